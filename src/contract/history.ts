@@ -139,6 +139,7 @@ export const Activity = lazy(() =>
             .exactOptional()
             .describe('Name or id of the pipeline, token, client, setting or credential that was changed.'),
           scope: z.string().exactOptional().describe('Scope of a forget that was not a single key.'),
+          failed: z.literal(true).exactOptional().describe('Present if the action failed. Part of it can still have been done.'),
           shortened: z
             .object({
               from: Time().describe('When the fact would have expired.'),

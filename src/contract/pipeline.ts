@@ -70,7 +70,7 @@ const Declared = lazy(() =>
   ),
 );
 
-const atMost = (count: number) => ({ error: `must be a list of at most ${count}; leave some out` });
+const atMost = (most: number) => ({ error: `must be a list of at most ${most}; leave some out` });
 
 const definition = lazy(() => ({
   id: PipelineId(),

@@ -170,7 +170,7 @@ function publishOrClose(server: Server, folder: string, endpoint: Parameters<typ
   } catch (cause) {
     server.close();
     const message = 'endpoint.json cannot be written to the data folder; check the folder and any file of that name.';
-    throw diskFailureOf(cause, folder)?.told ?? new Failure('unavailable', message, { cause });
+    throw diskFailureOf(cause, folder)?.failure ?? new Failure('unavailable', message, { cause });
   }
 }
 

@@ -151,8 +151,12 @@ describe('limits', () => {
   const more = { key: 'one more', value: 'v' };
 
   test.each([
-    { what: 'facts', quota: { facts: 3, bytes: 1_000_000 }, says: /^This memory may hold 3 facts, and has; forget/ },
-    { what: 'bytes', quota: { facts: 99, bytes: 900 }, says: /^This memory may hold 900 bytes, earlier versions included/ },
+    { what: 'facts', quota: { facts: 3, bytes: 1_000_000 }, says: /^This memory has reached its limit of 3 facts\. Forget/ },
+    {
+      what: 'bytes',
+      quota: { facts: 99, bytes: 900 },
+      says: /^This memory has reached its limit of 900 bytes, earlier versions included/,
+    },
   ])(
     'an exceeded quota of $what has the same message everywhere, and affects no other subject (R-FACT-16)',
     async ({ quota, says }) => {

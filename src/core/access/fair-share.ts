@@ -1,5 +1,5 @@
+import { clientId } from '../store/entry.ts';
 import type { Author } from '../store/store.ts';
-import { clientId } from '../store/writer.ts';
 import { type Caller, hasScope } from './caller.ts';
 
 type Client = Pick<Author, 'client' | 'token'>;

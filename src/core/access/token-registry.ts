@@ -14,7 +14,7 @@ import {
   type TokenScope,
 } from '../../contract/token.ts';
 import type { Vault } from '../store/store.ts';
-import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault-names.ts';
+import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
 import { invalidToken, verifyToken, signingKey, signToken } from './jwt.ts';
 

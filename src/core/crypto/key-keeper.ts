@@ -38,6 +38,7 @@ export class KeyKeeper {
     this.#connection = connection;
     this.#clock = clock;
     this.sources = sources;
+    connection.onRollback = () => this.abandonSegment();
     excludeFromCoreDumps();
   }
 
@@ -111,7 +112,7 @@ export class KeyKeeper {
     return key;
   }
 
-  /** Call it when the transaction that may have opened a segment was rolled back. */
+  /** The transaction that may have opened a segment was rolled back. */
   abandonSegment(): void {
     this.#keys?.ring.current.abandonSegment();
   }
@@ -206,13 +207,11 @@ export class KeyKeeper {
   /** From then on only this key opens the memory. */
   #recordFirstKey({ ring, source }: HeldKeys): void {
     try {
-      this.#connection.begin();
-      this.#connection.sql.insertKeyRecord.run(ring.current.id, 'current', ring.current.proof(), source.name);
-      this.tombstoneKey();
-      this.#connection.commit();
+      this.#connection.transaction(() => {
+        this.#connection.sql.insertKeyRecord.run(ring.current.id, 'current', ring.current.proof(), source.name);
+        this.tombstoneKey();
+      });
     } catch (error) {
-      this.#connection.rollback();
-      this.abandonSegment();
       this.#keys = undefined;
       throw error;
     }

@@ -1,27 +1,27 @@
 /**
- * Bytes that come in pieces, in one place. Kept as they come, pieces of a byte each would take some four hundred times as much memory as
- * what was agreed on.
+ * Joins received chunks in one growing buffer. A list of chunks of one byte each would take about four hundred times as much memory,
+ * and so exceed the limit on the size of a body.
  */
 export class ByteBuffer {
-  #place = Buffer.alloc(0);
+  #buffer = Buffer.alloc(0);
   #length = 0;
 
   get length(): number {
     return this.#length;
   }
 
-  append(piece: Buffer): void {
-    const length = this.#length + piece.length;
-    if (length > this.#place.length) {
-      const larger = Buffer.allocUnsafe(Math.max(length, 2 * this.#place.length));
-      this.#place.copy(larger, 0, 0, this.#length);
-      this.#place = larger;
+  append(chunk: Buffer): void {
+    const length = this.#length + chunk.length;
+    if (length > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(length, 2 * this.#buffer.length));
+      this.#buffer.copy(larger, 0, 0, this.#length);
+      this.#buffer = larger;
     }
-    piece.copy(this.#place, this.#length);
+    chunk.copy(this.#buffer, this.#length);
     this.#length = length;
   }
 
   bytes(): Buffer {
-    return this.#place.subarray(0, this.#length);
+    return this.#buffer.subarray(0, this.#length);
   }
 }

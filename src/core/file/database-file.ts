@@ -4,12 +4,12 @@ import { PAGE_BYTES } from '../store/database.ts';
 
 const PAGE = PAGE_BYTES;
 const LOG_HEADER = 32;
-/** A header of 24 bytes, which begins with the page's number, and the page. */
+/** A frame is a header of 24 bytes, which begins with the page number, and the page. */
 const FRAME = 24 + PAGE;
 const PAGES_AT_ONCE = 256;
 const FRAMES_AT_ONCE = 64;
 
-/** First bytes of the pages that hold rows or index entries, and how long their header is. Every other page begins with 0. */
+/** Header lengths by the first byte of the page, for pages of tables and indexes. Other pages begin with 0. */
 const HEADERS = new Map([
   [2, 12],
   [5, 12],
@@ -18,18 +18,18 @@ const HEADERS = new Map([
 ]);
 
 /**
- * What has to be done to the file beside SQLite. Above all it overwrites what SQLite leaves behind. `secure_delete` clears a row where it stood last, but when a page is split or
- * merged with its neighbours, copies of its rows stay behind in the unused middle of the page, and nothing ever clears
- * those (R-PURGE-01). Which pages have changed is read from the log before it is emptied.
+ * Works on the database file beside SQLite: it preallocates space, and scrubs deleted bytes. `secure_delete` overwrites a deleted row,
+ * but when a page is split or merged, copies of its rows stay in the unused middle of the page (R-PURGE-01). The log shows which
+ * pages have changed.
  *
- * It clears only where the file format says that nothing is stored, only while the log is empty and nobody else may write.
- * The handle stays open as long as the database does: closing it would take away the locks SQLite holds on the file.
+ * Scrubbing overwrites only parts that are unused by the file format, and only while the log is empty and no other connection can
+ * write. The handle stays open as long as the database, because closing it would release the locks of SQLite on the file.
  */
 export class DatabaseFile {
   readonly #log: string;
   readonly #handle: number;
   readonly #changed = new Set<number>();
-  #noted = 0;
+  #recordedFrames = 0;
   #unflushed = false;
   #closed = false;
 
@@ -38,35 +38,35 @@ export class DatabaseFile {
     this.#handle = openSync(file, 'r+');
   }
 
-  /** Pages that changed since they were last cleared. */
+  /** Pages that changed since they were last scrubbed. */
   get changedPages(): number {
     return this.#changed.size;
   }
 
-  /** Remembers which pages the log holds, of so many frames as it has now. */
+  /** Records which pages a log of this many frames holds. */
   recordChangedPages(frames: number): void {
-    if (frames <= this.#noted) return;
+    if (frames <= this.#recordedFrames) return;
     const log = openSync(this.#log, 'r');
     const bytes = Buffer.allocUnsafe(FRAMES_AT_ONCE * FRAME);
     try {
-      while (this.#noted < frames) {
-        const count = Math.min(FRAMES_AT_ONCE, frames - this.#noted);
-        const read = readSync(log, bytes, 0, count * FRAME, LOG_HEADER + this.#noted * FRAME);
+      while (this.#recordedFrames < frames) {
+        const count = Math.min(FRAMES_AT_ONCE, frames - this.#recordedFrames);
+        const read = readSync(log, bytes, 0, count * FRAME, LOG_HEADER + this.#recordedFrames * FRAME);
         if (read < count * FRAME) throw new Error('The log is shorter than SQLite says.');
         for (let frame = 0; frame < count; frame += 1) this.#changed.add(bytes.readUInt32BE(frame * FRAME));
-        this.#noted += count;
+        this.#recordedFrames += count;
       }
     } finally {
       closeSync(log);
     }
   }
 
-  /** The log has been moved into the file as a whole, so the next frame will be its first again. */
+  /** The next commit begins the log again at its first frame. */
   logRestarted(): void {
-    this.#noted = 0;
+    this.#recordedFrames = 0;
   }
 
-  /** Makes a file that is shorter than it will have to be so much longer, and more ahead; says how long it is then. */
+  /** Grows the file to `needed` bytes, and by `ahead` more if the disk has room. Returns its length. */
   preallocate(needed: number, ahead: number): number {
     const size = fstatSync(this.#handle).size;
     if (size >= needed) return size;
@@ -78,12 +78,12 @@ export class DatabaseFile {
   }
 
   #growFrom(size: number, bytes: number): number {
-    const nothing = Buffer.alloc(bytes - size);
+    const zeros = Buffer.alloc(bytes - size);
     try {
-      for (let at = size; at < bytes;) at += writeSync(this.#handle, nothing, 0, bytes - at, at);
+      for (let at = size; at < bytes;) at += writeSync(this.#handle, zeros, 0, bytes - at, at);
       return bytes;
     } catch (error) {
-      // Half of the room is of use to nobody, and of harm to a forget that needs the rest.
+      // Part of the space is useless, and a forget may need it.
       ftruncateSync(this.#handle, size);
       throw error;
     }
@@ -93,7 +93,7 @@ export class DatabaseFile {
     return statSync(this.#log).size === 0;
   }
 
-  /** True when something was overwritten: whoever holds copies of pages in memory must forget them. */
+  /** True if bytes were overwritten. Then cached pages are out of date. */
   scrub(): boolean {
     let scrubbed = false;
     const page = Buffer.allocUnsafe(PAGE);
@@ -105,7 +105,7 @@ export class DatabaseFile {
       writeSync(this.#handle, Buffer.alloc(unused.end - unused.start), 0, unused.end - unused.start, at + unused.start);
       scrubbed = true;
     }
-    // What a flush that failed has written looks written, and is not.
+    // After a failed flush the file looks scrubbed, but the disk may not be.
     this.#unflushed = scrubbed;
     if (scrubbed) fdatasyncSync(this.#handle);
     this.#unflushed = false;
@@ -113,7 +113,7 @@ export class DatabaseFile {
     return scrubbed;
   }
 
-  /** Looks for what an earlier run left behind when it was killed. True when there is something to scrub. */
+  /** Searches all pages for bytes that a killed run did not scrub. True if there are some. */
   async scanForRemnants(): Promise<boolean> {
     const pages = Math.floor(fstatSync(this.#handle).size / PAGE);
     const bytes = Buffer.allocUnsafe(PAGES_AT_ONCE * PAGE);
@@ -135,7 +135,7 @@ export class DatabaseFile {
   }
 }
 
-/** Between the list of cells, which grows down the page, and the cells themselves, which grow up from its end. */
+/** The gap between the cell pointers, which grow from the start of the page, and the cells, which grow from its end. */
 function unusedPart(page: Buffer, number: number): { start: number; end: number } | undefined {
   const header = number === 1 ? 100 : 0;
   const length = HEADERS.get(page.readUInt8(header));
@@ -145,7 +145,7 @@ function unusedPart(page: Buffer, number: number): { start: number; end: number 
   return start <= end && end <= PAGE ? { start, end } : undefined;
 }
 
-const NOTHING = Buffer.alloc(PAGE);
+const ZEROS = Buffer.alloc(PAGE);
 
 const isClear = (page: Buffer, { start, end }: { start: number; end: number }): boolean =>
-  page.compare(NOTHING, 0, end - start, start, end) === 0;
+  page.compare(ZEROS, 0, end - start, start, end) === 0;

@@ -2,36 +2,37 @@ import { statfsSync } from 'node:fs';
 import { Failure } from '../../contract/failure.ts';
 import { errorCodeOf } from './files.ts';
 
-/** Less than this free counts as a full disk when a flush fails without saying why. */
-const NEARLY_NOTHING = 1024 * 1024;
+/** With less free space than this, an I/O error without a reason counts as a full disk. */
+const NEARLY_FULL_BYTES = 1024 * 1024;
 
 export interface DiskFailure {
-  readonly told: Failure;
-  /** What the connection believes may not be what the disk holds: it must be replaced. */
+  readonly failure: Failure;
+  /** The connection may hold pages that never reached the disk, so it must be replaced. */
   readonly doubtful: boolean;
 }
 
-/** What an error of the database or of the disk under it means to a caller; undefined for any other. */
+/** The meaning of an error of SQLite or of the disk; undefined for any other error. */
 export function diskFailureOf(error: unknown, folder: string): DiskFailure | undefined {
   const code = errorCodeOf(error);
-  if (code === 'ENOSPC' || code === 'EDQUOT') return { told: diskFull(error), doubtful: false };
-  if (code === 'EIO') return { told: diskFails(error), doubtful: false };
-  if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') return { told: readOnly(error), doubtful: false };
-  if (code === 'SQLITE_FULL') return { told: diskFull(error), doubtful: false };
+  if (code === 'ENOSPC' || code === 'EDQUOT') return { failure: diskFull(error), doubtful: false };
+  if (code === 'EIO') return { failure: diskFails(error), doubtful: false };
+  if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') return { failure: readOnly(error), doubtful: false };
+  if (code === 'SQLITE_FULL') return { failure: diskFull(error), doubtful: false };
   if (code.startsWith('SQLITE_IOERR')) {
-    return { told: nearlyFull(folder) ? diskFull(error) : diskFails(error), doubtful: true };
+    return { failure: nearlyFull(folder) ? diskFull(error) : diskFails(error), doubtful: true };
   }
-  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return { told: corrupt(error), doubtful: false };
-  if (code.startsWith('SQLITE_READONLY')) return { told: readOnly(error), doubtful: false };
-  if (code.startsWith('SQLITE_CANTOPEN')) return { told: nearlyFull(folder) ? diskFull(error) : readOnly(error), doubtful: true };
-  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return { told: busy(error), doubtful: false };
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return { failure: corrupt(error), doubtful: false };
+  if (code.startsWith('SQLITE_READONLY')) return { failure: readOnly(error), doubtful: false };
+  if (code.startsWith('SQLITE_CANTOPEN'))
+    return { failure: nearlyFull(folder) ? diskFull(error) : readOnly(error), doubtful: true };
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return { failure: busy(error), doubtful: false };
   return undefined;
 }
 
 function nearlyFull(folder: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize < NEARLY_NOTHING;
+    return bavail * bsize < NEARLY_FULL_BYTES;
   } catch {
     return false;
   }
@@ -40,12 +41,12 @@ function nearlyFull(folder: string): boolean {
 const diskFull = (cause: unknown): Failure =>
   new Failure(
     'disk_full',
-    'The disk is full, so nothing was kept; free some space and try again. Reading and forgetting still work.',
+    'The disk is full, so nothing was stored. Free some space and try again. Reading and forgetting still work.',
     { cause },
   );
 
 const diskFails = (cause: unknown): Failure =>
-  new Failure('store_unavailable', 'The disk reported an error, so nothing is known to be kept; check the disk and try again.', {
+  new Failure('store_unavailable', 'The disk reported an error, so the last write may be lost. Check the disk and try again.', {
     cause,
   });
 

@@ -1,18 +1,16 @@
 import { asFailure, Failure } from '../../contract/failure.ts';
 import { type FileState, describeFileFailure } from '../../contract/status.ts';
-import type { Transactions } from '../store/commit-queue.ts';
 import type { Connection } from '../store/connection.ts';
-import type { EntryEvents } from '../store/entry-events.ts';
 import type { YieldTurn } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { type DiskFailure, diskFailureOf } from './disk-failure.ts';
-import type { DiskReserve } from './folder.ts';
+import type { DiskReserve } from './disk-space.ts';
 import { Purger } from './purger.ts';
 
-/** Asking a full disk for space costs as much as a write. */
-const RESERVE_EVERY_MS = 100;
-/** Whoever is there at a start comes first; deleted bytes have a second. */
-const SURVEY_MS = 200;
+/** On a full disk an attempt to refill the reserve costs as much as a write. */
+const REFILL_EVERY_MS = 100;
+/** The scan after a start waits for the first requests. */
+const SCAN_AFTER_MS = 200;
 
 interface Deps {
   readonly connection: Connection;
@@ -20,56 +18,51 @@ interface Deps {
   readonly folder?: string;
   readonly reserve?: DiskReserve;
   readonly clock: Clock;
-  /** A transaction, or a job of it, was taken back. */
-  takenBack(): void;
-  readonly journal: EntryEvents;
 }
 
-/**
- * The file under the store, and what may go wrong with it: errors that leave in doubt what it holds, a disk that is full,
- * a log that grows, deleted bytes that still stand somewhere.
- */
+/** The file of the store on its disk: errors, a full disk, the length of the log, and the purge of deleted bytes. */
 export class Disk {
   readonly #deps: Deps;
   readonly #purger: Purger;
   #state: FileState = { at: 'open' };
-  /** Whether the file has been looked through for what an earlier run left. */
-  #surveyed: Promise<boolean> | undefined;
-  readonly #planned: Disposable | undefined;
-  #keepingLog = false;
+  /** The scan for deleted bytes that an earlier run left in the file. False if it failed. */
+  #scan: Promise<boolean> | undefined;
+  #scanned = false;
+  readonly #scheduledScan: Disposable | undefined;
+  #isShorteningLog = false;
   #refilledAt = -Infinity;
   #closed = false;
 
   constructor(deps: Deps) {
     this.#deps = deps;
     this.#purger = new Purger(() => deps.connection.truncateLog(), deps.clock);
-    // What a killed program left in the log may have been deleted since, and what it left in the file was not cleared.
+    // An earlier run may have been killed after a delete and before the purge.
     this.#purger.purgeNow();
-    if (deps.folder !== undefined) this.#planned = deps.clock.after(SURVEY_MS, () => void this.#survey());
+    if (deps.folder !== undefined) this.#scheduledScan = deps.clock.after(SCAN_AFTER_MS, () => void this.#scanOnce());
   }
 
   get state(): FileState {
     return this.#state;
   }
 
-  /** Runs a step on the file; whatever goes wrong is told as what it means. */
+  /** Runs a step on the file. Throws a failure with the meaning of an error. */
   attempt<T>(step: () => T): T {
     this.require();
     try {
       return step();
     } catch (error) {
-      throw this.explain(error).told;
+      throw this.explain(error).failure;
     }
   }
 
-  /** What an error means to a caller. If it leaves in doubt what the disk holds, the file has been opened anew. */
+  /** Returns the failure for the callers. Reopens the file if its contents are in doubt. */
   explain(error: unknown): DiskFailure {
-    const trouble = diskFailureOf(error, this.#deps.folder ?? '.') ?? { told: asFailure(error), doubtful: false };
-    if (trouble.doubtful) this.#reopen();
-    return trouble;
+    const failure = diskFailureOf(error, this.#deps.folder ?? '.') ?? { failure: asFailure(error), doubtful: false };
+    if (failure.doubtful) this.#reopen();
+    return failure;
   }
 
-  /** The file is open, or can be opened again. */
+  /** Reopens the file if an error closed it. Throws if that fails. */
   require(): void {
     if (this.#state.at === 'open') return;
     this.#reopen();
@@ -78,76 +71,49 @@ export class Disk {
     }
   }
 
-  transactions(): Transactions {
-    const { connection, journal } = this.#deps;
-    const takenBack = (): void => this.#deps.takenBack();
-    return {
-      begin: () => {
-        // A job of the same turn may have met the error that closed it.
-        this.require();
-        connection.begin();
-        // A trigger of another program could keep or bring back each row that is deleted. From here on it cannot add one.
-        connection.requireOwnSchema();
-      },
-      commit: () => {
-        connection.commit();
-        journal.publish();
-        this.#keepLogShortSoon();
-      },
-      rollback: () => {
-        takenBack();
-        journal.rollback();
-        connection.rollback();
-      },
-      savepoint: () => {
-        journal.savepoint();
-        connection.savepoint();
-      },
-      releaseSavepoint: () => connection.releaseSavepoint(),
-      rollbackToSavepoint: () => {
-        takenBack();
-        journal.rollbackToSavepoint();
-        connection.rollbackToSavepoint();
-      },
-      get inTransaction() {
-        return connection.inTransaction;
-      },
-    };
-  }
-
-  /** True once no byte of what was deleted is left. On a full disk the reserve makes room for it. */
-  async purge(): Promise<boolean> {
-    const surveyed = await this.#survey();
-    if (this.#closed) return false;
-    if (this.#purger.purgeNow()) return surveyed;
-    this.#deps.reserve?.release();
-    const gone = this.#purger.purgeNow();
-    this.#deps.reserve?.refill();
-    return gone && surveyed;
+  /** After a commit, keeps the log short. Each step runs in a separate event loop turn, so that requests run in between. */
+  committed(): void {
+    if (this.#isShorteningLog) return;
+    this.#isShorteningLog = true;
+    setImmediate(() => {
+      this.#isShorteningLog = false;
+      const manyChanged = this.#tryStep(() => this.#deps.connection.checkpointLongLog());
+      if (manyChanged) setImmediate(() => this.#tryStep(() => this.#deps.connection.truncateLog()));
+    });
   }
 
   /**
-   * A transaction on a full disk. The reserve gives the room for its log, and the log is empty again before other writers
-   * can take that room.
+   * True once no deleted byte is left. On a full disk the reserve makes room for the purge. If nothing was deleted and no earlier
+   * purge is due, it does nothing, because a purge flushes the file while other requests wait.
+   */
+  async purge(hasDeleted: boolean): Promise<boolean> {
+    if (!hasDeleted && this.#scanned && !this.#purger.isDue) return true;
+    const scanned = await this.#scanOnce();
+    if (this.#closed) return false;
+    if (this.#purger.purgeNow()) return scanned;
+    this.#deps.reserve?.release();
+    const purged = this.#purger.purgeNow();
+    this.#deps.reserve?.refill();
+    return purged && scanned;
+  }
+
+  purgeSoon(): void {
+    this.#purger.purgeSoon();
+  }
+
+  /**
+   * Runs a step in a transaction on a full disk. The reserve makes room for its log. The log is truncated before other writers can
+   * take that room.
    */
   commitInReserve<T>(step: () => T): T {
-    const { connection, reserve, journal } = this.#deps;
+    const { connection, reserve } = this.#deps;
     const commit = (): T => {
       reserve?.release();
       try {
-        this.#tryToEmptyLog();
-        connection.begin();
-        connection.requireOwnSchema();
-        const result = step();
-        connection.commit();
-        journal.publish();
-        this.#tryToEmptyLog();
+        this.#tryStep(() => connection.truncateLog());
+        const result = connection.transaction(step);
+        this.#tryStep(() => connection.truncateLog());
         return result;
-      } catch (error) {
-        this.#deps.takenBack();
-        journal.rollback();
-        connection.rollback();
-        throw error;
       } finally {
         reserve?.refill();
       }
@@ -155,77 +121,54 @@ export class Disk {
     return this.attempt(() => connection.withoutPreallocation(commit));
   }
 
-  /** What the log holds may need room in the file itself; then it stays, and the commit that follows tells whether there is room. */
-  #tryToEmptyLog(): void {
-    try {
-      this.#deps.connection.truncateLog();
-    } catch {
-      // See above.
-    }
+  /** Truncates a log of at least this many pages, in two steps. If one fails, the next purge does it. */
+  async shortenLog(pages: number, yieldTurn: YieldTurn): Promise<void> {
+    if (!this.#tryStep(() => this.#deps.connection.checkpointLogFrom(pages))) return;
+    await yieldTurn();
+    this.#tryStep(() => this.#deps.connection.truncateLog());
   }
 
-  /** Empties the log once it has so many pages, in two steps. What fails is left to the next purge. */
-  async shortenLog(pages: number, between: YieldTurn): Promise<void> {
-    if (!this.#quietly(() => this.#deps.connection.checkpointLogFrom(pages))) return;
-    await between();
-    this.#quietly(() => this.#deps.connection.truncateLog());
-  }
-
-  purgeSoon(): void {
-    this.#purger.purgeSoon();
-  }
-
-  /** What a full disk took is taken back when there is space, before writers use that up. */
+  /** Refills the reserve when there is space again, before writers use it up. */
   refillReserve(): void {
     const { reserve, clock } = this.#deps;
-    if (!reserve || reserve.isFull || clock.steady() - this.#refilledAt < RESERVE_EVERY_MS) return;
+    if (!reserve || reserve.isFull || clock.steady() - this.#refilledAt < REFILL_EVERY_MS) return;
     this.#refilledAt = clock.steady();
     reserve.refill();
   }
 
-  /** Leaves the file without a log, if it can; the next start empties what is left. */
+  /** Truncates the log if it can; otherwise the next start does. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#purger.stop();
-    this.#planned?.[Symbol.dispose]();
-    await this.#surveyed;
+    this.#scheduledScan?.[Symbol.dispose]();
+    await this.#scan;
     try {
       this.#deps.connection.truncateLog();
     } catch {
-      // A disk that fails now has kept everything that was acknowledged.
+      // Everything acknowledged is durable already.
     }
     this.#deps.connection.close();
   }
 
-  /** After the commit, and each step in a turn of its own, so that others come in between. */
-  #keepLogShortSoon(): void {
-    if (this.#keepingLog) return;
-    this.#keepingLog = true;
-    setImmediate(() => {
-      this.#keepingLog = false;
-      const manyChanged = this.#quietly(() => this.#deps.connection.checkpointLongLog());
-      if (manyChanged) setImmediate(() => this.#quietly(() => this.#deps.connection.truncateLog()));
-    });
-  }
-
-  #quietly(step: () => boolean): boolean {
+  /** False if the step failed. Everything acknowledged is durable, and the next write meets the error. */
+  #tryStep(step: () => boolean): boolean {
     if (this.#closed) return false;
     try {
       return step();
     } catch {
-      // What was committed is on the disk; whatever is wrong with it meets the next one who writes.
       return false;
     }
   }
 
-  /** Once for each time that the file was opened. */
-  #survey(): Promise<boolean> {
-    return (this.#surveyed ??= this.#lookThrough());
+  /** Scans once each time the file is opened. */
+  #scanOnce(): Promise<boolean> {
+    return (this.#scan ??= this.#scanForRemnants());
   }
 
-  async #lookThrough(): Promise<boolean> {
+  async #scanForRemnants(): Promise<boolean> {
     try {
       if (await this.#deps.connection.scanForRemnants()) this.#purger.purgeSoon();
+      this.#scanned = true;
       return true;
     } catch {
       return false;
@@ -233,16 +176,17 @@ export class Disk {
   }
 
   #reopen(): void {
-    this.#deps.journal.publishReset();
+    this.#deps.connection.events.publishReset();
     try {
       this.#deps.connection.reopen();
       this.#state = { at: 'open' };
-      this.#surveyed = this.#lookThrough();
+      this.#scanned = false;
+      this.#scan = this.#scanForRemnants();
     } catch {
       this.#state = {
         at: 'failed',
         why: 'the disk reports errors',
-        remedy: 'Check the disk; the program goes on by itself when it works again.',
+        remedy: 'Check the disk. The program resumes when the disk works again.',
       };
     }
   }

@@ -1,12 +1,12 @@
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Whole or not at all, readable by the owner only, and in the place of a link rather than where it points. */
+/** Replaces a file atomically, readable by the owner only. A link is replaced, not followed. */
 export function writePrivateFile(path: string, content: string): void {
   renameSync(writeDraft(path, content), path);
 }
 
-/** The same, and there after a power cut. */
+/** As `writePrivateFile`, and durable after a power cut. */
 export function writeDurableFile(path: string, content: string): void {
   const draft = writeDraft(path, content);
   syncFile(draft);
@@ -14,7 +14,7 @@ export function writeDurableFile(path: string, content: string): void {
   syncFolder(dirname(path));
 }
 
-/** The same, but only where nothing stands: a second name, unlike a new one, fails where the first is taken. */
+/** As `writeDurableFile`, but fails if the path exists: unlike a rename, a link does not replace a file. */
 export function writeNewFile(path: string, content: string): void {
   const draft = writeDraft(path, content);
   try {
@@ -28,15 +28,15 @@ export function writeNewFile(path: string, content: string): void {
 
 function writeDraft(path: string, content: string): string {
   const draft = `${path}.new`;
-  // One that was left there may be readable by others, or lead elsewhere.
+  // A file left there may be readable by others, or be a link.
   rmSync(draft, { force: true });
   writeFileSync(draft, content, { mode: 0o600, flag: 'wx' });
   return draft;
 }
 
-/** A name is durable only when its folder is. */
+/** Makes new and changed names in a folder durable. */
 export function syncFolder(folder: string): void {
-  // Windows has no handle on a folder; its journal keeps names in order by itself.
+  // Windows cannot open a folder. NTFS journals the names itself.
   if (process.platform === 'win32') return;
   const handle = openSync(folder, 'r');
   try {
@@ -55,5 +55,5 @@ export function syncFile(path: string): void {
   }
 }
 
-/** As the system or a library names it; empty where it has no name. */
+/** The code of an error of the system or of SQLite, or an empty string. */
 export const errorCodeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');

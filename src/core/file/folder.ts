@@ -1,4 +1,4 @@
-import { closeSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { Failure } from '../../contract/failure.ts';
@@ -6,22 +6,18 @@ import { Sqlite } from '../store/sqlite.ts';
 import { diskFailureOf } from './disk-failure.ts';
 import { errorCodeOf } from './files.ts';
 
-/** Set aside so that forgetting still finds room for its log when the disk is full. */
-const RESERVE_BYTES = 1024 * 1024;
-const LEAST_RESERVE_BYTES = 128 * 1024;
-
 /**
- * One process per data folder, for life: an exclusive transaction on a database of its own. The operating system
- * ends it with the process, however that ends, so there is never a stale lock (R-DUR).
+ * Locks a data folder for one process, by an exclusive transaction on a separate database. The operating system releases the lock
+ * when the process ends, so there is never a stale lock.
  */
 export function lockFolder(folder: string): Disposable {
   const file = join(folder, 'lock.db');
   let db: Database | undefined;
   try {
     createPrivately(file);
-    // Two that start at once may hold each other off for a moment; one of them gets it.
+    // Two processes that start at once may block each other for a moment, and one of them gets the lock.
     db = new Sqlite(file, { timeout: 200 });
-    // Nothing is ever written to it, and a full disk must not keep anybody out.
+    // Nothing is written to it, so that a start on a full disk works.
     db.pragma('journal_mode = MEMORY');
     db.exec('BEGIN EXCLUSIVE');
   } catch (cause) {
@@ -49,55 +45,12 @@ function refused(cause: unknown, folder: string): Failure {
     );
   }
   return (
-    diskFailureOf(cause, folder)?.told ??
+    diskFailureOf(cause, folder)?.failure ??
     new Failure('invalid_config', 'The data folder cannot be written; check its permissions and its disk.', { cause })
   );
 }
 
-/** Space that is given up when a forget finds none, and taken again when there is some. */
-export class DiskReserve {
-  readonly #file: string;
-  #whole = false;
-
-  constructor(folder: string) {
-    this.#file = join(folder, 'reserve');
-    this.refill();
-  }
-
-  /** False while there was no room for all of it. */
-  get isFull(): boolean {
-    return this.#whole;
-  }
-
-  release(): void {
-    rmSync(this.#file, { force: true });
-    this.#whole = false;
-  }
-
-  /** Takes what there is, up to the whole. */
-  refill(): void {
-    this.#whole ||= statSync(this.#file, { throwIfNoEntry: false })?.size === RESERVE_BYTES;
-    for (let bytes = RESERVE_BYTES; !this.#whole && bytes >= LEAST_RESERVE_BYTES; bytes /= 2) {
-      this.release();
-      if (!this.#take(bytes)) continue;
-      this.#whole = bytes === RESERVE_BYTES;
-      return;
-    }
-  }
-
-  #take(bytes: number): boolean {
-    try {
-      writeFileSync(this.#file, Buffer.alloc(bytes), { mode: 0o600, flag: 'wx' });
-      return true;
-    } catch {
-      // Half written it would keep the room from others and be of no use.
-      this.release();
-      return false;
-    }
-  }
-}
-
-/** SQLite would make it with whatever the umask allows. */
+/** SQLite would create it with the permissions of the umask. */
 function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));

@@ -3,35 +3,35 @@ import { dirname, resolve } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { errorCodeOf, syncFolder } from './files.ts';
 
-/** Nobody but the owner may look into the data folder, and it must be the owner's. */
+/** Creates the data folder, or checks that it belongs to the owner and that no other user can read it (R-STORE-03). */
 export function prepareFolder(folder: string): void {
   const { mode, uid } = made(resolve(folder));
   if ((mode & 0o170000) !== 0o040000) {
     throw new Failure(
       'invalid_config',
-      'The data folder must be a folder and not a link; set HELMDECK_DATA_DIR to the real one.',
+      'The data folder must be a folder and not a link. Set HELMDECK_DATA_DIR to the folder itself.',
     );
   }
   if (process.platform === 'win32') return;
   if (uid !== process.getuid?.()) {
-    throw new Failure('invalid_config', 'The data folder belongs to another user; set HELMDECK_DATA_DIR to one of your own.');
+    throw new Failure('invalid_config', 'The data folder belongs to another user. Set HELMDECK_DATA_DIR to a folder of yours.');
   }
   if ((mode & 0o077) !== 0) {
     throw new Failure(
       'invalid_config',
-      'Others may look into the data folder; run chmod 700 on it, or set HELMDECK_DATA_DIR to another.',
+      'Other users can read the data folder. Run chmod 700 on it, or set HELMDECK_DATA_DIR to another folder.',
     );
   }
 }
 
-/** Each new folder's name is durable only when the folder it stands in is. */
+/** The name of each new folder is durable only when its parent folder is synced. */
 function syncNames(first: string, last: string): void {
   for (let folder = last; folder.length >= first.length; folder = dirname(folder)) syncFolder(dirname(folder));
 }
 
 /**
- * With what stands above it; says which was the first that was not there. Node's own way never ends where a system says of a new
- * folder that there is none although there is one above it, as /proc does.
+ * Creates a folder and its parents, and returns the first that did not exist. `mkdir` of Node with `recursive` never ends in /proc,
+ * which answers ENOENT although the parent exists.
  */
 function make(folder: string): string | undefined {
   try {
@@ -44,7 +44,7 @@ function make(folder: string): string | undefined {
   }
 }
 
-/** False where it is there, perhaps by another start at the same moment. */
+/** False if the folder exists, perhaps because another start has just created it. */
 function makeIn(folder: string): boolean {
   try {
     mkdirSync(folder, { mode: 0o700 });
@@ -63,7 +63,7 @@ function made(folder: string): Stats {
   } catch (cause) {
     throw new Failure(
       'invalid_config',
-      'The data folder cannot be made or read; set HELMDECK_DATA_DIR to a folder of your own.',
+      'The data folder cannot be created or read. Set HELMDECK_DATA_DIR to a folder of yours.',
       { cause },
     );
   }

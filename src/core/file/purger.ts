@@ -1,56 +1,59 @@
 import type { Clock } from '../time/clock.ts';
 
-/** Overwritten and expired bytes are gone within a second; one flush serves all that came meanwhile. */
+/** Deleted bytes must be purged within a second (R-PURGE-02). One flush serves all deletes of half a second. */
 const SOON_MS = 500;
 
 /**
- * Gets deleted bytes out of the write-ahead log. `secure_delete` has overwritten them in their pages, but the log still
- * holds the pages as they were until it is emptied (R-PURGE).
+ * Removes deleted bytes from the write-ahead log. `secure_delete` overwrites them in their pages, but the log holds earlier copies
+ * of these pages until it is truncated (R-PURGE-01).
  */
 export class Purger {
-  readonly #emptyLog: () => boolean;
+  readonly #truncateLog: () => boolean;
   readonly #clock: Clock;
-  #planned: Disposable | undefined;
+  #scheduled: Disposable | undefined;
   #stopped = false;
 
-  /** `emptyLog` answers false while somebody still reads the log. */
-  constructor(emptyLog: () => boolean, clock: Clock) {
-    this.#emptyLog = emptyLog;
+  /** `truncateLog` returns false while another connection reads the log. */
+  constructor(truncateLog: () => boolean, clock: Clock) {
+    this.#truncateLog = truncateLog;
     this.#clock = clock;
   }
 
-  /** True once nothing deleted is left. If not now, then as soon as it can be. */
+  /** True once no deleted byte is left. Otherwise it is tried again soon. */
   purgeNow(): boolean {
     this.#cancel();
-    const gone = this.#tryToEmpty();
-    if (!gone) this.purgeSoon();
-    return gone;
+    const purged = this.#tryToTruncate();
+    if (!purged) this.purgeSoon();
+    return purged;
+  }
+
+  get isDue(): boolean {
+    return this.#scheduled !== undefined;
   }
 
   purgeSoon(): void {
     if (this.#stopped) return;
-    this.#planned ??= this.#clock.after(SOON_MS, () => {
-      this.#planned = undefined;
+    this.#scheduled ??= this.#clock.after(SOON_MS, () => {
+      this.#scheduled = undefined;
       this.purgeNow();
     });
   }
 
-  /** Nothing is planned any more, now or later. */
   stop(): void {
     this.#stopped = true;
     this.#cancel();
   }
 
   #cancel(): void {
-    this.#planned?.[Symbol.dispose]();
-    this.#planned = undefined;
+    this.#scheduled?.[Symbol.dispose]();
+    this.#scheduled = undefined;
   }
 
-  #tryToEmpty(): boolean {
+  #tryToTruncate(): boolean {
     try {
-      return this.#emptyLog();
+      return this.#truncateLog();
     } catch {
-      // A full or failing disk: what was committed stays committed, and the log is emptied when it can be.
+      // The disk is full or fails. The commit is durable, and the log is truncated later.
       return false;
     }
   }

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Activity } from '../../contract/history.ts';
 import { ACTIVITY_TTL } from '../../contract/limits.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
-import { signatures } from '../store/signatures.ts';
+import { signatures } from '../store/entry.ts';
 import type { Entry, ActivityNote, WriteOutcome } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 
 type Row = Activity['activity'][number];
-type Details = Pick<Row, 'key' | 'scope' | 'target'>;
+type Details = Pick<Row, 'key' | 'scope' | 'target' | 'failed'>;
 /** The sealed value of a row. */
 type StoredRow = Pick<Row, 'operation'> & Details & WriteOutcome;
 
@@ -28,14 +28,16 @@ export const noteOf = (caller: Caller, operation: Row['operation'], details: Det
 // Safe: only `noteOf` writes these rows, and their seal proves that they are unchanged.
 const parse = ({ value }: Entry): StoredRow => JSON.parse(value) as StoredRow;
 
-/** The key that the row's operation wrote, and the `updatedAt` of that fact. */
-export function writeOf(entry: Entry): { readonly key: string | undefined; readonly at: number } {
-  const { key, written = entry.updatedAt } = parse(entry);
-  return { key, at: written };
+const PIPELINE_CHANGES: ReadonlySet<Row['operation']> = new Set(['createPipeline', 'replacePipeline', 'adoptPipeline']);
+
+/** The key or the pipeline that the row's operation wrote, and the `updatedAt` of that entry. */
+export function writeOf(entry: Entry): { key: string | undefined; pipeline: string | undefined; at: number } {
+  const { operation, key, target, written = entry.updatedAt } = parse(entry);
+  return { key, pipeline: PIPELINE_CHANGES.has(operation) ? target : undefined, at: written };
 }
 
 export function activityRowOf(entry: Entry): Omit<Row, 'id'> {
-  const { operation, key, scope, target, shortened } = parse(entry);
+  const { operation, key, scope, target, failed, shortened } = parse(entry);
   return {
     at: formatTime(entry.updatedAt),
     operation,
@@ -43,6 +45,7 @@ export function activityRowOf(entry: Entry): Omit<Row, 'id'> {
     ...(key !== undefined && { key }),
     ...(scope !== undefined && { scope }),
     ...(target !== undefined && { target }),
+    ...(failed && { failed }),
     ...(shortened && { shortened: { from: formatTime(shortened.from), to: formatTime(shortened.to) } }),
   };
 }

@@ -4,9 +4,8 @@ import { spellScope } from '../../contract/forget.ts';
 import { type Caller, authorOf, shorteningGraceFor, namespaceOf } from '../access/caller.ts';
 import type { RunOrigin } from '../pipelines/pipeline-runner.ts';
 import { collectPage } from '../store/collect-page.ts';
-import { isWrittenFor } from '../store/entry.ts';
+import { isWrittenFor, signatures } from '../store/entry.ts';
 import { selectionOf } from '../store/scope.ts';
-import { signatures } from '../store/signatures.ts';
 import { type Entry, STEP_BYTES } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
@@ -99,26 +98,36 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     }
     const details = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
     const note = noteOf(caller, 'forget', details);
-    const at = store.now();
-    const space = store.space(namespaceOf(caller), 'fact');
-    const fact = scope.kind === 'key' && isWindow(caller) ? await space.withHistory(scope.name) : undefined;
-    // Facts that this forget covers must not be restored by undoing an earlier forget.
-    forgotten.discard(subject, scope.kind === 'key' ? scope.name : undefined);
-    const { deleted, purged, olderBackups } = await store.forget(subject, selection, note, between);
-    const undo = fact && deleted > 0 ? forgotten.add({ namespace: namespaceOf(caller), fact, at }) : undefined;
-    return { scope: spelled, deleted, purged, older_backups: olderBackups, ...(undo !== undefined && { undo }) };
+    const namespace = namespaceOf(caller);
+    const isUndoable = scope.kind === 'key' && isWindow(caller);
+    const fact = isUndoable ? await store.space(namespace, 'fact').withHistory(scope.name) : undefined;
+    // Hold the fact before the forget, so that a lock or a wider forget meanwhile drops it.
+    const undo = fact && forgotten.add({ namespace, fact });
+    // Undoing an earlier forget must not restore facts that this forget covers.
+    const excluded = fact ? undefined : forgotten.exclude(subject, ({ key }) => scope.kind !== 'key' || key === scope.name);
+    let deleted = 0;
+    try {
+      const result = await store.forget(subject, selection, note, between);
+      deleted = result.deleted;
+      const { purged, olderBackups } = result;
+      const isHeld = undo !== undefined && deleted > 0 && forgotten.find(subject, undo) !== undefined;
+      return { scope: spelled, deleted, purged, older_backups: olderBackups, ...(isHeld && { undo }) };
+    } finally {
+      excluded?.[Symbol.dispose]();
+      if (undo !== undefined && deleted === 0) forgotten.drop(undo);
+    }
   },
 
   async undoForget(caller, { undo }) {
     if (!isWindow(caller)) throw new Failure('insufficient_scope', 'Only the window can undo a forget, and only its own.');
     const held = forgotten.find(caller.subject, undo);
     if (!held) throw new Failure('not_found', 'It is too late to undo this forget; the fact is deleted permanently.');
-    const { namespace, fact, at } = held;
+    const { namespace, fact } = held;
     const note = noteOf(caller, 'undoForget', { key: fact.entry.key });
-    const restored = await store.space(namespace, 'fact').restoreForgotten(fact, at, note);
+    const restored = await store.space(namespace, 'fact').restoreForgotten(fact, note);
     if (!restored)
       throw new Failure('not_found', 'The fact has expired, or another fact was stored under its key; nothing was changed.');
-    forgotten.discard(caller.subject, fact.entry.key);
+    forgotten.drop(undo);
     return summary(fact.entry);
   },
 

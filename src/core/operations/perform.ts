@@ -1,5 +1,5 @@
 import { withCliCommands } from '../../contract/cli-command.ts';
-import { asFailure, Failure } from '../../contract/failure.ts';
+import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts';
 import { RECORDED_ACTIONS, type RecordedAction } from '../../contract/history.ts';
 import {
   effectOf,
@@ -55,11 +55,9 @@ export function createPerform(
       }
       if (scope === 'memory:write') limit?.count(caller, writesOf(parsed.data));
       const action = isRecordedAction(name) && !isDryRun(parsed.data) ? name : undefined;
-      // Record it first: after the lock there is no key to seal the row with.
-      if (action === 'lock') await recordAction(store, caller, action, parsed.data);
       // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.
-      const output = (await memory[name](caller, parsed.data as never, during)) as never;
-      if (action && action !== 'lock') await recordAction(store, caller, action, parsed.data);
+      const run = async (): Promise<never> => (await memory[name](caller, parsed.data as never, during)) as never;
+      const output = action ? await runRecorded(store, caller, { action, input: parsed.data }, run) : await run();
       return WITH_COMMANDS.has(name) ? withCliCommands(output) : output;
     } catch (error) {
       throw asFailure(error);
@@ -67,16 +65,41 @@ export function createPerform(
   };
 }
 
-/** Ignores errors: the action was performed, and must not be reported as failed because its row could not be written. */
-async function recordAction(
+/** With these codes an action was refused before it changed anything. */
+const REFUSALS: ReadonlySet<FailureCode> = new Set([
+  'invalid_input',
+  'not_found',
+  'insufficient_scope',
+  'declined',
+  'key_unavailable',
+]);
+
+/** Runs an administrative action and records it in the activity record, even if it fails (R-VIEW-07). */
+async function runRecorded<T>(
   store: Pick<MemoryStore, 'recordActivity'>,
   caller: Caller,
-  action: RecordedAction,
-  input: object,
-): Promise<void> {
+  { action, input }: { readonly action: RecordedAction; readonly input: object },
+  run: () => Promise<T>,
+): Promise<T> {
   const target: unknown = Object.entries(input).find(([field]) => field === RECORDED_ACTIONS[action])?.[1];
-  const details = typeof target === 'string' ? { target } : {};
-  await store.recordActivity(caller.subject, noteOf(caller, action, details)).catch(() => undefined);
+  // Ignores errors: the action was performed, and must not be reported as failed because its row could not be written.
+  const record = (outcome: { failed?: true } = {}): Promise<void> =>
+    store
+      .recordActivity(caller.subject, noteOf(caller, action, { ...(typeof target === 'string' && { target }), ...outcome }))
+      .catch(() => undefined);
+  // Record a lock first: a locked memory has no key to seal the row with.
+  if (action === 'lock') {
+    await record();
+    return run();
+  }
+  try {
+    const output = await run();
+    await record();
+    return output;
+  } catch (error) {
+    if (!REFUSALS.has(asFailure(error).code)) await record({ failed: true });
+    throw error;
+  }
 }
 
 /** @internal */

@@ -4,7 +4,7 @@ import type { QmdResponse } from '../../contract/search.ts';
 import { runOf } from '../search/run-text.ts';
 import type { Hit } from '../search/search-index.ts';
 import { snippetOf } from '../search/snippet.ts';
-import { signatures } from '../store/signatures.ts';
+import { signatures } from '../store/entry.ts';
 import { formatTime } from '../time/format-time.ts';
 import { escapeMarkdown } from './escape-markdown.ts';
 

@@ -3,7 +3,7 @@ import { queryTexts } from '../../contract/search.ts';
 import { namespaceOf } from '../access/caller.ts';
 import type { Hit } from '../search/search-index.ts';
 import { snippetOf } from '../search/snippet.ts';
-import { signatures } from '../store/signatures.ts';
+import { signatures } from '../store/entry.ts';
 import { formatTime } from '../time/format-time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { factChunk, runChunk } from './qmd-chunks.ts';

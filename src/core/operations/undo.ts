@@ -1,5 +1,6 @@
 import { namespaceOf } from '../access/caller.ts';
-import type { EntryCursor, RevertOutcome, Space } from '../store/store.ts';
+import { isWrittenFor } from '../store/entry.ts';
+import type { EntryCursor, RevertOutcome, Space, UndoRange } from '../store/store.ts';
 import { isInUndoRange } from '../store/undo.ts';
 import { noteOf, writeOf } from './activity.ts';
 import { decodeCursor } from './cursor.ts';
@@ -13,8 +14,10 @@ const SLICE = 24;
 const UNDONE = 'The changes of the client that started or defined this run were undone, so the run was cancelled.';
 
 /** Undoes what one client wrote since a given time. */
-export const undo = ({ store, scheduler, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
+export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
   async undo(caller, { client, since, from, until, dry_run: dry }, during) {
+    // Undoing a forget afterwards must not restore facts of this client.
+    using _exclusion = dry ? undefined : forgotten.exclude(caller.subject, ({ author }) => isWrittenFor(author, client));
     const between = (): Promise<void> => scheduler.yieldTurn(caller.subject);
     if (!dry) await pipelines.cancelRuns(caller.subject, isRunOf(client), UNDONE, during);
     const space = store.space(namespaceOf(caller), 'fact');
@@ -23,7 +26,8 @@ export const undo = ({ store, scheduler, packs: { pipelines } }: MemoryDeps): Pi
       from === undefined ? undefined : await writtenBefore(store.space(namespaceOf(caller), 'activity'), client, from, between);
     const count = { removed: 0, restored: 0, skipped: 0, untouched: 0 } satisfies Record<RevertOutcome, number>;
     const skipped: string[] = [];
-    const sinceOf = (key: string): number => Math.max(unwanted.since, (lastSpared?.get(key) ?? 0) + 1);
+    const sinceOf = (written: ReadonlyMap<string, number> | undefined, name: string): number =>
+      Math.max(unwanted.since, (written?.get(name) ?? 0) + 1);
     let after: EntryCursor | undefined;
     do {
       // Newest first: a restored fact gets a newer date, so that it is not visited again.
@@ -32,7 +36,11 @@ export const undo = ({ store, scheduler, packs: { pipelines } }: MemoryDeps): Pi
       const reverted = await Promise.all(
         suspect.map(async ({ key }) => ({
           key,
-          what: await space.revert(key, { ...unwanted, since: sinceOf(key) }, dry ? undefined : noteOf(caller, 'undo', { key })),
+          what: await space.revert(
+            key,
+            { ...unwanted, since: sinceOf(lastSpared?.facts, key) },
+            dry ? undefined : noteOf(caller, 'undo', { key }),
+          ),
         })),
       );
       for (const { key, what } of reverted) {
@@ -44,7 +52,8 @@ export const undo = ({ store, scheduler, packs: { pipelines } }: MemoryDeps): Pi
       after = last === undefined || last.updatedAt >= unwanted.since ? next : undefined;
       if (after) await between();
     } while (after);
-    const undonePipelines = await pipelines.definitions.undo(caller, unwanted, dry, notesOf(caller));
+    const rangeOf = (id: string): UndoRange => ({ ...unwanted, since: sinceOf(lastSpared?.pipelines, id) });
+    const undonePipelines = await pipelines.definitions.undo(caller, rangeOf, dry, notesOf(caller));
     return {
       client,
       since,
@@ -61,27 +70,30 @@ export const undo = ({ store, scheduler, packs: { pipelines } }: MemoryDeps): Pi
 /** Several writes to one key within a millisecond get later and later times. They are at most this far ahead. */
 const DRIFT_MS = 1000;
 
+/** The last write to each fact and to each pipeline. */
+interface LastWrites {
+  readonly facts: ReadonlyMap<string, number>;
+  readonly pipelines: ReadonlyMap<string, number>;
+}
+
 /**
- * For each key, the time of the client's last write before the given activity row. Needed because writes before and after that row
+ * The client's last write to each fact and pipeline before the given activity row. Needed because writes before and after that row
  * can have the same time. Looks back only as far as such times can reach.
  */
-async function writtenBefore(
-  record: Space,
-  client: string,
-  row: string,
-  between: () => Promise<void>,
-): Promise<ReadonlyMap<string, number>> {
-  const written = new Map<string, number>();
+async function writtenBefore(record: Space, client: string, row: string, between: () => Promise<void>): Promise<LastWrites> {
+  const facts = new Map<string, number>();
+  const pipelines = new Map<string, number>();
   const begin = decodeCursor(row, 'updated');
   let after: EntryCursor | undefined = begin;
   while (after && after.at >= begin.at - DRIFT_MS) {
     const { entries, next } = await record.page({ sort: 'updated', limit: SLICE, after });
-    for (const entry of entries.filter(({ author }) => author.client === client)) {
-      const { key, at } = writeOf(entry);
-      if (key !== undefined) written.set(key, Math.max(at, written.get(key) ?? 0));
+    for (const entry of entries.filter(({ author }) => isWrittenFor(author, client))) {
+      const { key, pipeline, at } = writeOf(entry);
+      if (key !== undefined) facts.set(key, Math.max(at, facts.get(key) ?? 0));
+      if (pipeline !== undefined) pipelines.set(pipeline, Math.max(at, pipelines.get(pipeline) ?? 0));
     }
     after = next;
     if (after) await between();
   }
-  return written;
+  return { facts, pipelines };
 }

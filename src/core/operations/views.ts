@@ -3,7 +3,7 @@ import { CONTEXT, EXPIRING_SOON, OVERVIEW } from '../../contract/limits.ts';
 import type { Context } from '../../contract/views.ts';
 import { type Caller, namespaceOf, hasScope } from '../access/caller.ts';
 import { collectPage } from '../store/collect-page.ts';
-import { signatures } from '../store/signatures.ts';
+import { signatures } from '../store/entry.ts';
 import type { Entry, Namespace, Overview } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { activityRowOf } from './activity.ts';

@@ -5,7 +5,7 @@ import { Failure, type FailureCode } from '../../contract/failure.ts';
 import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 import type { KeychainItems } from '../crypto/keys/keychain.ts';
 import type { MemoryStore } from '../store/store.ts';
-import { CREDENTIAL } from '../store/vault-names.ts';
+import { CREDENTIAL } from '../store/vault.ts';
 import type { Clock } from '../time/clock.ts';
 import { formatTime } from '../time/format-time.ts';
 import { forgetCachedOutputs } from './cache.ts';

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MY_DEFAULTS } from '../../contract/limits.ts';
 import type { MyDefaults } from '../../contract/views.ts';
 import { requireKey } from '../crypto/require-key.ts';
+import { clientId } from '../store/entry.ts';
 import type { Entry, EntryEvent, MemoryStore } from '../store/store.ts';
-import { clientId } from '../store/writer.ts';
 import { type AuditRow, parseAuditRow } from './audit.ts';
 
 /** Rows decrypted per event loop turn: few enough that other callers notice no delay. */
@@ -105,8 +105,8 @@ export class Defaults implements Disposable {
 
   #update(change: EntryEvent): void {
     // The memory may have been locked, and everything here was decrypted with its key.
-    if (change.what === 'doubt') this[Symbol.dispose]();
-    else if (change.what === 'gone') {
+    if (change.what === 'reset') this[Symbol.dispose]();
+    else if (change.what === 'deleted') {
       for (const index of this.#indexes.values()) drop(index, change.row);
     } else if (change.kind === 'audit') {
       const index = this.#indexes.get(change.namespace.subject);

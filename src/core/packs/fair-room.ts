@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { PACK, PAGE } from '../../contract/limits.ts';
+import { clientId } from '../store/entry.ts';
 import type { Author, Entry, MemoryStore } from '../store/store.ts';
-import { clientId } from '../store/writer.ts';
 import { allEntries } from './all-entries.ts';
 
 /** How much of what the largest holder stores is deleted at once, so that not every write has to look for room. */

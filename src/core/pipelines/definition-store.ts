@@ -6,9 +6,9 @@ import { authorOf, type Caller } from '../access/caller.ts';
 import { mayTakePlace } from '../access/fair-share.ts';
 import { allEntries } from '../packs/all-entries.ts';
 import { putFairly } from '../packs/fair-room.ts';
+import { clientId } from '../store/entry.ts';
 import type { Author, Entry, MemoryStore, ActivityNote, Space, UndoRange } from '../store/store.ts';
 import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
-import { clientId } from '../store/writer.ts';
 import { formatTime } from '../time/format-time.ts';
 
 /** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
@@ -165,15 +165,16 @@ export class DefinitionStore {
   }
 
   /** Undoes a client's changes by the same rule as for facts. With `dry`, only reports what would happen. */
-  undo(caller: Caller, unwanted: UndoRange, dry: boolean, noteOf: NoteOf): Promise<Undone> {
+  undo(caller: Caller, rangeOf: (id: string) => UndoRange, dry: boolean, noteOf: NoteOf): Promise<Undone> {
     return this.#serialize(caller.subject, async () => {
       const undone: Undone = { removed: [], restored: [], skipped: [] };
       const suspects: Found[] = [];
-      for await (const found of this.#each(caller.subject)) if (isInUndoRange(found.entry, unwanted)) suspects.push(found);
+      for await (const found of this.#each(caller.subject))
+        if (isInUndoRange(found.entry, rangeOf(found.stored.definition.id))) suspects.push(found);
       for (const found of suspects) {
         const { id } = found.stored.definition;
         const present = withoutNumber(found);
-        const reversal = planRevert(present, await this.#versions(caller.subject, found), unwanted);
+        const reversal = planRevert(present, await this.#versions(caller.subject, found), rangeOf(id));
         if (reversal.what === 'untouched') continue;
         if (reversal.what === 'skipped' || !mayChange(caller, attributed(found).author)) undone.skipped.push(id);
         else {

@@ -11,7 +11,7 @@ import type { CallContext } from '../operations/call-context.ts';
 import { findSecret } from '../operations/secret-guard.ts';
 import { type Audit, learnableInputs } from '../packs/audit.ts';
 import type { PackEngine } from '../packs/engine.ts';
-import { signatures } from '../store/signatures.ts';
+import { signatures } from '../store/entry.ts';
 import type { Author, MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { formatTime } from '../time/format-time.ts';

@@ -5,9 +5,9 @@ import type { PipelineRun } from '../../contract/pipeline.ts';
 import { allEntries } from '../packs/all-entries.ts';
 import { putFairly } from '../packs/fair-room.ts';
 import { collectPage } from '../store/collect-page.ts';
+import { clientId } from '../store/entry.ts';
 import { fairEviction } from '../store/fair-eviction.ts';
 import type { Author, Entry, MemoryStore, Space } from '../store/store.ts';
-import { clientId } from '../store/writer.ts';
 
 /** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
 const RUN = { running: 'pipeline:running', ended: 'pipeline:ended', begin: 'pipeline-runs/' } as const;

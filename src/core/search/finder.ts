@@ -154,8 +154,8 @@ export class Finder implements Disposable {
   }
 
   #onEntryEvent(change: EntryEvent): void {
-    if (change.what === 'doubt') return this.#drop();
-    if (change.what === 'gone') {
+    if (change.what === 'reset') return this.#drop();
+    if (change.what === 'deleted') {
       for (const { index, runs } of this.#indexes.values()) {
         index.remove(change.row);
         runs.delete(change.row);

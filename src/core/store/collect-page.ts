@@ -1,13 +1,13 @@
 import type { EntryCursor, Entry, EntryPage, PageQuery, Space } from './store.ts';
 
 interface Steps {
-  /** What is waited for between two steps, so that others get their turn. */
+  /** Awaited between two steps, so that other requests run in between. */
   readonly between: () => Promise<unknown>;
-  /** Letters of values after which it is enough. */
+  /** The page ends after this many characters of values. */
   readonly enough?: number;
 }
 
-/** As many entries as were asked for, or all there are, in as many steps as that takes: a store ends a page of long ones sooner. */
+/** Reads a full page, in several steps if the entries are long. */
 export async function collectPage(space: Space, query: PageQuery, { between, enough = Infinity }: Steps): Promise<EntryPage> {
   const entries: Entry[] = [];
   const rows: number[] = [];

@@ -1,14 +1,18 @@
-/** What the queue needs of a database. */
-export interface Transactions {
-  begin(): void;
-  commit(): void;
-  /** Also when the database has already rolled back by itself. */
-  rollback(): void;
-  savepoint(): void;
-  releaseSavepoint(): void;
-  rollbackToSavepoint(): void;
-  /** False after the database gave up the whole transaction by itself. */
-  readonly inTransaction: boolean;
+import type { DiskFailure } from '../file/disk-failure.ts';
+import type { Connection } from './connection.ts';
+
+type Transactions = Pick<
+  Connection,
+  'begin' | 'commit' | 'rollback' | 'savepoint' | 'releaseSavepoint' | 'rollbackToSavepoint' | 'inTransaction'
+>;
+
+interface Host {
+  /** Called before each transaction. Throws if the file is not open. */
+  readonly require?: () => void;
+  /** Returns the failure for the callers, and whether the error leaves the contents of the disk in doubt. */
+  readonly explain: (error: unknown) => Pick<DiskFailure, 'doubtful'> & { readonly failure: unknown };
+  /** Called after each commit. */
+  readonly committed?: () => void;
 }
 
 interface Job {
@@ -17,51 +21,47 @@ interface Job {
   reject(error: unknown): void;
 }
 
-/** A job met an error after which the whole transaction is in doubt, and its meaning is known already. */
-class Doubt extends Error {
-  readonly told: unknown;
+/** Ends the whole transaction, because a job met an error after which the contents of the disk are in doubt. */
+class DoubtfulDisk extends Error {
+  readonly failure: unknown;
   readonly doubtful = true;
 
-  constructor(told: unknown) {
-    super('The disk is in doubt.');
-    this.told = told;
+  constructor(failure: unknown) {
+    super('The contents of the disk are in doubt.');
+    this.failure = failure;
   }
 }
 
-/** More would keep readers waiting. */
-const MOST_AT_ONCE = 256;
-/** What runs behind rests so many times as long as it took, while others wait. */
-const REST = 14;
+/** Larger transactions would delay readers. */
+const MAX_JOBS = 256;
+/** While other jobs wait, background jobs pause for this many times as long as the last one took. */
+const BACKGROUND_PAUSE = 14;
 
 /**
- * Writes that arrive in the same tick share one transaction and one flush of the disk; each keeps its own fate.
- * A promise fulfils only after the commit that holds its bytes (R-DUR).
+ * Writes that arrive in the same event loop turn share one transaction and one flush of the disk. If one fails, the others do
+ * not. A promise resolves after the commit that makes its write durable (R-DUR-01).
  */
 export class CommitQueue {
   readonly #transactions: Transactions;
-  readonly #failed: (error: unknown) => { told: unknown; doubtful: boolean };
+  readonly #host: Host;
   readonly #lanes = new Map<string, Job[]>();
-  readonly #behind: ((alone: boolean) => Job)[] = [];
-  #restsUntil = 0;
-  /** Jobs in the lanes, and how many of them were there a turn ago. */
+  readonly #background: ((isAlone: boolean) => Job)[] = [];
+  #backgroundPausedUntil = 0;
+  /** Jobs in the lanes, now and one turn ago. */
   #waiting = 0;
-  #waited = 0;
-  #gathersUntil = 0;
+  #waitingBefore = 0;
+  #collectUntil = 0;
   /** How long the last commit took, in milliseconds. */
-  #took = 0;
+  #commitMs = 0;
   #scheduled: NodeJS.Immediate | undefined;
   #idle: (() => void)[] = [];
 
-  /**
-   * `failed` is told of every error that ended a transaction. It says what its callers are told, and whether it is in
-   * doubt what the disk holds.
-   */
-  constructor(transactions: Transactions, failed: (error: unknown) => { told: unknown; doubtful: boolean }) {
+  constructor(transactions: Transactions, host: Host) {
     this.#transactions = transactions;
-    this.#failed = failed;
+    this.#host = host;
   }
 
-  /** Jobs of one lane keep their order; lanes take turns, so that whoever has many keeps nobody else waiting (R-FACT-17). */
+  /** Jobs of one lane run in order. Lanes take turns, so that a client with many writes does not delay others (R-FACT-17). */
   run<T>(job: () => T, lane = ''): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const waiting = this.#lanes.get(lane);
@@ -73,12 +73,12 @@ export class CommitQueue {
   }
 
   /**
-   * For what has time. Such jobs take their turn one by one, and while others have jobs waiting, a small part of the time;
-   * a job is told whether it is alone, so that it may do less if it is not.
+   * Runs a job that is not urgent, one per transaction and for a small part of the time while others wait. `isAlone` is
+   * true if it is alone in its transaction; otherwise it should do less.
    */
-  runInBackground<T>(job: (alone: boolean) => T): Promise<T> {
+  runInBackground<T>(job: (isAlone: boolean) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#behind.push((alone) => ({ run: () => this.#measure(() => job(alone)), resolve, reject }));
+      this.#background.push((isAlone) => ({ run: () => this.#measure(() => job(isAlone)), resolve, reject }));
       this.#scheduled ??= setImmediate(() => this.#flush());
     });
   }
@@ -89,81 +89,83 @@ export class CommitQueue {
       return job();
     } finally {
       const now = performance.now();
-      this.#restsUntil = now + REST * (now - start);
+      this.#backgroundPausedUntil = now + BACKGROUND_PAUSE * (now - start);
     }
   }
 
-  /** Fulfils when nothing waits. */
+  /** Resolves when the queue is empty. */
   whenIdle(): Promise<void> {
     return this.#scheduled ? new Promise((resolve) => this.#idle.push(resolve)) : Promise.resolve();
   }
 
   #begin(): void {
-    this.#waited = 0;
-    this.#gathersUntil = performance.now() + this.#took;
-    this.#gather();
+    this.#waitingBefore = 0;
+    this.#collectUntil = performance.now() + this.#commitMs;
+    this.#collect();
   }
 
   /**
-   * Writers who were answered together ask again one after the other. As long as each turn brings more of them, another turn
-   * costs less than another flush; but nobody waits longer for the others than for the flush itself.
+   * Clients that were answered together write again within the next few turns. Waiting one more turn is cheaper than one more
+   * flush, as long as each turn brings more jobs and the wait is no longer than a flush.
    */
-  #gather(): void {
-    const more = this.#waiting > this.#waited && this.#waiting < MOST_AT_ONCE;
-    if (!more || performance.now() >= this.#gathersUntil) return this.#flush();
-    this.#waited = this.#waiting;
-    this.#scheduled = setImmediate(() => this.#gather());
+  #collect(): void {
+    const more = this.#waiting > this.#waitingBefore && this.#waiting < MAX_JOBS;
+    if (!more || performance.now() >= this.#collectUntil) return this.#flush();
+    this.#waitingBefore = this.#waiting;
+    this.#scheduled = setImmediate(() => this.#collect());
   }
 
   #flush(): void {
     const start = performance.now();
     this.#commit(this.#next());
-    this.#took = performance.now() - start;
-    this.#scheduled = this.#lanes.size > 0 || this.#behind.length > 0 ? setImmediate(() => this.#flush()) : undefined;
+    this.#commitMs = performance.now() - start;
+    this.#scheduled = this.#lanes.size > 0 || this.#background.length > 0 ? setImmediate(() => this.#flush()) : undefined;
     if (!this.#scheduled) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** As many from each lane as fit; a lane that is left with some waits its turn behind the others. */
+  /** Takes an equal share from each lane. A lane with jobs left moves behind the others. */
   #next(): Job[] {
-    const share = Math.max(1, Math.floor(MOST_AT_ONCE / this.#lanes.size));
+    const share = Math.max(1, Math.floor(MAX_JOBS / this.#lanes.size));
     const jobs: Job[] = [];
     for (const [lane, waiting] of Array.from(this.#lanes)) {
-      if (jobs.length >= MOST_AT_ONCE) break;
+      if (jobs.length >= MAX_JOBS) break;
       this.#lanes.delete(lane);
       jobs.push(...waiting.slice(0, share));
       if (waiting.length > share) this.#lanes.set(lane, waiting.slice(share));
     }
     this.#waiting -= jobs.length;
-    const alone = jobs.length === 0;
-    if (alone || performance.now() >= this.#restsUntil) jobs.push(...this.#behind.splice(0, 1).map((job) => job(alone)));
+    const isAlone = jobs.length === 0;
+    if (isAlone || performance.now() >= this.#backgroundPausedUntil) {
+      jobs.push(...this.#background.splice(0, 1).map((job) => job(isAlone)));
+    }
     return jobs;
   }
 
   #commit(jobs: readonly Job[]): void {
-    const [alone] = jobs;
     const outcomes: (() => void)[] = [];
     try {
+      this.#host.require?.();
       this.#transactions.begin();
-      for (const job of jobs) outcomes.push(job === alone && jobs.length === 1 ? this.#run(job) : this.#runApart(job));
+      for (const job of jobs) outcomes.push(jobs.length === 1 ? this.#run(job) : this.#runInSavepoint(job));
       this.#transactions.commit();
+      this.#host.committed?.();
     } catch (error) {
-      this.#takeBack();
-      const { told, doubtful } = error instanceof Doubt ? error : this.#failed(error);
-      // One job can exhaust what all needed, the disk for instance. Nothing of them was kept, so each may try alone; but
-      // a flush that failed is never tried again as if nothing had been.
+      this.#rollback();
+      const { failure, doubtful } = error instanceof DoubtfulDisk ? error : this.#host.explain(error);
+      // One job can use up a resource of all, such as disk space. Nothing was committed, so each job is tried alone. A failed flush
+      // is never repeated, because the disk may have lost the first attempt without saying so.
       if (jobs.length > 1 && !doubtful) for (const job of jobs) this.#commit([job]);
-      else for (const job of jobs) job.reject(told);
+      else for (const job of jobs) job.reject(failure);
       return;
     }
-    for (const tell of outcomes) tell();
+    for (const settle of outcomes) settle();
   }
 
-  /** Where even that fails the transaction is lost with its connection. */
-  #takeBack(): void {
+  #rollback(): void {
     try {
       this.#transactions.rollback();
     } catch {
-      // What ended the transaction is told; this would say no more.
+      // The connection lost the transaction. Callers get the error that ended it.
     }
   }
 
@@ -172,19 +174,19 @@ export class CommitQueue {
     return () => job.resolve(value);
   }
 
-  /** Inside a savepoint: a job that fails takes back its own changes and nobody else's. */
-  #runApart(job: Job): () => void {
+  /** A job that fails rolls back its own changes only. */
+  #runInSavepoint(job: Job): () => void {
     this.#transactions.savepoint();
     try {
-      const tell = this.#run(job);
+      const settle = this.#run(job);
       this.#transactions.releaseSavepoint();
-      return tell;
+      return settle;
     } catch (error) {
       if (!this.#transactions.inTransaction) throw error;
       this.#transactions.rollbackToSavepoint();
-      const { told, doubtful } = this.#failed(error);
-      if (doubtful) throw new Doubt(told);
-      return () => job.reject(told);
+      const { failure, doubtful } = this.#host.explain(error);
+      if (doubtful) throw new DoubtfulDisk(failure);
+      return () => job.reject(failure);
     }
   }
 }

@@ -1,15 +1,16 @@
 import type { Database, Statement } from 'better-sqlite3';
 import { DatabaseFile } from '../file/database-file.ts';
 import { errorCodeOf } from '../file/files.ts';
-import type { Transactions } from './commit-queue.ts';
-import { CategoryCounters, UsageCounters } from './counters.ts';
+import { CategoryCounters } from './category-counters.ts';
 import { connect, PAGE_BYTES, damaged } from './database.ts';
+import { EntryEvents } from './events.ts';
 import { migrations } from './migrations/index.ts';
+import { UsageCounters } from './quota.ts';
 import { requireSchema } from './schema.ts';
 import { type KindStatements, prepare, prepareKind, type Statements } from './statements.ts';
 import type { Kind, Namespace } from './store.ts';
 
-/** A row as it stands in the file; the open columns are claims until the seal has been opened. */
+/** A row of the file. Only an opened seal proves that the other columns are genuine. */
 export interface EntryRow {
   row: number;
   key_hash: Buffer;
@@ -20,42 +21,46 @@ export interface EntryRow {
   sealed: Buffer;
 }
 
-/** Asked for what expires after it, a query leaves nothing out. */
+/** A query for entries that expire after this time returns expired ones too. */
 export const INCLUDE_EXPIRED = -Number.MAX_SAFE_INTEGER;
 
 export interface NamespaceRow extends Required<Namespace> {
   id: number;
 }
 
-/** A longer log is moved into the file soon after the commit that made it so. */
+/** A write-ahead log of this many pages is moved into the file after the commit. */
 const LOG_FRAMES = 1000;
-/** A file that grows makes the next flush of the log dear, so it grows seldom and by much. */
-const AHEAD_BYTES = 128 * PAGE_BYTES;
-/** More pages that may have to be cleared are not left for later. */
+/** A file that grows makes the next flush slow, so it grows seldom and by a lot. */
+const PREALLOCATED_BYTES = 128 * PAGE_BYTES;
+/** When this many pages may hold deleted bytes, they are scrubbed at once. */
 const CHANGED_PAGES = 4000;
 
 /**
- * The one connection to the file, with its statements. After a disk error it is replaced by a new one that reads the
- * file's state afresh: what an old one still has in memory may never have reached the disk.
+ * The one connection to the file, with its statements, its transactions and the events of its entries. After a disk error `reopen`
+ * replaces the SQLite connection, because the old one may hold pages that never reached the disk.
  */
-export class Connection implements Transactions {
+export class Connection {
+  /** Published by `commit`, dropped by `rollback`. */
+  readonly events = new EntryEvents();
+  /** Called when a transaction or a savepoint is rolled back. */
+  onRollback: (() => void) | undefined;
   readonly #path: string | undefined;
   readonly #file: DatabaseFile | undefined;
   #db: Database;
   #sql: Statements;
   readonly #kinds = new Map<Kind, KindStatements>();
   #ids = new Map<string, number>();
-  #tally: UsageCounters | undefined;
-  #categories: CategoryCounters | undefined;
-  #counting = false;
+  #usageCounters: UsageCounters | undefined;
+  #categoryCounters: CategoryCounters | undefined;
+  #countsUsage = false;
   #logLimit = LOG_FRAMES;
-  /** How long the file is, as far as that is known. */
-  #room = 0;
-  #ahead = AHEAD_BYTES;
-  /** The one that was last compared with ours. */
+  /** The known length of the file. */
+  #fileBytes = 0;
+  #preallocatedBytes = PREALLOCATED_BYTES;
+  /** The schema version that was last compared with the migrations. */
   #schemaVersion: number | undefined;
 
-  /** Without a path the database is in RAM, and everything that concerns its file does nothing. */
+  /** Without a path the database is in RAM, and the methods for its file do nothing. */
   constructor(path: string | undefined, db: Database) {
     this.#path = path;
     this.#db = db;
@@ -71,41 +76,40 @@ export class Connection implements Transactions {
     return this.#sql;
   }
 
-  /** Counted when first asked for, because that reads the whole file, and kept from then on. */
+  /** Created on first use, which reads the whole file. */
   get usageCounters(): UsageCounters {
-    this.#counting = true;
-    return (this.#tally ??= new UsageCounters(this.#db));
+    this.#countsUsage = true;
+    return (this.#usageCounters ??= new UsageCounters(this.#db));
   }
 
-  /** The same of categories. Not inside a transaction, which could take it back. */
+  /** Do not create them in a transaction, because a rollback would delete their tables. */
   get categoryCounters(): CategoryCounters {
-    return (this.#categories ??= new CategoryCounters(this.#db));
+    return (this.#categoryCounters ??= new CategoryCounters(this.#db));
   }
 
-  /** From now on the counters are there inside every transaction. */
-  startCounting(): void {
-    this.#counting = true;
+  /** From now on every transaction has usage counters. */
+  countUsage(): void {
+    this.#countsUsage = true;
   }
 
-  /** Whether it was counted already; asking for the counters would begin it. */
   get hasUsageCounters(): boolean {
-    return this.#tally !== undefined;
+    return this.#usageCounters !== undefined;
   }
 
   statementsOf(kind: Kind): KindStatements {
     const known = this.#kinds.get(kind);
     if (known) return known;
-    const prepared = fitting(() => prepareKind(this.#db, kind));
+    const prepared = requireTables(() => prepareKind(this.#db, kind));
     this.#kinds.set(kind, prepared);
     return prepared;
   }
 
-  /** What changed in the meantime is not known: `survey` has to look for it. */
+  /** Forgets which pages may hold deleted bytes. `scanForRemnants` finds them again. */
   reopen(): void {
     if (this.#path === undefined) return this.rollback();
     this.#ids.clear();
-    this.#tally = undefined;
-    this.#categories = undefined;
+    this.#usageCounters = undefined;
+    this.#categoryCounters = undefined;
     this.#kinds.clear();
     this.#db.close();
     this.#logMoved();
@@ -114,17 +118,22 @@ export class Connection implements Transactions {
     this.#sql = statementsFor(this.#db);
   }
 
-  /** Throws when another program has changed the schema of the open file. SQLite counts every change, so this is cheap. */
-  requireOwnSchema(): void {
-    const version = this.#sql.schemaVersion.get() as number;
-    if (version === this.#schemaVersion) return;
-    requireSchema(this.#db, migrations, 'exact');
-    this.#schemaVersion = version;
-  }
-
   close(): void {
     this.#db.close();
     this.#file?.close();
+  }
+
+  /** Runs a step in its own transaction: commits it, or rolls it back if it throws. */
+  transaction<T>(step: () => T): T {
+    try {
+      this.begin();
+      const result = step();
+      this.commit();
+      return result;
+    } catch (error) {
+      this.rollback();
+      throw error;
+    }
   }
 
   get inTransaction(): boolean {
@@ -132,22 +141,37 @@ export class Connection implements Transactions {
   }
 
   begin(): void {
-    // Made inside, the counters would be taken back with a transaction that fails.
-    if (this.#counting) void this.usageCounters;
+    // Counters created inside a transaction would be lost by its rollback.
+    if (this.#countsUsage) this.#usageCounters ??= new UsageCounters(this.#db);
     this.#sql.begin.run();
+    // A trigger of another program could keep each row that is deleted. From here on no program can add one.
+    this.#requireSchema();
+  }
+
+  /** SQLite counts every change of the schema, so this is cheap. */
+  #requireSchema(): void {
+    const version = this.#sql.schemaVersion.get() as number;
+    if (version === this.#schemaVersion) return;
+    requireSchema(this.#db, migrations, 'exact');
+    this.#schemaVersion = version;
   }
 
   commit(): void {
-    this.#makeRoom();
+    this.#preallocate();
     this.#sql.commit.run();
+    this.events.publish();
   }
 
+  /** Works also after SQLite itself has rolled back. */
   rollback(): void {
+    this.onRollback?.();
+    this.events.rollback();
     this.#ids.clear();
     if (this.#db.inTransaction) this.#sql.rollback.run();
   }
 
   savepoint(): void {
+    this.events.savepoint();
     this.#sql.savepoint.run();
   }
 
@@ -156,14 +180,16 @@ export class Connection implements Transactions {
   }
 
   rollbackToSavepoint(): void {
+    this.onRollback?.();
+    this.events.rollbackToSavepoint();
     this.#ids.clear();
     this.#sql.rollbackTo.run();
     this.#sql.release.run();
   }
 
   /**
-   * Moves every page of the log into the file, cuts the log to nothing and clears what the changed pages still hold of
-   * rows that are gone. False while somebody still reads the log.
+   * Moves every page of the log into the file, truncates the log, and scrubs the unused parts of the changed pages. False while
+   * another connection reads the log.
    */
   truncateLog(): boolean {
     if (!this.#file) return true;
@@ -173,10 +199,7 @@ export class Connection implements Transactions {
     return this.#scrub();
   }
 
-  /**
-   * Whatever it answers, SQLite may have moved all of the log and begin it anew with the next commit, and may have cut
-   * the file to what it holds: nothing that was known of either is known any more.
-   */
+  /** After a checkpoint, whatever its result, SQLite may restart the log and shorten the file. */
   #checkpoint(statement: Statement): { busy: number; checkpointed: number } {
     try {
       return statement.get() as { busy: number; checkpointed: number };
@@ -187,10 +210,10 @@ export class Connection implements Transactions {
 
   #logMoved(): void {
     this.#file?.logRestarted();
-    this.#room = 0;
+    this.#fileBytes = 0;
   }
 
-  /** As the only one who may write, and only if nobody has written since the log was emptied. */
+  /** Holds the write lock, and does nothing if there was a commit since the log was truncated. */
   #scrub(): boolean {
     this.#sql.begin.run();
     let scrubbed = false;
@@ -199,70 +222,70 @@ export class Connection implements Transactions {
       scrubbed = this.#file.scrub();
     } finally {
       this.#sql.rollback.run();
-      // Pages that SQLite holds in memory would bring back what was cleared.
+      // SQLite would write its cached pages back over the scrubbed ones.
       if (scrubbed) this.#sql.dropPageCache.run();
     }
     return true;
   }
 
-  /** Pages that changed since they were last cleared. */
+  /** Pages that changed since they were last scrubbed. */
   get changedPages(): number {
     return this.#file?.changedPages ?? 0;
   }
 
-  /** True when an earlier run left something to clear. */
+  /** True if an earlier run left deleted bytes in the file. */
   scanForRemnants(): Promise<boolean> {
     return this.#file?.scanForRemnants() ?? Promise.resolve(false);
   }
 
   /**
-   * A commit needs room in the log only; that the file has to grow shows when the log is moved. On a disk that is full by
-   * then nothing could be purged any more, so the room is taken now, and a commit that finds none is refused.
+   * A commit needs disk space in the log only, and the file grows later, when the log is moved. On a disk that is full by then
+   * nothing could be purged. So the file grows now, and a commit that finds no space is refused.
    */
-  #makeRoom(): void {
+  #preallocate(): void {
     if (!this.#file) return;
     const needed = (this.#sql.pageCount.get() as number) * PAGE_BYTES;
-    if (needed > this.#room) this.#room = this.#file.preallocate(needed, this.#ahead);
+    if (needed > this.#fileBytes) this.#fileBytes = this.#file.preallocate(needed, this.#preallocatedBytes);
   }
 
-  /** Where every byte counts, no commit takes more room than it needs. */
+  /** On a full disk, a commit in this step takes no more space than it needs. */
   withoutPreallocation<T>(step: () => T): T {
-    this.#ahead = 0;
+    this.#preallocatedBytes = 0;
     try {
       return step();
     } finally {
-      this.#ahead = AHEAD_BYTES;
+      this.#preallocatedBytes = PREALLOCATED_BYTES;
     }
   }
 
   /**
-   * Moves a long log into the file. Not part of the commit: nobody's answer has to wait for it. True when so many pages
-   * have changed that they should be cleared before they become more, in a step of its own.
+   * Moves a long log into the file. Runs after the commit, so that no response waits for it. True if enough pages have changed
+   * to scrub them at once, in a separate step.
    */
   checkpointLongLog(): boolean {
     const frames = this.#logFrames();
     if (!this.#file || frames < this.#logLimit) return false;
     this.#file.recordChangedPages(frames);
     const { checkpointed } = this.#checkpoint(this.#sql.checkpoint);
-    // Somebody reads it: try again when it has grown by as much once more.
+    // Another connection reads the log, so the next attempt waits until it has grown by as much again.
     this.#logLimit = checkpointed === frames ? LOG_FRAMES : frames + LOG_FRAMES;
     return this.#file.changedPages >= CHANGED_PAGES;
   }
 
-  /** Moves a log of at least so many pages into the file. True when it did: then the log can be emptied, in a step of its own. */
+  /** Moves a log of at least this many pages into the file. If true, the log can be truncated, in a separate step. */
   checkpointLogFrom(frames: number): boolean {
-    const long = this.#logFrames();
-    if (!this.#file || long < frames) return false;
-    this.#file.recordChangedPages(long);
+    const length = this.#logFrames();
+    if (!this.#file || length < frames) return false;
+    this.#file.recordChangedPages(length);
     const { checkpointed } = this.#checkpoint(this.#sql.checkpoint);
-    return checkpointed === long;
+    return checkpointed === length;
   }
 
   #logFrames(): number {
     return Math.max(0, (this.#sql.logSize.get() as { log: number }).log);
   }
 
-  /** Undefined when nothing was ever kept there. */
+  /** Undefined if nothing was ever stored there. */
   namespaceId({ subject, session = '' }: Namespace): number | undefined {
     const name = `${subject.length}:${subject}${session}`;
     const known = this.#ids.get(name);
@@ -278,7 +301,7 @@ export class Connection implements Transactions {
     return Number(this.#sql.insertNamespace.run(namespace.subject, namespace.session ?? '').lastInsertRowid);
   }
 
-  /** A session that holds nothing any more leaves no name behind. */
+  /** Deletes the names of sessions that hold no entries. */
   deleteEmptySessions(): void {
     if (this.#sql.deleteEmptySessions.run().changes > 0) this.#ids.clear();
   }
@@ -302,17 +325,17 @@ export class Connection implements Transactions {
 
 function statementsFor(db: Database): Statements {
   try {
-    return fitting(() => prepare(db));
+    return requireTables(() => prepare(db));
   } catch (error) {
     db.close();
     throw error;
   }
 }
 
-/** Whatever statements do not fit is not the schema that this program made. */
-function fitting<T>(prepared: () => T): T {
+/** A statement that SQLite cannot prepare means that the file has other tables. */
+function requireTables<T>(prepareAll: () => T): T {
   try {
-    return prepared();
+    return prepareAll();
   } catch (error) {
     if (errorCodeOf(error) === 'SQLITE_ERROR') throw damaged('its tables are not those of a memory', error);
     throw error;

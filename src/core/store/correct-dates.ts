@@ -5,7 +5,7 @@ import type { SealedRows } from './sealed-rows.ts';
 import { KIND_BY_NUMBER } from './statements.ts';
 import type { SpaceChange, Entry } from './store.ts';
 
-/** An entry dated further ahead than this was written by a clock that was wrong. */
+/** An entry dated further in the future was written while the clock was wrong. */
 const MARGIN_MS = 60_000;
 const ROWS_READ_AT_ONCE = 1000;
 const ROWS_WRITTEN_AT_ONCE = 50;
@@ -19,7 +19,7 @@ interface Deps {
   readonly now: () => number;
   /** Runs a job in a transaction. */
   readonly commit: <T>(job: () => T) => Promise<T>;
-  /** Runs a query. */
+  /** Runs a synchronous query. */
   readonly read: <T>(query: () => T) => Promise<T>;
 }
 

@@ -19,16 +19,16 @@ import { type Migration, migrations } from './migrations/index.ts';
 import { requireSchema, type SchemaCheck } from './schema.ts';
 import { Sqlite } from './sqlite.ts';
 
-/** "HDMM" in the file's header: this database is ours. */
+/** "HDMM" in the header identifies our files. */
 export const APPLICATION_ID = 0x48_44_4d_4d;
 export const PAGE_BYTES = 4096;
 export const MEMORY_FILE = 'memory.db';
-/** Versions before it can corrupt a write-ahead log that is reset at the wrong moment. */
+/** Earlier versions can corrupt the database when the write-ahead log is reset at the wrong moment. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
 /**
- * Opens the file, making it on first use, and brings its schema up to date.
- * A file that is not ours, damaged or newer than we are is refused before a byte of it changes (R-DUR).
+ * Opens the file, or creates it, and migrates its schema. A file that is damaged, newer than this program, or another program's is
+ * refused before a byte of it changes (R-DUR-05).
  */
 export function openDatabase(
   file: string,
@@ -37,8 +37,8 @@ export function openDatabase(
   check: SchemaCheck = 'exact',
 ): Database {
   if (existsSync(file)) inspect(file, steps.length);
-  // SQLite would replay the log of the lost file into the new one.
-  else if (hasLog(file)) throw damaged('it is missing while its log memory.db-wal is still there');
+  // SQLite would apply the log of the lost file to the new one.
+  else if (hasLog(file)) throw damaged('it is missing, but its log memory.db-wal exists');
   else create(file, steps);
   let db: Database | undefined;
   try {
@@ -47,9 +47,9 @@ export function openDatabase(
     return db;
   } catch (error) {
     db?.close();
-    // What we ask is right; so the file is not what its header says.
-    if (errorCodeOf(error) === 'SQLITE_ERROR') throw damaged('its header does not fit what is in it', error);
-    throw diskFailureOf(error, dirname(file))?.told ?? error;
+    // The statements are correct, so the file does not match its header.
+    if (errorCodeOf(error) === 'SQLITE_ERROR') throw damaged('its header does not match its contents', error);
+    throw diskFailureOf(error, dirname(file))?.failure ?? error;
   }
 }
 
@@ -58,7 +58,7 @@ interface ConnectOptions {
   readonly check?: SchemaCheck;
 }
 
-/** A connection as every part of the program must have it. */
+/** Opens a connection with the settings that every connection must have. */
 export function connect(file: string, { steps = migrations, check = 'exact' }: ConnectOptions = {}): Database {
   if (hasLog(file)) flushAgain(`${file}-wal`);
   const db = new Sqlite(file, { fileMustExist: true, timeout: 0 });
@@ -66,16 +66,16 @@ export function connect(file: string, { steps = migrations, check = 'exact' }: C
     requireVersion(db);
     db.pragma('trusted_schema = OFF');
     db.pragma('cell_size_check = ON');
-    // Before the first statement that changes the file, and before any statement that a foreign trigger could act on.
+    // Before any statement that changes the file or could run a foreign trigger.
     requireOurs(db, steps, check);
-    return settled(db);
+    return configure(db);
   } catch (error) {
     closeUnchanged(db, file);
     throw error;
   }
 }
 
-/** A database in RAM. Nothing of it reaches a disk, not even temporary tables. */
+/** Opens a database in RAM. No part of it is written to a disk, not even temporary tables. */
 export function openInRam(): Database {
   const db = new Sqlite(':memory:');
   requireVersion(db);
@@ -84,7 +84,7 @@ export function openInRam(): Database {
   return db;
 }
 
-/** The last writable connection to close moves the log into the file. A read-only connection that closes later prevents that. */
+/** The last writable connection moves the log into the file when it closes. A read-only connection that closes later prevents that. */
 function closeUnchanged(db: Database, file: string): void {
   let last: Database | undefined;
   try {
@@ -101,27 +101,27 @@ function closeUnchanged(db: Database, file: string): void {
 function requireOurs(db: Database, steps: readonly Migration[], check: SchemaCheck): void {
   const version = db.pragma('user_version', { simple: true });
   const objects = db.prepare('SELECT count(*) FROM main.sqlite_schema').pluck().get();
-  if (version === 0 && objects !== 0) throw damaged('its header does not fit what is in it');
+  if (version === 0 && objects !== 0) throw damaged('its header does not match its contents');
   requireSchema(db, steps, check);
 }
 
-function settled(db: Database): Database {
+function configure(db: Database): Database {
   db.pragma('journal_mode = WAL');
-  // Switching to WAL lowers this to NORMAL in the build we use, and NORMAL loses acknowledged writes at a power cut.
+  // In our build, switching to WAL sets this to NORMAL, which loses acknowledged writes at a power cut.
   db.pragma('synchronous = FULL');
   db.pragma('fullfsync = ON');
   db.pragma('checkpoint_fullfsync = ON');
-  // Deleted bytes are overwritten, not only unlinked. FAST would leave whole pages as they were.
+  // Overwrites deleted bytes. FAST would leave whole pages unchanged.
   db.pragma('secure_delete = ON');
-  // Statements that need scratch space must not leave it on disk.
+  // Temporary tables of statements must not reach the disk.
   db.pragma('temp_store = MEMORY');
-  // The log is moved into the file by whoever writes, who must see first which pages it holds.
+  // Connection runs the checkpoints, because it must first read which pages the log holds.
   db.pragma('wal_autocheckpoint = 0');
   requireSettings(db);
   return db;
 }
 
-/** A pragma that a build does not know is silently ignored, and with it the promise that rests on it. */
+/** SQLite silently ignores a pragma that the build does not know. */
 function requireSettings(db: Database): void {
   for (const [name, wanted] of [
     ['journal_mode', 'wal'],
@@ -130,12 +130,12 @@ function requireSettings(db: Database): void {
     ['page_size', PAGE_BYTES],
   ] as const) {
     if (db.pragma(name, { simple: true }) === wanted) continue;
-    throw new Failure('invalid_config', `SQLite does not take ${name} = ${wanted} here; keep the data folder on a local disk.`);
+    throw new Failure('invalid_config', `SQLite cannot set ${name} = ${wanted} here. Keep the data folder on a local disk.`);
   }
 }
 
 /**
- * Applies the steps that are missing, each whole or not at all.
+ * Applies the missing migrations, each in a transaction.
  * @internal
  */
 export function migrate(db: Database, steps: readonly Migration[], backUp?: (db: Database, version: number) => void): void {
@@ -151,10 +151,7 @@ export function migrate(db: Database, steps: readonly Migration[], backUp?: (db:
   }
 }
 
-/**
- * The name appears only when the file behind it is complete, so an empty or half written `memory.db` is always
- * damage and never a first start.
- */
+/** The file gets its name only when it is complete. So an empty or partly written `memory.db` is always damaged. */
 function create(file: string, steps: readonly Migration[]): void {
   const draft = `${file}.new`;
   for (const leftover of [draft, `${draft}-journal`]) rmSync(leftover, { force: true });
@@ -172,7 +169,7 @@ function create(file: string, steps: readonly Migration[]): void {
   syncFolder(dirname(file));
 }
 
-/** Reads the header as plain bytes: SQLite itself would already recover, and so change, what it opens. */
+/** Reads the header without SQLite, which would recover, and so change, the file when it opens it. */
 function inspect(file: string, version: number): void {
   const header = Buffer.alloc(100);
   const handle = openSync(file, 'r');
@@ -181,7 +178,7 @@ function inspect(file: string, version: number): void {
   } finally {
     closeSync(handle);
   }
-  if (header.subarray(0, 16).toString('latin1') !== 'SQLite format 3\0') throw damaged('its beginning is not that of a database');
+  if (header.subarray(0, 16).toString('latin1') !== 'SQLite format 3\0') throw damaged('it has no SQLite header');
   if (header.readUInt32BE(68) !== APPLICATION_ID) {
     throw new Failure(
       'store_unavailable',
@@ -189,15 +186,15 @@ function inspect(file: string, version: number): void {
     );
   }
   if (header.readUInt32BE(60) > version) throw newer(header.readUInt32BE(60), version);
-  // While a log stands beside it, the file alone need not be whole.
+  // With a log, the file alone may be incomplete.
   if (hasLog(file)) return;
   const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
   if (statSync(file).size < header.readUInt32BE(28) * pageSize) throw damaged('it has been cut short');
 }
 
 /**
- * After a flush that failed, the system may hold parts of the log in memory as if they were on the disk. SQLite would read
- * them, go on behind them, and everything from there on would be lost with the power. Written again, they are flushed.
+ * Rewrites and flushes the log. After a failed flush the system may cache parts of the log that never reached the disk. SQLite
+ * would read them and append commits, and all of these would be lost at a power cut.
  */
 function flushAgain(log: string): void {
   const handle = openSync(log, 'r+');
@@ -217,7 +214,7 @@ function requireVersion(db: Database): void {
   const parts = version.split('.').map(Number);
   const at = OLDEST_SQLITE.findIndex((wanted, index) => parts[index] !== wanted);
   if (at >= 0 && (parts[at] ?? 0) < (OLDEST_SQLITE[at] ?? 0)) {
-    throw new Failure('unavailable', `SQLite ${version} can damage a memory; use one from ${OLDEST_SQLITE.join('.')} on.`);
+    throw new Failure('unavailable', `SQLite ${version} can damage a memory. Use version ${OLDEST_SQLITE.join('.')} or later.`);
   }
 }
 

@@ -1,30 +1,24 @@
-import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
-import type { SealedRows } from './sealed-rows.ts';
+import { INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import { writerOf } from './entry.ts';
 import type { KindStatements } from './statements.ts';
+import type { StoreContext } from './store-context.ts';
 import {
   type EntryCursor,
   type Entry,
+  type FactWithHistory,
   type Kind,
   type Namespace,
   type EntryPage,
-  type FactWithHistory,
   type PageQuery,
   STEP_BYTES,
 } from './store.ts';
-import { writerOf } from './writer.ts';
-
-interface Deps {
-  readonly connection: Connection;
-  readonly rows: SealedRows;
-  readonly now: () => number;
-}
 
 const FIRST: EntryCursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 const LAST: EntryCursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER };
 
-/** Rows opened in one step while looking for those that match; more would keep others waiting. */
+/** Rows opened in one step while searching for matching ones. More would delay other requests. */
 const LOOKED_AT = 500;
-/** Rows read at once. Nobody knows at first how long they are; then of long ones no more are read than will be opened. */
+/** Rows read at once. The first chunk shows how long the rows are, and so how many of them one step will open. */
 const CHUNK = 50;
 const FIRST_CHUNK = 2;
 
@@ -41,18 +35,18 @@ const ORDERS: Record<PageQuery['sort'], Order> = {
   expires: { all: 'soonest', inCategory: 'soonestInCategory', start: FIRST, by: 'expires_at' },
 };
 
-/** What lives in the file at this moment. Everything here is one synchronous step. */
+/** Reads the entries that have not expired. Each method is one synchronous step. */
 export class EntryReader {
-  readonly #deps: Deps;
+  readonly #context: Pick<StoreContext, 'connection' | 'rows' | 'time'>;
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
+  constructor(context: Pick<StoreContext, 'connection' | 'rows' | 'time'>) {
+    this.#context = context;
   }
 
   findLiving(namespace: Namespace, kind: Kind, key: string): { row: EntryRow; entry: Entry } | undefined {
-    const { rows, now } = this.#deps;
+    const { rows, time } = this.#context;
     const row = rows.find(namespace, kind, key);
-    if (!row || row.expires_at <= now()) return undefined;
+    if (!row || row.expires_at <= time.now()) return undefined;
     const entry = rows.openCached(namespace, kind, row);
     return entry && { row, entry };
   }
@@ -64,29 +58,30 @@ export class EntryReader {
 
   withHistory(namespace: Namespace, key: string): FactWithHistory | undefined {
     const fact = this.findLiving(namespace, 'fact', key);
-    return fact && { entry: fact.entry, versions: this.versions(namespace, fact.row), row: fact.row.row };
+    if (!fact) return undefined;
+    const lastTombstone = this.#context.connection.sql.lastTombstone.get() as number;
+    return { entry: fact.entry, versions: this.versions(namespace, fact.row), row: fact.row.row, lastTombstone };
   }
 
   versions(namespace: Namespace, fact: EntryRow): Entry[] {
-    const { connection, rows, now } = this.#deps;
-    const found = connection.sql.versions.all(connection.namespaceId(namespace), fact.key_hash, now()) as EntryRow[];
+    const { connection, rows, time } = this.#context;
+    const found = connection.sql.versions.all(connection.namespaceId(namespace), fact.key_hash, time.now()) as EntryRow[];
     return found.map((row) => rows.open(namespace, 'history', row)).filter((entry) => entry !== undefined);
   }
 
   /** Rows with their writers. Rows whose seal is broken share one name, which no writer can have. */
-  writersOf(namespace: Namespace, kind: Kind, found: readonly EntryRow[]): { row: number; writer: string }[] {
+  writersOf(namespace: Namespace, kind: Kind, found: readonly EntryRow[]): (EntryCursor & { readonly writer: string })[] {
     return found.map((row) => {
-      const entry = this.#deps.rows.open(namespace, kind, row);
-      return { row: row.row, writer: entry ? writerOf(entry.author) : '' };
+      const entry = this.#context.rows.open(namespace, kind, row);
+      return { at: row.updated_at, row: row.row, writer: entry ? writerOf(entry.author) : '' };
     });
   }
 
-  /** The oldest rows of a kind, expired ones included. */
-  oldest(namespace: Namespace, kind: Kind, limit: number): { row: number; writer: string }[] {
-    const { connection } = this.#deps;
+  /** The next rows of a kind with their writers, oldest first, expired rows included. */
+  writersAfter(namespace: Namespace, kind: Kind, { at, row }: EntryCursor, limit: number): (EntryCursor & { writer: string })[] {
+    const { connection } = this.#context;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return [];
-    const { at, row } = FIRST;
     const found = connection
       .statementsOf(kind)
       .oldest.all(id, INCLUDE_EXPIRED, Number.MAX_SAFE_INTEGER, at, at, row, limit) as EntryRow[];
@@ -94,25 +89,25 @@ export class EntryReader {
   }
 
   count(namespace: Namespace, kind: Kind, category?: string): number {
-    const { connection, now } = this.#deps;
+    const { connection, time } = this.#context;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return 0;
     const { count, countInCategory, countExpired } = connection.statementsOf(kind);
     if (category === undefined && connection.hasUsageCounters) {
-      return connection.usageCounters.rows(id, kind) - (countExpired.get(id, now()) as number);
+      return connection.usageCounters.rows(id, kind) - (countExpired.get(id, time.now()) as number);
     }
-    return (category === undefined ? count.get(id, now()) : countInCategory.get(id, now(), category)) as number;
+    return (category === undefined ? count.get(id, time.now()) : countInCategory.get(id, time.now(), category)) as number;
   }
 
-  /** What ends in between lies side by side in an index: a look costs what there is to count, and nothing is opened. */
+  /** Counts in an index, and opens no entry. */
   countEnding(namespace: Namespace, kind: Kind, before: number): number {
-    const { connection, now } = this.#deps;
+    const { connection, time } = this.#context;
     const id = connection.namespaceId(namespace);
-    return id === undefined ? 0 : (connection.statementsOf(kind).countEnding.get(id, now(), before) as number);
+    return id === undefined ? 0 : (connection.statementsOf(kind).countEnding.get(id, time.now(), before) as number);
   }
 
   page(namespace: Namespace, kind: Kind, query: PageQuery): EntryPage {
-    const { connection, rows } = this.#deps;
+    const { connection, rows } = this.#context;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return { entries: [], rows: [] };
     const { limit, matches, bytes = STEP_BYTES, uncached: once = false } = query;
@@ -121,7 +116,7 @@ export class EntryReader {
     const named: number[] = [];
     let after = query.after ?? start;
     let opened = 0;
-    // Rows whose seal is broken, and those that do not match, leave gaps, which the next rows fill.
+    // Rows with a broken seal and rows that do not match are skipped.
     for (let seen = 0; seen < LOOKED_AT;) {
       const likely = seen === 0 ? FIRST_CHUNK : Math.ceil(((bytes - opened) * seen) / opened);
       const chunk = Math.min(CHUNK, likely, matches ? CHUNK : limit - entries.length);
@@ -129,7 +124,7 @@ export class EntryReader {
       for (const [index, row] of found.slice(0, chunk).entries()) {
         const entry = once ? rows.open(namespace, kind, row) : rows.openCached(namespace, kind, row);
         after = { at: row[by], row: row.row };
-        // Whatever its type says: in a row of a damaged page there may be nothing.
+        // On a damaged page the blob may be missing, whatever its type says.
         opened += Buffer.isBuffer(row.sealed) ? row.sealed.length : 0;
         if (entry && (matches?.(entry) ?? true)) {
           entries.push(entry);
@@ -151,9 +146,9 @@ export class EntryReader {
     { at, row }: EntryCursor,
     limit: number,
   ): EntryRow[] {
-    const { connection, now } = this.#deps;
+    const { connection, time } = this.#context;
     const { all, inCategory } = ORDERS[sort];
-    const scope = [id, now(), expiresBefore ?? Number.MAX_SAFE_INTEGER];
+    const scope = [id, time.now(), expiresBefore ?? Number.MAX_SAFE_INTEGER];
     const place = [at, at, row, limit];
     const statements = connection.statementsOf(kind);
     if (category === undefined) return statements[all].all(...scope, ...place) as EntryRow[];

@@ -1,16 +1,13 @@
 import { HISTORY_VERSIONS, VALUE_BYTES } from '../../contract/limits.ts';
-import type { KeyKeeper } from '../crypto/key-keeper.ts';
-import { type FreeSpace, lowDiskSpace } from '../file/free-space.ts';
-import { activityEntryOf, outcomeOf } from './activity-note.ts';
-import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import { lowDiskSpace } from '../file/disk-space.ts';
+import { INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import { aheadBy } from './correct-dates.ts';
 import type { EntryReader } from './entry-reader.ts';
-import { expiryOf, entryOf, sameContent } from './entry.ts';
-import { expiryWithGrace, type Grace, shortens } from './expiry-grace.ts';
-import { fairEviction } from './fair-eviction.ts';
+import { activityEntryOf, outcomeOf, expiryOf, entryOf, sameContent, writerOf, shortens } from './entry.ts';
+import { FairEviction, fairEviction } from './fair-eviction.ts';
 import { type Forgetting, tombstoneHash } from './forgetting.ts';
 import { type QuotaKind, isQuotaKind, isSharedKind, rowLimit, quotaExceeded, quotaOf } from './quota.ts';
-import type { SealedRows } from './sealed-rows.ts';
+import type { StoreContext } from './store-context.ts';
 import type {
   EntryUpdate,
   EntryDraft,
@@ -25,46 +22,30 @@ import type {
   FactWithHistory,
   WriteOutcome,
 } from './store.ts';
-import { planRevert, restoredVersion } from './undo.ts';
-import { writerOf } from './writer.ts';
+import { expiryWithGrace, type Grace, planRevert, restoredVersion } from './undo.ts';
 
 type Dates = Pick<Entry, 'updatedAt' | 'expiresAt'>;
 
-interface Deps {
-  readonly connection: Connection;
-  readonly keys: KeyKeeper;
-  readonly rows: SealedRows;
-  readonly reader: EntryReader;
-  readonly forgetting: Forgetting;
-  readonly quota: Quota | undefined;
-  readonly room: Pick<FreeSpace, 'isLow'> | undefined;
-  readonly now: () => number;
-  /** Whether the clock has jumped, so that what seems expired may not be. */
-  readonly inDoubt: () => boolean;
-  /** The latest time that is not in doubt. */
-  readonly trusted: () => number;
-  /** Deleted or overwritten bytes wait to be cleared. */
-  readonly purgeSoon: () => void;
-  /** Something goes at this moment. */
-  readonly ends: (moment: number) => void;
-}
-
-/** Rows evicted at once, so that not every write has to clear one. */
-const TRIM = 100;
-/** The oldest rows, among which the client with the most loses its own. More would have to be opened than a write may wait for. */
-const TRIM_WINDOW = 1000 + TRIM;
-/** No write of a fact takes so many bytes more: the longest value with all its tags, and the version that it supersedes. */
+/** Rows evicted at once, so that not every write evicts one. */
+const EVICTED_ROWS = 100;
+/** The most bytes that one write of a fact can add: the longest value with all its tags, and the version that it replaces. */
 const MOST_ADDED = 4 * VALUE_BYTES;
 
-/** What is written in one transaction. Everything here is one synchronous step of it. */
+/** Writes entries. Call its methods in a transaction. */
 export class EntryWriter {
-  readonly #deps: Deps;
-  /** Who wrote last, and how many more writes of theirs fit for certain: so often nobody has to look. */
+  readonly #context: StoreContext;
+  readonly #reader: EntryReader;
+  readonly #forgetting: Forgetting;
+  readonly #fairEviction: FairEviction;
+  /** The subject that wrote last, and how many more of its writes surely fit, so that these need no count. */
   #room = { subject: '', writes: 0 };
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
-    if (deps.quota) deps.connection.startCounting();
+  constructor(context: StoreContext, reader: EntryReader, forgetting: Forgetting) {
+    this.#context = context;
+    this.#reader = reader;
+    this.#forgetting = forgetting;
+    this.#fairEviction = new FairEviction(context.connection, context.rows, reader);
+    if (context.quota) context.connection.countUsage();
   }
 
   put(namespace: Namespace, kind: Kind, draft: EntryDraft, note?: ActivityNote): PutResult {
@@ -76,122 +57,120 @@ export class EntryWriter {
   }
 
   #put(namespace: Namespace, kind: Kind, draft: EntryDraft, note?: ActivityNote): PutResult {
-    const { rows, now, purgeSoon } = this.#deps;
+    const { rows, disk } = this.#context;
     const found = rows.find(namespace, kind, draft.key);
-    const before = found && found.expires_at > now() ? rows.open(namespace, kind, found) : undefined;
-    const fresh = entryOf(draft, now());
+    const before = found && found.expires_at > this.#now() ? rows.open(namespace, kind, found) : undefined;
+    const fresh = entryOf(draft, this.#now());
     if (!found || !before) {
-      // What has expired or cannot be opened is not an earlier version: it makes room, with its own versions.
-      if (found) this.#makeWay(namespace, kind, found);
+      // An expired entry, or one that does not open, is replaced together with its versions.
+      if (found) this.#deleteReplaced(namespace, kind, found);
       rows.insert(namespace, kind, fresh);
-      if (found) purgeSoon();
-      this.#trim(namespace, kind);
+      if (found) disk.purgeSoon();
+      this.#evictSurplus(namespace, kind);
       if (note) this.recordActivity(namespace, note);
-      return { status: 'created', entry: this.#ends(fresh) };
+      return { status: 'created', entry: this.#scheduleExpiry(fresh) };
     }
-    const expiresAt = this.#endOf(namespace, { row: found, entry: before }, fresh, draft);
+    const expiresAt = this.#expiryOf(namespace, { row: found, entry: before }, fresh, draft);
     const shortened = kind === 'fact' && shortens(before, { ...fresh, expiresAt });
     if (sameContent(before, fresh) && !shortened) {
       const renewed = { ...before, ...this.#renewedDates(before, expiresAt) };
       rows.replace(namespace, kind, found, renewed);
-      return { status: 'unchanged', entry: this.#ends(renewed) };
+      return { status: 'unchanged', entry: this.#scheduleExpiry(renewed) };
     }
     const updated = { ...fresh, createdAt: before.createdAt, ...this.#datesAfter(before, expiresAt) };
     this.#supersede(namespace, kind, found, before, updated);
-    if (note) this.recordActivity(namespace, note, outcomeOf(before, updated, now()));
-    return { status: 'updated', entry: this.#ends(updated) };
+    if (note) this.recordActivity(namespace, note, { outcome: outcomeOf(before, updated, this.#now()) });
+    return { status: 'updated', entry: this.#scheduleExpiry(updated) };
   }
 
   #change(namespace: Namespace, kind: Kind, key: string, change: EntryUpdate, note?: ActivityNote): Entry | undefined {
-    const { reader, rows, now } = this.#deps;
-    const found = reader.findLiving(namespace, kind, key);
+    const found = this.#reader.findLiving(namespace, kind, key);
     if (!found) return undefined;
     const { row, entry: before } = found;
     const { author, lifetime } = change;
-    const asked = lifetime === undefined ? before.expiresAt : expiryOf(lifetime, now());
-    const expiresAt = this.#endOf(namespace, found, { author, expiresAt: asked }, change);
+    const requested = lifetime === undefined ? before.expiresAt : expiryOf(lifetime, this.#now());
+    const expiresAt = this.#expiryOf(namespace, found, { author, expiresAt: requested }, change);
     const changed = { ...before, category: change.category ?? before.category, tags: change.tags ?? before.tags, expiresAt };
     if (sameContent(before, changed) && !(kind === 'fact' && shortens(before, { author, expiresAt }))) {
       const renewed = { ...changed, ...this.#renewedDates(before, expiresAt) };
-      rows.replace(namespace, kind, row, renewed);
+      this.#context.rows.replace(namespace, kind, row, renewed);
       if (note && lifetime !== undefined) this.recordActivity(namespace, note);
-      return this.#ends(renewed);
+      return this.#scheduleExpiry(renewed);
     }
     const updated = { ...changed, author, ...this.#datesAfter(before, expiresAt) };
     this.#supersede(namespace, kind, row, before, updated);
-    if (note) this.recordActivity(namespace, note, outcomeOf(before, updated, now()));
-    return this.#ends(updated);
+    if (note) this.recordActivity(namespace, note, { outcome: outcomeOf(before, updated, this.#now()) });
+    return this.#scheduleExpiry(updated);
   }
 
-  restoreForgotten(
-    namespace: Namespace,
-    { entry, versions, row }: FactWithHistory,
-    forgottenAt: number,
-    note: ActivityNote,
-  ): boolean {
+  restoreForgotten(namespace: Namespace, { entry, versions, row, lastTombstone }: FactWithHistory, note: ActivityNote): boolean {
     return this.#inRoom(namespace, 'fact', () => {
-      const { connection, keys, rows, now } = this.#deps;
-      if (entry.expiresAt <= now() || rows.find(namespace, 'fact', entry.key)) return false;
-      rows.insert(namespace, 'fact', this.#ends(entry), row);
-      for (const version of versions.toReversed()) rows.insert(namespace, 'history', this.#ends(version));
+      const { connection, keys, rows } = this.#context;
+      if (entry.expiresAt <= this.#now() || rows.find(namespace, 'fact', entry.key)) return false;
+      rows.insert(namespace, 'fact', this.#scheduleExpiry(entry), row);
+      for (const version of versions.toReversed()) rows.insert(namespace, 'history', this.#scheduleExpiry(version));
       const secret = keys.tombstoneKey();
-      if (secret) connection.sql.deleteHashTombstone.run(tombstoneHash(secret, namespace, 'fact', entry.key), forgottenAt);
+      // By row and not by time: an older tombstone can bear a later time, from when the clock was wrong.
+      if (secret) connection.sql.deleteTombstonesAfter.run(tombstoneHash(secret, namespace, 'fact', entry.key), lastTombstone);
       this.recordActivity(namespace, note);
       return true;
     });
   }
 
-  revert(namespace: Namespace, kind: Kind, key: string, unwanted: UndoRange, note?: ActivityNote): RevertOutcome {
-    const { reader, forgetting, purgeSoon } = this.#deps;
-    const found = reader.findLiving(namespace, kind, key);
+  revert(namespace: Namespace, kind: Kind, key: string, range: UndoRange, note?: ActivityNote): RevertOutcome {
+    const found = this.#reader.findLiving(namespace, kind, key);
     if (!found) return 'untouched';
     const { row, entry } = found;
-    const reversal = planRevert(entry, kind === 'fact' ? reader.versions(namespace, row) : [], unwanted);
-    if (!note) return reversal.what;
-    if (reversal.what === 'removed') {
+    const plan = planRevert(entry, kind === 'fact' ? this.#reader.versions(namespace, row) : [], range);
+    if (!note) return plan.what;
+    if (plan.what === 'removed') {
       const { subject, session = '' } = namespace;
-      forgetting.run(subject, { kinds: [kind], key, session });
-      purgeSoon();
+      this.#forgetting.run(subject, { kinds: [kind], key, session });
+      this.#context.disk.purgeSoon();
       this.recordActivity(namespace, note);
-    } else if (reversal.what === 'restored') {
-      const back = this.#restored(entry, reversal.to);
+    } else if (plan.what === 'restored') {
+      const restored = this.#restored(entry, plan.to);
       const before = this.#used(namespace, 'fact');
       this.#room.writes = 0;
-      this.#supersede(namespace, kind, row, entry, back);
-      // What filled a memory can be taken back in it, and takes no more room for that.
-      for (const version of reversal.expendable) {
-        if (this.#hasGrownTooMuch(namespace, 'fact', before)) this.#dropVersion(namespace, version);
+      this.#supersede(namespace, kind, row, entry, restored);
+      // The undo must work in a full memory too, so it deletes versions until it takes no more room than before.
+      for (const version of plan.expendable) {
+        if (this.#exceededQuota(namespace, 'fact', before)) this.#deleteVersion(namespace, version);
       }
-      this.#ends(back);
-      this.recordActivity(namespace, note, outcomeOf(undefined, back, this.#deps.now()));
+      this.#scheduleExpiry(restored);
+      this.recordActivity(namespace, note, { outcome: outcomeOf(undefined, restored, this.#now()) });
     }
-    return reversal.what;
+    return plan.what;
   }
 
-  recordActivity(namespace: Namespace, note: ActivityNote, outcome?: WriteOutcome): void {
-    const { rows, now } = this.#deps;
-    rows.insert(namespace, 'activity', this.#ends(activityEntryOf(note, outcome, now())));
-    this.#trim(namespace, 'activity');
+  /** `at` is the time of the action, if that was before now. */
+  recordActivity(
+    namespace: Namespace,
+    note: ActivityNote,
+    { outcome, at = this.#now() }: { outcome?: WriteOutcome | undefined; at?: number } = {},
+  ): void {
+    this.#context.rows.insert(namespace, 'activity', this.#scheduleExpiry(activityEntryOf(note, outcome, at)));
+    this.#evictSurplus(namespace, 'activity');
   }
 
   /**
    * A date in the future marks an expiry that a clock in doubt has set; the correction moves both back by the same amount.
-   * An unchanged expiry therefore gets no such date. If the version before is dated ahead, so must be this one, and a new
-   * expiry moves along, or the correction would put it into the past.
+   * An unchanged expiry therefore gets no such date. If the earlier version has a future date, this one gets a later one, and a new
+   * expiry moves by the same amount, or the correction would put it into the past.
    */
   #datesAfter(before: Entry, expiresAt: number): Dates {
     if (expiresAt === before.expiresAt) return { expiresAt, updatedAt: Math.max(this.#trustedNow(), before.updatedAt + 1) };
-    const now = this.#deps.now();
+    const now = this.#now();
     const updatedAt = Math.max(now, before.updatedAt + 1);
     return { updatedAt, expiresAt: expiresAt + aheadBy(updatedAt, now) };
   }
 
   #renewedDates(before: Entry, expiresAt: number): Partial<Dates> {
-    const dated = this.#deps.inDoubt() || aheadBy(before.updatedAt, this.#deps.now()) > 0;
+    const dated = this.#context.time.inDoubt || aheadBy(before.updatedAt, this.#now()) > 0;
     return dated && expiresAt !== before.expiresAt ? this.#datesAfter(before, expiresAt) : { expiresAt };
   }
 
-  /** If the unwanted version is dated ahead, the correction will move this one back, so its expiry is moved ahead here. */
+  /** If the undone version has a future date, the correction will move this one back, so its expiry is moved ahead here. */
   #restored(entry: Entry, to: Entry): Entry {
     const now = this.#trustedNow();
     const back = restoredVersion(entry, to, now);
@@ -199,159 +178,149 @@ export class EntryWriter {
     return { ...back, expiresAt: back.expiresAt + ahead };
   }
 
-  #trustedNow(): number {
-    return Math.min(this.#deps.now(), this.#deps.trusted());
+  #now(): number {
+    return this.#context.time.now();
   }
 
-  #endOf(
+  #trustedNow(): number {
+    return Math.min(this.#now(), this.#context.time.trusted());
+  }
+
+  #expiryOf(
     namespace: Namespace,
     { row, entry }: { readonly row: EntryRow; readonly entry: Entry },
-    ending: Pick<Entry, 'author' | 'expiresAt'>,
+    { author, expiresAt }: Pick<Entry, 'author' | 'expiresAt'>,
     { grace, graceOwn }: Grace,
   ): number {
-    const { reader, now } = this.#deps;
-    return expiryWithGrace(
-      entry,
-      () => reader.versions(namespace, row),
-      { ...ending, ...(grace !== undefined && { grace }), ...(graceOwn && { graceOwn }) },
-      now(),
-    );
+    if (grace === undefined) return expiresAt;
+    const versions = (): Entry[] => this.#reader.versions(namespace, row);
+    return expiryWithGrace(entry, versions, { author, expiresAt, grace, ...(graceOwn && { graceOwn }) }, this.#now());
   }
 
-  #trim(namespace: Namespace, kind: Kind): void {
-    const { connection, rows, reader, quota, purgeSoon } = this.#deps;
+  #scheduleExpiry(entry: Entry): Entry {
+    this.#context.sweeper.scheduleAt(entry.expiresAt);
+    return entry;
+  }
+
+  #evictSurplus(namespace: Namespace, kind: Kind): void {
+    const { connection, rows, quota, disk } = this.#context;
     const most = rowLimit(kind);
     if (!quota || most === Infinity) return;
     const id = connection.ensureNamespace(namespace);
-    if (connection.usageCounters.rows(id, kind) < most + TRIM) return;
-    if (isSharedKind(kind)) {
-      const oldest = reader.oldest(namespace, kind, TRIM_WINDOW);
-      const writers = oldest.map(({ writer }) => writer);
-      for (const position of fairEviction(writers, TRIM)) {
-        const row = oldest[position];
-        if (row) rows.deleteRow(row);
-      }
-    } else rows.deleteOldest(id, kind, TRIM);
-    purgeSoon();
+    const surplus = connection.usageCounters.rows(id, kind) - most;
+    if (surplus <= 0) return;
+    const isShared = isSharedKind(kind);
+    if (isShared && !this.#fairEviction.scan(namespace, kind)) return;
+    if (surplus < EVICTED_ROWS) return;
+    if (isShared) this.#fairEviction.evict(namespace, kind, surplus);
+    else rows.deleteOldest(id, kind, surplus);
+    disk.purgeSoon();
   }
 
-  /** While the clock is in doubt it may not have expired at all, and becomes a version that shows when the clock is put right. */
-  #makeWay(namespace: Namespace, kind: Kind, found: EntryRow): void {
-    const { connection, rows, inDoubt } = this.#deps;
-    const doubtful = kind === 'fact' && inDoubt() ? rows.open(namespace, kind, found) : undefined;
+  /** While the clock is in doubt the entry may not have expired. It becomes a version, which shows again when the clock is right. */
+  #deleteReplaced(namespace: Namespace, kind: Kind, found: EntryRow): void {
+    const { connection, rows, time } = this.#context;
+    const doubtful = kind === 'fact' && time.inDoubt ? rows.open(namespace, kind, found) : undefined;
     if (!doubtful) return rows.deleteWithVersions(connection.ensureNamespace(namespace), kind, found);
     rows.deleteRow(found);
     rows.insert(namespace, 'history', doubtful);
   }
 
-  /** For a fact, what was said before goes to its history, which then may be too long. */
+  /** The earlier version of a fact moves to its history. */
   #supersede(namespace: Namespace, kind: Kind, row: EntryRow, before: Entry, after: Entry): void {
-    const { keys, rows, purgeSoon } = this.#deps;
+    const { keys, rows, disk } = this.#context;
     rows.replace(namespace, kind, row, after);
-    let left = 1;
     if (kind === 'fact') {
       rows.insert(namespace, 'history', before);
       const [hash] = keys.ring.hashes(namespace, after.key);
-      left = this.#evictVersions(namespace, hash, after);
+      if (!this.#evictVersions(namespace, hash, after)) return;
     }
-    if (left > 0) purgeSoon();
+    disk.purgeSoon();
   }
 
   /**
-   * The author of the present version holds that one too, which is never evicted. Of the versions of one writer the one
-   * that was current for the shortest time goes first: a loop of writes evicts its own versions, not those from before the loop.
+   * Returns true if the history was too long. The present version is never evicted, and counts for its author. Of the versions of one
+   * writer, evicts the one that was current for the shortest time: a loop of writes evicts its own versions, not earlier ones.
    */
-  #evictVersions(namespace: Namespace, hash: Buffer | undefined, { author, updatedAt }: Entry): number {
-    const { connection, reader, rows } = this.#deps;
+  #evictVersions(namespace: Namespace, hash: Buffer | undefined, { author, updatedAt }: Entry): boolean {
+    const { connection, rows } = this.#context;
     const id = connection.ensureNamespace(namespace);
     const surplus = (connection.sql.countVersions.get(id, hash) as number) - HISTORY_VERSIONS;
-    if (surplus <= 0) return 0;
+    if (surplus <= 0) return false;
     const found = (connection.sql.versions.all(id, hash, INCLUDE_EXPIRED) as EntryRow[]).toReversed();
-    const oldestFirst = reader.writersOf(namespace, 'history', found);
-    const moments = [...found.map((version) => version.updated_at), updatedAt, Infinity];
-    const timeAsCurrent = (position: number): number => (moments[position + 1] ?? 0) - (moments[position] ?? 0);
+    const oldestFirst = this.#reader.writersOf(namespace, 'history', found);
+    const times = [...found.map((version) => version.updated_at), updatedAt, Infinity];
+    const timeAsCurrent = (position: number): number => (times[position + 1] ?? 0) - (times[position] ?? 0);
     const writers = [...oldestFirst.map(({ writer }) => writer), writerOf(author)];
-    const evicted = fairEviction(writers, surplus, timeAsCurrent);
-    for (const position of evicted) {
+    for (const position of fairEviction(writers, surplus, timeAsCurrent)) {
       const version = oldestFirst[position];
       if (version) rows.deleteRow(version);
     }
-    return surplus;
+    return true;
   }
 
-  #dropVersion(namespace: Namespace, { key, updatedAt }: Entry): void {
-    const { connection, keys, rows, purgeSoon } = this.#deps;
+  #deleteVersion(namespace: Namespace, { key, updatedAt }: Entry): void {
+    const { connection, keys, rows, disk } = this.#context;
     const [hash] = keys.ring.hashes(namespace, key);
     const versions = connection.sql.versions.all(connection.namespaceId(namespace), hash, INCLUDE_EXPIRED) as EntryRow[];
     for (const version of versions.filter((each) => each.updated_at === updatedAt)) rows.deleteRow(version);
-    purgeSoon();
+    disk.purgeSoon();
   }
 
   /**
-   * Compared when all is written: a refusal takes everything of this caller back, the note too. What takes no more than
-   * there was before is never refused, also to a subject that has too much. Far from its end nobody has to look again.
+   * Checks the quota after the write. A refusal rolls back the whole write, its note included. A write that takes no more room than
+   * before is never refused, also in a memory that holds too much.
    */
   #inRoom<T>(namespace: Namespace, kind: Kind, write: () => T): T {
-    const { quota, room } = this.#deps;
+    const { quota, freeSpace } = this.#context;
     if (!quota || !isQuotaKind(kind)) return write();
-    if (kind === 'fact' && !room?.isLow && this.#fitsForCertain(namespace)) return write();
+    if (kind === 'fact' && !freeSpace?.isLow && this.#surelyFits(namespace)) return write();
     const before = this.#used(namespace, kind);
     const result = write();
-    if (room?.isLow && this.#used(namespace, kind).bytes > before.bytes) throw lowDiskSpace();
-    const share = quotaOf(kind, quota);
-    // What packs and pipelines keep may be longer than any fact.
-    const fit = Math.min(share.facts - before.facts, Math.floor((share.bytes - before.bytes) / MOST_ADDED));
-    if (kind === 'fact' && fit > 0) {
-      this.#room = { subject: namespace.subject, writes: fit - 1 };
+    if (freeSpace?.isLow && this.#used(namespace, kind).bytes > before.bytes) throw lowDiskSpace();
+    const limit = quotaOf(kind, quota);
+    // Only for facts: an entry of a pack or a pipeline can be longer than any fact.
+    const fitting = Math.min(limit.facts - before.facts, Math.floor((limit.bytes - before.bytes) / MOST_ADDED));
+    if (kind === 'fact' && fitting > 0) {
+      this.#room = { subject: namespace.subject, writes: fitting - 1 };
       return result;
     }
-    const what = this.#hasGrownTooMuch(namespace, kind, before);
-    if (what) throw quotaExceeded(kind, what, share);
+    const exceeded = this.#exceededQuota(namespace, kind, before);
+    if (exceeded) throw quotaExceeded(kind, exceeded, limit);
     return result;
   }
 
-  #fitsForCertain({ subject }: Namespace): boolean {
+  #surelyFits({ subject }: Namespace): boolean {
     if (this.#room.subject !== subject || this.#room.writes <= 0) return false;
     this.#room.writes -= 1;
     return true;
   }
 
-  /** What a subject's facts take, without what has expired. */
+  /** The room that the facts of a subject take, without expired ones. */
   usage(subject: string): Quota {
-    return this.#living(subject, 'fact', this.#deps.connection.usageCounters.usage(subject, 'fact'));
+    return this.#withoutExpired(subject, 'fact', this.#context.connection.usageCounters.usage(subject, 'fact'));
   }
 
-  /** Undefined where there is room enough, or as much is taken as before. */
-  #hasGrownTooMuch(namespace: Namespace, kind: QuotaKind, before: Quota): keyof Quota | undefined {
-    const { quota } = this.#deps;
+  /** Undefined if there is room, or no more is used than before. */
+  #exceededQuota(namespace: Namespace, kind: QuotaKind, before: Quota): keyof Quota | undefined {
+    const { quota } = this.#context;
     if (!quota) return undefined;
-    const share = quotaOf(kind, quota);
+    const limit = quotaOf(kind, quota);
     const after = this.#used(namespace, kind);
-    return (['facts', 'bytes'] as const).find((what) => after[what] > share[what] && after[what] > before[what]);
+    return (['facts', 'bytes'] as const).find((what) => after[what] > limit[what] && after[what] > before[what]);
   }
 
-  /** What has expired takes no place, swept or not; but it is looked for only where there may be too much. */
+  /** Expired entries do not count, swept or not. They are looked up only if the quota seems exceeded. */
   #used({ subject }: Namespace, kind: QuotaKind): Quota {
-    const { connection } = this.#deps;
+    const { connection, quota } = this.#context;
     const used = connection.usageCounters.usage(subject, kind);
-    return this.#exceeds(kind, used) ? this.#living(subject, kind, used) : used;
+    const limit = quota && quotaOf(kind, quota);
+    const exceeds = limit !== undefined && (used.facts > limit.facts || used.bytes > limit.bytes);
+    return exceeds ? this.#withoutExpired(subject, kind, used) : used;
   }
 
-  #living(subject: string, kind: QuotaKind, used: Quota): Quota {
-    const { connection, now } = this.#deps;
-    const gone = connection.usageCounters.expired(subject, kind, now());
-    return { facts: used.facts - gone.facts, bytes: used.bytes - gone.bytes };
-  }
-
-  #exceeds(kind: QuotaKind, { facts, bytes }: Quota): boolean {
-    const { quota } = this.#deps;
-    const share = quota && quotaOf(kind, quota);
-    return share !== undefined && (facts > share.facts || bytes > share.bytes);
-  }
-
-  /** Tells the sweeper when the entry goes. */
-  #ends(entry: Entry): Entry {
-    this.#deps.ends(entry.expiresAt);
-    return entry;
+  #withoutExpired(subject: string, kind: QuotaKind, used: Quota): Quota {
+    const expired = this.#context.connection.usageCounters.expired(subject, kind, this.#now());
+    return { facts: used.facts - expired.facts, bytes: used.bytes - expired.bytes };
   }
 }

@@ -1,3 +1,10 @@
+import type { Connection } from './connection.ts';
+import type { EntryReader } from './entry-reader.ts';
+import { writerOf } from './entry.ts';
+import type { SealedRows } from './sealed-rows.ts';
+import { KIND_NUMBERS } from './statements.ts';
+import type { EntryCursor, EntryEvent, Kind, Namespace } from './store.ts';
+
 /**
  * Chooses rows to evict: each time the least valuable row of the writer that holds the most, so that a writer that writes a lot
  * evicts its own rows and not those of another. Takes the writers of the rows, oldest first, and returns positions. Of rows of
@@ -16,11 +23,98 @@ export function fairEviction(
   }
   const evicted: number[] = [];
   while (evicted.length < Math.min(count, writers.length)) {
-    // Among equals the writer met first is taken, which is the one with the oldest row.
+    // On a tie the first writer in the map is taken. It has the oldest row.
     const largest = [...held.values()].reduce((most, one) => (one.length > most.length ? one : most));
     const least = largest.reduce((lowest, one) => (valueOf(one) < valueOf(lowest) ? one : lowest));
     largest.splice(largest.indexOf(least), 1);
     evicted.push(least);
   }
   return evicted;
+}
+
+/** Rows opened per write while the writers of a full record are read for the first time. */
+const SCANNED_PER_WRITE = 128;
+
+/** Who wrote each row of a full record, oldest first. */
+interface RecordWriters {
+  readonly namespace: Namespace;
+  readonly kind: Kind;
+  readonly writers: Map<number, string>;
+  /** Where the scan continues; undefined once every row was read. */
+  next: EntryCursor | undefined;
+}
+
+/**
+ * Evicts rows from records that several clients write to, so that each client keeps its fair share. Who wrote a row is sealed,
+ * so the writers of a full record are read once, a few rows per write, and then follow the entry events.
+ */
+export class FairEviction {
+  readonly #connection: Connection;
+  readonly #rows: SealedRows;
+  readonly #reader: EntryReader;
+  readonly #records = new Map<string, RecordWriters>();
+  #subscribed = false;
+
+  constructor(connection: Connection, rows: SealedRows, reader: EntryReader) {
+    this.#connection = connection;
+    this.#rows = rows;
+    this.#reader = reader;
+  }
+
+  /** Reads some more writers of a full record. True once all are known. Call it in a transaction. */
+  scan(namespace: Namespace, kind: Kind): boolean {
+    const record = this.#record(namespace, kind);
+    if (!record.next) return true;
+    const found = this.#reader.writersAfter(namespace, kind, record.next, SCANNED_PER_WRITE);
+    for (const { row, writer } of found) record.writers.set(row, writer);
+    const last = found.at(-1);
+    record.next = found.length < SCANNED_PER_WRITE ? undefined : last && { at: last.at, row: last.row };
+    return !record.next;
+  }
+
+  /** Call it in a transaction, after `scan` returned true. */
+  evict(namespace: Namespace, kind: Kind, count: number): void {
+    const record = this.#record(namespace, kind);
+    const writers = new Map(record.writers);
+    // Changes of this transaction, which are not published yet.
+    for (const event of this.#connection.events.pending) follow({ ...record, writers }, event);
+    const numbers = [...writers.keys()];
+    const id = this.#connection.namespaceId(namespace);
+    for (const position of fairEviction([...writers.values()], count)) {
+      const row = numbers[position] ?? NaN;
+      const found = this.#connection.sql.rowById.get(row) as { namespace: number; kind: number } | undefined;
+      // The row was read in a transaction that was rolled back.
+      if (found?.namespace !== id || found?.kind !== KIND_NUMBERS[kind]) record.writers.delete(row);
+      else this.#rows.deleteRow({ row });
+    }
+  }
+
+  #record(namespace: Namespace, kind: Kind): RecordWriters {
+    const name = JSON.stringify([namespace.subject, namespace.session, kind]);
+    const known = this.#records.get(name);
+    if (known) return known;
+    const record = { namespace, kind, writers: new Map<number, string>(), next: FIRST };
+    this.#records.set(name, record);
+    if (!this.#subscribed) this.#subscribe();
+    return record;
+  }
+
+  #subscribe(): void {
+    this.#subscribed = true;
+    this.#connection.events.subscribe((event) => {
+      // Names of clients are sealed, so none stays in memory after a lock.
+      if (event.what === 'reset') this.#records.clear();
+      else for (const record of this.#records.values()) follow(record, event);
+    });
+  }
+}
+
+const FIRST: EntryCursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
+
+function follow({ namespace, kind, writers, next }: RecordWriters, event: EntryEvent): void {
+  if (event.what === 'deleted') writers.delete(event.row);
+  if (event.what !== 'stored' || event.kind !== kind) return;
+  if (event.namespace.subject !== namespace.subject || event.namespace.session !== namespace.session) return;
+  // A row that the scan has not reached yet is read by the scan, in its order.
+  if (!next || writers.has(event.row)) writers.set(event.row, writerOf(event.entry.author));
 }

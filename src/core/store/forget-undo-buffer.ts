@@ -1,67 +1,83 @@
 import { randomBytes } from 'node:crypto';
 import { UNDO_FORGET_MS } from '../../contract/limits.ts';
 import type { Clock } from '../time/clock.ts';
-import type { MemoryStore, Namespace, FactWithHistory } from './store.ts';
+import type { Entry, FactWithHistory, MemoryStore, Namespace } from './store.ts';
 
-/** A fact on its way to be forgotten for good. */
 export interface UndoableForget {
   readonly namespace: Namespace;
   readonly fact: FactWithHistory;
-  /** The moment before it was forgotten. */
-  readonly at: number;
 }
 
-/** More at once are not held: the oldest are forgotten for good. */
+/** Whether a forget or an undo covers a version of a fact. */
+type Covers = (version: Entry) => boolean;
+
+/** When more facts are held, the oldest is dropped. */
 const MOST = 16;
 
 /**
- * Facts that the window forgot, held in RAM for the seconds in which the forget can be undone. They stand under random handles,
- * so only the page that forgot a fact can bring it back, and a page can bring back nothing that it wrote itself.
+ * Facts that the window forgot, held in RAM for the seconds in which the forget can be undone. Each has a random handle, so only
+ * the page that forgot a fact can bring it back, and a page can bring back nothing that it wrote itself.
  */
 export class ForgetUndoBuffer implements Disposable {
   readonly #clock: Clock;
-  readonly #held = new Map<string, UndoableForget & { readonly end: Disposable }>();
-  readonly #following: Disposable;
+  readonly #held = new Map<string, UndoableForget & { readonly timer: Disposable }>();
+  readonly #exclusions = new Set<{ readonly subject: string; readonly covers: Covers }>();
+  readonly #subscription: Disposable;
 
-  constructor(store: Pick<MemoryStore, 'onEntryEvent'>, clock: Clock) {
+  constructor(store: Pick<MemoryStore, 'onKeyChange'>, clock: Clock) {
     this.#clock = clock;
-    // Nothing that was opened outlives a lock.
-    this.#following = store.onEntryEvent(({ what }) => {
-      if (what === 'doubt') this.#drop(() => true);
-    });
+    this.#subscription = store.onKeyChange(() => this.#dropAll(() => true));
   }
 
-  /** The handle by which the fact can be taken. */
-  add(fact: UndoableForget): string {
+  /**
+   * Returns the handle of the fact. It replaces an earlier forget of the same key. Undefined while a forget or an undo that
+   * covers the fact is running.
+   */
+  add(forget: UndoableForget): string | undefined {
+    const { namespace, fact } = forget;
+    this.discard(namespace.subject, ({ key }) => key === fact.entry.key);
+    for (const { subject, covers } of this.#exclusions) if (isCovered(forget, subject, covers)) return undefined;
     const handle = randomBytes(16).toString('hex');
-    const end = this.#clock.after(UNDO_FORGET_MS, () => void this.#held.delete(handle));
-    this.#held.set(handle, { ...fact, end });
+    const timer = this.#clock.after(UNDO_FORGET_MS, () => void this.#held.delete(handle));
+    this.#held.set(handle, { ...forget, timer });
     const [oldest] = this.#held.keys();
-    if (this.#held.size > MOST) this.#drop((one) => one === oldest);
+    if (oldest !== undefined && this.#held.size > MOST) this.drop(oldest);
     return handle;
   }
 
-  /** Only in the memory that it was forgotten in. */
+  /** Undefined if the fact was forgotten in the memory of another subject. */
   find(subject: string, handle: string): UndoableForget | undefined {
     const held = this.#held.get(handle);
     return held?.namespace.subject === subject ? held : undefined;
   }
 
-  /** All facts of a subject, or the one under a key. */
-  discard(subject: string, key?: string): void {
-    this.#drop((_, { namespace, fact }) => namespace.subject === subject && (key === undefined || fact.entry.key === key));
+  drop(handle: string): void {
+    this.#held.get(handle)?.timer[Symbol.dispose]();
+    this.#held.delete(handle);
+  }
+
+  /** Drops the facts of a subject of which a version is covered. */
+  discard(subject: string, covers: Covers): void {
+    this.#dropAll((held) => isCovered(held, subject, covers));
+  }
+
+  /** Drops the covered facts, and holds no further such fact until the returned value is disposed. */
+  exclude(subject: string, covers: Covers): Disposable {
+    this.discard(subject, covers);
+    const exclusion = { subject, covers };
+    this.#exclusions.add(exclusion);
+    return { [Symbol.dispose]: () => void this.#exclusions.delete(exclusion) };
   }
 
   [Symbol.dispose](): void {
-    this.#following[Symbol.dispose]();
-    this.#drop(() => true);
+    this.#subscription[Symbol.dispose]();
+    this.#dropAll(() => true);
   }
 
-  #drop(is: (handle: string, held: UndoableForget) => boolean): void {
-    for (const [handle, held] of this.#held) {
-      if (!is(handle, held)) continue;
-      held.end[Symbol.dispose]();
-      this.#held.delete(handle);
-    }
+  #dropAll(is: (held: UndoableForget) => boolean): void {
+    for (const [handle, held] of this.#held) if (is(held)) this.drop(handle);
   }
 }
+
+const isCovered = ({ namespace, fact }: UndoableForget, subject: string, covers: Covers): boolean =>
+  namespace.subject === subject && [fact.entry, ...fact.versions].some(covers);

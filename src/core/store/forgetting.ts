@@ -1,19 +1,18 @@
 import { createHmac } from 'node:crypto';
 import { encodeFrame } from '../crypto/cipher.ts';
-import type { KeyKeeper } from '../crypto/key-keeper.ts';
-import type { Connection, NamespaceRow, EntryRow } from './connection.ts';
+import type { NamespaceRow, EntryRow } from './connection.ts';
 import { isVersionCategory } from './entry.ts';
-import type { SealedRows } from './sealed-rows.ts';
 import { KIND_NUMBERS } from './statements.ts';
+import type { StoreContext } from './store-context.ts';
 import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.ts';
 
-/** Kinds that a restored backup could bring back. Versions go with their fact. */
-const LASTING: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
-/** Kinds no caller can list: they go with what they belong to. */
-const UNSEEN: ReadonlySet<Kind> = new Set(['history', 'activity']);
+/** Kinds with tombstones, because a restored backup could bring them back. Versions are deleted with their fact. */
+const TOMBSTONED: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
+/** Kinds that do not count as deleted entries. */
+const UNCOUNTED: ReadonlySet<Kind> = new Set(['history', 'activity']);
 /**
- * Activity goes first: the record of this forget is written later and may get the row number of a deleted row. Versions
- * go last: by then only those without a fact are left.
+ * Activity rows are deleted first: the row of this forget is written later and may get the number of a deleted row. Versions are
+ * deleted last: by then only versions without a fact are left.
  */
 const ORDER: readonly Kind[] = ['activity', 'fact', 'audit', 'cache', 'pack', 'history'];
 
@@ -25,14 +24,7 @@ const SLICE = { ms: 0.3, rows: 12, bytes: STEP_BYTES };
 /** Row numbers read at once: an index holds them, so they cost little. */
 const LISTED = 1000;
 
-interface Deps {
-  readonly connection: Connection;
-  readonly keys: KeyKeeper;
-  readonly rows: SealedRows;
-  now(): number;
-  /** The latest moment that is not in doubt. */
-  trusted(): number;
-}
+type Deps = Pick<StoreContext, 'connection' | 'keys' | 'rows' | 'time'>;
 
 /** Starts forgets. */
 export class Forgetting {
@@ -48,10 +40,10 @@ export class Forgetting {
 
   /** Counting skips the kinds that are never counted. */
   beginCount(subject: string, selection: Selection): ForgetJob {
-    return new ForgetJob(this.#deps, subject, { ...selection, kinds: selection.kinds.filter((kind) => !UNSEEN.has(kind)) });
+    return new ForgetJob(this.#deps, subject, { ...selection, kinds: selection.kinds.filter((kind) => !UNCOUNTED.has(kind)) });
   }
 
-  /** Deletes everything in one go, for a single key. Only inside a transaction. */
+  /** Deletes everything in one step, for a single key. Call it in a transaction. */
   run(subject: string, selection: Selection): number {
     const job = this.begin(subject, selection);
     let progress = FORGET_START;
@@ -60,26 +52,32 @@ export class Forgetting {
   }
 }
 
-/** How far a forget has come. A slice that is rolled back starts again from the progress it was given. */
+/** The progress of a forget. A slice that is rolled back starts again from the progress it was given. */
 export interface ForgetProgress {
   readonly done: boolean;
   /** Entries deleted, or counted, that a caller could have seen. */
   readonly entries: number;
+  /** Rows deleted, versions included. */
+  readonly rows: number;
   readonly group: number;
   readonly row: number;
-  /** The fact whose versions are being deleted, as it was when it was judged and buried. */
+  /** The fact whose versions are being deleted, as it was when it matched and its tombstone was written. */
   readonly partlyDeleted: EntryRow | undefined;
-  /** Whether the tombstone for the whole scope is kept. */
+  /** Whether the tombstone of the whole scope is written. */
   readonly tombstoned: boolean;
+  /** Whether the activity record has a row for this forget. */
+  readonly recorded: boolean;
 }
 
 export const FORGET_START: ForgetProgress = {
   done: false,
   entries: 0,
+  rows: 0,
   group: 0,
   row: 0,
   partlyDeleted: undefined,
   tombstoned: false,
+  recorded: false,
 };
 
 /** One kind of entry in one namespace. */
@@ -88,7 +86,7 @@ interface Group {
   readonly kind: Kind;
   /** The rows that existed when this group was listed. */
   readonly listed: number[];
-  /** Where listing goes on; undefined when it is complete. */
+  /** Where listing continues; undefined when it is complete. */
   next: { at: number; row: number } | undefined;
 }
 
@@ -98,13 +96,13 @@ interface Matching {
   readonly key: string | undefined;
 }
 
-/** Whether the selection asks about what only the key opens. */
+/** Whether entries must be opened to know if they match. */
 export const needsKey = (selection: Selection): boolean => selection.key !== undefined || selection.matches !== undefined;
 
 /**
- * Deletes, or counts, what a selection names, one slice at a time, and keeps keyed hashes of what a restored backup must
- * not bring back. It lists row numbers first and judges each row when it gets there, so it ends even if others keep
- * writing, and misses no row that stays in place.
+ * Deletes, or counts, the entries of a selection, one slice at a time. Writes tombstones, so that a restored backup does not bring
+ * them back. It lists row numbers first and checks each row when it reaches it. So it ends even if
+ * other clients keep writing, and misses no row that stays in place.
  */
 export class ForgetJob {
   readonly #deps: Deps;
@@ -117,7 +115,7 @@ export class ForgetJob {
     this.#deps = deps;
     this.#subject = subject;
     this.#selection = selection;
-    this.#began = this.#moment();
+    this.#began = this.#times();
     this.#requireKey();
     const namespaces = deps.connection
       .namespaces()
@@ -133,22 +131,22 @@ export class ForgetJob {
     return this.#slice(from, () => true);
   }
 
-  /** Deletes one slice. Only inside a transaction. */
+  /** Deletes one slice. Call it in a transaction. */
   delete(from: ForgetProgress): ForgetProgress {
-    let { tombstoned: buried } = from;
-    if (this.#isWhole && !buried) {
-      this.#buryWhole();
-      buried = true;
+    let { tombstoned } = from;
+    if (this.#coversScope && !tombstoned) {
+      this.#writeScopeTombstones();
+      tombstoned = true;
     }
-    const to = this.#slice({ ...from, tombstoned: buried }, (group, matching, budget, partlyDeleted) => {
-      if (!partlyDeleted) this.#bury(group, matching);
+    const to = this.#slice({ ...from, tombstoned }, (group, matching, budget, partlyDeleted) => {
+      if (!partlyDeleted) this.#writeTombstone(group, matching);
       return this.#deleteRow(group, matching.row, budget);
     });
     if (to.done) this.#deps.connection.deleteEmptySessions();
     return to;
   }
 
-  /** Visits rows until the slice is used up. The visitor returns false when it has to see the row again. */
+  /** Visits rows until the slice is used up. The visitor returns false if it needs the row again in the next slice. */
   #slice(
     from: ForgetProgress,
     visit: (group: Group, matching: Matching, budget: Budget, partlyDeleted: boolean) => boolean,
@@ -156,7 +154,15 @@ export class ForgetJob {
     this.#requireKey();
     const budget = new Budget();
     let { group: index, row: place, entries, partlyDeleted } = from;
-    const progress = (done: boolean): ForgetProgress => ({ ...from, done, entries, group: index, row: place, partlyDeleted });
+    const progress = (done: boolean): ForgetProgress => ({
+      ...from,
+      done,
+      entries,
+      rows: from.rows + budget.deletedRows,
+      group: index,
+      row: place,
+      partlyDeleted,
+    });
     while (!budget.spent) {
       const group = this.#groups[index];
       if (!group) return progress(true);
@@ -173,7 +179,7 @@ export class ForgetJob {
       const row = this.#read(group, number, budget);
       const isJudged = row !== undefined && partlyDeleted !== undefined && isUnchanged(row, partlyDeleted);
       if (partlyDeleted && !isJudged) {
-        // The fact was written again or deleted. The versions that were judged with it are still deleted.
+        // The fact was written again or deleted. The versions that matched with it are still deleted.
         if (!this.#deleteVersions(group, partlyDeleted, partlyDeleted.updated_at, budget)) continue;
         partlyDeleted = undefined;
       }
@@ -184,7 +190,7 @@ export class ForgetJob {
           continue;
         }
         const { category, expires_at: end } = matching.row;
-        if (!UNSEEN.has(group.kind) && !isVersionCategory(category) && end > this.#deps.now()) entries += 1;
+        if (!UNCOUNTED.has(group.kind) && !isVersionCategory(category) && end > this.#deps.time.now()) entries += 1;
       }
       partlyDeleted = undefined;
       place += 1;
@@ -194,7 +200,7 @@ export class ForgetJob {
     return progress(false);
   }
 
-  /** Expired rows are listed too: after a clock was wrong they might otherwise come back. */
+  /** Lists expired rows too. After a correction of the clock they could otherwise return. */
   #list(group: Group): number {
     const { connection, rows } = this.#deps;
     const { key, category } = this.#selection;
@@ -238,7 +244,7 @@ export class ForgetJob {
     return entry && matches(entry, kind) ? { row, key: entry.key } : undefined;
   }
 
-  /** Deletes the versions of a fact before the fact, so that an interrupted forget finds it again. False when it has to go on. */
+  /** Deletes the versions of a fact before the fact, so that an interrupted forget finds the fact again. False if versions are left. */
   #deleteRow(group: Group, row: EntryRow, budget: Budget): boolean {
     if (group.kind === 'fact') {
       if (!this.#deleteVersions(group, row, Number.MAX_SAFE_INTEGER, budget) || !budget.allowsDelete) return false;
@@ -248,7 +254,7 @@ export class ForgetJob {
     return true;
   }
 
-  /** Deletes the versions of a fact that were written until a moment. False when it has to go on. */
+  /** Deletes the versions of a fact that were written until a time. False if some are left. */
   #deleteVersions({ namespace, kind }: Group, { key_hash: hash }: EntryRow, until: number, budget: Budget): boolean {
     const { connection, rows } = this.#deps;
     if (kind !== 'fact' || connection.namespaceId(namespaceOf(namespace)) !== namespace.id) return true;
@@ -260,55 +266,55 @@ export class ForgetJob {
     return true;
   }
 
-  /** A whole kind, or a category when there is no key to hash names with, is remembered as what it is. */
-  get #isWhole(): boolean {
+  /** Whether one tombstone covers the whole scope: a kind, or a category if there is no key to hash names with. */
+  get #coversScope(): boolean {
     return !needsKey(this.#selection) && (this.#selection.category === undefined || !this.#deps.keys.heldKeys);
   }
 
   /**
-   * Before the first row goes, so that an interrupted forget stays forgotten in older backups. It covers what was written
-   * until the forget began: what is written meanwhile may stay.
+   * Written before the first row is deleted, so that an interrupted forget also holds for older backups. It covers entries written
+   * before the forget began, because those written meanwhile may stay.
    */
-  #buryWhole(): void {
+  #writeScopeTombstones(): void {
     const { kinds, session, category } = this.#selection;
     const { at, trusted } = this.#began;
-    for (const kind of kinds.filter((one) => LASTING.has(one))) {
-      this.#keepScope(at, trusted, session ?? null, KIND_NUMBERS[kind], category ?? null);
+    for (const kind of kinds.filter((one) => TOMBSTONED.has(one))) {
+      this.#insertScopeTombstone(at, trusted, session ?? null, KIND_NUMBERS[kind], category ?? null);
     }
   }
 
-  #bury({ namespace, kind }: Group, { row, key = this.#selection.key }: Matching): void {
-    if (!LASTING.has(kind) || (this.#isWhole && row.updated_at <= this.#began.at)) return;
+  #writeTombstone({ namespace, kind }: Group, { row, key = this.#selection.key }: Matching): void {
+    if (!TOMBSTONED.has(kind) || (this.#coversScope && row.updated_at <= this.#began.at)) return;
     const { connection, keys, rows } = this.#deps;
-    const { at, trusted } = this.#moment();
+    const { at, trusted } = this.#times();
     const name = key ?? (keys.heldKeys && rows.open(namespaceOf(namespace), kind, row)?.key);
     const secret = keys.heldKeys && keys.tombstoneKey();
     if (secret && name !== undefined) {
       connection.sql.insertHashTombstone.run(at, trusted, tombstoneHash(secret, namespaceOf(namespace), kind, name));
     } else {
-      // Its name is lost with its seal, or what hashes names is; but a copy in a backup may be whole.
-      this.#keepScope(at, trusted, namespace.session, KIND_NUMBERS[kind], row.category);
+      // The name cannot be read or hashed here, but the copy in a backup may be intact.
+      this.#insertScopeTombstone(at, trusted, namespace.session, KIND_NUMBERS[kind], row.category);
     }
   }
 
-  #keepScope(at: number, trusted: number, session: string | null, kind: number, category: string | null): void {
+  #insertScopeTombstone(at: number, trusted: number, session: string | null, kind: number, category: string | null): void {
     this.#deps.connection.sql.insertScopeTombstone.run(at, trusted, this.#subject, session, kind, category);
   }
 
-  /** The failure that says why there is no key: the memory may be locked between two slices. */
+  /** Throws if the memory was locked since the last slice. */
   #requireKey(): void {
-    if (needsKey(this.#selection)) void this.#deps.keys.ring;
+    if (needsKey(this.#selection)) this.#deps.keys.requireKeys();
   }
 
-  #moment(): { at: number; trusted: number } {
-    const at = this.#deps.now();
-    return { at, trusted: Math.min(at, this.#deps.trusted()) };
+  #times(): { at: number; trusted: number } {
+    const at = this.#deps.time.now();
+    return { at, trusted: Math.min(at, this.#deps.time.trusted()) };
   }
 }
 
 const FIRST = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 
-/** What is left of a slice. */
+/** The remaining work of a slice. */
 class Budget {
   readonly #until = performance.now() + SLICE.ms;
   #begun = false;
@@ -321,12 +327,16 @@ class Budget {
     return this.#begun && performance.now() >= this.#until;
   }
 
-  /** Every slice deletes at least one row of those it has to delete, however long reading it took. */
+  get deletedRows(): number {
+    return this.#rows;
+  }
+
+  /** Every slice deletes at least one row, however long it took to read it. */
   get allowsDelete(): boolean {
     return this.#rows === 0 || !this.spent;
   }
 
-  /** A short list costs next to nothing; most groups are empty. */
+  /** Most groups are empty, and listing them costs little. */
   listed(rows: number): void {
     this.#listed += 10 + rows;
     this.#begun ||= this.#listed > LISTED / 2;
@@ -343,15 +353,15 @@ class Budget {
   }
 }
 
-/** Every write seals its row anew, even one with the same content. */
+/** Every write makes a new seal, even one with the same content. */
 const isUnchanged = (row: EntryRow, judged: EntryRow): boolean =>
   row.row === judged.row && row.key_hash.equals(judged.key_hash) && sameSeal(row.sealed, judged.sealed);
 
-/** Whatever their type says: in a row of a damaged page there may be nothing. */
+/** On a damaged page the blobs may be missing, whatever their type says. */
 const sameSeal = (one: unknown, other: unknown): boolean =>
   Buffer.isBuffer(one) && Buffer.isBuffer(other) ? one.equals(other) : one === other;
 
-/** Whatever its type says: in a row of a damaged page there may be nothing. */
+/** On a damaged page the blob may be missing, whatever its type says. */
 const sizeOf = ({ sealed }: EntryRow): number => (Buffer.isBuffer(sealed) ? sealed.length : 0);
 
 export const tombstoneHash = (secret: Buffer, { subject, session }: Namespace, kind: Kind, key: string): Buffer =>

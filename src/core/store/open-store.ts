@@ -7,8 +7,8 @@ import { findKeys } from '../crypto/find-keys.ts';
 import { KeyKeeper } from '../crypto/key-keeper.ts';
 import type { KeySource } from '../crypto/keys/key-source.ts';
 import { diskFailureOf } from '../file/disk-failure.ts';
-import { lockFolder, DiskReserve } from '../file/folder.ts';
-import { FreeSpace, type StatDisk } from '../file/free-space.ts';
+import { DiskReserve, FreeSpace, type StatDisk } from '../file/disk-space.ts';
+import { lockFolder } from '../file/folder.ts';
 import { prepareFolder } from '../file/prepare-folder.ts';
 import type { Clock } from '../time/clock.ts';
 import { copyBeforeMigration } from '../upkeep/backup.ts';
@@ -20,22 +20,22 @@ import { RamStore } from './ram-store.ts';
 import { SqliteStore } from './sqlite-store.ts';
 import type { MemoryStore, Quota } from './store.ts';
 
-/** Where keys may be, in the order in which they are asked. `memory` tells the memories of one machine apart. */
+/** The key sources, in the order in which they are read. `memory` identifies one of several memories of a machine. */
 export type KeySources = (memory: string) => readonly KeySource[];
 
 export interface StoreOptions {
   readonly folder: string;
   readonly clock: Clock;
   readonly sources: KeySources;
-  /** What each subject may hold. Absent, nobody counts. */
+  /** The quota of each subject. If absent, nothing is limited. */
   readonly quota?: Quota;
-  /** How the disk stands; the system's own, unless a test has another. */
+  /** Replaced in tests. */
   readonly statDisk?: StatDisk;
 }
 
 /**
- * The memory of a data folder. Where there is no key, and nothing that was sealed with one, it is kept in RAM and says so;
- * where there is a file, nothing but its own key will do (R-KEY).
+ * Opens the memory of a data folder. Without a key and without a file the memory is in RAM only (R-KEY-03). A file needs the key that
+ * it was sealed with (R-KEY-04).
  */
 export async function openStore(options: StoreOptions): Promise<MemoryStore> {
   const { folder, clock, sources, quota } = options;
@@ -51,7 +51,7 @@ export async function openStore(options: StoreOptions): Promise<MemoryStore> {
     return await openKept(options, lock, made);
   } catch (error) {
     lock[Symbol.dispose]();
-    throw diskFailureOf(error, folder)?.told ?? error;
+    throw diskFailureOf(error, folder)?.failure ?? error;
   }
 }
 
@@ -79,7 +79,7 @@ async function openKept(
   }
 }
 
-/** On a full disk the reserve makes room for what SQLite needs beside the file, so that reading and forgetting still work. */
+/** On a full disk the reserve makes room for the other files of SQLite, so that reading and forgetting still work. */
 function openInAnySpace<T>(open: () => T, reserve: DiskReserve): T {
   try {
     return open();

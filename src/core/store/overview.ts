@@ -1,11 +1,11 @@
-import type { Connection, EntryRow } from './connection.ts';
-import type { CategoryCounters } from './counters.ts';
-import type { SealedRows } from './sealed-rows.ts';
+import type { CategoryCounters } from './category-counters.ts';
+import type { EntryRow } from './connection.ts';
+import type { StoreContext } from './store-context.ts';
 import type { Kind, Namespace, Overview } from './store.ts';
 
 interface OpenedKey {
   readonly row: number;
-  /** Tells this state of the row from every other. */
+  /** Identifies this state of the row. */
   readonly seal: string;
   readonly key: string;
   readonly expiresAt: number;
@@ -18,9 +18,9 @@ interface Recent {
   readonly keys: readonly OpenedKey[];
 }
 
-/** What was answered, and from when until when it would be answered again if nothing changed. */
-interface Answered {
-  readonly changes: number;
+/** A cached overview, and the time in which it is right unless an entry changes. */
+interface CachedOverview {
+  readonly revision: number;
   readonly from: number;
   readonly until: number;
   readonly overview: Overview;
@@ -37,57 +37,50 @@ interface Place {
   readonly id: number;
 }
 
-interface Deps {
-  readonly connection: Connection;
-  readonly rows: SealedRows;
-  now(): number;
-}
-
 const NEVER = Number.MAX_SAFE_INTEGER;
-/** Categories whose newest keys are kept open; more are opened each time. */
-const KEPT = 4096;
+const MAX_CACHED = 4096;
 
 /**
- * The table of contents of one kind of entry in a namespace. Counters say how many, and the newest keys of a category stay
- * opened. They are looked up again when something in it changed or one of them expired, and then only what is new is opened,
- * so asking again costs next to nothing. Where nothing changed at all, the whole answer stands.
+ * The table of contents of one kind of entry in a namespace. Counters give the numbers, and the newest keys of each category are
+ * cached. When an entry of a category changes or expires, only its new rows are opened. If nothing changed, the whole overview
+ * comes from the cache.
  */
 export class OverviewReader {
-  readonly #deps: Deps;
+  readonly #context: Pick<StoreContext, 'connection' | 'rows' | 'time'>;
   readonly #recent = new Map<string, Recent>();
-  readonly #answered = new Map<string, Answered>();
-  #countedBy: CategoryCounters | undefined;
+  readonly #overviews = new Map<string, CachedOverview>();
+  #counters: CategoryCounters | undefined;
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
+  constructor(context: Pick<StoreContext, 'connection' | 'rows' | 'time'>) {
+    this.#context = context;
   }
 
   overview(namespace: Namespace, kind: Kind, most: Most): Overview {
-    const { connection, rows } = this.#deps;
+    const { connection, rows } = this.#context;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return { categories: [], more: 0 };
-    const now = this.#deps.now();
+    const now = this.#context.time.now();
     const { categoryCounters: categories } = connection;
-    // Others count the changes from the beginning again.
-    if (categories !== this.#countedBy) this.clear();
-    this.#countedBy = categories;
+    // New counters begin again with the same version numbers.
+    if (categories !== this.#counters) this.clear();
+    this.#counters = categories;
     const where = `${id} ${kind} ${most.categories} ${most.keys}`;
-    const known = this.#answered.get(where);
-    if (known?.changes === rows.revision && known.from <= now && known.until > now) return known.overview;
-    const overview = this.#look({ namespace, kind, id }, most, now);
+    const known = this.#overviews.get(where);
+    if (known?.revision === rows.revision && known.from <= now && known.until > now) return known.overview;
+    const overview = this.#read({ namespace, kind, id }, most, now);
     const [soonest] = connection.statementsOf(kind).soonest.all(id, now, NEVER, now, now, 0, 1) as EntryRow[];
-    if (this.#answered.size >= KEPT) this.#answered.clear();
-    this.#answered.set(where, { changes: rows.revision, from: now, until: soonest?.expires_at ?? NEVER, overview });
+    if (this.#overviews.size >= MAX_CACHED) this.#overviews.clear();
+    this.#overviews.set(where, { revision: rows.revision, from: now, until: soonest?.expires_at ?? NEVER, overview });
     return overview;
   }
 
-  #look({ namespace, kind, id }: Place, most: Most, now: number): Overview {
+  #read({ namespace, kind, id }: Place, most: Most, now: number): Overview {
     const gone = new Map(
-      (this.#deps.connection.statementsOf(kind).expiredByCategory.all(id, now) as { category: string; count: number }[]).map(
+      (this.#context.connection.statementsOf(kind).expiredByCategory.all(id, now) as { category: string; count: number }[]).map(
         ({ category, count }) => [category, count],
       ),
     );
-    const living = this.#deps.connection.categoryCounters
+    const living = this.#context.connection.categoryCounters
       .of(id, kind)
       .map(({ category, rows, version }) => ({ name: category, count: rows - (gone.get(category) ?? 0), version }))
       .filter(({ count }) => count > 0);
@@ -99,31 +92,31 @@ export class OverviewReader {
     return { categories, more: living.length - categories.length };
   }
 
-  /** Keys are what the seal hides: none stays open when the memory is locked. */
+  /** Keys are sealed, so none stays in RAM after a lock. */
   clear(): void {
-    this.#answered.clear();
+    this.#overviews.clear();
     this.#recent.clear();
   }
 
   #recentOf(place: Place, { name, version, most, now }: { name: string; version: number; most: number; now: number }): string[] {
     const where = `${place.id} ${place.kind} ${name}`;
     const known = this.#recent.get(where);
-    // A clock that was put right may show again what had expired.
+    // After a correction of the clock, expired entries may show again.
     const fits = known?.version === version && known.most === most && known.at <= now;
     if (fits && known.keys.every(({ expiresAt }) => expiresAt > now)) return known.keys.map(({ key }) => key);
     const keys = this.#newest(place, { name, most, now }, known?.keys ?? []);
-    if (!known && this.#recent.size >= KEPT) this.#recent.clear();
+    if (!known && this.#recent.size >= MAX_CACHED) this.#recent.clear();
     this.#recent.set(where, { version, most, at: now, keys });
     return keys.map(({ key }) => key);
   }
 
-  /** Rows whose seal is broken leave gaps, which the next rows fill. */
+  /** Rows with a broken seal are skipped. */
   #newest(
     { namespace, kind, id }: Place,
     { name, most, now }: { name: string; most: number; now: number },
     known: readonly OpenedKey[],
   ): OpenedKey[] {
-    const { connection, rows } = this.#deps;
+    const { connection, rows } = this.#context;
     const keys: OpenedKey[] = [];
     let [at, row] = [NEVER, NEVER];
     for (;;) {
@@ -141,6 +134,6 @@ export class OverviewReader {
   }
 }
 
-/** The seal's last bytes vouch for all before them; the times beside it are cheap to compare, so they need not be trusted. */
+/** The authentication tag of the seal, which covers the whole row, and the times. */
 const sealOf = ({ created_at, updated_at, expires_at, sealed }: EntryRow): string =>
   `${created_at} ${updated_at} ${expires_at} ${sealed.toString('latin1', Math.max(0, sealed.length - 16))}`;

@@ -13,7 +13,7 @@ import type { Quota } from './store.ts';
 const EPHEMERAL: KeyState = {
   at: 'ephemeral',
   remedy:
-    'There is no key, so everything is gone when the program ends; make one with helmdeck-memory key init --file, or hand one in with HELMDECK_MEMORY_KEY, and start again.',
+    'There is no key, so everything is lost when the program ends; make one with helmdeck-memory key init --file, or set HELMDECK_MEMORY_KEY, and start again.',
 };
 
 /** The memory of a program that has no key: a database in RAM, sealed with a random key that exists nowhere else. */
@@ -29,7 +29,7 @@ export class RamStore extends SqliteStore {
   }
 
   override lock(): void {
-    throw new Failure('unavailable', 'This memory has no key that could be taken away; end the program to lose what it holds.');
+    throw new Failure('unavailable', 'This memory has no key, so it cannot be locked. It is lost when the program ends.');
   }
 
   override async unlock(): Promise<KeyState> {

@@ -67,7 +67,7 @@ const objectsOf = (db: Database): SchemaObject[] =>
 const isSame = (found: SchemaObject, wanted: SchemaObject): boolean =>
   found.type === wanted.type && found.tbl_name === wanted.tbl_name && (found.sql === wanted.sql || isEarlierForm(found));
 
-/** The text begins with the name, so an earlier form of one index cannot stand in for another. */
+/** The text begins with the name, so an earlier form of one index is not accepted for another. */
 const isEarlierForm = ({ name, sql }: SchemaObject): boolean =>
   sql !== null && sql.includes(` INDEX ${name} ON `) && earlierForms.has(sql);
 

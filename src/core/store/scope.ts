@@ -2,7 +2,7 @@ import type { Scope } from '../../contract/forget.ts';
 import { isWrittenFor } from './entry.ts';
 import type { Entry, Selection } from './store.ts';
 
-/** What a scope names, in the words of the store. One reading for every surface. */
+/** The selection of a scope, the same for every surface. */
 export function selectionOf(scope: Scope): Selection {
   switch (scope.kind) {
     case 'all':
@@ -13,7 +13,7 @@ export function selectionOf(scope: Scope): Selection {
       return { kinds: ['audit'], category: 'pack_history' };
     case 'pipelines':
       return { kinds: ['audit'], category: 'pipeline_history' };
-    // Audit rows stand under `pack_history/<pack>/<time>`, cache rows under `<pack>/<hash>`.
+    // Keys of audit rows are `pack_history/<pack>/<time>`, those of cache rows `<pack>/<hash>`.
     case 'pack':
       return {
         kinds: ['audit', 'cache'],
@@ -37,6 +37,6 @@ export function selectionOf(scope: Scope): Selection {
   }
 }
 
-/** Definitions, their earlier versions and records of runs; and whatever the client's pipelines wrote when others ran them. */
+/** Pipelines, their earlier versions, records of runs, and entries that the client's pipelines wrote when others ran them. */
 const isOfPipelines = ({ category, author }: Entry, client: string): boolean =>
   category.startsWith('pipeline:') || category === 'pipeline_history' || author.definedBy === client;

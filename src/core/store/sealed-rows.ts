@@ -2,15 +2,15 @@ import { Failure } from '../../contract/failure.ts';
 import { BrokenSeal, openEntry, type SealContext, sealEntry, keyIdOf } from '../crypto/cipher.ts';
 import type { KeyKeeper } from '../crypto/key-keeper.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
-import type { EntryEvents } from './entry-events.ts';
+import type { EntryEvents } from './events.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
 
-/** Rows that stay opened, and how long one of them may be: a page or two for everybody who asks, and no more than 16 MiB, sealed and opened. */
-const KEPT = 1024;
-const KEPT_BYTES = 4096;
+/** The cache holds a page or two for each active caller, and at most 16 MiB in all. */
+const CACHED_ROWS = 1024;
+const MAX_CACHED_BYTES = 4096;
 
-/** An entry beside everything that its seal vouches for. */
+/** A cached entry, with all that its seal binds. */
 interface Opened {
   readonly namespace: Namespace;
   readonly kind: Kind;
@@ -18,48 +18,48 @@ interface Opened {
   readonly entry: Entry;
 }
 
-/** Entries in, rows out, and back. Everything here is one synchronous step of a transaction or of a read. */
+/** Seals entries into rows and opens them. Call its methods in a transaction or in one synchronous read. */
 export class SealedRows {
   readonly #connection: Connection;
   readonly #keys: KeyKeeper;
-  /** Rows whose seal was found broken. They are left out of every answer and stay where they are, as evidence. */
+  /** Rows with a broken seal. They are left out of every answer and stay in the file as evidence. */
   readonly #broken = new Set<number>();
-  /** What was opened last, the longest ago first. */
+  /** The cache of opened rows, oldest first. */
   readonly #opened = new Map<number, Opened>();
-  /** The rows of these, by what they are asked for. */
-  readonly #places = new Map<string, number>();
-  #changes = 0;
-  readonly #journal: EntryEvents | undefined;
+  /** Row numbers of the cached entries, by namespace, kind and key. */
+  readonly #cachedKeys = new Map<string, number>();
+  #revision = 0;
+  readonly #events: EntryEvents | undefined;
 
-  /** Without a journal nobody hears of what is written. */
-  constructor(connection: Connection, keys: KeyKeeper, journal?: EntryEvents) {
+  /** Without `events` changes are not published. */
+  constructor(connection: Connection, keys: KeyKeeper, events?: EntryEvents) {
     this.#connection = connection;
     this.#keys = keys;
-    this.#journal = journal;
-    // What is gone is not kept, and nothing is when the memory is locked.
-    journal?.subscribe((change) => {
-      this.#changes += 1;
-      if (change.what === 'doubt') this.#closeAll();
-      else this.#close(change.row);
+    this.#events = events;
+    // The cache holds no deleted entry, and nothing at all after a lock.
+    events?.subscribe((event) => {
+      this.#revision += 1;
+      if (event.what === 'reset') this.#clearCache();
+      else this.#uncache(event.row);
     });
   }
 
-  /** Another number after every change that was committed, and whenever it is in doubt what there is. */
+  /** Changes with every committed change and every reset. */
   get revision(): number {
-    return this.#changes;
+    return this.#revision;
   }
 
   get brokenCount(): number {
     return this.#broken.size;
   }
 
-  /** The row under a key, expired or not; during a rotation it may still stand under the old key's hash. */
+  /** The row with this key, expired or not. During a rotation it may still have the hash of the old master key. */
   find(namespace: Namespace, kind: Kind, key: string): EntryRow | undefined {
     const id = this.#connection.namespaceId(namespace);
     if (id === undefined) return undefined;
     const { find } = this.#connection.statementsOf(kind);
-    // The hash of what was opened before is known; making it anew takes as long as finding the row.
-    const known = this.#opened.get(this.#places.get(spell(namespace, kind, key)) ?? NaN);
+    // The hash of a cached entry is known. Computing it takes as long as finding the row.
+    const known = this.#opened.get(this.#cachedKeys.get(cacheKey(namespace, kind, key)) ?? NaN);
     const again = known && (find.get(id, known.row.key_hash) as EntryRow | undefined);
     if (again) return again;
     for (const hash of this.#keys.ring.hashes(namespace, key)) {
@@ -69,10 +69,10 @@ export class SealedRows {
     return undefined;
   }
 
-  /** Undefined, and counted, when the seal does not fit the row. */
+  /** Undefined if the seal is broken, and then counted. */
   open(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
     try {
-      const { key, value, tags, author } = openEntry(this.#keys.ring, placeOf(namespace, kind, row), row.sealed);
+      const { key, value, tags, author } = openEntry(this.#keys.ring, sealContextOf(namespace, kind, row), row.sealed);
       if (this.#broken.size > 0) this.#broken.delete(row.row);
       const { category, created_at: createdAt, updated_at: updatedAt, expires_at: expiresAt } = row;
       return { key, value, category, tags, author, createdAt, updatedAt, expiresAt };
@@ -83,35 +83,32 @@ export class SealedRows {
     }
   }
 
-  /**
-   * The same for what is asked for again and again. A row that stands in the file as it stood when its seal was opened, byte
-   * by byte and while its key is at hand, would open to the same again.
-   */
+  /** As `open`, with a cache. A cached entry is used only if every byte of its row is unchanged and its key is still held. */
   openCached(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
     const known = this.#opened.get(row.row);
     if (known?.kind === kind && isSame(known.namespace, namespace) && unchanged(known.row, row) && this.#holdsKeyOf(row)) {
       return known.entry;
     }
     const entry = this.open(namespace, kind, row);
-    this.#close(row.row);
-    if (!entry || row.sealed.length > KEPT_BYTES) return entry;
-    const [oldest] = this.#opened.size >= KEPT ? this.#opened.keys() : [];
-    if (oldest !== undefined) this.#close(oldest);
+    this.#uncache(row.row);
+    if (!entry || row.sealed.length > MAX_CACHED_BYTES) return entry;
+    const [oldest] = this.#opened.size >= CACHED_ROWS ? this.#opened.keys() : [];
+    if (oldest !== undefined) this.#uncache(oldest);
     this.#opened.set(row.row, { namespace, kind, row, entry });
-    this.#places.set(spell(namespace, kind, entry.key), row.row);
+    this.#cachedKeys.set(cacheKey(namespace, kind, entry.key), row.row);
     return entry;
   }
 
-  #close(row: number): void {
+  #uncache(row: number): void {
     const known = this.#opened.get(row);
     if (!known) return;
     this.#opened.delete(row);
-    this.#places.delete(spell(known.namespace, known.kind, known.entry.key));
+    this.#cachedKeys.delete(cacheKey(known.namespace, known.kind, known.entry.key));
   }
 
-  #closeAll(): void {
+  #clearCache(): void {
     this.#opened.clear();
-    this.#places.clear();
+    this.#cachedKeys.clear();
   }
 
   /** Inserts the entry at `row` if no other entry has taken that row. */
@@ -122,34 +119,34 @@ export class SealedRows {
     const { insert, rowExists } = this.#connection.sql;
     const free = row !== undefined && rowExists.get(row) === undefined ? row : null;
     const { lastInsertRowid } = insert.run(free, id, KIND_NUMBERS[kind], hash, category, createdAt, updatedAt, expiresAt, sealed);
-    this.#journal?.record({ what: 'kept', namespace, kind, row: Number(lastInsertRowid), entry });
+    this.#events?.record({ what: 'stored', namespace, kind, row: Number(lastInsertRowid), entry });
   }
 
   replace(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
     this.reseal(namespace, kind, row, entry);
-    this.#journal?.record({ what: 'kept', namespace, kind, row: row.row, entry });
+    this.#events?.record({ what: 'stored', namespace, kind, row: row.row, entry });
   }
 
-  /** The same entry under the present key: nothing that anybody would have to hear of. */
+  /** Seals the same entry with the current key. Publishes no event. */
   reseal(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
     const { hash, sealed } = this.#seal(namespace, kind, entry);
     const { category, createdAt, updatedAt, expiresAt } = entry;
     this.#connection.sql.update.run(hash, category, createdAt, updatedAt, expiresAt, sealed, row.row);
-    if (kind === 'fact' && !hash.equals(row.key_hash)) this.#bringVersions(namespace, entry.key, row.key_hash);
+    if (kind === 'fact' && !hash.equals(row.key_hash)) this.#resealVersions(namespace, entry.key, row.key_hash);
   }
 
-  /** With a fact go its versions. */
+  /** Deletes a row, and the versions of a fact. */
   deleteWithVersions(namespaceId: number, kind: Kind, row: Pick<EntryRow, 'row' | 'key_hash'>): void {
     this.deleteRow(row);
     if (kind === 'fact') this.#connection.sql.deleteVersions.run(namespaceId, row.key_hash);
   }
 
-  /** The oldest of a kind that has no versions. */
+  /** Deletes the oldest rows of a kind that has no versions. */
   deleteOldest(namespaceId: number, kind: Kind, count: number): void {
     for (const row of this.#connection.statementsOf(kind).trim.all(namespaceId, count) as number[]) this.#gone(row);
   }
 
-  /** This row alone. */
+  /** Deletes one row, without versions. */
   deleteRow({ row }: Pick<EntryRow, 'row'>): void {
     // Only a changed schema or a damaged file can keep a row that was just read.
     if (this.#connection.sql.deleteRow.run(row).changes !== 1) {
@@ -163,11 +160,11 @@ export class SealedRows {
 
   #gone(row: number): void {
     this.#broken.delete(row);
-    this.#journal?.record({ what: 'gone', row });
+    this.#events?.record({ what: 'deleted', row });
   }
 
-  /** A fact and its versions always stand under one hash, so that what finds the one finds the others without a key. */
-  #bringVersions(namespace: Namespace, key: string, from: Buffer): void {
+  /** A fact and its versions always have the same hash, so that versions can be found without the master key. */
+  #resealVersions(namespace: Namespace, key: string, from: Buffer): void {
     const id = this.#connection.namespaceId(namespace);
     for (const row of this.#connection.sql.versions.all(id, from, INCLUDE_EXPIRED) as EntryRow[]) {
       const entry = this.open(namespace, 'history', row);
@@ -187,7 +184,7 @@ export class SealedRows {
   }
 }
 
-const placeOf = (namespace: Namespace, kind: Kind, row: EntryRow): SealContext => ({
+const sealContextOf = (namespace: Namespace, kind: Kind, row: EntryRow): SealContext => ({
   namespace,
   kind,
   keyHash: row.key_hash,
@@ -197,8 +194,8 @@ const placeOf = (namespace: Namespace, kind: Kind, row: EntryRow): SealContext =
   expiresAt: row.expires_at,
 });
 
-/** Different for every place: the lengths tell where each part ends. */
-const spell = ({ subject, session = '' }: Namespace, kind: Kind, key: string): string =>
+/** The lengths make it unique: they show where each part ends. */
+const cacheKey = ({ subject, session = '' }: Namespace, kind: Kind, key: string): string =>
   `${kind} ${subject.length} ${session.length} ${subject}${session}${key}`;
 
 const isSame = (one: Namespace, other: Namespace): boolean => one.subject === other.subject && one.session === other.session;

@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type Package from 'better-sqlite3';
 
-/** Where systems with musl have what starts every program. */
+/** The dynamic loader of musl, which exists on systems with musl. */
 const MUSL: Partial<Record<NodeJS.Architecture, string>> = {
   x64: '/lib/ld-musl-x86_64.so.1',
   arm64: '/lib/ld-musl-aarch64.so.1',
 };
 
 /**
- * On Linux the package asks for a report of the whole process to tell glibc from musl, 2 ms of every start. Where there can be no
- * musl its own entry for the platform is the same without that question.
+ * On Linux the package creates a report of the whole process to detect musl, which adds 2 ms to every start. Without the loader of
+ * musl, the entry point for the platform loads the same binary faster.
  */
 function entry(): string {
   const musl = MUSL[process.arch];

@@ -1,7 +1,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kind } from './store.ts';
 
-/** How kinds are written in the file. Numbers that have shipped never change their meaning. */
+/** The numbers of kinds in the file. They never change their meaning. */
 export const KIND_NUMBERS = { fact: 1, history: 2, audit: 3, cache: 4, pack: 5, activity: 6 } as const satisfies Record<
   Kind,
   number
@@ -14,17 +14,17 @@ const COLUMNS = 'rowid AS row, key_hash, category, created_at, updated_at, expir
 export type Statements = Record<keyof ReturnType<typeof prepare>, Statement>;
 export type KindStatements = Record<keyof ReturnType<typeof prepareKind>, Statement>;
 
-/** Both ends of a page are places in an index, so the last page costs what the first does. */
+/** A page begins at a place in an index, so the last page costs as much as the first. */
 const NEWEST_FIRST = 'AND updated_at <= ? AND (updated_at < ? OR rowid < ?) ORDER BY updated_at DESC, rowid DESC';
 const OLDEST_FIRST = 'AND updated_at >= ? AND (updated_at > ? OR rowid > ?) ORDER BY updated_at, rowid';
 const SOONEST_FIRST = 'AND expires_at >= ? AND (expires_at > ? OR rowid > ?) ORDER BY expires_at, rowid';
 
-/** What is asked of one kind of entry in one namespace. */
+/** Statements on one kind of entry in one namespace. */
 export function prepareKind(db: Database, kind: Kind) {
-  // The kind stands in the text: bound to a parameter that a partial index asks about, it would make SQLite plan the
-  // statement anew at every call, which costs more than the search.
+  // The kind is part of the text. As a parameter that a partial index depends on, it would make SQLite plan the statement again at
+  // each call, which costs more than the search.
   const all = `namespace = ? AND kind = ${KIND_NUMBERS[kind]}`;
-  // Word for word the condition of the partial indexes: without it SQLite does not use them.
+  // SQLite uses the partial indexes only if this condition is the same as theirs, word for word.
   const here = `${all} AND kind <> 2${kind === 'activity' ? '' : ' AND kind <> 6'}`;
   const page = (where: string, after: string): Statement =>
     db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND expires_at > ? AND expires_at < ? ${where} ${after} LIMIT ?`);
@@ -43,8 +43,8 @@ export function prepareKind(db: Database, kind: Kind) {
     expiredByCategory: db.prepare(
       `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
     ),
-    // In an order that no row leaves backwards: a version never changes, and every change of another entry makes it newer. Both
-    // are read from an index alone.
+    // In this order no row ever moves backwards: a version never changes, and a change makes any other entry newer. The index alone
+    // answers the query.
     rowsInOrder:
       kind === 'history'
         ? db.prepare(`SELECT rowid AS row, expires_at AS at FROM entry WHERE ${all} ${SOONEST_FIRST} LIMIT ?`)
@@ -60,7 +60,10 @@ export function prepareKind(db: Database, kind: Kind) {
   };
 }
 
-/** Every kind in every namespace, as the index of ends begins. Versions first, so that few go along with their fact. */
+/**
+ * Every kind in every namespace, so that the index on `expires_at` can be used. Versions come first, so that few are deleted together
+ * with their fact.
+ */
 const PLACES = `(SELECT id, column1 AS kind FROM namespace CROSS JOIN (VALUES (2), (1), (3), (4), (5), (6))) AS place`;
 
 export function prepare(db: Database) {
@@ -72,7 +75,7 @@ export function prepare(db: Database) {
     release: db.prepare('RELEASE job'),
     rollbackTo: db.prepare('ROLLBACK TO job'),
 
-    // Asks how long the log is, and does nothing.
+    // Returns the length of the log and changes nothing.
     logSize: db.prepare('PRAGMA wal_checkpoint(NOOP)'),
     checkpoint: db.prepare('PRAGMA wal_checkpoint(PASSIVE)'),
     truncateLog: db.prepare('PRAGMA wal_checkpoint(TRUNCATE)'),
@@ -102,7 +105,7 @@ export function prepare(db: Database) {
     ),
     deleteRow: db.prepare('DELETE FROM entry WHERE rowid = ?'),
 
-    // The plus keeps SQLite from searching by the end of life, which finds the versions of every key.
+    // The plus keeps SQLite from using the index on `expires_at`, which finds the versions of every key.
     versions: db.prepare(
       `SELECT ${COLUMNS} FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND +expires_at > ? ORDER BY updated_at DESC`,
     ),
@@ -134,14 +137,15 @@ export function prepare(db: Database) {
     rowsAfter: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
     datesAfter: db.prepare('SELECT rowid AS row, updated_at FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?'),
     rowById: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid = ?`),
-    /** By indexes alone, one that holds every row and two that do together: the table is not needed. */
+    /** The largest row number by each index: one index holds every row, the other two hold every row together. */
     lastByExpiry: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_expiry').pluck(),
     lastByChange: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_newest WHERE kind <> 2').pluck(),
     lastVersion: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_version WHERE kind = 2').pluck(),
     countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
 
     insertHashTombstone: db.prepare('INSERT INTO tombstone (at, trusted, hash) VALUES (?, ?, ?)'),
-    deleteHashTombstone: db.prepare('DELETE FROM tombstone WHERE hash = ? AND at >= ?'),
+    lastTombstone: db.prepare('SELECT coalesce(max(rowid), 0) FROM tombstone').pluck(),
+    deleteTombstonesAfter: db.prepare('DELETE FROM tombstone WHERE hash = ? AND rowid > ?'),
     insertScopeTombstone: db.prepare(
       'INSERT INTO tombstone (at, trusted, subject, session, kind, category) VALUES (?, ?, ?, ?, ?, ?)',
     ),

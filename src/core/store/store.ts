@@ -1,39 +1,42 @@
 import type { KeyState, StoreStatus } from '../../contract/status.ts';
 
-/** The key spaces. An entry of one kind can never be read as another, whatever its key says. */
+/** Separate key spaces. Whatever its key is, an entry of one kind is never read as another kind. */
 export type Kind = 'fact' | 'history' | 'audit' | 'cache' | 'pack' | 'activity';
 
-/** History is kept by the store itself, and read through its fact. */
+/** The store writes history itself, and callers read it through its fact. */
 export type SpaceKind = Exclude<Kind, 'history'>;
 
-/** Whose memory: a subject, and inside a pack session that session too. Never chosen by a request. */
+/** The memory of a subject, or of one of its pack sessions. It follows from the token, never from a request. */
 export interface Namespace {
   readonly subject: string;
   readonly session?: string;
 }
 
-/** Who made an entry, stamped by the program and never taken from a request. */
+/** Who wrote an entry. The program sets it, never a request. */
 export interface Author {
   readonly client: string;
   readonly transport: string;
-  /** The id of the token that was used, or nothing. */
+  /** The id of the token that was used, or an empty string. */
   readonly token: string;
   /** The client whose definition, such as a pipeline, made the client above write this. */
   readonly definedBy?: string;
 }
 
-/** A new entry, as the caller hands it in. */
+/** A new entry as the caller passes it in. */
 export interface EntryDraft {
   readonly key: string;
   readonly value: string;
   readonly category: string;
   readonly tags: readonly string[];
   readonly author: Author;
-  /** Milliseconds from now; the store turns it into an end of life. */
+  /** In milliseconds, from now. */
   readonly lifetime: number;
-  /** Milliseconds that a fact with words of another client stays at least; absent, the lifetime always counts. */
+  /**
+   * Milliseconds for which the write must keep a fact that has versions of another client. If absent, the write may shorten the
+   * fact to any lifetime.
+   */
   readonly grace?: number;
-  /** The grace holds also for the writer's own words. */
+  /** Whether `grace` applies to the writer's own versions too. */
   readonly graceOwn?: boolean;
 }
 
@@ -56,19 +59,19 @@ export interface PutResult {
   readonly entry: Entry;
 }
 
-/** An absent field stays as it is. */
+/** An absent field does not change. */
 export interface EntryUpdate {
   readonly category?: string;
   readonly tags?: readonly string[];
   readonly lifetime?: number;
-  /** As in a draft. */
+  /** As in `EntryDraft`. */
   readonly grace?: number;
-  /** Who asks. It becomes the author only if the change makes a new version. */
+  /** The caller. It becomes the author only if the change makes a new version. */
   readonly author: Author;
 }
 
 export interface PageQuery {
-  /** `updated`: newest first. `expires`: soonest end first. `oldest`: as they were written. */
+  /** `updated`: last updated first. `expires`: first to expire first. `oldest`: last updated last. */
   readonly sort: 'updated' | 'expires' | 'oldest';
   readonly limit: number;
   readonly category?: string;
@@ -76,7 +79,7 @@ export interface PageQuery {
   readonly expiresBefore?: number;
   /** Called with each opened entry; only matching entries are returned. */
   readonly matches?: (entry: Entry) => boolean;
-  /** About so much is opened for one page, sealed bytes, and one entry at least; `STEP_BYTES` unless told. */
+  /** About how many sealed bytes to open for one page, at least one entry. `STEP_BYTES` by default. */
   readonly bytes?: number;
   /** Do not cache the opened entries. */
   readonly uncached?: boolean;
@@ -102,17 +105,17 @@ export interface EntryPage {
   readonly next?: EntryCursor;
 }
 
-/** A record of a write or a forget, kept in the same commit as what it tells of. Its key is its own. */
+/** A row for the activity record, committed together with the write or forget that it describes. Each has a unique key. */
 export interface ActivityNote extends EntryDraft {
-  /** The value to keep instead, once it is known what came of the write. */
+  /** The value to store instead, once the outcome of the write is known. */
   readonly valueFor?: (outcome: WriteOutcome) => string;
 }
 
-/** What only the store knows about a write. */
+/** The part of a note that only the store knows. */
 export interface WriteOutcome {
-  /** When the fact says it was written; present when that is later than the note, which happens within a millisecond. */
+  /** The update time of the fact, if it is later than the note's. Several writes within one millisecond get later times. */
   readonly written?: number;
-  /** The ends of life between which another client's fact was shortened. */
+  /** The earlier and the new end of life, if the write shortened another client's fact. */
   readonly shortened?: { readonly from: number; readonly to: number };
 }
 
@@ -121,13 +124,15 @@ export interface FactWithHistory {
   readonly entry: Entry;
   /** Newest first. */
   readonly versions: readonly Entry[];
-  /** Facts that were written in the same millisecond are listed in the order of their rows. */
+  /** The row of the fact. Facts written in the same millisecond are listed in the order of their rows. */
   readonly row: number;
+  /** The newest tombstone of the memory when the fact was read. Putting the fact back deletes only later tombstones. */
+  readonly lastTombstone: number;
 }
 
 /** Categories, counts and keys of one kind in a namespace, without values. */
 export interface Overview {
-  /** Categories A to Z, as many as were asked for. */
+  /** The first categories, A to Z. */
   readonly categories: readonly {
     readonly name: string;
     readonly count: number;
@@ -138,63 +143,62 @@ export interface Overview {
   readonly more: number;
 }
 
-/** Whose writes to take back, from which moment on, and up to which, both included. */
+/** The writes of a client to undo. Both times are included. */
 export interface UndoRange {
   readonly client: string;
   readonly since: number;
-  /** Absent, up to now. */
+  /** If absent, up to now. */
   readonly until?: number;
 }
 
 /**
- * `removed`: they had made the fact. `restored`: it says what it said before them. `skipped`: what it said before is
- * gone, so it stays. `untouched`: its last word is not theirs.
+ * `removed`: the client had created the fact, and it was deleted. `restored`: the fact has the version before the client's.
+ * `skipped`: that version no longer exists, so the fact stays. `untouched`: the last version is not the client's.
  */
 export type RevertOutcome = 'removed' | 'restored' | 'skipped' | 'untouched';
 
 /**
- * One kind of entry in one namespace, both closed over: nothing else can be named through it.
- * An expired entry does not exist: no method returns or counts one, swept or not.
- * A promise that fulfils means that the bytes are durable.
+ * The entries of one kind in one namespace. No method can reach any other entry, and none returns or counts an expired entry,
+ * swept or not. When the promise of a write resolves, the write is durable.
  */
 export interface Space {
   readonly kind: SpaceKind;
   /**
-   * Keeps the draft under its key. For a fact the earlier version goes to the key's history; a fact that says
-   * the same again gets a new end of life and is otherwise untouched, and leaves no note. A sooner end than another
-   * client gave the fact is a change too: the earlier version keeps the later end.
+   * Stores the draft under its key. The earlier version of a fact moves to its history. If a fact has the same content already,
+   * only its end of life changes, and no note is written. Making another client's fact expire sooner is a change too: the earlier
+   * version keeps the later end.
    */
   put(draft: EntryDraft, note?: ActivityNote): Promise<PutResult>;
   get(key: string): Promise<Entry | undefined>;
-  /** Undefined when there is nothing under the key. Only category, tags or an end sooner than another client's make a new version. */
+  /** Undefined if no entry has the key. A new version is made as for `put`. */
   change(key: string, change: EntryUpdate, note?: ActivityNote): Promise<Entry | undefined>;
   page(query: PageQuery): Promise<EntryPage>;
   count(category?: string): Promise<number>;
-  /** How many of them end before this moment. */
+  /** How many entries expire before this time. */
   countExpiringBefore(before: number): Promise<number>;
-  /** Earlier versions of a living fact, newest first. */
+  /** Earlier versions of a fact, newest first. */
   history(key: string): Promise<readonly Entry[]>;
-  /** A living fact, as `restoreForgotten` needs it. */
-  withHistory(key: string): Promise<FactWithHistory | undefined>;
-  /** Right at every moment: kept counters and kept keys, less what has just expired. */
+  /** Exact at every moment. Uses counters and cached keys, so it is cheap to call again. */
   overview(most: { readonly categories: number; readonly keys: number }): Promise<Overview>;
+  /** What `restoreForgotten` needs to put a fact back. Read it before the forget. */
+  withHistory(key: string): Promise<FactWithHistory | undefined>;
   /**
-   * Puts back a fact that was forgotten at `forgottenAt` or later exactly as it was, unless another stands under its key by now
-   * or its life is over. A backup that is restored later keeps it as well.
+   * Puts a forgotten fact back exactly as it was. False if another fact is stored under its key or it has expired. A backup that
+   * is restored later keeps the fact too.
    */
-  restoreForgotten(fact: FactWithHistory, forgottenAt: number, note: ActivityNote): Promise<boolean>;
-  /** Takes back what was written to a fact. Without a note nothing is changed, and it only says what would happen. */
+  restoreForgotten(fact: FactWithHistory, note: ActivityNote): Promise<boolean>;
+  /** Undoes a client's writes to one entry. Without a note it changes nothing, and returns what would happen. */
   revert(key: string, unwanted: UndoRange, note?: ActivityNote): Promise<RevertOutcome>;
 }
 
-/** What to forget, in a subject's own namespace and in those of its sessions. */
+/** Entries to forget, in a subject's own namespace and in those of its sessions. */
 export interface Selection {
   readonly kinds: readonly Kind[];
-  /** Needs no key: the category stands beside the sealed entry. */
+  /** Needs no key, because the category is not sealed. */
   readonly category?: string;
-  /** Needs the key: exactly this one. */
+  /** Only the entry with this key. Needs the master key. */
   readonly key?: string;
-  /** Needs the key: entries are opened and asked about. */
+  /** Called with each opened entry. Needs the master key. */
   readonly matches?: (entry: Entry, kind: Kind) => boolean;
   /** Only this session of the subject. */
   readonly session?: string;
@@ -204,18 +208,18 @@ export interface Selection {
 export type YieldTurn = () => Promise<unknown>;
 
 export interface ForgetResult {
-  /** Entries a caller could have seen, each once. Versions of a forgotten fact go with it and are not counted. */
+  /** Entries that a caller could have seen. Versions of a forgotten fact are not counted. */
   readonly deleted: number;
-  /** True once no byte of them is left in the live files. */
+  /** True if no byte of them is left in the live files. */
   readonly purged: boolean;
-  /** Backups made before, which may still hold sealed copies. A restore forgets them again. */
+  /** Backups, which may still hold sealed copies. A restore forgets these again. */
   readonly olderBackups: number;
 }
 
 /** The most that a subject may store. */
 export interface Quota {
   readonly facts: number;
-  /** Sealed, history included. */
+  /** Sealed bytes, history included. */
   readonly bytes: number;
 }
 
@@ -226,76 +230,77 @@ export interface SpaceChange {
 }
 
 /**
- * `kept`: an entry was put or changed; the row is its name until it is gone. `gone`: forgotten, expired or taken back.
- * `doubt`: whoever follows must look at everything anew, and may not show what they know: the memory was locked, or its file
- * opened anew.
+ * `stored`: an entry was stored or changed. Its row number identifies it until it is deleted. `deleted`: an entry was deleted.
+ * `reset`: the memory was locked or its file reopened, so listeners must drop all they know and read it again.
  */
 export type EntryEvent =
-  | { readonly what: 'kept'; readonly namespace: Namespace; readonly kind: Kind; readonly row: number; readonly entry: Entry }
-  | { readonly what: 'gone'; readonly row: number }
-  | { readonly what: 'doubt' };
+  | { readonly what: 'stored'; readonly namespace: Namespace; readonly kind: Kind; readonly row: number; readonly entry: Entry }
+  | { readonly what: 'deleted'; readonly row: number }
+  | { readonly what: 'reset' };
 
-/** What the program itself must keep beside the entries, sealed like them; texts by name. */
+/** Named texts that the program itself stores, sealed like entries. */
 export interface Vault {
   read(name: string): Promise<string | undefined>;
   write(name: string, text: string): Promise<void>;
   delete(name: string): Promise<void>;
-  /** Every name there is; they stand in clear. */
+  /** All names. They are not sealed. */
   names(): Promise<readonly string[]>;
-  /** Takes a token's id back for good. Needs no key, and a restored backup does not undo it. */
+  /** Revokes a token for good. Needs no key, and a restored backup does not undo it. */
   revokeToken(id: string, until: number): Promise<void>;
-  /** Ids taken back whose time is not over. */
+  /** Ids of revoked tokens that have not expired. */
   revokedTokens(): Promise<readonly string[]>;
 }
 
 export interface SweepResult {
   readonly removed: number;
-  /** When the next entry expires, if any does. */
+  /** The time at which the next entry expires. */
   readonly next?: number;
 }
 
 /**
- * Where entries live. Asynchronous throughout, so that a database server can take the place of a file.
- * An entry whose seal is broken is left out and counted, and everything else stays readable.
+ * Stores entries. All methods that read or write entries are asynchronous, so that a database server could take the place of the
+ * file. An entry with a broken seal is left out and counted, and all others stay readable.
  */
 export interface MemoryStore extends AsyncDisposable {
   space(namespace: Namespace, kind: SpaceKind): Space;
-  /** Those that hold a living entry of this kind, or else a fact, with how many. */
+  /** Namespaces that hold entries of a kind (facts by default), with their number. */
   namespaces(kind?: SpaceKind): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]>;
   /**
-   * Deletes for good and answers when the bytes are gone. It goes in slices: all that existed when it was asked is gone in
-   * the end; what is written meanwhile goes if it matches when a slice meets it. When it fails, what was deleted stays
-   * deleted, and asked again it deletes the rest. By kind and category it works in every key state: what
-   * was sealed with a lost key can still be forgotten.
+   * Deletes entries for good, in slices, and resolves when their bytes are purged. Deletes all matching entries that existed at the
+   * start; an entry written meanwhile is deleted if a slice finds it. After a failure the deleted entries stay deleted, and the next
+   * call deletes the rest. A selection by kind and category needs no key, so entries of a lost key can be forgotten too.
    */
-  forget(subject: string, selection: Selection, note?: ActivityNote, between?: YieldTurn): Promise<ForgetResult>;
+  forget(subject: string, selection: Selection, note?: ActivityNote, yieldTurn?: YieldTurn): Promise<ForgetResult>;
   /** How many entries `forget` would delete. */
-  countMatching(subject: string, selection: Selection, between?: YieldTurn): Promise<number>;
-  /** How much of what it may hold a subject uses, earlier versions included; told in every key state. */
+  countMatching(subject: string, selection: Selection, yieldTurn?: YieldTurn): Promise<number>;
+  /** The room a subject uses, versions included, and its quota. Needs no key. */
   usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }>;
-  /** Adds a note about something that is not a write to the activity record of a subject. Needs the key. */
+  /**
+   * Adds a row about something that is not a write to the activity record of a subject. While the memory is locked or its disk
+   * full, the note waits in RAM.
+   */
   recordActivity(subject: string, note: ActivityNote): Promise<void>;
   /** Removes up to `limit` expired entries. */
   sweep(limit: number): Promise<SweepResult>;
   status(): StoreStatus;
-  /** Drops the key and everything opened with it; `why` is told to whoever asks meanwhile. */
+  /** Drops the key and all opened entries. Calls fail with the reason `why` until `unlock`. */
   lock(why?: string): void;
-  /** Asks the key's place again, also after `lock`. */
+  /** Reads the key source again, also after `lock`. */
   unlock(): Promise<KeyState>;
-  /** The moment the store goes by. */
+  /** The present time by the clock of the store. */
   now(): number;
-  /** The owner says that the machine's clock is right: what has expired by it may be deleted, and what has not is shown. */
+  /** The owner confirms the machine's clock. Entries that have expired by it may be deleted, and all others are shown. */
   trustClock(): Promise<void>;
-  /** Facts of all subjects that have expired by the machine's clock, and are still in the file. */
+  /** Facts of all subjects that are still in the file although they have expired by the machine's clock. */
   countExpiredFacts(): Promise<number>;
-  /** Hears of every change, soon after it is durable; many at once are told as one. Expiry is a change too. */
-  onChange(hear: (changed: SpaceChange) => void): Disposable;
+  /** Calls `listener` soon after a change is durable, once for many changes. Expiry is a change too. */
+  onChange(listener: (changed: SpaceChange) => void): Disposable;
   /** Calls `listener` after the key became available, was lost or was locked. */
   onKeyChange(listener: () => void): Disposable;
-  /** Hears of each entry by itself, in the order of the commits and before its writer is answered. */
-  onEntryEvent(hear: (change: EntryEvent) => void): Disposable;
+  /** Calls `listener` for each changed entry, in the order of the commits and before the writer gets its answer. */
+  onEntryEvent(listener: (event: EntryEvent) => void): Disposable;
   readonly vault: Vault;
-  /** Absent where nothing outlives the program. */
+  /** Undefined for a memory in RAM. */
   readonly upkeep: Upkeep | undefined;
 }
 
@@ -306,33 +311,30 @@ export interface Backup {
 }
 
 export interface BackupResult extends Backup {
-  /** Entries whose seal is broken, in the memory as in its copy. */
+  /** Entries with a broken seal, in the memory as in its copy. */
   readonly broken: number;
 }
 
 export interface VerificationReport {
   readonly entries: number;
-  /** Entries whose seal is broken. */
+  /** Entries with a broken seal. */
   readonly broken: number;
-  /** What is wrong with the file's structure; empty when it is sound. */
+  /** Errors in the structure of the file. */
   readonly structure: readonly string[];
 }
 
 /** Maintenance by the owner. Only a memory in a file has it. */
 export interface Upkeep {
-  /** Moves everything under a new master key. */
+  /** Seals all entries with a new master key. */
   rotate(): Promise<void>;
   /**
-   * Makes the key that opens this memory on another machine, or when the key's place is lost. It is shown once and kept
-   * nowhere; a newer one makes the older useless.
+   * Makes the key that opens this memory on another machine, or when the key source is lost. It is shown once and stored nowhere.
+   * A new recovery key makes the older one useless.
    */
   makeRecoveryKey(): Promise<string>;
-  /**
-   * A complete copy, sealed like the original and verified row by row, that carries the list of what must stay
-   * forgotten.
-   */
+  /** Writes a complete copy, sealed like the original, with its tombstones, and verifies every row of it. */
   backup(): Promise<BackupResult>;
-  /** Whether a recovery key was made that opens this memory. */
+  /** Whether this memory has a recovery key. */
   readonly recoverable: boolean;
   /** Newest first. */
   backups(): readonly Backup[];

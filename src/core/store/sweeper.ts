@@ -1,23 +1,31 @@
+import { TOMBSTONE_TTL } from '../../contract/limits.ts';
 import type { Clock } from '../time/clock.ts';
-import type { SweepResult } from './store.ts';
+import type { EntryRow } from './connection.ts';
+import { correctDates } from './correct-dates.ts';
+import { namespaceOf } from './forgetting.ts';
+import { KIND_BY_NUMBER } from './statements.ts';
+import type { StoreContext } from './store-context.ts';
+import type { SpaceChange, SweepResult } from './store.ts';
 
-/** Entries removed in one commit, at most. */
+/** Entries removed in one commit. */
 const SLICE = 200;
-/** After a failure, a full disk for instance. */
-const AGAIN_MS = 60_000;
+/** The same while other writers wait for the commit. */
+const SHARED_SLICE = 8;
+/** Delay after a failure, such as a full disk. */
+const RETRY_MS = 60_000;
+/** Interval of the checks of a clock in doubt. */
+const REVIEW_MS = 3_600_000;
 
-interface Deps {
-  sweep(limit: number): Promise<SweepResult>;
-  now(): number;
-  readonly clock: Clock;
-}
+type Deps = Omit<StoreContext, 'sweeper' | 'quota' | 'freeSpace'> & { readonly clock: Clock };
 
-/** Removes what has expired when it expires. Between one expiry and the next it sleeps. */
+/** Removes expired entries when they expire, and sleeps in between. Also corrects dates after the clock was wrong. */
 export class Sweeper {
   readonly #deps: Deps;
-  #planned: { at: number; timer: Disposable } | undefined;
+  #next: { at: number; timer: Disposable } | undefined;
   #sweeping = false;
-  /** A sweep was due during the present one, which may have passed over its entries already. */
+  /** An earlier slice of this sweep removed entries whose bytes are not purged yet. */
+  #unpurged = false;
+  /** Another sweep became due during this one, which may have passed its entries already. */
   #again = false;
   #stopped = false;
 
@@ -25,47 +33,118 @@ export class Sweeper {
     this.#deps = deps;
   }
 
-  /** Something ends at this moment. */
-  scheduleAt(moment: number): void {
-    if (this.#stopped || (this.#planned && this.#planned.at <= moment)) return;
-    this.#planned?.timer[Symbol.dispose]();
-    const timer = this.#deps.clock.after(Math.max(0, moment - this.#deps.now()), () => this.#start());
-    this.#planned = { at: moment, timer };
+  /** An entry expires at this time. */
+  scheduleAt(time: number): void {
+    if (this.#stopped || (this.#next && this.#next.at <= time)) return;
+    this.#next?.timer[Symbol.dispose]();
+    const timer = this.#deps.clock.after(Math.max(0, time - this.#deps.time.now()), () => this.#start());
+    this.#next = { at: time, timer };
   }
 
-  #start(): void {
-    this.#planned?.timer[Symbol.dispose]();
-    this.#planned = undefined;
-    void this.#sweep();
-  }
-
-  /** It is later than the timer knows: the machine slept, or its clock was set forward. */
-  catchUp(now: number): void {
-    if (this.#planned && this.#planned.at < now) this.#start();
+  /** Starts a sweep that is overdue: timers stop while the machine sleeps, and ignore changes of its clock. */
+  catchUp(): void {
+    if (this.#next && this.#next.at < this.#deps.time.now()) this.#start();
   }
 
   stop(): void {
     this.#stopped = true;
-    this.#planned?.timer[Symbol.dispose]();
+    this.#next?.timer[Symbol.dispose]();
   }
 
-  async #sweep(): Promise<void> {
+  /** Removes up to `limit` expired entries in one commit. */
+  async sweep(limit: number): Promise<SweepResult> {
+    const { time, disk, queue, changes } = this.#deps;
+    await time.review();
+    time.saveWhenDue();
+    try {
+      await this.#correctDates();
+      const { changed, ...swept } = await queue.runInBackground((isAlone) =>
+        this.#remove(isAlone ? limit : Math.min(limit, SHARED_SLICE)),
+      );
+      for (const each of changed) changes.notify(each);
+      this.#unpurged ||= swept.removed > 0;
+      const more = swept.removed > 0 && swept.next !== undefined && swept.next <= time.now();
+      // A purge is slow, so the last slice of a sweep purges for all of them.
+      if (!more) this.#purge();
+      disk.refillReserve();
+      return swept;
+    } catch (error) {
+      this.#purge();
+      throw error;
+    }
+  }
+
+  #start(): void {
+    this.#next?.timer[Symbol.dispose]();
+    this.#next = undefined;
+    void this.#sweepAll();
+  }
+
+  async #sweepAll(): Promise<void> {
     this.#again = this.#sweeping;
     if (this.#sweeping) return;
     this.#sweeping = true;
+    const now = (): number => this.#deps.time.now();
     try {
       let swept: SweepResult;
       let more: boolean;
       do {
         this.#again = false;
-        swept = await this.#deps.sweep(SLICE);
-        more = swept.removed > 0 && swept.next !== undefined && swept.next <= this.#deps.now();
+        swept = await this.sweep(SLICE);
+        more = swept.removed > 0 && swept.next !== undefined && swept.next <= now();
       } while ((more || this.#again) && !this.#stopped);
       if (swept.next !== undefined) this.scheduleAt(swept.next);
     } catch {
-      this.scheduleAt(this.#deps.now() + AGAIN_MS);
+      this.scheduleAt(now() + RETRY_MS);
     } finally {
       this.#sweeping = false;
     }
+  }
+
+  #remove(limit: number): SweepResult & { changed: readonly SpaceChange[] } {
+    const { connection, rows, time } = this.#deps;
+    const now = time.now();
+    if (time.inDoubt) return { removed: 0, next: now + (time.reviewIn || REVIEW_MS), changed: [] };
+    const namespaces = new Map(connection.namespaces().map((row) => [row.id, namespaceOf(row)]));
+    const changed = new Map<string, SpaceChange>();
+    const expired = connection.sql.expired.all(now, limit) as (Pick<EntryRow, 'row' | 'key_hash'> & {
+      namespace: number;
+      kind: number;
+    })[];
+    for (const row of expired) {
+      const [namespace, kind] = [namespaces.get(row.namespace), KIND_BY_NUMBER.get(row.kind)];
+      if (!namespace || !kind) continue;
+      rows.deleteWithVersions(row.namespace, kind, row);
+      if (kind !== 'history') changed.set(`${row.namespace} ${kind}`, { namespace, kind });
+    }
+    const removed = expired.length;
+    // More may have expired.
+    if (removed === limit) return { removed, next: now, changed: [...changed.values()] };
+    connection.deleteEmptySessions();
+    connection.sql.deleteOldTombstones.run(now - TOMBSTONE_TTL * 1000);
+    const next = connection.sql.nextExpiry.get() as number | null;
+    return { removed, changed: [...changed.values()], ...(next !== null && { next }) };
+  }
+
+  /** Waits for the end of a rotation, because a fact and its versions must stay under the same key. */
+  async #correctDates(): Promise<void> {
+    const { connection, keys, rows, time, disk, queue, changes } = this.#deps;
+    const { heldKeys } = keys;
+    if (!time.hasUntrustedDates || !heldKeys) return;
+    if (heldKeys.ring.retiring) return this.scheduleAt(time.now() + REVIEW_MS);
+    const changed = await correctDates({
+      connection,
+      rows,
+      now: () => time.now(),
+      commit: (job) => queue.runInBackground(job),
+      read: async (query) => disk.attempt(query),
+    });
+    await queue.run(() => time.clearUntrustedDates());
+    for (const each of changed) changes.notify(each);
+  }
+
+  #purge(): void {
+    if (this.#unpurged) this.#deps.disk.purgeSoon();
+    this.#unpurged = false;
   }
 }

@@ -7,7 +7,7 @@ import { wrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/re
 import { Connection } from '../store/connection.ts';
 import { openDatabase } from '../store/database.ts';
 import { migrations } from '../store/migrations/index.ts';
-import { CREDENTIAL, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault-names.ts';
+import { CREDENTIAL, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault.ts';
 
 /** Expiry of a revocation whose token has an unknown expiry. */
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
@@ -98,8 +98,7 @@ function secretsIn(connection: Connection, names: readonly string[], ring: KeyRi
  * The restored memory has the secret that signed them, so they would otherwise be valid but not listed.
  */
 export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: NewerState): number {
-  connection.begin();
-  try {
+  return connection.transaction(() => {
     for (const { id, expires_at } of newer.revocations) connection.sql.insertRevocation.run(id, expires_at);
     carrySegments(connection, keys, newer);
     const revoked = carryTokens(connection, keys, newer);
@@ -116,12 +115,8 @@ export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: 
       carryRecoveryKey(connection, keys, newer);
     }
     carryClock(keys, newer);
-    connection.commit();
     return revoked;
-  } catch (error) {
-    connection.rollback();
-    throw error;
-  }
+  });
 }
 
 /** A segment opened after the backup must not be opened again, because each segment limits the use of one derived key. */

@@ -9,7 +9,7 @@ import { diskFailureOf } from '../file/disk-failure.ts';
 import { syncFile, syncFolder } from '../file/files.ts';
 import { lockFolder } from '../file/folder.ts';
 import { prepareFolder } from '../file/prepare-folder.ts';
-import { CommitQueue, type Transactions } from '../store/commit-queue.ts';
+import { CommitQueue } from '../store/commit-queue.ts';
 import { Connection } from '../store/connection.ts';
 import { MEMORY_FILE, openDatabase } from '../store/database.ts';
 import { tombstoneHash } from '../store/forgetting.ts';
@@ -145,7 +145,7 @@ function requireSound(connection: Connection): void {
     connection.db.exec('REINDEX main.entry; REINDEX main.namespace; REINDEX main.tombstone');
     [damage] = integrityErrors(connection);
   } catch (error) {
-    if (diskFailureOf(error, '')?.told.code === 'disk_full') throw error;
+    if (diskFailureOf(error, '')?.failure.code === 'disk_full') throw error;
     cause = error;
     damage = error instanceof Error ? error.message : String(error);
   }
@@ -224,21 +224,6 @@ const covers = (
   (scope.session === null || scope.session === session) &&
   (scope.category === null || scope.category === category);
 
-const keepingLogShort = (connection: Connection): Transactions => ({
-  begin: () => connection.begin(),
-  commit: () => {
-    connection.commit();
-    connection.checkpointLongLog();
-  },
-  rollback: () => connection.rollback(),
-  savepoint: () => connection.savepoint(),
-  releaseSavepoint: () => connection.releaseSavepoint(),
-  rollbackToSavepoint: () => connection.rollbackToSavepoint(),
-  get inTransaction() {
-    return connection.inTransaction;
-  },
-});
-
 /** If this machine has a key for this memory, reseals with it. Otherwise stores the recovered key. */
 async function bringUnderPresentKey(
   parts: Omit<ConstructorParameters<typeof Rotation>[0], 'queue'>,
@@ -252,7 +237,10 @@ async function bringUnderPresentKey(
     if (present.key.equals(recovered.current)) return;
     const source: KeySource = { name: place.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
     keys.replaceKeys({ ...keys.requireKeys(), source });
-    const queue = new CommitQueue(keepingLogShort(connection), (told) => ({ told, doubtful: true }));
+    const queue = new CommitQueue(connection, {
+      explain: (failure) => ({ failure, doubtful: true }),
+      committed: () => connection.checkpointLongLog(),
+    });
     await new Rotation({ ...parts, queue }).run();
     return;
   }
@@ -341,7 +329,7 @@ function copy(backup: string, draft: string): void {
     if (existsSync(`${backup}-wal`)) copyFileSync(`${backup}-wal`, `${draft}-wal`, constants.COPYFILE_EXCL);
   } catch (cause) {
     throw (
-      diskFailureOf(cause, dirname(draft))?.told ??
+      diskFailureOf(cause, dirname(draft))?.failure ??
       new Failure('invalid_input', 'The backup cannot be read; check its path with: helmdeck-memory backup --list.', {
         cause,
       })

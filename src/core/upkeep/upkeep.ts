@@ -75,7 +75,7 @@ export class FileUpkeep implements Upkeep {
         ),
       );
     } catch (error) {
-      throw diskFailureOf(error, folder)?.told ?? error;
+      throw diskFailureOf(error, folder)?.failure ?? error;
     } finally {
       this.#backingUp -= 1;
     }

@@ -257,7 +257,7 @@ test.each([
   writeFileSync(file, bytes);
   await expect(openFileStore(folder, clock)).rejects.toMatchObject({
     code: 'store_unavailable',
-    message: expect.stringMatching(/its header does not fit what is in it/) as string,
+    message: expect.stringMatching(/its header does not match its contents/) as string,
   });
   expect(readFileSync(file).equals(bytes)).toBe(true);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ByteBuffer } from '../../../src/core/file/byte-buffer.ts';
 
-test('pieces come together in their order, however they were cut', () => {
+test('joins chunks of any size in order', () => {
   const bytes = Buffer.from('Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. '.repeat(50));
   for (const size of [1, 7, 64, bytes.length]) {
     const gathered = new ByteBuffer();
@@ -12,14 +12,14 @@ test('pieces come together in their order, however they were cut', () => {
   expect(new ByteBuffer().bytes()).toHaveLength(0);
 });
 
-test('a million pieces of a byte each take little more room than a million bytes', () => {
+test('a million chunks of one byte take little more memory than a million bytes', () => {
   const gathered = new ByteBuffer();
   for (let at = 0; at < 1_000_000; at += 1) gathered.append(Buffer.from([at % 256]));
   expect(gathered.length).toBe(1_000_000);
   expect(gathered.bytes().buffer.byteLength).toBeLessThan(2_100_000);
 });
 
-test('what was handed in is not held on to', () => {
+test('keeps no reference to a chunk', () => {
   const gathered = new ByteBuffer();
   const piece = Buffer.from('mine');
   gathered.append(piece);

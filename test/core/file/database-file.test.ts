@@ -7,14 +7,14 @@ import { Connection } from '../../../src/core/store/connection.ts';
 import { openDatabase } from '../../../src/core/store/database.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-/** Bytes that nobody would write by chance, of a length that lets pages hold several and split often. */
+/** Random bytes, short enough that a page holds several and splits often. */
 const blobOf = (index: number): Buffer => {
   const seed = createHash('sha512').update(`row ${index}`).digest();
   return Buffer.concat(Array.from({ length: 3 + (index % 9) }, () => seed));
 };
 const markOf = (index: number): Buffer => blobOf(index).subarray(0, 32);
 
-describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
+describe('deleted bytes that SQLite leaves in its pages (R-PURGE-01)', () => {
   let file: string;
   let connection: Connection;
   let db: Database;
@@ -28,7 +28,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     random = 1;
   });
 
-  /** As the store does it. */
+  /** Purges as the store does. */
   const commit = (): void => {
     connection.commit();
     connection.checkpointLongLog();
@@ -43,7 +43,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
   let random: number;
   const upTo = (limit: number): number => (random = (random * 48_271) % 2_147_483_647) % limit;
 
-  /** Rows that grow make pages split, rows that go make them merge. */
+  /** Growing rows split pages, and deleted rows merge them. */
   const churn = (changes: number): void => {
     const resize = db.prepare('UPDATE entry SET sealed = ? WHERE created_at = ?');
     const remove = db.prepare('DELETE FROM entry WHERE created_at = ?');
@@ -56,7 +56,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
       commit();
     }
   };
-  /** Most rows go, one by one: pages that are left nearly empty are merged. */
+  /** Deletes most rows one by one, so that nearly empty pages are merged. */
   const thin = (): void => {
     connection.begin();
     const remove = db.prepare('DELETE FROM entry WHERE created_at = ?');
@@ -72,11 +72,11 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     return removed().filter((index) => bytes.includes(markOf(index))).length;
   };
 
-  test('are copies of rows that were deleted, in spite of secure_delete; they are cleared', async () => {
+  test('are copies of rows, in spite of secure_delete, and are scrubbed', async () => {
     insert(0, 2000);
     churn(600);
     thin();
-    // Without us: the log emptied, and the copies still there.
+    // SQLite alone truncates the log and leaves the copies.
     db.pragma('wal_checkpoint(TRUNCATE)');
     expect(removed().length).toBeGreaterThan(100);
     expect(standing()).toBeGreaterThan(0);
@@ -86,7 +86,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
   });
 
-  test('does not come back from memory when the pages are written again', () => {
+  test('do not come back from the page cache when the pages are written again', () => {
     insert(0, 2000);
     for (let turn = 2; turn < 6; turn += 1) {
       churn(600);
@@ -100,7 +100,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
   });
 
-  test('is found in a long log too, which is moved into the file in between', () => {
+  test('are found when a long log was moved into the file in between', () => {
     for (let from = 0; from < 2000; from += 20) {
       insert(from, from + 20);
       if (from % 200 === 0) churn(200);
@@ -112,7 +112,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
   });
 
-  test('is found in a file that an earlier run left', async () => {
+  test('are found in the file of an earlier run', async () => {
     insert(0, 2000);
     churn(600);
     thin();
@@ -126,7 +126,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     next.close();
   });
 
-  test('is found also after somebody read the log while it should be emptied', async () => {
+  test('are found after a reader kept the log from being truncated', async () => {
     insert(0, 1000);
     connection.truncateLog();
     insert(1000, 2000);
@@ -136,14 +136,14 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     expect(connection.truncateLog()).toBe(false);
     reader.exec('COMMIT');
     reader.close();
-    // The next commit begins the log anew, with fewer pages than were seen before.
+    // The next commit restarts the log, with fewer pages than were recorded before.
     thin();
     expect(connection.truncateLog()).toBe(true);
     expect(await connection.scanForRemnants()).toBe(false);
     expect(standing()).toBe(0);
   });
 
-  test('room is made in the file before a commit needs it, and given back after', () => {
+  test('the file grows before a commit needs it, and shrinks afterwards', () => {
     insert(0, 2000);
     const pages = db.pragma('page_count', { simple: true }) as number;
     expect(statSync(file).size).toBeGreaterThanOrEqual(pages * 4096);
@@ -152,7 +152,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
   });
 
-  test('rows that live are never touched', () => {
+  test('no stored row is changed', () => {
     insert(0, 2000);
     churn(600);
     const rows = db.prepare('SELECT * FROM entry ORDER BY rowid').all();
@@ -166,7 +166,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     ).toBe(rows.length);
   });
 
-  test('the log stays short however much is written', () => {
+  test('the log stays short, however much is written', () => {
     const frames = (): number => (db.pragma('wal_checkpoint(NOOP)') as { log: number }[])[0]?.log ?? 0;
     let longest = 0;
     for (let from = 0; from < 2000; from += 10) {

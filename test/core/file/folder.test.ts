@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { lockFolder, DiskReserve } from '../../../src/core/file/folder.ts';
+import { DiskReserve } from '../../../src/core/file/disk-space.ts';
+import { lockFolder } from '../../../src/core/file/folder.ts';
 import { prepareFolder } from '../../../src/core/file/prepare-folder.ts';
 import { openStore } from '../../../src/core/store/open-store.ts';
 import { manualClock } from '../../support/clock.ts';
@@ -11,7 +12,7 @@ import { withKey } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 describe('the data folder (R-STORE-03)', () => {
-  test('is made for its owner alone, with those above it', () => {
+  test('is created with its parents, for its owner only', () => {
     const folder = join(tempFolder(), 'a', 'b');
     prepareFolder(folder);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
@@ -33,13 +34,13 @@ describe('the data folder (R-STORE-03)', () => {
     );
   });
 
-  test.runIf(process.platform === 'linux')('where a system makes none and does not say why is refused as well, and soon', () => {
+  test.runIf(process.platform === 'linux')('is refused at once where the system cannot create it and gives no reason', () => {
     const code = "import { prepareFolder } from './src/core/file/prepare-folder.ts'; prepareFolder('/proc/none/deeper');";
     const { signal, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { timeout: 30_000 });
-    expect([signal, String(stderr)]).toEqual([null, expect.stringContaining('The data folder cannot be made or read')]);
+    expect([signal, String(stderr)]).toEqual([null, expect.stringContaining('The data folder cannot be created or read')]);
   });
 
-  test('is made for each of several that start at once', async () => {
+  test('can be created by several processes at once', async () => {
     const above = tempFolder();
     const code = `
       import { prepareFolder } from './src/core/file/prepare-folder.ts';
@@ -50,23 +51,23 @@ describe('the data folder (R-STORE-03)', () => {
     expect(codes).toEqual(starts.map(() => 0));
   });
 
-  test.runIf(process.platform === 'linux')('is opened by a process whose memory is in no dump (R-KEY-13)', async () => {
+  test.runIf(process.platform === 'linux')('is opened by a process without core dumps (R-KEY-13)', async () => {
     await using _store = await openStore({ folder: tempFolder(), clock: manualClock(), sources: withKey() });
     expect(Number.parseInt(readFileSync('/proc/self/coredump_filter', 'utf8'), 16)).toBe(0);
   });
 
-  test('that cannot be made is refused with the remedy', () => {
+  test('is refused with the remedy if it cannot be created', () => {
     const file = join(tempFolder(), 'file');
     writeFileSync(file, '');
     expect(() => prepareFolder(join(file, 'data'))).toThrow(
       expect.objectContaining({
         code: 'invalid_config',
-        message: expect.stringMatching(/cannot be made.*HELMDECK_DATA_DIR/) as string,
+        message: expect.stringMatching(/cannot be created.*HELMDECK_DATA_DIR/) as string,
       }),
     );
   });
 
-  test.runIf(process.getuid?.() === 0)('of somebody else is refused with the remedy', async () => {
+  test.runIf(process.getuid?.() === 0)('is refused with the remedy if it belongs to another user', async () => {
     const path = join(tempFolder(), 'theirs');
     mkdirSync(path, { mode: 0o700 });
     const { chownSync } = await import('node:fs');
@@ -78,7 +79,7 @@ describe('the data folder (R-STORE-03)', () => {
 });
 
 describe('one process per data folder (R-DUR-12)', () => {
-  test('a second start is refused with a word on what to do, and the first goes on', async () => {
+  test('a second start is refused with the remedy, and the first process continues', async () => {
     const folder = tempFolder();
     await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });
     await expect(openStore({ folder, clock: manualClock(), sources: withKey() })).rejects.toMatchObject({
@@ -88,7 +89,7 @@ describe('one process per data folder (R-DUR-12)', () => {
     expect(store.status().file).toEqual({ at: 'open' });
   });
 
-  test('a process that is killed leaves no lock behind', async () => {
+  test('a killed process leaves no lock', async () => {
     const folder = tempFolder();
     const holder = spawn(process.execPath, [
       '--input-type=module',
@@ -105,7 +106,7 @@ describe('one process per data folder (R-DUR-12)', () => {
     lockFolder(folder)[Symbol.dispose]();
   });
 
-  test('a lock file that is not one is told as such', () => {
+  test('a damaged lock file is reported as damaged', () => {
     const folder = tempFolder();
     writeFileSync(join(folder, 'lock.db'), 'x'.repeat(200));
     expect(() => lockFolder(folder)).toThrow(
@@ -113,7 +114,7 @@ describe('one process per data folder (R-DUR-12)', () => {
     );
   });
 
-  test('closing sets the folder free', async () => {
+  test('closing releases the folder', async () => {
     const folder = tempFolder();
     for (let turn = 0; turn < 3; turn += 1)
       await (await openStore({ folder, clock: manualClock(), sources: withKey() }))[Symbol.asyncDispose]();
@@ -122,7 +123,7 @@ describe('one process per data folder (R-DUR-12)', () => {
 });
 
 describe('the reserve for a full disk (R-DUR-03)', () => {
-  test('is real space, given up once and taken again', () => {
+  test('allocates space, releases it and takes it again', () => {
     const folder = tempFolder();
     const file = join(folder, 'reserve');
     const reserve = new DiskReserve(folder);
@@ -131,7 +132,7 @@ describe('the reserve for a full disk (R-DUR-03)', () => {
     expect(existsSync(file)).toBe(false);
     reserve.release();
     reserve.refill();
-    // Where there was room for a part only, the rest is taken later.
+    // If there was room for a part only, the rest is taken later.
     truncateSync(file, 1024 * 128);
     const next = new DiskReserve(folder);
     expect(next.isFull).toBe(true);

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { RECORDED_ACTIONS } from '../../../src/contract/history.ts';
 import { operations } from '../../../src/contract/operations.ts';
@@ -69,13 +71,44 @@ describe('an administrator', () => {
     expect((await owner('activity', {})).activity).toEqual([]);
   });
 
-  test('can revoke a token while the memory is locked, when no row can be sealed (R-AUTH-10, R-VIEW-07)', async () => {
+  test('can revoke a token while the memory is locked, and the unlock records it with its time (R-AUTH-10, R-VIEW-07)', async () => {
     const memory = await openTestMemory();
     const owner = memory.as(theOwner);
     const { id } = await owner('mintToken', { name: 'laptop' });
     await owner('lock', {});
+    await memory.clock.advance(MINUTE);
+    const at = iso(memory.clock.now());
     await owner('revokeToken', { id });
+    await memory.clock.advance(MINUTE);
     await owner('unlock', {});
-    expect((await owner('activity', {})).activity.map(({ operation }) => operation)).toEqual(['unlock', 'lock', 'mintToken']);
+    expect((await owner('activity', {})).activity).toMatchObject([
+      { operation: 'unlock' },
+      { operation: 'revokeToken', target: id, at },
+      { operation: 'lock' },
+      { operation: 'mintToken' },
+    ]);
+  });
+
+  test('who forgets everything while the memory is locked is recorded at the unlock (R-FORGET-04, R-FORGET-11)', async () => {
+    const memory = await openTestMemory();
+    const owner = memory.as(theOwner);
+    await owner('remember', { key: 'k', value: 'v' });
+    await owner('lock', {});
+    await memory.clock.advance(MINUTE);
+    const at = iso(memory.clock.now());
+    await owner('forget', { scope: 'all' });
+    await memory.clock.advance(MINUTE);
+    await owner('unlock', {});
+    const { activity } = await owner('activity', {});
+    expect(activity).toMatchObject([{ operation: 'unlock' }, { operation: 'forget', scope: 'all', at }]);
+  });
+
+  test('whose action fails part way leaves a row that says so (R-VIEW-07)', async () => {
+    const memory = await openTestMemory();
+    const owner = memory.as(theOwner);
+    // The backup cannot be written.
+    writeFileSync(join(memory.folder, 'backups'), '');
+    await expect(owner('backup', {})).rejects.toThrow(Error);
+    expect((await owner('activity', {})).activity).toMatchObject([{ operation: 'backup', failed: true }]);
   });
 });

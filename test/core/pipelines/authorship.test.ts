@@ -418,6 +418,24 @@ describe('adoption (R-DEFINE-04)', () => {
 });
 
 describe('undo of what a client did to pipelines (R-OPS-07)', () => {
+  test('from an activity row leaves what the client did before that row in the same millisecond', async () => {
+    const memory = await opened();
+    const { caller } = await memory.client('author');
+    const author = memory.as(caller);
+    await author('createPipeline', writes({ id: 'before' }));
+    await author('createPipeline', writes({ id: 'both', title: 'one' }));
+    await author('createPipeline', writes({ id: 'after' }));
+    await author('createPipeline', writes({ id: 'both', title: 'two' }));
+    const { activity } = await memory.owner('activity', {});
+    const row = activity.find(({ target }) => target === 'after')!;
+    const input = { client: 'author', since: row.at, from: row.id };
+    const wanted = { pipelines: { removed: ['after'], restored: ['both'], skipped: [] } };
+    expect(await memory.owner('undo', { ...input, dry_run: true })).toMatchObject(wanted);
+    expect(await memory.owner('undo', input)).toMatchObject(wanted);
+    const { pipelines } = await memory.owner('pipelines', {});
+    expect(pipelines).toMatchObject([{ id: 'before' }, { id: 'both', title: 'one' }]);
+  });
+
   const since = (memory: Pick<TestMemory, 'clock'>): string => new Date(memory.clock.now()).toISOString();
 
   test('deletes the pipelines it created and restores those it replaced, also twice', async () => {

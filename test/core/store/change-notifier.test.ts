@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { ChangeNotifier } from '../../../src/core/store/change-notifier.ts';
+import { ChangeNotifier } from '../../../src/core/store/events.ts';
 import { openStore } from '../../../src/core/store/open-store.ts';
 import type { SpaceChange } from '../../../src/core/store/store.ts';
 import { manualClock, HOUR } from '../../support/clock.ts';
@@ -15,7 +15,7 @@ const aChange = (subject: string, kind: SpaceChange['kind'] = 'fact', session?: 
 });
 
 describe('changes (R-OPS-12)', () => {
-  test('of one turn are told once, each namespace and kind apart, also where names look alike', async () => {
+  test('are notified once a turn for each namespace and kind, also with similar names', async () => {
     const changes = new ChangeNotifier();
     const heard: SpaceChange[] = [];
     changes.subscribe((changed) => heard.push(changed));
@@ -31,7 +31,7 @@ describe('changes (R-OPS-12)', () => {
     expect(heard).toHaveLength(all.length + 1);
   });
 
-  test('are told to each listener, also to one that listens twice, until it stops', async () => {
+  test('reach each listener until it unsubscribes, and one that subscribed twice twice', async () => {
     const changes = new ChangeNotifier();
     const heard: string[] = [];
     const listen = (changed: SpaceChange): void => void heard.push(changed.namespace.subject);
@@ -45,13 +45,13 @@ describe('changes (R-OPS-12)', () => {
     await turn();
     expect(heard).toEqual(['a', 'a', 'b']);
     changes.notify(aChange('c'));
-    // Stopped before it was told.
+    // Unsubscribed before the notification.
     other[Symbol.dispose]();
     await turn();
     expect(heard).toHaveLength(3);
   });
 
-  test('that a listener brings about are told in the next turn', async () => {
+  test('made by a listener are notified in the next turn', async () => {
     const changes = new ChangeNotifier();
     const heard: string[] = [];
     changes.subscribe(({ namespace }) => {
@@ -67,7 +67,7 @@ describe('changes (R-OPS-12)', () => {
   });
 });
 
-test('what is heard is in the file already, for anybody who looks (R-OPS-12, R-DUR-01)', async () => {
+test('a notified change is in the file already (R-OPS-12, R-DUR-01)', async () => {
   const [folder, clock] = [tempFolder(), manualClock()];
   await using store = await openStore({ folder, clock, sources: withKey() });
   const stranger = new Sqlite(join(folder, 'memory.db'), { readonly: true });
@@ -83,7 +83,7 @@ test('what is heard is in the file already, for anybody who looks (R-OPS-12, R-D
   expect(seen).toEqual([2, 0]);
 });
 
-test('of what expires it is told when it goes, and of a version, which nobody sees in a list, it is not', async () => {
+test('an expired entry is notified, and an expired version, which no list shows, is not', async () => {
   const clock = manualClock();
   await using store = await openStore({ folder: tempFolder(), clock, sources: withKey() });
   const facts = store.space({ subject: 'me' }, 'fact');

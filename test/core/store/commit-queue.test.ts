@@ -47,16 +47,16 @@ describe('writes that arrive together (R-DUR-01)', () => {
         return connection.inTransaction;
       },
     };
-    queue = new CommitQueue(counted, (told) => ({ told, doubtful: doubt }));
+    queue = new CommitQueue(counted, { explain: (failure) => ({ failure, doubtful: doubt }) });
   });
 
-  test('are committed together, and each gets its own answer', async () => {
+  test('are committed together, and each gets its own result', async () => {
     const names = Array.from({ length: 32 }, (_, index) => `n${index}`);
     expect(await Promise.all(names.map((name) => queue.run(keep(name))))).toEqual(names);
     expect(commits).toBe(1);
   });
 
-  test('so are those that come one turn after the other, as from writers who were answered together', async () => {
+  test('so do those of successive turns, as from writers that were answered together', async () => {
     await queue.run(() => spend(300));
     const jobs: Promise<unknown>[] = [];
     for (let turn = 0; turn < 8; turn += 1) {
@@ -67,12 +67,12 @@ describe('writes that arrive together (R-DUR-01)', () => {
     expect(commits).toBe(2);
   });
 
-  test('nobody waits longer for others than the last commit took', async () => {
+  test('no write waits longer for others than the last commit took', async () => {
     await queue.run(() => spend(5));
     let turn = 0;
     const first = queue.run(keep('first')).then(() => turn);
     const others: Promise<unknown>[] = [];
-    // In turns of a millisecond at least: a machine that is busy makes them longer, and none of them more.
+    // Each turn takes at least a millisecond, and more on a busy machine.
     for (; turn < 100; turn += 1) {
       others.push(queue.run(() => 1));
       spend(1);
@@ -83,10 +83,10 @@ describe('writes that arrive together (R-DUR-01)', () => {
     expect(commits).toBeLessThan(90);
   });
 
-  test('nobody is answered before the commit', async () => {
+  test('no write is answered before the commit', async () => {
     let answered = false;
     const job = queue.run(() => connection.setMeta('x', 1)).then(() => (answered = true));
-    // Another connection sees only what is committed.
+    // Another connection sees only committed changes.
     const other = new Sqlite(connection.db.name, { readonly: true });
     expect(answered).toBe(false);
     await job;
@@ -94,7 +94,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
     other.close();
   });
 
-  test('one that fails takes back its own changes and nobody else’s', async () => {
+  test('a write that fails rolls back only its own changes', async () => {
     const fails = (): never => {
       keep('torn')();
       throw new Error('no');
@@ -109,7 +109,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
     expect(commits).toBe(1);
   });
 
-  test('one that fails alone leaves nothing behind', async () => {
+  test('a single write that fails is rolled back', async () => {
     await expect(
       queue.run(() => {
         keep('torn')();
@@ -120,7 +120,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
     expect(await queue.run(keep('next'))).toBe('next');
   });
 
-  test('when the database gives up the whole transaction, each may still try alone', async () => {
+  test('each is tried alone when SQLite rolls back the whole transaction', async () => {
     let first = true;
     const givesUp = (): never => {
       if (first) connection.rollback();
@@ -132,7 +132,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
     expect([kept('a'), kept('b')]).toEqual([true, true]);
   });
 
-  test('but not when it is in doubt what the disk holds: then all of them are told (R-DUR-04)', async () => {
+  test('all fail when the contents of the disk are in doubt (R-DUR-04)', async () => {
     doubt = true;
     const fails = (): never => {
       throw new Error('flush failed');
@@ -142,7 +142,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
     expect([kept('a'), kept('b')]).toEqual([false, false]);
   });
 
-  test('very many do not keep others waiting for all of them', async () => {
+  test('a large number is split into several commits', async () => {
     let turns = 0;
     const count = (): void => {
       turns += 1;
@@ -155,7 +155,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
   });
 
   describe('in lanes (R-FACT-17)', () => {
-    /** Hands in so many jobs of a lane and tells in which order they were done, by the number of the commit. */
+    /** Queues jobs of a lane and records the commit that ran each. */
     const done: { lane: string; job: number; commit: number }[] = [];
     const send = (lane: string, count: number): Promise<unknown> =>
       Promise.all(
@@ -168,13 +168,13 @@ describe('writes that arrive together (R-DUR-01)', () => {
     const of = (lane: string) => done.filter((one) => one.lane === lane);
     beforeEach(() => done.splice(0));
 
-    test('whoever has very many keeps nobody waiting longer than a batch', async () => {
+    test('a lane with many jobs delays others by one commit at most', async () => {
       const flood = send('flood', 10_000);
       const other = send('other', 1);
       await other;
       expect(commits).toBe(1);
       expect(of('other')).toEqual([{ lane: 'other', job: 0, commit: 0 }]);
-      // And again in the midst of it.
+      // Again while the first jobs run.
       const before = commits;
       await send('another', 1);
       expect(commits - before).toBeLessThanOrEqual(2);
@@ -182,14 +182,14 @@ describe('writes that arrive together (R-DUR-01)', () => {
       expect(of('flood').map(({ job }) => job)).toEqual(Array.from({ length: 10_000 }, (_, job) => job));
     });
 
-    test('each keeps its order, and all that fit go in one commit', async () => {
+    test('each lane keeps its order, and one commit runs as many jobs as fit', async () => {
       await Promise.all(['a', 'b', 'c'].map((lane) => send(lane, 80)));
       expect(commits).toBe(1);
       for (const lane of ['a', 'b', 'c'])
         expect(of(lane).map(({ job }) => job)).toEqual(Array.from({ length: 80 }, (_, job) => job));
     });
 
-    test('each keeps its order when jobs of it come while others of it wait', async () => {
+    test('each lane keeps its order when more of its jobs arrive', async () => {
       const first = send('a', 700);
       await send('b', 1);
       const second = send('a', 3);
@@ -197,7 +197,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
       expect(of('a').map(({ job }) => job)).toEqual([...Array.from({ length: 700 }, (_, job) => job), 0, 1, 2]);
     });
 
-    test('more lanes than fit in a commit take turns, and none is left out', async () => {
+    test('lanes take turns when there are more than one commit can run', async () => {
       const lanes = Array.from({ length: 600 }, (_, index) => `lane ${index}`);
       await Promise.all(lanes.map((lane) => send(lane, 3)));
       const rounds = Math.ceil(600 / 256);
@@ -207,7 +207,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
       }
     });
 
-    test('a job that fails is told in its lane, and those behind it are done', async () => {
+    test('a job that fails does not stop the jobs behind it', async () => {
       const outcomes = await Promise.allSettled([
         queue.run(keep('before'), 'a'),
         queue.run(() => {
@@ -222,15 +222,15 @@ describe('writes that arrive together (R-DUR-01)', () => {
     });
   });
 
-  describe('behind all others', () => {
-    test('a job is done at once when nobody waits, one in a commit, and knows that it is alone', async () => {
+  describe('in the background', () => {
+    test('a job runs at once in an empty queue, one per commit, and knows that it is alone', async () => {
       const told: boolean[] = [];
       await Promise.all(Array.from({ length: 3 }, () => queue.runInBackground((alone) => told.push(alone))));
       expect(told).toEqual([true, true, true]);
       expect(commits).toBe(3);
     });
 
-    test('it rests while others have jobs, many times as long as it took, and gets its turn all the same', async () => {
+    test('jobs pause while others wait, and still run', async () => {
       let over = false;
       let others = 0;
       const busy = async (): Promise<void> => {
@@ -259,7 +259,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
       }
     });
 
-    test('one that fails is told, and so is one behind it; idle waits for both', async () => {
+    test('a job that fails does not stop the next, and whenIdle waits for both', async () => {
       const fails = queue.runInBackground(() => {
         keep('torn')();
         throw new Error('no');
@@ -271,7 +271,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
       expect((await told).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
     });
 
-    test('one that is tried again alone, because another exhausted the disk, is done once', async () => {
+    test('a job that is repeated alone after a full disk has its effect once', async () => {
       let first = true;
       let runs = 0;
       const exhausts = (): void => {
@@ -293,7 +293,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
     });
   });
 
-  test('when not even the taking back works, all are told and the next ones go on', async () => {
+  test('all fail when even the rollback fails, and later ones work', async () => {
     const broken = new CommitQueue(
       {
         begin: () => connection.begin(),
@@ -307,7 +307,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
         rollbackToSavepoint: () => connection.rollbackToSavepoint(),
         inTransaction: true,
       },
-      (told) => ({ told, doubtful: true }),
+      { explain: (failure) => ({ failure, doubtful: true }) },
     );
     const fails = (): never => {
       throw new Error('no');
@@ -317,7 +317,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
     await broken.whenIdle();
   });
 
-  test('an error that leaves the disk in doubt is asked about once', async () => {
+  test('an error that leaves the disk in doubt is explained once', async () => {
     const asked: unknown[] = [];
     const doubting = new CommitQueue(
       {
@@ -331,9 +331,11 @@ describe('writes that arrive together (R-DUR-01)', () => {
           return connection.inTransaction;
         },
       },
-      (told) => {
-        asked.push(told);
-        return { told, doubtful: true };
+      {
+        explain: (failure) => {
+          asked.push(failure);
+          return { failure, doubtful: true };
+        },
       },
     );
     const error = new Error('flush failed');
@@ -348,7 +350,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
     expect(asked).toEqual([error]);
   });
 
-  test('idle means that nothing waits any more', async () => {
+  test('whenIdle resolves when no job waits', async () => {
     await queue.whenIdle();
     void queue.run(keep('x'));
     await queue.whenIdle();
@@ -356,7 +358,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
   });
 });
 
-test('one client that floods a memory keeps neither another subject nor another client waiting (R-FACT-17)', async () => {
+test('a client that floods a memory delays neither other subjects nor other clients (R-FACT-17)', async () => {
   await using store = await openStore({ folder: tempFolder(), clock: manualClock(), sources: withKey() });
   const facts = store.space({ subject: 'me' }, 'fact');
   let flooded = 0;

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { KeyKeeper } from '../../../src/core/crypto/key-keeper.ts';
-import { lockFolder, DiskReserve } from '../../../src/core/file/folder.ts';
-import { FreeSpace } from '../../../src/core/file/free-space.ts';
+import { DiskReserve, FreeSpace } from '../../../src/core/file/disk-space.ts';
+import { lockFolder } from '../../../src/core/file/folder.ts';
 import { prepareFolder } from '../../../src/core/file/prepare-folder.ts';
 import { Connection } from '../../../src/core/store/connection.ts';
 import { openDatabase } from '../../../src/core/store/database.ts';
@@ -14,17 +14,17 @@ import { type ManualClock, manualClock, HOUR, MINUTE } from '../../support/clock
 import { A_KEY, aDraft, anAuthor, ANOTHER_KEY, keyFrom } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-/** `npm run lane:many` asks for more. */
+/** `npm run lane:many` sets more. */
 const RUNS = Math.ceil(Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 2500) / 250);
 const QUOTA: Quota = { facts: 5, bytes: 1024 * 1024 };
 
 interface Opened {
   readonly store: MemoryStore;
-  /** Absent where nobody counts beside the entries. */
+  /** Absent for a memory in RAM. */
   readonly connection?: Connection;
 }
 
-/** A memory whose insides the test can look at. */
+/** A memory with its connection. */
 async function openInside(clock: ManualClock, quota: Quota = QUOTA): Promise<Opened & { readonly connection: Connection }> {
   const folder = tempFolder();
   prepareFolder(folder);
@@ -38,9 +38,9 @@ async function openInside(clock: ManualClock, quota: Quota = QUOTA): Promise<Ope
   return { store: new SqliteStore(parts), connection };
 }
 
-/** What stands in the file, counted one by one, must be what the counters say. */
+/** Compares the counters with a count of the rows. */
 function expectCountersRight(connection: Connection): void {
-  // Made when first asked for.
+  // The first use creates them.
   connection.usageCounters.usage('me', 'fact');
   connection.categoryCounters.of(1, 'fact');
   const all = (sql: string): unknown[] => connection.db.prepare(sql).all();
@@ -67,7 +67,7 @@ const job = fc.oneof(
       ...where,
       value: fc.constantFrom('short', 'somewhat longer', 'v'.repeat(300)),
       category: fc.constantFrom(...categories),
-      // An impossible lifetime is refused before anything is written.
+      // An invalid lifetime is refused before the write.
       hours: fc.oneof({ weight: 9, arbitrary: hours }, { weight: 1, arbitrary: fc.constant(-1) }),
     }),
   },
@@ -106,7 +106,7 @@ const step = fc.oneof(
       ...where,
       by: fc.constantFrom('key' as const, 'category' as const, 'all' as const),
       category: fc.constantFrom(...categories),
-      /** Breaks after everything was deleted, and so takes it back. */
+      /** Fails after the deletes, so that they are rolled back. */
       torn: fc.boolean(),
     }),
   },
@@ -121,17 +121,17 @@ interface Word {
   client: string;
   updatedAt: number;
   expiresAt: number;
-  /** The first that was ever said under the key. */
+  /** The first version of the key. */
   first: boolean;
 }
 
 interface Fact {
   row: number;
-  /** Newest first; the first of them holds. */
+  /** Newest first, with the present version. */
   words: Word[];
 }
 
-/** The same promises in a few plain maps. */
+/** A model of the store, made of maps. */
 class Model {
   readonly #clock: ManualClock;
   readonly #spaces = namespaces.map(() => new Map<string, Fact>());
@@ -141,7 +141,7 @@ class Model {
     this.#clock = clock;
   }
 
-  /** What the store must answer. */
+  /** The expected result. */
   run(one: Job, client: string): string {
     const facts = this.living(one.at);
     const before = facts.get(one.key);
@@ -279,87 +279,84 @@ const stores = {
   RAM: (clock: ManualClock): Promise<Opened> => Promise.resolve({ store: new RamStore(clock, QUOTA) }),
 };
 
-describe.each(Object.entries(stores))(
-  '%s: what is counted beside the entries (R-FACT-16, R-VIEW-01, R-TIME-01)',
-  (_name, open) => {
-    test('is what a plain model counts, after every step of any sequence', { timeout: 300_000 }, async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-          const clock = manualClock();
-          const { store, connection } = await open(clock);
-          await using _ = store;
-          const model = new Model(clock);
-          for (const one of steps) {
-            let [told, wanted]: [unknown, unknown] = [undefined, undefined];
-            switch (one.do) {
-              case 'write': {
-                // One client's, so that they are done in this order, and in one batch.
-                told = await Promise.all(one.jobs.map((each) => settled(doJob(store, clock, each, one.client))));
-                wanted = one.jobs.map((each) => model.run(each, one.client));
-                break;
-              }
-              case 'forget': {
-                const { subject } = namespaces[one.at]!;
-                const selection = {
-                  kinds: ['fact'] as const,
-                  ...(one.by === 'key' && { key: one.key }),
-                  ...(one.by === 'category' && { category: one.category }),
-                };
-                if (one.torn && connection) {
-                  const seen = await store.countMatching(subject, selection);
-                  // When all is forgotten, its note turns out to be none that could be kept.
-                  told = await settled(store.forget(subject, selection, { ...aNote(), lifetime: 0 }));
-                  wanted = seen > 0 ? 'invalid_input' : told;
-                  break;
-                }
-                told = (await store.forget(subject, selection, aNote())).deleted;
-                wanted = model.forget(
-                  subject,
-                  (key, { words }) =>
-                    one.by === 'all' || (one.by === 'key' ? key === one.key : words[0]?.category === one.category),
-                );
-                break;
-              }
-              case 'pass':
-                await clock.advance(one.minutes * MINUTE);
-                break;
-              case 'jump':
-                clock.jump(one.minutes * MINUTE);
-                break;
-              case 'sweep':
-                await store.sweep(2);
-                break;
-              case 'reopen':
-                connection?.reopen();
-                break;
-              case 'relock':
-                if (store.upkeep) store.lock();
-                await store.unlock();
-                break;
+describe.each(Object.entries(stores))('%s: the counters (R-FACT-16, R-VIEW-01, R-TIME-01)', (_name, open) => {
+  test('equal those of a simple model after every step of a random sequence', { timeout: 300_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+        const clock = manualClock();
+        const { store, connection } = await open(clock);
+        await using _ = store;
+        const model = new Model(clock);
+        for (const one of steps) {
+          let [told, wanted]: [unknown, unknown] = [undefined, undefined];
+          switch (one.do) {
+            case 'write': {
+              // All of one client, so that they run in this order and in one commit.
+              told = await Promise.all(one.jobs.map((each) => settled(doJob(store, clock, each, one.client))));
+              wanted = one.jobs.map((each) => model.run(each, one.client));
+              break;
             }
-            expect(told).toEqual(wanted);
-            if (connection) expectCountersRight(connection);
-            for (const [at, namespace] of namespaces.entries()) {
-              const facts = store.space(namespace, 'fact');
-              for (const most of [
-                { categories: 50, keys: 5 },
-                { categories: 2, keys: 1 },
-              ]) {
-                expect(await facts.overview(most)).toEqual(model.overview(at, most));
+            case 'forget': {
+              const { subject } = namespaces[one.at]!;
+              const selection = {
+                kinds: ['fact'] as const,
+                ...(one.by === 'key' && { key: one.key }),
+                ...(one.by === 'category' && { category: one.category }),
+              };
+              if (one.torn && connection) {
+                const seen = await store.countMatching(subject, selection);
+                // The note of a forget of everything cannot be stored.
+                told = await settled(store.forget(subject, selection, { ...aNote(), lifetime: 0 }));
+                wanted = seen > 0 ? 'invalid_input' : told;
+                break;
               }
-              expect(await facts.count()).toBe(model.living(at).size);
-              for (const [key, { words }] of model.living(at)) {
-                const said = [await facts.get(key), ...(await facts.history(key))];
-                expect(said.map((entry) => entry?.value)).toEqual(words.map(({ value }) => value));
-              }
+              told = (await store.forget(subject, selection, aNote())).deleted;
+              wanted = model.forget(
+                subject,
+                (key, { words }) =>
+                  one.by === 'all' || (one.by === 'key' ? key === one.key : words[0]?.category === one.category),
+              );
+              break;
+            }
+            case 'pass':
+              await clock.advance(one.minutes * MINUTE);
+              break;
+            case 'jump':
+              clock.jump(one.minutes * MINUTE);
+              break;
+            case 'sweep':
+              await store.sweep(2);
+              break;
+            case 'reopen':
+              connection?.reopen();
+              break;
+            case 'relock':
+              if (store.upkeep) store.lock();
+              await store.unlock();
+              break;
+          }
+          expect(told).toEqual(wanted);
+          if (connection) expectCountersRight(connection);
+          for (const [at, namespace] of namespaces.entries()) {
+            const facts = store.space(namespace, 'fact');
+            for (const most of [
+              { categories: 50, keys: 5 },
+              { categories: 2, keys: 1 },
+            ]) {
+              expect(await facts.overview(most)).toEqual(model.overview(at, most));
+            }
+            expect(await facts.count()).toBe(model.living(at).size);
+            for (const [key, { words }] of model.living(at)) {
+              const said = [await facts.get(key), ...(await facts.history(key))];
+              expect(said.map((entry) => entry?.value)).toEqual(words.map(({ value }) => value));
             }
           }
-        }),
-        { numRuns: RUNS, seed: 20_261_118 },
-      );
-    });
-  },
-);
+        }
+      }),
+      { numRuns: RUNS, seed: 20_261_118 },
+    );
+  });
+});
 
 describe('the counters of SQLite', () => {
   const opened = async (quota?: Quota) => {
@@ -369,7 +366,7 @@ describe('the counters of SQLite', () => {
     return { ...all, clock, facts: all.store.space({ subject: 'me' }, 'fact') };
   };
 
-  test('stay right while the key is rotated and others write', async () => {
+  test('stay correct during a key rotation with other writes', async () => {
     const { store, connection, facts } = await opened({ facts: 5000, bytes: 64 * 1024 * 1024 });
     await Promise.all(
       Array.from({ length: 600 }, (_, index) => facts.put(aDraft({ key: `k${index % 400}`, value: `${index}` }))),
@@ -386,7 +383,7 @@ describe('the counters of SQLite', () => {
     );
   });
 
-  test('stay right when a whole transaction is taken back', async () => {
+  test('stay correct after a rollback', async () => {
     const { connection, facts } = await opened({ facts: 100, bytes: 1024 * 1024 });
     await facts.put(aDraft({ key: 'a', category: 'x' }));
     await facts.overview({ categories: 9, keys: 9 });
@@ -397,7 +394,7 @@ describe('the counters of SQLite', () => {
     expect((await facts.overview({ categories: 9, keys: 9 })).categories).toEqual([{ name: 'x', count: 1, recent: ['a'] }]);
   });
 
-  test('are counted anew after a disk error, and no old number is taken for a new one', async () => {
+  test('are created again after a disk error, and no cached number is used', async () => {
     const { connection, facts } = await opened({ facts: 100, bytes: 1024 * 1024 });
     const most = { categories: 9, keys: 9 };
     for (const key of ['a', 'b', 'c']) {
@@ -408,14 +405,14 @@ describe('the counters of SQLite', () => {
     const seen: (string | undefined)[] = [];
     for (const key of ['d', 'e', 'f', 'g', 'h']) {
       await facts.put(aDraft({ key, category: 'x' }));
-      // Not asked at first, so that the new numbers reach the old ones.
+      // Read late, so that the new version numbers reach the old ones.
       if (key > 'e') seen.push((await facts.overview(most)).categories[0]?.recent[0]);
     }
     expect(seen).toEqual(['f', 'g', 'h']);
     expectCountersRight(connection);
   });
 
-  test('a session that takes over the number of an earlier one shows nothing of it', async () => {
+  test('a session that reuses the number of a deleted one shows none of its entries', async () => {
     const { store, facts } = await opened();
     const most = { categories: 9, keys: 9 };
     await facts.put(aDraft({ key: 'lasting' }));
@@ -427,7 +424,7 @@ describe('the counters of SQLite', () => {
     }
   });
 
-  test('a first look at what there is does not wait for the bytes to be counted', async () => {
+  test('the first overview does not count bytes', async () => {
     const { connection, facts } = await opened();
     await facts.put(aDraft());
     connection.reopen();
@@ -439,7 +436,7 @@ describe('the counters of SQLite', () => {
     expectCountersRight(connection);
   });
 
-  test('of categories that are empty again nothing stays', async () => {
+  test('empty categories leave no row', async () => {
     const { connection, facts, store } = await opened();
     for (let turn = 0; turn < 20; turn += 1) {
       await facts.put(aDraft({ key: 'a', category: `c${turn}` }));
@@ -449,11 +446,11 @@ describe('the counters of SQLite', () => {
     expect(connection.db.prepare('SELECT count(*) FROM temp.category_tally').pluck().get()).toBe(1);
   });
 
-  test('are asked for again when they could not be made', async () => {
+  test('are created again if that failed before', async () => {
     const { connection, facts } = await opened();
     await facts.put(aDraft());
     connection.reopen();
-    // As if the file could not be read just now.
+    // The file cannot be read at first.
     connection.db.exec('ALTER TABLE entry RENAME TO away');
     expect(() => connection.usageCounters).toThrow('no such table: main.entry');
     connection.db.exec('ALTER TABLE away RENAME TO entry');

@@ -19,7 +19,7 @@ const kept = (db: Database): Database => {
 const version = (db: Database): unknown => db.pragma('user_version', { simple: true });
 const fingerprint = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
 
-/** A memory with a fact in it, closed; its file. */
+/** The file of a closed memory with one fact. */
 async function filled(): Promise<string> {
   const folder = tempFolder();
   await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });
@@ -37,13 +37,13 @@ describe('every connection', () => {
     { pragma: 'fullfsync', value: 1 },
     { pragma: 'checkpoint_fullfsync', value: 1 },
     { pragma: 'cell_size_check', value: 1 },
-  ])('has $pragma = $value, opened first or again (R-STORE-04)', ({ pragma, value }) => {
+  ])('has $pragma = $value, at the first and at later opens (R-STORE-04)', ({ pragma, value }) => {
     const file = join(tempFolder(), 'memory.db');
     expect(kept(openDatabase(file)).pragma(pragma, { simple: true })).toBe(value);
     expect(kept(connect(file)).pragma(pragma, { simple: true })).toBe(value);
   });
 
-  test('keeps strict tables only (R-STORE-04)', () => {
+  test('has only strict tables (R-STORE-04)', () => {
     const db = kept(openDatabase(join(tempFolder(), 'memory.db')));
     const tables = db.pragma('table_list') as { name: string; schema: string; strict: number }[];
     const ours = tables.filter(({ schema, name }) => schema === 'main' && !name.startsWith('sqlite_'));
@@ -58,7 +58,7 @@ describe('every connection', () => {
     expect(ours.every(({ strict }) => strict === 1)).toBe(true);
   });
 
-  test('finds every row by an index, and never sorts (R-STORE-09)', () => {
+  test('uses an index for every query, and never sorts (R-STORE-09)', () => {
     const db = kept(openDatabase(join(tempFolder(), 'memory.db')));
     const here = 'FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND kind <> 6';
     const plans = [
@@ -96,7 +96,7 @@ describe('every connection', () => {
   });
 });
 
-describe('a file that is not as it should be is refused and left alone (R-DUR-05, R-DUR-08)', () => {
+describe('a damaged or foreign file is refused and does not change (R-DUR-05, R-DUR-08)', () => {
   const damages: { what: string; damage: (file: string) => void; says: RegExp }[] = [
     { what: 'empty', damage: (file) => writeFileSync(file, ''), says: /damaged.*restore/ },
     {
@@ -150,15 +150,15 @@ describe('a file that is not as it should be is refused and left alone (R-DUR-05
     ).toEqual(['lock.db', 'memory.db', 'reserve']);
   });
 
-  test('gone, while its log is still there', async () => {
+  test('missing, while its log exists', async () => {
     const file = await filled();
     rmSync(file);
     writeFileSync(`${file}-wal`, 'the last changes');
-    expect(() => openDatabase(file)).toThrow(/missing while its log/);
+    expect(() => openDatabase(file)).toThrow(/missing, but its log/);
     expect(readFileSync(`${file}-wal`, 'utf8')).toBe('the last changes');
   });
 
-  test('a first start that was killed half way leaves nothing that stands in the way of the next', () => {
+  test('a killed first start does not prevent the next', () => {
     const file = join(tempFolder(), 'memory.db');
     writeFileSync(`${file}.new`, 'half');
     expect(version(kept(openDatabase(file)))).toBe(migrations.length);
@@ -169,7 +169,7 @@ describe('a file that is not as it should be is refused and left alone (R-DUR-05
 describe('migrations (R-DUR-07)', () => {
   const steps: Migration[] = [...migrations, (db) => db.exec('CREATE TABLE second (x); CREATE TABLE more (y)')];
 
-  test('go from any version to the newest, once each, with a backup before', async () => {
+  test('lead from any version to the newest, after a backup', async () => {
     const file = await filled();
     const backups: number[] = [];
     const db = kept(openDatabase(file, steps, (_db, from) => backups.push(from)));
@@ -180,7 +180,7 @@ describe('migrations (R-DUR-07)', () => {
     expect(backups).toEqual([migrations.length]);
   });
 
-  test('the backup holds what stood there, and can be restored (R-DUR-07)', async () => {
+  test('make a backup of the earlier file, which can be restored (R-DUR-07)', async () => {
     const file = await filled();
     kept(openDatabase(file, steps, (db, from) => copyBeforeMigration(db, join(file, '..'), from, START)));
     const backup = join(file, '../backups', `schema-${migrations.length}-${START}.db`);
@@ -192,13 +192,13 @@ describe('migrations (R-DUR-07)', () => {
     });
   });
 
-  test('no backup is made of a memory that is new', () => {
+  test('make no backup of a new memory', () => {
     const backups: number[] = [];
     kept(openDatabase(join(tempFolder(), 'memory.db'), steps, (_db, from) => backups.push(from)));
     expect(backups).toEqual([]);
   });
 
-  test('a step that fails leaves the schema before it, and the file closed', async () => {
+  test('that fail leave the earlier schema and a closed file', async () => {
     const file = await filled();
     const fails: Migration[] = [
       ...steps,
@@ -215,8 +215,8 @@ describe('migrations (R-DUR-07)', () => {
   });
 });
 
-describe('memories that released versions have written (R-DUR-09)', () => {
-  test.each(migrations.map((_, index) => index + 1))('version %i opens, and every row of it is read', async (number) => {
+describe('memories written by released versions (R-DUR-09)', () => {
+  test.each(migrations.map((_, index) => index + 1))('version %i opens, and every row can be read', async (number) => {
     const folder = tempFolder();
     copyFileSync(join(import.meta.dirname, '../../fixtures', `memory-v${number}.db`), join(folder, 'memory.db'));
     await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });

@@ -3,12 +3,12 @@ import type { EntryEvent } from '../../../src/core/store/store.ts';
 import { HOUR } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 
-/** What a follower who only listens believes is there. */
+/** The entries as a listener knows them. */
 function followed(changes: readonly EntryEvent[]): string[] {
   const known = new Map<number, string>();
   for (const change of changes) {
-    if (change.what === 'doubt') known.clear();
-    else if (change.what === 'gone') known.delete(change.row);
+    if (change.what === 'reset') known.clear();
+    else if (change.what === 'deleted') known.delete(change.row);
     else if (change.kind === 'fact')
       known.set(change.row, `${change.namespace.subject} ${change.entry.key}=${change.entry.value}`);
   }
@@ -19,7 +19,7 @@ describe.each([
   { kept: 'in a file', keyless: false },
   { kept: 'in RAM', keyless: true },
 ])('following a memory $kept', ({ keyless }) => {
-  test('every way in which a fact comes, changes and goes is told before its writer is answered', async () => {
+  test('every change of a fact is published before its writer is answered', async () => {
     const memory = await openTestMemory({ keyless, quota: { facts: 6, bytes: 1_000_000 } });
     const heard: EntryEvent[] = [];
     memory.store.onEntryEvent((change) => heard.push(change));
@@ -31,7 +31,7 @@ describe.each([
     const other = memory.as(aCaller({ client: 'other' }));
     const step = async (run: () => Promise<unknown>): Promise<void> => {
       await run().catch(() => undefined);
-      // Nothing is awaited in between: what the writer knows, the follower knows.
+      // Nothing is awaited in between, so the listener knows what the writer knows.
       const believed = followed(heard);
       expect(believed).toEqual(await there());
     };
@@ -42,7 +42,7 @@ describe.each([
     await step(() => me('undo', { client: 'other', since: new Date(0).toISOString() }));
     await step(() => me('forget', { scope: 'category:c' }));
     await step(() => me('remember', { key: 'e', value: '1', ttl_seconds: 3600 }));
-    // Two of these are refused and leave nothing to hear of.
+    // Two of these are refused and publish no event.
     await step(() => Promise.allSettled(['f', 'g', 'h', 'i'].map((key) => me('remember', { key, value: '1' }))));
     await memory.clock.advance(HOUR);
     await step(() => me('forget', { scope: 'tag:t' }));
@@ -52,14 +52,14 @@ describe.each([
   });
 });
 
-test('whoever follows a memory that is locked hears that nothing they know may be shown', async () => {
+test('a lock resets the listeners', async () => {
   const memory = await openTestMemory();
   const heard: EntryEvent[] = [];
   await memory.as(aCaller())('remember', { key: 'a', value: '1' });
-  // That the owner locked it is recorded first, under the key that is dropped then.
+  // The row of the lock is written first, while there is a key.
   memory.store.onEntryEvent((change) => {
-    if (change.what !== 'kept' || change.kind !== 'activity') heard.push(change);
+    if (change.what !== 'stored' || change.kind !== 'activity') heard.push(change);
   });
   await memory.as(theOwner)('lock', {});
-  expect(heard).toEqual([{ what: 'doubt' }]);
+  expect(heard).toEqual([{ what: 'reset' }]);
 });

@@ -55,11 +55,11 @@ describe.each([
     },
   );
 
-  test.each(ways)('by $by ends it no sooner when tried in two steps, nor later than it would have ended', async ({ shorten }) => {
+  test.each(ways)('by $by has the same limit in two steps, and never extends the fact', async ({ shorten }) => {
     const all = await opened();
     const { memory, other, owner } = all;
     const week = memory.clock.now() + GRACE;
-    // The attacker signs the fact first, and shortens what is its own then.
+    // The attacker replaces the fact first, and then shortens its own version.
     await other('remember', { key, value: 'SQLite', ttl_seconds: TTL.max });
     for (let day = 0; day < 3; day += 1) {
       await shorten(all);
@@ -68,7 +68,7 @@ describe.each([
     }
   });
 
-  test('is nothing new where the fact would have ended sooner still', async () => {
+  test('changes nothing if the fact expires sooner anyway', async () => {
     const { memory, good, other } = await opened();
     await good('patch', { key, ttl_seconds: 2 * HOUR_S });
     const end = iso(memory.clock.now() + 2 * HOUR);
@@ -98,7 +98,7 @@ describe.each([
     expect(await owner('recall', { key })).toMatchObject({ expires_at: week });
   });
 
-  test('is told to whoever asked for it, and is free for the owner and for the client itself', async () => {
+  test('is reported to the caller, and does not limit the owner or the client itself', async () => {
     const { memory, good, other, owner } = await opened();
     const anHour = iso(memory.clock.now() + HOUR);
     const stored = await other('remember', { key, value: 'none', ttl_seconds: HOUR_S });
@@ -113,14 +113,14 @@ describe.each([
     expect(await owner('patch', { key, ttl_seconds: HOUR_S })).toMatchObject({ expires_at: anHour });
   });
 
-  test('a week after its word took the place of the other, a client may end it as it likes', async () => {
+  test('a client may shorten a fact freely a week after it replaced the other version', async () => {
     const { memory, other } = await opened();
     await other('remember', { key, value: 'SQLite', ttl_seconds: TTL.max });
     await memory.clock.advance(GRACE);
     expect(await other('patch', { key, ttl_seconds: HOUR_S })).toMatchObject({ expires_at: iso(memory.clock.now() + HOUR) });
   });
 
-  test('what was undone binds nobody', async () => {
+  test('a version that was undone sets no limit', async () => {
     const { memory, good, other, owner, since } = await opened();
     await other('remember', { key, value: 'SQLite', ttl_seconds: TTL.max });
     await owner('undo', { client: 'other', since });
@@ -152,7 +152,7 @@ describe.each([
     input: { key: 'k', value, ...(ttl !== undefined && { ttl_seconds: ttl }) },
   });
 
-  test('cannot end the fact of the client that runs it (R-HIST-05)', async () => {
+  test('cannot shorten the fact of the client that runs it (R-HIST-05)', async () => {
     const { memory, good, bad, owner } = await opened();
     await good('remember', { key: 'k', value: 'original', ttl_seconds: TTL.max });
     const end = memory.clock.now() + TTL.max * 1000;
@@ -172,7 +172,7 @@ describe.each([
     expect(await owner('recall', { key: 'k' })).toMatchObject({ value: 'original', expires_at: iso(end) });
   });
 
-  test('cannot push the word of the client that runs it out of the history (R-HIST-02)', async () => {
+  test('cannot evict the version of the client that runs it (R-HIST-02)', async () => {
     const { memory, good, bad, owner } = await opened();
     await good('remember', { key: 'k', value: 'original' });
     await memory.clock.advance(HOUR);

@@ -2,12 +2,23 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HISTORY_VERSIONS, QUOTA, RECORD_ROWS } from '../../../src/contract/limits.ts';
 import { fairEviction } from '../../../src/core/store/fair-eviction.ts';
-import type { Author } from '../../../src/core/store/store.ts';
+import type { Author, EntryCursor, Space } from '../../../src/core/store/store.ts';
 import { MINUTE } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 import { aDraft, anAuthor } from '../../support/store.ts';
 
 const attacker = aCaller({ client: 'attacker', token: 'token-2' });
+
+async function keysOf(rows: Space): Promise<string[]> {
+  const keys: string[] = [];
+  let after: EntryCursor | undefined;
+  do {
+    const page = await rows.page({ sort: 'oldest', limit: 1000, bytes: Infinity, ...(after && { after }) });
+    keys.push(...page.entries.map(({ key }) => key));
+    after = page.next;
+  } while (after);
+  return keys;
+}
 
 describe('fair eviction', () => {
   test('takes the oldest row of the client that holds the most, one after the other', () => {
@@ -32,7 +43,7 @@ describe('fair eviction', () => {
         for (const client of new Set(clients)) {
           const held = clients.flatMap((one, position) => (one === client ? [position] : []));
           const gone = held.filter((position) => evicted.includes(position));
-          // Its oldest go first, and none while others hold more.
+          // Its oldest rows are evicted first, and none while others hold more.
           expect(gone).toEqual(held.slice(0, held.length <= share ? 0 : gone.length));
         }
       }),
@@ -45,7 +56,7 @@ describe.each([
   { kept: 'in a file', keyless: false },
   { kept: 'in RAM', keyless: true },
 ])('a memory $kept', ({ keyless }) => {
-  test('keeps the last words of every client, however much another client writes (R-HIST-02)', async () => {
+  test('keeps the last versions of every client, however much another client writes (R-HIST-02)', async () => {
     const memory = await openTestMemory({ keyless });
     const [good, bad, owner] = [memory.as(aCaller()), memory.as(attacker), memory.as(theOwner)];
     await good('remember', { key: 'k', value: 'first' });
@@ -76,7 +87,7 @@ describe.each([
     expect(versions.map(({ value }) => value)).toEqual(own.toReversed());
   });
 
-  test('keeps the last words of as many clients as there are versions, also when one of them goes on (R-HIST-02)', async () => {
+  test('keeps the last version of each of 20 clients while another client writes (R-HIST-02)', async () => {
     const memory = await openTestMemory({ keyless });
     const names = Array.from({ length: HISTORY_VERSIONS }, (_, index) => `client-${index}`);
     for (const client of names) await memory.as(aCaller({ client }))('remember', { key: 'k', value: client });
@@ -103,16 +114,50 @@ describe.each([
       };
       await write('good', 600);
       await write('attacker', RECORD_ROWS[kind] + 500);
-      const { entries } = await rows.page({ sort: 'oldest', limit: 1000, bytes: Infinity });
-      const left = entries.map(({ key }) => key).filter((key) => key.startsWith('good'));
-      // Half of the thousand oldest rows.
-      expect(left.length).toBeGreaterThanOrEqual(500);
-      expect(left.at(-1)).toBe('good 599');
+      const left = (await keysOf(rows)).filter((key) => key.startsWith('good'));
+      // The client holds less than its fair share, so it loses no row.
+      expect(left).toHaveLength(600);
       expect(await rows.count()).toBeLessThan(RECORD_ROWS[kind] + 100);
     },
   );
 
-  test('says nothing in the record of what changed nothing (R-VIEW-05)', async () => {
+  test.each(['activity', 'audit'] as const)(
+    'keeps the fair share of %s rows of three clients that write a lot, also after a lock (R-OPS-08, R-PACK-28)',
+    async (kind) => {
+      const memory = await openTestMemory({ keyless, quota: QUOTA });
+      const { store } = memory;
+      const [facts, rows] = [store.space({ subject: 'me' }, 'fact'), store.space({ subject: 'me' }, kind)];
+      const write = async (client: string, start: number, end: number): Promise<void> => {
+        for (let from = start; from < end; from += 1000) {
+          const some = Array.from({ length: 1000 }, (_, more) => `${client} ${from + more}`);
+          await Promise.all(
+            some.map((key) => {
+              const row = aDraft({ key, value: 'v', author: { ...anAuthor, client } });
+              return kind === 'audit' ? rows.put(row) : facts.put(aDraft({ value: key }), row);
+            }),
+          );
+        }
+      };
+      await write('a', 0, 4000);
+      await write('b', 0, 4000);
+      await write('c', 0, 4000);
+      // A lock drops the names of the clients, so they are read again.
+      if (!keyless) {
+        store.lock();
+        await store.unlock();
+      }
+      await write('c', 4000, 9000);
+      const keys = new Set(await keysOf(rows));
+      const share = Math.floor(RECORD_ROWS[kind] / 3);
+      for (const client of ['a', 'b', 'c'])
+        expect([...keys].filter((key) => key.startsWith(client)).length).toBeGreaterThanOrEqual(share);
+      const lost = ['a 3999', `a ${4000 - share}`, 'b 3999', `b ${4000 - share}`, 'c 8999'].filter((key) => !keys.has(key));
+      expect(lost).toEqual([]);
+      expect(await rows.count()).toBeLessThan(RECORD_ROWS[kind] + 200);
+    },
+  );
+
+  test('records no write that changed nothing (R-VIEW-05)', async () => {
     const memory = await openTestMemory({ keyless });
     const [good, bad] = [memory.as(aCaller()), memory.as(attacker)];
     await good('remember', { key: 'k', value: 'v' });

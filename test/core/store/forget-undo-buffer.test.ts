@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { HOUR, MINUTE } from '../../support/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 
 const theWindow = aCaller({ client: 'window', transport: 'window', token: '', may: ['memory:read', 'memory:write', 'admin'] });
@@ -40,7 +40,7 @@ describe.each([
       { operation: 'undoForget', client: 'window', key },
       { operation: 'forget', client: 'window', key },
     ]);
-    // Once: it cannot be done over what came after it.
+    // The handle works only once.
     await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
   });
 
@@ -59,13 +59,13 @@ describe.each([
     expect(await keys()).toEqual(['d', 'c', 'b', 'a']);
   });
 
-  test('is for good after ten seconds (R-FORGET-12, R-FORGET-13)', async () => {
+  test('cannot be undone after ten seconds (R-FORGET-12, R-FORGET-13)', async () => {
     const { memory, window, undo } = await forgotten();
     await memory.clock.advance(10_000);
     await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('is undone by nobody else, and nobody else is given the way (R-FORGET-13)', async () => {
+  test('can be undone only by the window, and only the window gets a handle (R-FORGET-13)', async () => {
     const { memory, claude, undo } = await forgotten();
     for (const caller of [aCaller({ may: ['admin'] }), theOwner]) {
       await expect(memory.as(caller)('undoForget', { undo })).rejects.toMatchObject({ code: 'insufficient_scope' });
@@ -78,7 +78,7 @@ describe.each([
   });
 
   test.each(['all', 'facts', `key:${key}`, 'client:codex'])(
-    'is not undone once %s was forgotten after it (R-FORGET-12)',
+    'cannot be undone after a forget of %s (R-FORGET-12)',
     async (scope) => {
       const { claude, window, undo } = await forgotten();
       await claude('forget', { scope });
@@ -86,7 +86,7 @@ describe.each([
     },
   );
 
-  test('is not undone over what was stored since (R-FORGET-16)', async () => {
+  test('cannot be undone when the key was stored again (R-FORGET-16)', async () => {
     const { claude, window, undo } = await forgotten();
     await claude('remember', { key, value: 'new' });
     await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
@@ -94,7 +94,7 @@ describe.each([
   });
 });
 
-test('a lock drops what the window could bring back (R-FORGET-13, R-LOCK-02)', async () => {
+test('a lock drops the forgotten facts (R-FORGET-13, R-LOCK-02)', async () => {
   const memory = await openTestMemory();
   const [window, owner] = [memory.as(theWindow), memory.as(theOwner)];
   await window('remember', { key, value: 'v' });
@@ -104,7 +104,77 @@ test('a lock drops what the window could bring back (R-FORGET-13, R-LOCK-02)', a
   await expect(window('undoForget', { undo: undo! })).rejects.toMatchObject({ code: 'not_found' });
 });
 
-test('what was brought back is not forgotten again by a restored backup (R-FORGET-16)', async () => {
+test('a lock in the middle of a forget drops the fact (R-FORGET-13, R-LOCK-02)', async () => {
+  const memory = await openTestMemory();
+  const [window, owner] = [memory.as(theWindow), memory.as(theOwner)];
+  await window('remember', { key, value: 'v' });
+  using _subscription = memory.store.onEntryEvent(({ what }) => {
+    if (what === 'deleted') memory.store.lock();
+  });
+  const { deleted, undo } = await window('forget', { scope: `key:${key}` });
+  expect(deleted).toBe(1);
+  await owner('unlock', {});
+  expect(undo).toBeUndefined();
+});
+
+test.each([
+  ['all', 'a forget of everything'],
+  ['client:claude-code', 'a forget of its client'],
+  [`key:${key}`, 'a forget of the same key'],
+])('%s ends later, and the fact cannot be put back (R-FORGET-12, R-FORGET-13)', async (scope) => {
+  const memory = await openTestMemory();
+  const [claude, window] = [memory.as(aCaller()), memory.as(theWindow)];
+  for (let index = 0; index < 100; index += 1) await claude('remember', { key: `k${index}`, value: 'v' });
+  await claude('remember', { key, value: 'v' });
+  const wide = claude('forget', { scope });
+  const { undo = '0'.repeat(32) } = await window('forget', { scope: `key:${key}` });
+  await wide;
+  await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('an undo of its client drops the fact, before and while it runs (R-FORGET-13, R-OPS-07)', async () => {
+  const memory = await openTestMemory();
+  const [claude, vandal] = [memory.as(aCaller()), memory.as(aCaller({ client: 'vandal', token: 'token-2' }))];
+  const [window, owner] = [memory.as(theWindow), memory.as(theOwner)];
+  const since = new Date(memory.clock.now()).toISOString();
+  for (const name of ['one', 'two', 'other']) await vandal('remember', { key: name, value: 'bad' });
+  await claude('remember', { key: 'mine', value: 'good' });
+  const [first, mine] = [await window('forget', { scope: 'key:one' }), await window('forget', { scope: 'key:mine' })];
+  // A dry run changes nothing.
+  await owner('undo', { client: 'vandal', since, dry_run: true });
+  const undoing = owner('undo', { client: 'vandal', since });
+  const second = await window('forget', { scope: 'key:two' });
+  await undoing;
+  for (const { undo = '0'.repeat(32) } of [first, second]) {
+    await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
+  }
+  expect(await window('undoForget', { undo: mine.undo! })).toMatchObject({ key: 'mine' });
+});
+
+test('the undo keeps an older tombstone, also one from when the clock was wrong (R-FORGET-15, R-FORGET-16)', async () => {
+  const memory = await openTestMemory();
+  const [window, owner] = [memory.as(theWindow), memory.as(theOwner)];
+  const tombstones = (): unknown => {
+    const db = new Database(join(memory.folder, 'memory.db'), { readonly: true });
+    try {
+      return db.prepare('SELECT count(*) FROM tombstone').pluck().get();
+    } finally {
+      db.close();
+    }
+  };
+  await window('remember', { key, value: 'older' });
+  memory.clock.jump(40 * DAY);
+  await owner('forget', { scope: `key:${key}` });
+  memory.clock.jump(-40 * DAY);
+  await owner('trustClock', { time: new Date(memory.clock.now()).toISOString() });
+  await window('remember', { key, value: 'newer' });
+  const { undo } = await window('forget', { scope: `key:${key}` });
+  expect(tombstones()).toBe(2);
+  await window('undoForget', { undo: undo! });
+  expect(tombstones()).toBe(1);
+});
+
+test('a restored backup keeps a fact that was put back (R-FORGET-16)', async () => {
   const memory = await openTestMemory();
   const window = memory.as(theWindow);
   await window('remember', { key, value: 'v' });

@@ -2,6 +2,11 @@ import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { KeyKeeper } from '../../../src/core/crypto/key-keeper.ts';
+import { DiskReserve } from '../../../src/core/file/disk-space.ts';
+import { Connection } from '../../../src/core/store/connection.ts';
+import { openDatabase } from '../../../src/core/store/database.ts';
+import { SqliteStore } from '../../../src/core/store/sqlite-store.ts';
 import type { MemoryStore, ActivityNote, Selection } from '../../../src/core/store/store.ts';
 import { restoreBackup } from '../../../src/core/upkeep/restore.ts';
 import { type ManualClock, manualClock, SECOND } from '../../support/clock.ts';
@@ -9,7 +14,7 @@ import { aCaller, openTestMemory } from '../../support/memory.ts';
 import { aDraft, openFileStore, withKey } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-/** So many of such length take dozens of slices. */
+/** Enough facts for dozens of slices. */
 const FACTS = 300;
 const VALUE = 'v'.repeat(16 * 1024);
 
@@ -45,7 +50,7 @@ async function keysOf(store: MemoryStore, subject = 'me'): Promise<string[]> {
   }
 }
 
-/** What is waited for between two slices: at the given one it does something. */
+/** A `yieldTurn` that acts after the given slice. */
 function at(slice: number, act: () => unknown): () => Promise<void> {
   let slices = 0;
   return async () => {
@@ -57,7 +62,7 @@ function at(slice: number, act: () => unknown): () => Promise<void> {
 
 describe('while a large forget is under way', () => {
   test.each(['facts', 'category:preferences', 'tag:frontend', 'prefix:k/', 'client:claude-code', 'all'])(
-    'another subject is answered many times, with a dry run too: %s (R-FORGET-18)',
+    'another subject is served many times, also during a dry run: %s (R-FORGET-18)',
     async (scope) => {
       const memory = await openTestMemory();
       await fill(memory.store);
@@ -79,7 +84,7 @@ describe('while a large forget is under way', () => {
     },
   );
 
-  test('everything goes that was there and was not written again, and what was written again keeps nothing of before (R-FORGET-18)', async () => {
+  test('all earlier facts are deleted, and rewritten ones lose their earlier versions (R-FORGET-18)', async () => {
     const { store } = await scene();
     let written = 0;
     const between = async (): Promise<void> => {
@@ -97,7 +102,7 @@ describe('while a large forget is under way', () => {
     }
   });
 
-  test('a row number that comes to name a fact of somebody else names nothing that goes', async () => {
+  test('a reused row number does not delete the fact of another subject', async () => {
     const { store } = await scene();
     const theirs = Array.from({ length: 20 }, (_, index) => `theirs/${index}`);
     const exchange = async (): Promise<void> => {
@@ -108,7 +113,7 @@ describe('while a large forget is under way', () => {
     expect(await keysOf(store, 'you')).toEqual(theirs);
   });
 
-  test('what was written meanwhile and went does not come back with a backup made meanwhile (R-FORGET-15)', async () => {
+  test('a fact written and deleted meanwhile does not return with a backup made meanwhile (R-FORGET-15)', async () => {
     const { folder, clock, store } = await scene();
     let backup = '';
     const rewrite = async (): Promise<void> => {
@@ -124,7 +129,7 @@ describe('while a large forget is under way', () => {
     expect(await keysOf(await openFileStore(folder, clock))).toEqual([]);
   });
 
-  test('a lock ends it where it needs the key: what is gone is gone, and asked again it takes the rest', async () => {
+  test('a lock stops a forget that needs the key, and the next call deletes the rest', async () => {
     const { store } = await scene();
     const lock = (): void => store.lock();
     await expect(store.forget('me', tagged, aNote, at(3, lock))).rejects.toMatchObject({ code: 'key_unavailable' });
@@ -133,14 +138,14 @@ describe('while a large forget is under way', () => {
     expect(left).toBeGreaterThan(0);
     expect(left).toBeLessThan(FACTS);
     expect(await store.forget('me', tagged, aNote)).toMatchObject({ deleted: left, purged: true });
-    // Each of the two is on record.
+    // Both calls are recorded.
     expect(await store.space({ subject: 'me' }, 'activity').count()).toBe(2);
   });
 
   test.each([
     { what: 'a kind', selection: everyFact },
     { what: 'a category', selection: { kinds: ['fact'], category: 'preferences' } as const },
-  ])('a lock does not end it where it needs no key: $what (R-FORGET-11)', async ({ selection }) => {
+  ])('a lock does not stop a forget that needs no key: $what (R-FORGET-11)', async ({ selection }) => {
     const { store } = await scene();
     expect(
       await store.forget(
@@ -154,7 +159,7 @@ describe('while a large forget is under way', () => {
     expect(await keysOf(store)).toEqual([]);
   });
 
-  test('a second one takes what the first has not, and each entry is counted once (R-FORGET-10)', async () => {
+  test('a second forget shares the work, and each entry is counted once (R-FORGET-10)', async () => {
     const { store } = await scene();
     const both = await Promise.all([store.forget('me', everyFact, aNote), store.forget('me', tagged, aNote)]);
     expect(both.map(({ deleted }) => deleted).reduce((sum, deleted) => sum + deleted)).toBe(FACTS);
@@ -167,13 +172,13 @@ describe('while a large forget is under way', () => {
     { what: 'a kind', selection: everyFact },
     { what: 'what matches', selection: tagged },
   ])(
-    'a killed program has forgotten a part for good, and asked again forgets the rest: $what (R-FORGET-15)',
+    'after a kill the deleted part stays deleted, and the next call deletes the rest: $what (R-FORGET-15)',
     async ({ selection }) => {
       const { folder, clock, store } = await scene();
       const { file: backup } = await store.upkeep!.backup();
       const killed = tempFolder();
       const kill = (): void => {
-        // The files as they stand when the power goes.
+        // The files as a power cut leaves them.
         for (const name of ['memory.db', 'memory.db-wal'])
           if (existsSync(join(folder, name))) copyFileSync(join(folder, name), join(killed, name));
       };
@@ -207,4 +212,41 @@ describe('while a large forget is under way', () => {
     expect((await facts(store).get('k'))?.value).toBe(stays ? 'new' : undefined);
     expect(await facts(store).history('k')).toEqual([]);
   });
+});
+
+/** A connection whose commits find no space, except with the reserve released. */
+class FullDisk extends Connection {
+  isFull = false;
+  #inReserve = false;
+
+  override commit(): void {
+    if (this.isFull && !this.#inReserve) throw Object.assign(new Error('full'), { code: 'SQLITE_FULL' });
+    super.commit();
+  }
+
+  override withoutPreallocation<T>(step: () => T): T {
+    this.#inReserve = true;
+    try {
+      return super.withoutPreallocation(step);
+    } finally {
+      this.#inReserve = false;
+    }
+  }
+}
+
+test('forgetting everything on a full disk leaves its row, and so does another action (R-FORGET-04, R-VIEW-07, R-DUR-03)', async () => {
+  const [folder, clock] = [tempFolder(), manualClock()];
+  const file = join(folder, 'memory.db');
+  const connection = new FullDisk(file, openDatabase(file));
+  const keys = new KeyKeeper(connection, clock, withKey()('test'));
+  await keys.unlock();
+  await using store = new SqliteStore({ connection, keys, clock, folder, reserve: new DiskReserve(folder) });
+  await fill(store);
+  connection.isFull = true;
+  await expect(facts(store).put(aDraft())).rejects.toMatchObject({ code: 'disk_full' });
+  const all: Selection = { kinds: ['activity', 'fact', 'history'] };
+  expect(await store.forget('me', all, aNote)).toMatchObject({ deleted: FACTS });
+  await store.recordActivity('me', aDraft({ key: 'other', value: 'action' }));
+  const { entries } = await store.space({ subject: 'me' }, 'activity').page({ sort: 'updated', limit: 5 });
+  expect(entries.map(({ value }) => value)).toEqual(['action', 'forget']);
 });

@@ -7,7 +7,7 @@ import { manualClock, HOUR, MINUTE } from '../../support/clock.ts';
 import { aDraft, anAuthor, withKey } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-/** `npm run lane:many` asks for more. */
+/** `npm run lane:many` sets more. */
 const OPERATIONS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 2500);
 const RUN = 1000;
 
@@ -20,7 +20,7 @@ interface Modelled {
   versions: { value: string; expiresAt: number }[];
 }
 
-// Names that a careless join or comparison would take for one another.
+// Names that a careless join or comparison would confuse.
 const namespaces: Namespace[] = [
   { subject: 'a' },
   { subject: 'A' },
@@ -86,7 +86,7 @@ const operation = fc.oneof(
 const placeOf = ({ subject, session }: Namespace, kind: SpaceKind): string => JSON.stringify([subject, session, kind]);
 
 describe(`a store against a plain map, ${OPERATIONS} random operations of many subjects (R-ISO-01, R-ISO-02, R-STORE-08)`, () => {
-  test('there is no difference, whatever is done in whatever order', { timeout: 600_000 }, async () => {
+  test('all results are equal', { timeout: 600_000 }, async () => {
     const runs = fc.sample(fc.array(operation, { minLength: RUN, maxLength: RUN, size: 'max' }), {
       numRuns: Math.ceil(OPERATIONS / RUN),
       seed: 20_261_118,

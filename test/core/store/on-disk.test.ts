@@ -13,7 +13,7 @@ import { filesBelow, tempFolder } from '../../support/temp-folder.ts';
 
 const marker = (): string => `mark${randomBytes(12).toString('hex')}`;
 
-/** How many of the byte strings stand anywhere in the files below a folder: each file is read through once, for all of them. */
+/** Counts the byte strings found in the files below a folder. Reads each file once. */
 function standing(folder: string, wanted: readonly (string | Buffer)[], but: RegExp = /(?!)/): number {
   const tails = new Map<number, Buffer[]>();
   for (const bytes of wanted.map((one) => Buffer.from(one))) {
@@ -32,7 +32,7 @@ function standing(folder: string, wanted: readonly (string | Buffer)[], but: Reg
   return found.size;
 }
 
-/** The sealed bytes of every row, as whoever copied the disk earlier has them. */
+/** The sealed bytes of every row. */
 function sealedRows(folder: string, where = '1'): Buffer[] {
   const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
   try {
@@ -42,8 +42,8 @@ function sealedRows(folder: string, where = '1'): Buffer[] {
   }
 }
 
-describe('what stands on the disk', () => {
-  test('of a thousand marked keys, values, tags and clients nothing can be read (R-STORE-06, R-STORE-07)', async () => {
+describe('the files on the disk', () => {
+  test('show none of a thousand marked keys, values, tags and clients (R-STORE-06, R-STORE-07)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const marks: string[] = [];
@@ -67,15 +67,15 @@ describe('what stands on the disk', () => {
       await store.upkeep?.makeRecoveryKey();
       await store.upkeep?.backup();
       expect(marks.length).toBeGreaterThan(1000);
-      // While it runs, with its log, and with the copies.
+      // With the log and the backups, while the store is open.
       expect(standing(folder, marks)).toBe(0);
     }
     expect(standing(folder, marks)).toBe(0);
-    // The look itself works: what stands in clear is found.
+    // The search finds text that is not sealed.
     expect(standing(folder, ['preferences'])).toBe(1);
   });
 
-  test('nobody else may look into the folder (R-STORE-03)', async () => {
+  test('no other user can read the folder (R-STORE-03)', async () => {
     const folder = join(tempFolder(), 'made');
     await using store = await openFileStore(folder, manualClock());
     await store.space({ subject: 'me' }, 'fact').put(aDraft());
@@ -93,7 +93,7 @@ describe('what stands on the disk', () => {
     for (const name of names) expect(statSync(name).mode & 0o077, name).toBe(0);
   });
 
-  test('times are integers (R-STORE-05)', async () => {
+  test('store times as integers (R-STORE-05)', async () => {
     const folder = tempFolder();
     await using store = await openFileStore(folder, manualClock());
     await store.space({ subject: 'me' }, 'fact').put(aDraft());
@@ -109,7 +109,7 @@ describe('what stands on the disk', () => {
   });
 });
 
-describe('forgotten is gone: no marker, no old ciphertext, in any live file', () => {
+describe('no live file holds a marker or an old ciphertext', () => {
   const FACTS = 500;
   const facts: readonly Kind[] = ['fact'];
 
@@ -120,7 +120,7 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
     readonly sealed: readonly Buffer[];
   }
 
-  /** 500 facts of all sizes with their versions, written, changed and moved about so that pages split and merge. */
+  /** 500 facts of all sizes with versions, changed so that pages split and merge. */
   async function scene(): Promise<Scene> {
     const folder = tempFolder();
     const clock = manualClock();
@@ -157,10 +157,10 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
     return { folder, clock, store, sealed: [...sealed.values()] };
   }
 
-  /** What is left must be exactly what the living rows hold. */
+  /** The files hold the bytes of the present rows and no others. */
   const leftovers = ({ folder, sealed }: Scene): number => {
     const living = new Set(sealedRows(folder).map((blob) => blob.toString('latin1')));
-    // The nonce and the beginning of the ciphertext of one blob; any piece of it on disk would hold them or come after.
+    // The nonce and the start of the ciphertext identify a blob.
     const gone = sealed.filter((blob) => !living.has(blob.toString('latin1')));
     expect(gone.length).toBeGreaterThan(0);
     const pieces = gone.flatMap((blob) => [blob.subarray(9, 41), blob.subarray(-32)]);
@@ -179,7 +179,7 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
     { scope: 'pipelines', left: FACTS },
     { scope: 'pack:p', left: FACTS },
     { scope: 'pipeline:p', left: FACTS },
-  ])('$scope, at once (R-PURGE-01, R-FORGET-14)', async ({ scope, left }) => {
+  ])('after a forget of $scope (R-PURGE-01, R-FORGET-14)', async ({ scope, left }) => {
     const all = await scene();
     const { store } = all;
     const selection = selectionOf(ForgetInput().parse({ scope }).scope);
@@ -190,7 +190,7 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
     expect(leftovers(all)).toBe(0);
   });
 
-  test('what expires is gone within a second (R-PURGE-02)', async () => {
+  test('a second after entries expire (R-PURGE-02)', async () => {
     const all = await scene();
     await all.clock.advance(HOUR);
     await all.clock.advance(SECOND);
@@ -198,12 +198,12 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
     expect(leftovers(all)).toBe(0);
   });
 
-  test('what is overwritten beyond the history is gone within a second (R-PURGE-03)', async () => {
+  test('a second after versions leave the history (R-PURGE-03)', async () => {
     const all = await scene();
     const { store, folder } = all;
     const space = store.space({ subject: 'me' }, 'fact');
     const first = marker();
-    // By the client that wrote the fact before: versions of other clients would stay.
+    // By the same client, because versions of other clients would stay.
     const put = (value: string) => space.put(aDraft({ key: 'area 0/0', value, author: { ...anAuthor, client: 'client 0' } }));
     await put(first);
     const [blob] = sealedRows(folder, 'kind = 1 ORDER BY updated_at DESC, rowid DESC LIMIT 1');
@@ -215,7 +215,7 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
     expect(leftovers(all)).toBe(0);
   });
 
-  test('what a pack overwrites is gone within a second (R-PURGE-03)', async () => {
+  test('a second after a pack overwrites an entry (R-PURGE-03)', async () => {
     const all = await scene();
     const pack = all.store.space({ subject: 'me' }, 'pack');
     await pack.put(aDraft({ value: 'one' }));
@@ -225,13 +225,13 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
     expect(standing(all.folder, [blob!.subarray(9, 41)])).toBe(0);
   });
 
-  test('while somebody still reads the log it says so, and does it as soon as they end (R-PURGE-04)', async () => {
+  test('after a reader of the log has ended; until then `purged` is false (R-PURGE-04)', async () => {
     const all = await scene();
     const reader = new Sqlite(join(all.folder, 'memory.db'));
     reader.exec('BEGIN');
     reader.prepare('SELECT count(*) FROM entry').get();
     expect(await all.store.forget('me', { kinds: facts })).toMatchObject({ deleted: FACTS, purged: false });
-    // So the look at the files can find something.
+    // The search works.
     expect(leftovers(all)).toBeGreaterThan(0);
     reader.exec('COMMIT');
     reader.close();
@@ -239,18 +239,18 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
     expect(leftovers(all)).toBe(0);
   });
 
-  test('what a killed program left in its log is gone when the next one has opened it (R-PURGE-01)', async () => {
+  test('after the start that follows a kill (R-PURGE-01)', async () => {
     const all = await scene();
     const space = all.store.space({ subject: 'me' }, 'fact');
     for (let turn = 0; turn <= HISTORY_VERSIONS; turn += 1) await space.put(aDraft({ key: 'area 0/0', value: `turn ${turn}` }));
-    // The files as they stand when the power goes, before the second in which the log would have been emptied.
+    // The files as a power cut leaves them, before the log is truncated.
     const killed = tempFolder();
     for (const name of ['memory.db', 'memory.db-wal']) copyFileSync(join(all.folder, name), join(killed, name));
     expect(statSync(join(killed, 'memory.db-wal')).size).toBeGreaterThan(0);
     const { sealed } = all;
     const again = await openFileStore(killed, all.clock);
     expect(await again.space({ subject: 'me' }, 'fact').count()).toBe(FACTS);
-    // Once it has looked through the file.
+    // After the scan of the file.
     await again.forget('nobody', { kinds: ['fact'] });
     expect(leftovers({ folder: killed, clock: all.clock, store: again, sealed })).toBe(0);
   });

@@ -17,7 +17,7 @@ async function opened(sources = withKey()): Promise<{ store: MemoryStore; facts:
   return { store, facts: store.space({ subject: 'me' }, 'fact'), clock, folder };
 }
 
-/** Somebody edits rows of a category from outside: those of these numbers, counted from the oldest. */
+/** Changes rows of a category in the file, counted from the oldest. */
 function damage(folder: string, category: string, numbers: readonly number[]): void {
   const db = new Sqlite(join(folder, 'memory.db'));
   const rows = db.prepare('SELECT rowid FROM entry WHERE category = ? ORDER BY rowid').pluck().all(category) as number[];
@@ -25,8 +25,8 @@ function damage(folder: string, category: string, numbers: readonly number[]): v
   db.close();
 }
 
-describe('rows whose seal is broken', () => {
-  test('leave no gaps in the newest keys, and are counted', async () => {
+describe('rows with a broken seal', () => {
+  test('are skipped among the newest keys, and counted', async () => {
     const { store, facts, folder } = await opened();
     for (let index = 0; index < 9; index += 1) await facts.put(aDraft({ key: `k${index}`, category: 'x' }));
     for (let index = 0; index < 4; index += 1) await facts.put(aDraft({ key: `l${index}`, category: 'y' }));
@@ -36,7 +36,7 @@ describe('rows whose seal is broken', () => {
     expect(store.status().quarantined).toBe(8);
   });
 
-  test.each(['updated', 'oldest', 'expires'] as const)('leave no gaps in pages either, %s', async (sort) => {
+  test.each(['updated', 'oldest', 'expires'] as const)('are skipped in pages sorted by %s', async (sort) => {
     const { facts, folder } = await opened();
     const broken = (index: number): boolean => index % 3 === 0 || (index > 150 && index < 250);
     const all = Array.from({ length: 300 }, (_, index) => index);
@@ -56,13 +56,13 @@ describe('rows whose seal is broken', () => {
   });
 });
 
-describe('the newest keys that stay opened', () => {
-  test('are opened once, and again when their category changes', async () => {
+describe('cached keys', () => {
+  test('are read again only when their category changes', async () => {
     const { store, facts, folder } = await opened();
     for (const key of ['a', 'b']) await facts.put(aDraft({ key, category: 'x' }));
     await facts.put(aDraft({ key: 'c', category: 'y' }));
     const before = await facts.overview(most);
-    // Whoever opened them again would find them broken now.
+    // If they were opened again, they would be found broken.
     damage(folder, 'x', [0, 1]);
     damage(folder, 'y', [0]);
     expect(await facts.overview(most)).toEqual(before);
@@ -72,7 +72,7 @@ describe('the newest keys that stay opened', () => {
     expect(store.status().quarantined).toBe(1);
   });
 
-  test('are forgotten with the key, when it is locked and when it is gone from its place', async () => {
+  test('are dropped by a lock, and when the key source loses the key', async () => {
     const source = manualKeySource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
     const { store, facts, clock, folder } = await opened(() => [source]);
     await facts.put(aDraft({ key: 'a', category: 'x' }));
@@ -91,11 +91,11 @@ describe('the newest keys that stay opened', () => {
     store.lock();
     damage(folder, 'x', [0]);
     await store.unlock();
-    // Nothing was remembered of it.
+    // The cache is empty.
     expect((await facts.overview(most)).categories).toEqual([{ name: 'x', count: 1, recent: [] }]);
   });
 
-  test('are those of more categories than are kept open', async () => {
+  test('are right for more categories than the cache holds', async () => {
     const { store } = await opened();
     const spaces = Array.from({ length: 90 }, (_, index) => store.space({ subject: `subject ${index}` }, 'fact'));
     await Promise.all(
@@ -113,7 +113,7 @@ describe('the newest keys that stay opened', () => {
   });
 });
 
-test('what expires while it is swept is counted once (R-TIME-01)', async () => {
+test('an entry that expires during a sweep is counted once (R-TIME-01)', async () => {
   const { store, facts, clock } = await opened();
   for (let index = 0; index < 40; index += 1) {
     await facts.put(aDraft({ key: `k${index}`, category: `c${index % 2}`, lifetime: index < 30 ? HOUR : DAY }));

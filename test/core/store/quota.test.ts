@@ -27,13 +27,13 @@ async function opened(quota: Partial<Quota> = {}, folder = tempFolder(), clock =
   return { store, facts: store.space(me, 'fact'), clock, folder };
 }
 
-/** The same memory under another quota. */
+/** Opens the same memory with another quota. */
 async function reopened({ store, folder, clock }: Opened, quota: Partial<Quota>): Promise<Opened> {
   await store[Symbol.asyncDispose]();
   return opened(quota, folder, clock);
 }
 
-/** What facts and versions take, as a stranger counts it in the file. */
+/** The room of facts and versions, counted in the file. */
 function bytesIn(folder: string): number {
   const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
   const bytes = db.prepare('SELECT coalesce(sum(length(sealed)), 0) FROM entry WHERE kind IN (1, 2)').pluck().get() as number;
@@ -42,7 +42,7 @@ function bytesIn(folder: string): number {
 }
 
 describe('a quota in the file (R-FACT-16)', () => {
-  test('is exact however many write in turn, and whatever goes and comes in between', async () => {
+  test('is exact with many writers and any changes in between', async () => {
     const { store, facts } = await opened({ facts: 7 });
     const hers = store.space({ subject: 'ada' }, 'fact');
     for (let index = 0; index < 7; index += 1) {
@@ -77,7 +77,7 @@ describe('a quota in the file (R-FACT-16)', () => {
     }
   });
 
-  test('set below what there is refuses whatever grows, and nothing else', async () => {
+  test('lowered below the use refuses only writes that add to it', async () => {
     const before = await opened();
     for (const key of ['a', 'b', 'c', 'd']) await before.facts.put(aDraft({ key }));
     const { store, facts } = await reopened(before, { facts: 2 });
@@ -94,9 +94,9 @@ describe('a quota in the file (R-FACT-16)', () => {
     expect(await facts.count()).toBe(2);
   });
 
-  test('of bytes too: what makes it less is let in', async () => {
+  test('of bytes accepts a write that lowers the use', async () => {
     const before = await opened();
-    // Twenty versions and one fact, all of them big.
+    // One large fact with twenty large versions.
     for (let turn = 0; turn <= 20; turn += 1) await before.facts.put(aDraft({ key: 'a', value: `${turn}`.padEnd(1000, 'v') }));
     const { facts, folder } = await reopened(before, { bytes: 5000 });
     const full = bytesIn(folder);
@@ -107,7 +107,7 @@ describe('a quota in the file (R-FACT-16)', () => {
     expect((await facts.put(aDraft({ key: 'a', value: 'v' }))).status).toBe('unchanged');
   });
 
-  test('counts what an earlier run left, and what has expired since does not', async () => {
+  test('counts entries of an earlier run, except expired ones', async () => {
     const before = await opened({ facts: 2 });
     await before.facts.put(aDraft({ key: 'a', lifetime: HOUR }));
     await before.facts.put(aDraft({ key: 'b' }));
@@ -117,7 +117,7 @@ describe('a quota in the file (R-FACT-16)', () => {
     await after.facts.put(aDraft({ key: 'c' }));
   });
 
-  test('lets nobody grow by taking back and forth', async () => {
+  test('is not exceeded by repeated undos', async () => {
     const before = await opened();
     const big = (letter: string): string => letter.repeat(4000);
     await before.facts.put(aDraft({ key: 'a', value: big('g') }));
@@ -127,12 +127,12 @@ describe('a quota in the file (R-FACT-16)', () => {
     const { facts, folder } = await reopened(before, { bytes: full });
     for (let turn = 0; turn < 30; turn += 1) {
       await facts.revert('a', { client: turn % 2 ? anAuthor.client : 'vandal', since: 0 }, aNote(`${turn}`));
-      // The door it came back by is a letter longer than that of either word.
+      // The transport of the restored version is one character longer.
       expect(bytesIn(folder)).toBeLessThanOrEqual(full + 2);
     }
   });
 
-  test('holds for each subject however many write at once, through all of their clients', async () => {
+  test('holds for each subject, however many of its clients write at once', async () => {
     const { store, folder } = await opened({ facts: 100, bytes: 60_000 });
     const subjects = ['a', 'b', 'c', 'd'];
     const refused: string[] = [];
@@ -168,7 +168,7 @@ describe('a quota in the file (R-FACT-16)', () => {
     expect(used.map(({ subject }) => subject)).toEqual(subjects);
     for (const { bytes } of used) {
       expect(bytes).toBeLessThanOrEqual(60_000);
-      // The smallest still fits, so the refusals were needed.
+      // The smallest fact still fits, so the refused ones were too large.
       expect(bytes).toBeGreaterThan(55_000);
     }
     expect(noted).toBe(20 * 32 - refused.length);
@@ -190,7 +190,7 @@ describe('the last 100 MiB of a disk (R-DUR-03)', () => {
     return { facts, become };
   };
 
-  test('are left to everything else: nothing grows, all else goes on, and so does growing when there is room again', async () => {
+  test('are left to other programs: only writes that add bytes fail, until there is space again', async () => {
     const { facts, become } = await filled(1024 * MIB);
     await facts.put(aDraft({ key: 'a', value: 'one' }));
     await facts.put(aDraft({ key: 'b', value: 'one' }));
@@ -205,25 +205,25 @@ describe('the last 100 MiB of a disk (R-DUR-03)', () => {
     expect(await facts.put(aDraft({ key: 'c', value: 'one' }))).toMatchObject({ status: 'created' });
   });
 
-  test('may be used where the whole disk has little more', async () => {
+  test('may be used on a small disk', async () => {
     const { facts, become } = await filled(1024 * MIB - 1);
     await become(MIB);
     expect(await facts.put(aDraft({ key: 'a', value: 'one' }))).toMatchObject({ status: 'created' });
   });
 });
 
-describe('what is said to whoever has used up a share', () => {
+describe('the message of a refusal', () => {
   test.each([
-    { kind: 'fact', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 facts.*forget.*HELMDECK_QUOTA_FACTS/ },
+    { kind: 'fact', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 facts.*Forget.*HELMDECK_QUOTA_FACTS/ },
     {
       kind: 'fact',
       what: 'bytes',
       quota: { facts: 1, bytes: QUOTA.bytes },
-      says: /64 MiB, earlier.*forget.*HELMDECK_QUOTA_BYTES/,
+      says: /64 MiB, earlier.*Forget.*HELMDECK_QUOTA_BYTES/,
     },
     { kind: 'fact', what: 'bytes', quota: { facts: 1, bytes: 5000 }, says: /5000 bytes, earlier/ },
-    { kind: 'pack', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 entries.*end sessions/ },
-    { kind: 'pack', what: 'bytes', quota: QUOTA, says: /64 MiB of their own.*end sessions/ },
+    { kind: 'pack', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 entries.*End sessions/ },
+    { kind: 'pack', what: 'bytes', quota: QUOTA, says: /64 MiB for this subject.*End sessions/ },
   ] as const)('names it and the remedy: $kind, $what', ({ kind, what, quota, says }) => {
     expect(quotaExceeded(kind, what, quota)).toMatchObject({ ...tooMuch, message: expect.stringMatching(says) as string });
   });

@@ -21,7 +21,7 @@ let folder: string;
 let file: string;
 let backup: string;
 
-/** A closed memory with three facts, and a backup of it. */
+/** A closed memory with three facts, and its backup. */
 beforeEach(async () => {
   folder = tempFolder();
   file = join(folder, 'memory.db');
@@ -32,7 +32,7 @@ beforeEach(async () => {
   await store[Symbol.asyncDispose]();
 });
 
-/** Changes a file as an attacker with SQLite and without the key would. */
+/** Changes a file with SQLite, as an attacker without the key could. */
 function edit(target: string, change: (db: Database) => void): void {
   const db = new Sqlite(target);
   db.unsafeMode(true);
@@ -94,7 +94,7 @@ const tampered: { what: string; change: (db: Database) => void; says: RegExp }[]
   },
 ];
 
-test('a file of the first schema is not a changed one, but with one more trigger it is (R-DUR-09, R-DUR-14)', () => {
+test('a file of the first schema is accepted, and refused with one more trigger (R-DUR-09, R-DUR-14)', () => {
   const first = join(tempFolder(), 'memory.db');
   copyFileSync(join(import.meta.dirname, '../../fixtures/memory-v1.db'), first);
   openDatabase(first).close();
@@ -103,7 +103,7 @@ test('a file of the first schema is not a changed one, but with one more trigger
 });
 
 describe('a memory whose schema was changed (R-DUR-14)', () => {
-  test.each(tampered)('with $what is not opened and stays as it was', async ({ change, says }) => {
+  test.each(tampered)('with $what is not opened and does not change', async ({ change, says }) => {
     edit(file, change);
     const before = fingerprint(file);
     await expect(openFileStore(folder, clock)).rejects.toMatchObject({
@@ -113,7 +113,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     expect(fingerprint(file)).toBe(before);
   });
 
-  test.each(tampered)('with $what is not restored, and the memory stays as it was', async ({ change, says }) => {
+  test.each(tampered)('with $what is not restored, and the memory does not change', async ({ change, says }) => {
     edit(backup, change);
     const before = fingerprint(file);
     await expect(restoreBackup({ folder, backup, clock, sources: withKey() })).rejects.toMatchObject({
@@ -125,7 +125,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     expect(await facts(store).count()).toBe(3);
   });
 
-  test('is not opened when the change is in its log alone, and the log stays as it was', async () => {
+  test('is not opened when the change is in its log, and the log does not change', async () => {
     const holder = new Sqlite(file);
     onTestFinished(() => void holder.close());
     holder.pragma('journal_mode = WAL');
@@ -136,12 +136,12 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     expect([fingerprint(file), fingerprint(`${file}-wal`)]).toEqual([before, log]);
   });
 
-  test('keeps its log when nobody else has it open', async () => {
+  test('keeps its log if it is the only connection', async () => {
     const copied = join(tempFolder(), 'memory.db');
     const holder = new Sqlite(file);
     holder.pragma('wal_autocheckpoint = 0');
     holder.exec(REINSERT);
-    // As a killed program leaves it.
+    // As after a kill.
     for (const part of ['', '-wal']) copyFileSync(file + part, copied + part);
     holder.close();
     const [before, log] = [fingerprint(copied), fingerprint(`${copied}-wal`)];
@@ -149,7 +149,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     expect([fingerprint(copied), existsSync(`${copied}-wal`) && fingerprint(`${copied}-wal`)]).toEqual([before, log]);
   });
 
-  test('is found by a verification when it was changed while it was open', async () => {
+  test('is found by verify when it was changed while open', async () => {
     const store = await openFileStore(folder, clock);
     expect(await store.upkeep!.verify()).toEqual({ entries: 3, broken: 0, structure: [] });
     edit(file, (db) => db.exec(REINSERT));
@@ -172,7 +172,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
   test.each([
     { what: 'spares the rows', trigger: 'CREATE TRIGGER spare BEFORE DELETE ON entry BEGIN SELECT RAISE(IGNORE); END' },
     { what: 'brings the rows back', trigger: REINSERT },
-  ])('stops a forget that is under way: a trigger $what (R-FORGET-14)', async ({ trigger }) => {
+  ])('stops a running forget: a trigger $what (R-FORGET-14)', async ({ trigger }) => {
     const store = await openFileStore(folder, clock);
     for (let index = 0; index < 100; index += 1) await facts(store).put(aDraft({ key: `k/${index}` }));
     let slices = 0;
@@ -198,7 +198,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     expect((await facts(store).put(aDraft({ key: 'a', value: 'new' }))).status).toBe('updated');
   });
 
-  test('lets nothing be migrated: the file is compared with the schema of its own version first', () => {
+  test('is not migrated: the file is compared with the schema of its own version first', () => {
     edit(file, (db) => db.exec(REINSERT));
     const before = fingerprint(file);
     const steps: Migration[] = [...migrations, (db) => db.exec('CREATE TABLE second (x)')];
@@ -208,7 +208,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     expect(fingerprint(file)).toBe(before);
   });
 
-  test('still gives its facts to a salvage', async () => {
+  test('can still be salvaged', async () => {
     edit(file, (db) => db.exec(`${REINSERT}; CREATE INDEX i ON entry (abs(kind))`));
     const keys = await salvage({ folder, clock, sources: withKey(), subject: 'me' }, async (found) =>
       [...found.facts].map(({ key }) => key),
@@ -216,7 +216,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     expect(keys).toEqual(['a', 'b', 'c']);
   });
 
-  test('does not keep what was forgotten from staying forgotten', async () => {
+  test('does not bring forgotten facts back', async () => {
     const store = await openFileStore(folder, clock);
     await store.forget('me', { kinds: ['fact'], key: 'b' });
     await store[Symbol.asyncDispose]();
@@ -229,7 +229,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
 });
 
 describe('a backup with an index that hides a row (R-DUR-14)', () => {
-  test('is restored with its indexes made anew, so that a forget finds every row', async () => {
+  test('is restored with rebuilt indexes, so that a forget finds every row', async () => {
     edit(backup, (db) => {
       db.exec('DROP INDEX entry_expiry; CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at) WHERE kind > 1');
       editSchema(

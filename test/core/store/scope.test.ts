@@ -10,7 +10,7 @@ import { aDraft, anAuthor } from '../../support/store.ts';
 const me: Namespace = { subject: 'me' };
 const session: Namespace = { subject: 'me', session: 's' };
 
-/** Every entry by a name of its own; what the test is about stands in its key, tags, category and client. */
+/** The entries, each with a name. */
 const entries: [Namespace, SpaceKind, string, Partial<Parameters<typeof aDraft>[0]>][] = [
   [me, 'fact', 'prefs/a', { category: 'prefs', tags: ['t', 'x%'] }],
   [me, 'fact', 'prefs/ab', { category: 'prefs', tags: ['T'] }],
@@ -70,7 +70,7 @@ describe('what each scope of the forget language deletes', () => {
     expect(await store.space({ subject: 'you' }, 'fact').count()).toBe(1);
   });
 
-  test('which scopes need the key is the same for those who ask and for the store (R-FORGET-11)', () => {
+  test('callers and the store agree on the scopes that need the key (R-FORGET-11)', () => {
     const scopes = [
       'all',
       'facts',

@@ -2,7 +2,7 @@ import Package from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { Sqlite } from '../../../src/core/store/sqlite.ts';
 
-test('SQLite is the one that the package would have found by itself', () => {
+test('loads the same binary as the package', () => {
   const version = 'SELECT sqlite_version() || sqlite_source_id()';
   const ours = new Sqlite(':memory:');
   const theirs = new Package(':memory:');

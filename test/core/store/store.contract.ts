@@ -22,10 +22,10 @@ interface Opened {
   readonly facts: Space;
 }
 
-/** A record of a write, as every surface hands it in. */
+/** The note of a write. */
 const aNote = (key: string): ActivityNote => aDraft({ key, category: 'activity', value: 'stored', lifetime: 30 * DAY });
 
-/** What every store promises, whatever it keeps its entries in (R-STORE-01). */
+/** The promises of every store (R-STORE-01). */
 export function promisesOfAStore(name: string, open: (clock: ManualClock, quota: Quota) => Promise<MemoryStore>): void {
   const opened = async (quota: Partial<Quota> = {}): Promise<Opened> => {
     const clock = manualClock();
@@ -35,7 +35,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
   };
 
   describe(`${name}: the life of an entry`, () => {
-    test('what is put can be got, with who made it and when it goes (R-STORE-01)', async () => {
+    test('returns a stored entry with author and end of life (R-STORE-01)', async () => {
       const { facts } = await opened();
       const { status, entry } = await facts.put(aDraft());
       expect(status).toBe('created');
@@ -52,7 +52,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.get('preferences')).toBeUndefined();
     });
 
-    test('a new value replaces the old one and keeps its beginning (R-FACT-14)', async () => {
+    test('a new value keeps the creation time (R-FACT-14)', async () => {
       const { facts, clock } = await opened();
       await facts.put(aDraft());
       await clock.advance(HOUR);
@@ -67,7 +67,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.get(entry.key)).toEqual(entry);
     });
 
-    test('the same said again only lives longer, and stays the word of whoever said it first (R-FACT-15, R-HIST-03)', async () => {
+    test('the same content again only renews the fact, and keeps its author (R-FACT-15, R-HIST-03)', async () => {
       const { facts, clock } = await opened();
       const first = await facts.put(aDraft());
       await clock.advance(HOUR);
@@ -96,7 +96,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect((await facts.get(key))?.updatedAt).toBe(START + 2);
     });
 
-    test('a change leaves alone what it does not name (R-HIST-03, R-OPS-04)', async () => {
+    test('a change does not affect absent fields (R-HIST-03, R-OPS-04)', async () => {
       const { facts, clock } = await opened();
       const { entry } = await facts.put(aDraft());
       await clock.advance(MINUTE);
@@ -111,7 +111,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.change('nothing here', { lifetime: DAY, author: other })).toBeUndefined();
     });
 
-    test('only facts have a history, and it is not found under another kind (R-HIST-01, R-STORE-02)', async () => {
+    test('only facts have a history, and no other kind can read it (R-HIST-01, R-STORE-02)', async () => {
       const { store, facts } = await opened();
       const pack = store.space(me, 'pack');
       await facts.put(aDraft({ value: 'a fact' }));
@@ -143,15 +143,15 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
     });
   });
 
-  describe(`${name}: ends of life`, () => {
-    test('an entry is gone from every answer at the very moment it expires (R-TIME-01)', async () => {
+  describe(`${name}: expiry`, () => {
+    test('no answer contains an entry from the moment it expires (R-TIME-01)', async () => {
       const { store, clock, facts } = await opened();
       await facts.put(aDraft({ lifetime: HOUR }));
       await facts.put(aDraft({ lifetime: HOUR, value: 'again' }));
       const { key } = aDraft();
       await clock.advance(HOUR - 1);
       expect(await facts.get(key)).toBeDefined();
-      // Set forward by hand: nothing has swept yet.
+      // The clock jumps, so no sweep has run.
       clock.jump(1);
       expect(await facts.get(key)).toBeUndefined();
       expect(await facts.history(key)).toEqual([]);
@@ -163,18 +163,15 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await store.countMatching('me', { kinds: ['fact'] })).toBe(0);
     });
 
-    test.each([0, -1, NaN, 365 * DAY + 1, Infinity])(
-      'nothing lives for ever: %d ms are refused (R-TIME-02)',
-      async (lifetime) => {
-        const { facts } = await opened();
-        await expect(facts.put(aDraft({ lifetime }))).rejects.toMatchObject({ code: 'invalid_input' });
-        await facts.put(aDraft());
-        await expect(facts.change(aDraft().key, { lifetime, author: anAuthor })).rejects.toMatchObject({ code: 'invalid_input' });
-        expect((await facts.get(aDraft().key))?.expiresAt).toBe(START + 90 * DAY);
-      },
-    );
+    test.each([0, -1, NaN, 365 * DAY + 1, Infinity])('a lifetime of %d ms is refused (R-TIME-02)', async (lifetime) => {
+      const { facts } = await opened();
+      await expect(facts.put(aDraft({ lifetime }))).rejects.toMatchObject({ code: 'invalid_input' });
+      await facts.put(aDraft());
+      await expect(facts.change(aDraft().key, { lifetime, author: anAuthor })).rejects.toMatchObject({ code: 'invalid_input' });
+      expect((await facts.get(aDraft().key))?.expiresAt).toBe(START + 90 * DAY);
+    });
 
-    test('what is put in the place of an expired fact is new, without its history (R-TIME-01, R-HIST-02)', async () => {
+    test('a fact that replaces an expired one has no history (R-TIME-01, R-HIST-02)', async () => {
       const { clock, facts } = await opened();
       await facts.put(aDraft({ lifetime: 2 * HOUR }));
       await facts.put(aDraft({ lifetime: HOUR, value: 'short' }));
@@ -186,7 +183,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.history(aDraft().key)).toEqual([]);
     });
 
-    test('a version ends when it would have ended (R-HIST-02)', async () => {
+    test('a version expires at its own end of life (R-HIST-02)', async () => {
       const { clock, facts } = await opened();
       await facts.put(aDraft({ value: 'short', lifetime: HOUR }));
       await facts.put(aDraft({ value: 'long', lifetime: DAY }));
@@ -196,18 +193,18 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.get(aDraft().key)).toMatchObject({ value: 'long' });
     });
 
-    test('the sweep comes by itself, when something ends (R-PURGE-05)', async () => {
+    test('a sweep runs when an entry expires (R-PURGE-05)', async () => {
       const { store, clock, facts } = await opened();
       await facts.put(aDraft({ key: 'soon', lifetime: HOUR }));
       await facts.put(aDraft({ key: 'later', lifetime: 2 * HOUR }));
       await clock.advance(HOUR);
-      // Nothing is left for a sweep by hand, and it tells when to come again.
+      // A sweep by hand finds nothing, and returns the time of the next one.
       expect(await store.sweep(100)).toEqual({ removed: 0, next: START + 2 * HOUR });
       await clock.advance(HOUR);
       expect(await store.sweep(100)).toEqual({ removed: 0 });
     });
 
-    test('a sweep removes no more than it is asked to (R-PURGE-05)', async () => {
+    test('a sweep removes no more than its limit (R-PURGE-05)', async () => {
       const { store, clock, facts } = await opened();
       for (let index = 0; index < 5; index += 1) await facts.put(aDraft({ key: `k${index}`, lifetime: HOUR }));
       clock.jump(HOUR);
@@ -215,7 +212,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(swept.map(({ removed }) => removed)).toEqual([3, 2, 0]);
     });
 
-    test('a clock set back prolongs nothing (R-TIME-04)', async () => {
+    test('a clock that is set back extends no lifetime (R-TIME-04)', async () => {
       const { clock, facts } = await opened();
       await facts.put(aDraft({ lifetime: HOUR }));
       clock.jump(-365 * DAY);
@@ -223,11 +220,11 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.get(aDraft().key)).toBeDefined();
       await clock.advance(1);
       expect(await facts.get(aDraft().key)).toBeUndefined();
-      // Nor does time run backwards for what is written.
+      // Update times do not run backwards either.
       expect((await facts.put(aDraft())).entry.createdAt).toBe(START + HOUR);
     });
 
-    test('after a jump forward facts are hidden at once, and back again if the clock is put right (R-TIME-03)', async () => {
+    test('a jump forward hides facts until the clock is corrected (R-TIME-03)', async () => {
       const { store, clock, facts } = await opened();
       await facts.put(aDraft());
       clock.jump(365 * DAY);
@@ -240,7 +237,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(store.status().clock).toEqual({ at: 'ok' });
     });
 
-    test('what is put over a fact while the clock is in doubt destroys nothing (R-TIME-03)', async () => {
+    test('a write over a hidden fact destroys nothing while the clock is in doubt (R-TIME-03)', async () => {
       const { store, clock, facts } = await opened();
       if (!store.upkeep) return;
       await facts.put(aDraft({ value: 'before' }));
@@ -251,7 +248,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect((await facts.history(aDraft().key)).map(({ value }) => value)).toEqual(['before']);
     });
 
-    test('what a long jump hides goes when the owner says that the clock is right (R-TIME-03, R-TIME-09)', async () => {
+    test('facts hidden by a long jump are deleted when the owner confirms the clock (R-TIME-03, R-TIME-09)', async () => {
       const { store, clock, facts } = await opened();
       await facts.put(aDraft());
       clock.jump(365 * DAY);
@@ -266,7 +263,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.get(aDraft().key)).toBeUndefined();
     });
 
-    test('a time that ran ahead is taken back, and what is in the file is there again (R-TIME-09)', async () => {
+    test('correcting a clock that was ahead shows the facts again (R-TIME-09)', async () => {
       const { store, clock, facts } = await opened();
       clock.jump(200 * DAY);
       await store.trustClock();
@@ -305,7 +302,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       }
     });
 
-    test('as they were written, and what comes meanwhile comes last', async () => {
+    test('oldest first, with new entries last', async () => {
       const { store, facts, clock } = await opened();
       for (const key of ['a', 'b', 'c', 'd']) {
         await facts.put(aDraft({ key, category: key === 'b' ? 'y' : 'x' }));
@@ -336,7 +333,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       },
     );
 
-    test('in pages that end sooner where entries are long, and leave none out (R-STORE-10)', async () => {
+    test('in shorter pages if entries are long, without a gap (R-STORE-10)', async () => {
       const { facts } = await opened();
       const long = 'x'.repeat(60_000);
       const all = Array.from({ length: 40 }, (_, index) => `k${index}`);
@@ -351,7 +348,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       }
     });
 
-    test('soonest end first (R-STORE-09)', async () => {
+    test('first to expire first (R-STORE-09)', async () => {
       const { facts } = await opened();
       for (const [index, key] of ['c', 'a', 'b', 'a2'].entries()) {
         await facts.put(aDraft({ key, lifetime: [3, 1, 2, 1][index]! * HOUR }));
@@ -359,7 +356,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       for (const limit of [1, 2, 10]) expect(await walk(facts, { sort: 'expires', limit })).toEqual(['a', 'a2', 'b', 'c']);
     });
 
-    test('by category, and by what ends before a moment', async () => {
+    test('by category, and by end of life', async () => {
       const { facts } = await opened();
       await facts.put(aDraft({ key: 'a', category: 'x', lifetime: HOUR }));
       await facts.put(aDraft({ key: 'b', category: 'y', lifetime: HOUR }));
@@ -373,7 +370,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.count('z')).toBe(0);
     });
 
-    test('a page is right when entries came and went since the one before', async () => {
+    test('in correct pages when entries are added and deleted in between', async () => {
       const { store, facts } = await opened();
       for (const key of ['a', 'b', 'c', 'd']) await facts.put(aDraft({ key }));
       const first = await facts.page({ sort: 'updated', limit: 2 });
@@ -383,7 +380,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(keys((await facts.page({ sort: 'updated', limit: 2, after: first.next! })).entries)).toEqual(['b', 'a']);
     });
 
-    test('what ends soon is counted as it is listed (R-SEEK-05)', async () => {
+    test('the count of soon expiring entries equals the list (R-SEEK-05)', async () => {
       const { facts, clock } = await opened();
       for (const hours of [1, 2, 3, 4]) await facts.put(aDraft({ key: `${hours}`, lifetime: hours * HOUR }));
       clock.jump(HOUR);
@@ -393,7 +390,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.countExpiringBefore(before + 1)).toBe(3);
     });
 
-    test('nothing was ever kept: an empty page and a zero', async () => {
+    test('of an empty memory: an empty page and a count of 0', async () => {
       const { facts, store } = await opened();
       expect(await facts.countExpiringBefore(Number.MAX_SAFE_INTEGER)).toBe(0);
       expect(await facts.page({ sort: 'updated', limit: 10 })).toEqual({ entries: [], rows: [] });
@@ -402,8 +399,8 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
     });
   });
 
-  describe(`${name}: whose memory, and of what kind`, () => {
-    test('no namespace and no kind sees into another (R-ISO-01, R-ISO-03, R-ISO-04, R-STORE-02)', async () => {
+  describe(`${name}: isolation`, () => {
+    test('no namespace and no kind can read another (R-ISO-01, R-ISO-03, R-ISO-04, R-STORE-02)', async () => {
       const { store } = await opened();
       const places: [Namespace, SpaceKind][] = [
         [{ subject: 'a' }, 'fact'],
@@ -431,7 +428,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(named).toEqual(expect.arrayContaining(facts));
     });
 
-    test('keys match to the letter, and those of every object are ordinary ones (R-STORE-08, R-ISO-05)', async () => {
+    test('keys match exactly, also names like __proto__ (R-STORE-08, R-ISO-05)', async () => {
       const { facts } = await opened();
       const names = [
         'key',
@@ -453,7 +450,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.count()).toBe(names.length);
     });
 
-    test('values come back to the letter, of any size', async () => {
+    test('values of any size are returned unchanged', async () => {
       const { facts } = await opened();
       const values = [
         'x',
@@ -512,20 +509,20 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       },
       { what: 'one session', selection: { kinds: ['pack'] as const, session: 's' }, deleted: 1, left: ['a', 'A', 'ab'] },
     ])(
-      '$what: exactly that goes, is counted and does not come back (R-FORGET-07, R-FORGET-10, R-FORGET-12)',
+      '$what: exactly these entries are counted and deleted for good (R-FORGET-07, R-FORGET-10, R-FORGET-12)',
       async ({ selection, deleted, left }) => {
         const { store, facts } = await filled();
-        // Counting changes nothing, however often (R-FORGET-09).
+        // A count changes nothing (R-FORGET-09).
         for (let turn = 0; turn < 3; turn += 1) expect(await store.countMatching('me', selection)).toBe(deleted);
         expect(await store.forget('me', selection)).toMatchObject({ deleted, purged: true });
         expect(await store.countMatching('me', selection)).toBe(0);
         expect((await facts.page({ sort: 'updated', limit: 10 })).entries.map(({ key }) => key)).toEqual(left);
-        // Nobody else lost anything.
+        // Other subjects lost nothing.
         expect(await store.space({ subject: 'you' }, 'fact').count()).toBe(1);
       },
     );
 
-    test('a forgotten fact takes its history along: stored again, it has none (R-FORGET-12, R-HIST-02)', async () => {
+    test('a forgotten fact loses its history (R-FORGET-12, R-HIST-02)', async () => {
       const { store, facts } = await filled();
       expect(await facts.history('a')).toHaveLength(1);
       await store.forget('me', { kinds: ['fact'], key: 'a' });
@@ -533,7 +530,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.history('a')).toEqual([]);
     });
 
-    test('a subject is forgotten with its sessions, and nobody with a similar name (R-ISO-03)', async () => {
+    test('a forget includes the sessions of the subject, and no similar name (R-ISO-03)', async () => {
       const { store } = await opened();
       const namespaces: Namespace[] = [{ subject: 'a' }, { subject: 'a', session: 'b' }, { subject: 'a:b' }, { subject: 'ab' }];
       for (const namespace of namespaces) await store.space(namespace, 'fact').put(aDraft());
@@ -542,11 +539,11 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
     });
   });
 
-  describe(`${name}: what a subject may hold (R-FACT-16)`, () => {
+  describe(`${name}: quotas (R-FACT-16)`, () => {
     const tooMuch = { code: 'quota_exceeded' };
     const put = (space: Space, key: string, over: Partial<EntryDraft> = {}) => space.put(aDraft({ key, ...over }));
 
-    test('exactly so many facts, its sessions included, and nobody else notices', async () => {
+    test('limit the facts of a subject with its sessions, and do not affect others', async () => {
       const { store, facts } = await opened({ facts: 3 });
       const session = store.space({ subject: 'me', session: 's' }, 'fact');
       await put(facts, 'a');
@@ -554,10 +551,10 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       await put(facts, 'c');
       await expect(put(facts, 'd')).rejects.toMatchObject({
         ...tooMuch,
-        message: expect.stringMatching(/3 facts.*forget/) as string,
+        message: expect.stringMatching(/3 facts.*Forget/) as string,
       });
       await expect(put(session, 'd')).rejects.toMatchObject(tooMuch);
-      // Another word on one of them is no further fact, and what is not a fact takes no place.
+      // A new version is not a new fact, and other kinds do not count.
       expect((await put(facts, 'a', { value: 'newer' })).status).toBe('updated');
       await put(store.space(me, 'pack'), 'p');
       await put(store.space({ subject: 'me:s' }, 'fact'), 'a');
@@ -580,7 +577,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect((await store.usage('me')).used).toEqual(one);
     });
 
-    test('what is refused leaves nothing behind, not even its note', async () => {
+    test('a refused write leaves nothing, not even its note', async () => {
       const { store, facts } = await opened({ facts: 1 });
       await facts.put(aDraft({ key: 'a' }), aNote('1'));
       await expect(facts.put(aDraft({ key: 'b' }), aNote('2'))).rejects.toMatchObject(tooMuch);
@@ -590,7 +587,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(entries.map(({ key }) => key)).toEqual(['1']);
     });
 
-    test('of many who write at once exactly so many are let in as fit', async () => {
+    test('of many concurrent writes as many are accepted as fit', async () => {
       const { store, facts } = await opened({ facts: 37 });
       for (let index = 0; index < 32; index += 1) await put(facts, `before ${index}`);
       const others = store.space({ subject: 'you' }, 'fact');
@@ -610,7 +607,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await others.count()).toBe(32);
     });
 
-    test('what has expired takes no place, from that very moment and before any sweep', async () => {
+    test('expired entries do not count, even before a sweep', async () => {
       const { facts, clock } = await opened({ facts: 2 });
       await put(facts, 'short', { lifetime: HOUR });
       await put(facts, 'long');
@@ -622,7 +619,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.count()).toBe(2);
     });
 
-    test('nor do its bytes, nor those of its versions', async () => {
+    test('nor do their bytes and versions', async () => {
       const { facts, clock } = await opened({ bytes: 10_000 });
       const big = 'v'.repeat(4000);
       await put(facts, 'short', { value: big, lifetime: 2 * HOUR });
@@ -634,7 +631,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       await expect(put(facts, 'newest', { value: big })).rejects.toMatchObject(tooMuch);
     });
 
-    test('in a full memory everything can be renewed and forgotten, and forgetting makes room', async () => {
+    test('in a full memory facts can be renewed and forgotten, and a forget makes room', async () => {
       const { store, facts, clock } = await opened({ facts: 2 });
       await put(facts, 'a');
       await put(facts, 'b');
@@ -647,7 +644,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.count()).toBe(2);
     });
 
-    test('so many bytes, earlier versions included', async () => {
+    test('limit the bytes, versions included', async () => {
       const { store, facts } = await opened({ bytes: 20_000 });
       const valueOf = (turn: number): string => `${turn}`.padEnd(4000, 'v');
       let turn = 0;
@@ -658,20 +655,20 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(turn).toBe(4);
       await expect(put(facts, 'a', { value: valueOf(turn) })).rejects.toMatchObject({
         ...tooMuch,
-        message: expect.stringMatching(/bytes.*forget/) as string,
+        message: expect.stringMatching(/bytes.*Forget/) as string,
       });
       await expect(facts.change('a', { category: 'other', author: anAuthor })).rejects.toMatchObject(tooMuch);
       expect(await facts.get('a')).toMatchObject({ value: valueOf(3), category: 'preferences' });
       expect(await facts.history('a')).toHaveLength(3);
       expect((await put(facts, 'a', { value: valueOf(3) })).status).toBe('unchanged');
       expect(await facts.change('a', { lifetime: DAY, author: anAuthor })).toBeDefined();
-      // What fits still goes in, and once it is forgotten all fits again.
+      // Smaller writes are accepted, and after a forget all are.
       await put(facts, 'small', { value: 'v' });
       await store.forget('me', { kinds: ['fact'], key: 'a' });
       await put(facts, 'b', { value: 'v'.repeat(15_000) });
     });
 
-    test(`of what packs remember ${PACK.memory} entries, sessions included, and facts have their own room (R-PACK-28)`, async () => {
+    test(`limit packs to ${PACK.memory} entries with their sessions, apart from facts (R-PACK-28)`, async () => {
       const { store, facts } = await opened({ facts: 1 });
       const [own, session] = [store.space(me, 'pack'), store.space({ ...me, session: 's' }, 'pack')];
       for (let from = 0; from < PACK.memory; from += 1000) {
@@ -685,7 +682,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       await put(own, 'one more');
     });
 
-    test('of what packs remember as many bytes as of facts, less what has expired', async () => {
+    test('limit the bytes of packs as those of facts, without expired entries', async () => {
       const { store, facts, clock } = await opened({ bytes: 10_000 });
       const [own, big] = [store.space(me, 'pack'), 'v'.repeat(4000)];
       await put(own, 'a', { value: big, lifetime: HOUR });
@@ -698,7 +695,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect((await put(own, 'c', { value: 'small' })).status).toBe('updated');
     });
 
-    test('what fills a memory can be taken back in it, and takes no more room for it', async () => {
+    test('an undo works in a full memory and takes no more room', async () => {
       const { store, facts, clock } = await opened({ bytes: 20_000 });
       const [good, bad] = ['g'.repeat(4000), 'b'.repeat(4000)];
       await put(facts, 'a', { value: good });
@@ -722,7 +719,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
   describe(`${name}: the table of contents (R-VIEW-01)`, () => {
     const most = { categories: 50, keys: 5 };
 
-    test('categories A to Z, how many there are, and their newest keys; never a value', async () => {
+    test('lists categories A to Z with counts and newest keys, and no values', async () => {
       const { facts, clock } = await opened();
       expect(await facts.overview(most)).toEqual({ categories: [], more: 0 });
       for (const [index, key] of ['b1', 'a1', 'b2', 'b3', 'c1'].entries()) {
@@ -753,7 +750,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       });
     });
 
-    test('is right after every kind of change', async () => {
+    test('is correct after every kind of change', async () => {
       const { store, facts } = await opened();
       const told = async (): Promise<string> => {
         const { categories } = await facts.overview(most);
@@ -765,7 +762,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await told()).toBe('x 5: 6 5 4 3 2; y 1: 1');
       await store.forget('me', { kinds: ['fact'], key: '5' });
       expect(await told()).toBe('x 4: 6 4 3 2; y 1: 1');
-      // Empty in between, and as many as before: not the same for that.
+      // The category was empty in between, so the cache must not be used.
       await store.forget('me', { kinds: ['fact'], category: 'y' });
       await facts.put(aDraft({ key: '7', category: 'y' }));
       expect(await told()).toBe('x 4: 6 4 3 2; y 1: 7');
@@ -775,7 +772,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await told()).toBe('');
     });
 
-    test('is right at the very moment something expires, before any sweep, and counts it once', async () => {
+    test('is correct at the moment an entry expires, before any sweep', async () => {
       const { store, facts, clock } = await opened();
       for (const key of ['a', 'b', 'c']) {
         await facts.put(aDraft({ key, category: key === 'c' ? 'y' : 'x', lifetime: key === 'a' ? DAY : HOUR }));
@@ -789,7 +786,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.overview(most)).toEqual(after);
     });
 
-    test('follows a clock that jumps forward and is put right (R-TIME-03)', async () => {
+    test('follows a clock that jumps forward and is corrected (R-TIME-03)', async () => {
       const { facts, clock } = await opened();
       await facts.put(aDraft({ key: 'a', category: 'x', lifetime: DAY }));
       await facts.put(aDraft({ key: 'b', category: 'x', lifetime: 300 * DAY }));
@@ -830,7 +827,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
     });
   });
 
-  describe(`${name}: taking back what a client wrote`, () => {
+  describe(`${name}: undo of a client's writes`, () => {
     const vandal = { ...anAuthor, client: 'vandal' };
     const later = START + HOUR;
     const unwanted = { client: 'vandal', since: later };
@@ -854,7 +851,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       return all;
     };
 
-    test('made goes, changed says what it said before by whom and until when, the last word of others stays', async () => {
+    test('removes created facts, restores changed ones, and keeps those last written by others', async () => {
       const { facts } = await vandalised();
       const before = (await facts.history('changed')).at(-1);
       for (const [key, what] of Object.entries({
@@ -865,7 +862,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
         answered: 'untouched',
         nothing: 'untouched',
       })) {
-        // Asked without a note nothing changes, however often.
+        // Without a note nothing changes.
         for (let turn = 0; turn < 2; turn += 1) expect(await facts.revert(key, unwanted)).toBe(what);
         expect(await facts.revert(key, unwanted, aNote(`undo ${key}`)), key).toBe(what);
       }
@@ -879,21 +876,21 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect((await facts.history('changed')).map(({ value }) => value)).toEqual(['worse', 'bad', 'good']);
       expect((await facts.get('answered'))?.value).toBe('good again');
       expect((await facts.get('own'))?.value).toBe('before');
-      // A second time there is nothing left to take back.
+      // A second undo finds nothing.
       for (const key of ['made', 'changed', 'own', 'kept', 'answered']) {
         expect(await facts.revert(key, unwanted, aNote(`again ${key}`)), key).toBe('untouched');
       }
       expect(await facts.history('changed')).toHaveLength(3);
     });
 
-    test('each that changed something leaves its note, in the same commit, and no other does (R-VIEW-05)', async () => {
+    test('each change leaves its note in the same commit (R-VIEW-05)', async () => {
       const { store, facts } = await vandalised();
       for (const key of ['made', 'changed', 'own', 'kept', 'nothing']) await facts.revert(key, unwanted, aNote(key));
       const { entries } = await store.space(me, 'activity').page({ sort: 'oldest', limit: 10 });
       expect(entries.map(({ key }) => key)).toEqual(['made', 'changed', 'own']);
     });
 
-    test('what said something else before that is gone stays, and is told', async () => {
+    test('a fact whose earlier version is gone stays, and is reported', async () => {
       const { facts, clock } = await opened();
       await facts.put(aDraft({ key: 'expired', value: 'good', lifetime: 2 * HOUR }));
       await clock.advance(HOUR);
@@ -909,7 +906,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       }
     });
 
-    test('a fact that was made anew was made by whoever made it anew', async () => {
+    test('a fact that was forgotten and stored again was created by the later client', async () => {
       const { store, facts, clock } = await opened();
       for (const key of ['forgotten', 'expired']) await facts.put(aDraft({ key, value: 'good', lifetime: HOUR }));
       await store.forget('me', { kinds: ['fact'], key: 'forgotten' });
@@ -931,7 +928,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
     });
   });
 
-  describe(`${name}: telling of changes (R-OPS-12)`, () => {
+  describe(`${name}: notifications of changes (R-OPS-12)`, () => {
     const listening = async (quota: Partial<Quota> = {}) => {
       const all = await opened(quota);
       const told: string[] = [];
@@ -945,7 +942,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       return { ...all, listener, heard };
     };
 
-    test('once a turn for each namespace and kind, however many they are', async () => {
+    test('come once a turn for each namespace and kind', async () => {
       const { store, facts, heard } = await listening();
       const session = store.space({ subject: 'me', session: 's' }, 'fact');
       await Promise.all(Array.from({ length: 50 }, (_, index) => facts.put(aDraft({ key: `k${index}` }))));
@@ -956,7 +953,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(all.filter((one) => one === 'me/ fact').length).toBeLessThanOrEqual(1);
     });
 
-    test('with a note, also that there is one', async () => {
+    test('include the activity kind if there is a note', async () => {
       const { store, facts, heard } = await listening();
       await facts.put(aDraft(), aNote('1'));
       expect(await heard()).toEqual(['me/ activity', 'me/ fact']);
@@ -966,7 +963,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await heard()).toEqual(['me/ activity', 'me/ fact']);
     });
 
-    test('a session that is forgotten whole is told of too, and nobody else is', async () => {
+    test('include a session that was forgotten whole', async () => {
       const { store, heard } = await listening();
       for (const namespace of [{ subject: 'me', session: 's' }, { subject: 'you' }]) {
         await store.space(namespace, 'fact').put(aDraft());
@@ -978,7 +975,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(told).not.toContain('you/ fact');
     });
 
-    test('nothing of what was refused or changed nothing', async () => {
+    test('do not come for writes that failed or changed nothing', async () => {
       const { store, facts, heard } = await listening({ facts: 1 });
       await facts.put(aDraft());
       await heard();
@@ -993,7 +990,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await heard()).toEqual([]);
     });
 
-    test('that something expired, when it does', async () => {
+    test('come when an entry expires', async () => {
       const { facts, clock, heard } = await listening();
       await facts.put(aDraft({ key: 'a', lifetime: HOUR }));
       await facts.put(aDraft({ key: 'b', lifetime: 2 * HOUR }));
@@ -1005,7 +1002,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.count()).toBe(1);
     });
 
-    test('what is heard can be read at once', async () => {
+    test('come when the change can be read', async () => {
       const { store, facts } = await opened();
       const reading: Promise<number>[] = [];
       store.onChange(() => reading.push(facts.count()));
@@ -1014,7 +1011,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await Promise.all(reading)).toEqual([2]);
     });
 
-    test('nobody who no longer listens', async () => {
+    test('stop after the listener unsubscribed', async () => {
       const { facts, listener, heard } = await listening();
       await facts.put(aDraft());
       listener[Symbol.dispose]();
@@ -1023,8 +1020,8 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
     });
   });
 
-  describe(`${name}: notes and many at once`, () => {
-    test('a note is kept in the same commit as what it tells of (R-DUR-01)', async () => {
+  describe(`${name}: notes and concurrent writes`, () => {
+    test('a note is stored in the same commit as its write (R-DUR-01)', async () => {
       const { store, facts } = await opened();
       await facts.put(aDraft(), aNote('1'));
       await facts.change(aDraft().key, { category: 'other', author: anAuthor }, aNote('2'));
@@ -1040,7 +1037,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(entries.map(({ key }) => key)).toEqual(['3', '2', '1']);
     });
 
-    test('of the notes the newest are kept, of each namespace its own, and the oldest make room (R-VIEW-05)', async () => {
+    test('each namespace keeps its newest notes (R-VIEW-05)', async () => {
       const { store, facts } = await opened();
       const others = store.space({ subject: 'you' }, 'fact');
       await others.put(aDraft(), aNote('theirs'));
@@ -1052,7 +1049,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       const notes = store.space(me, 'activity');
       const count = await notes.count();
       expect(count).toBeGreaterThanOrEqual(RECORD_ROWS.activity);
-      // They go by the hundred.
+      // They are evicted in hundreds.
       expect(count).toBeLessThan(RECORD_ROWS.activity + 100);
       const [oldest] = (await notes.page({ sort: 'oldest', limit: 1 })).entries;
       const [newest] = (await notes.page({ sort: 'updated', limit: 1 })).entries;
@@ -1061,13 +1058,13 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
     });
 
     test.each(['audit', 'cache'] as const)(
-      'so are rows of %s, and whoever follows hears which went (R-PACK-28)',
+      'and its newest rows of %s, and publishes the evicted ones (R-PACK-28)',
       async (kind) => {
         const { store } = await opened();
         const here = new Set<number>();
         store.onEntryEvent((change) => {
-          if (change.what === 'kept') here.add(change.row);
-          if (change.what === 'gone') here.delete(change.row);
+          if (change.what === 'stored') here.add(change.row);
+          if (change.what === 'deleted') here.delete(change.row);
         });
         const [rows, others] = [store.space(me, kind), store.space({ subject: 'you' }, kind)];
         await others.put(aDraft());
@@ -1087,7 +1084,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       },
     );
 
-    test('a thousand writes at once are all there, and the last word on a key holds (R-ISO-01)', async () => {
+    test('a thousand concurrent writes are all stored, and the last write of a key wins (R-ISO-01)', async () => {
       const { facts } = await opened();
       const puts = await Promise.all(
         Array.from({ length: 1000 }, (_, index) => facts.put(aDraft({ key: `k${index % 250}`, value: `value ${index}` }))),
@@ -1100,7 +1097,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       }
     });
 
-    test('a closed store refuses with a word on what to do', async () => {
+    test('a closed store refuses calls with a remedy', async () => {
       const { store, facts } = await opened();
       await store[Symbol.asyncDispose]();
       const closed = { code: 'store_unavailable', message: expect.stringMatching(/start Helmdeck Memory again/) as string };

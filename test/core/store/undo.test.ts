@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HISTORY_VERSIONS } from '../../../src/contract/limits.ts';
+import { noteOf } from '../../../src/core/operations/activity.ts';
 import { openDatabase } from '../../../src/core/store/database.ts';
 import { sameContent } from '../../../src/core/store/entry.ts';
 import { prepare } from '../../../src/core/store/statements.ts';
@@ -9,12 +10,12 @@ import type { Entry } from '../../../src/core/store/store.ts';
 import { type RevertPlan, planRevert, restoredVersion } from '../../../src/core/store/undo.ts';
 import { DAY, HOUR, MINUTE, START } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
-import { anAuthor } from '../../support/store.ts';
+import { aDraft, anAuthor } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const clients = ['claude', 'codex', 'vandal'] as const;
 
-/** What was said under one key, oldest first, and which of it is still known. */
+/** The versions of one key, oldest first, and which of them still exist. */
 const word = fc.record({
   client: fc.constantFrom(...clients),
   value: fc.constantFrom('one', 'two', 'three'),
@@ -43,8 +44,8 @@ function tell({ words }: Story): { entry: Entry; versions: Entry[]; all: Entry[]
   return { entry: all.at(-1)!, versions: known.toReversed(), all };
 }
 
-describe('taking back what a client wrote to a fact', () => {
-  test('is decided by its last word, whoever wrote what in between and whatever is known of it', () => {
+describe("an undo of a client's writes to a fact", () => {
+  test('depends on the last version, whatever was written before', () => {
     fc.assert(
       fc.property(story, (one) => {
         const { entry, versions, all } = tell(one);
@@ -56,9 +57,9 @@ describe('taking back what a client wrote to a fact', () => {
         const before = versions.find((version) => !theirs(version));
         const unchanged = before?.author.client === one.client && before.value === entry.value;
         const right = {
-          // Somebody else has the last word, or it is what the client itself said before.
+          // Another client wrote the last version, or it equals an earlier one of the client.
           untouched: !theirs(entry) || unchanged,
-          // The newest that is known and not theirs.
+          // The newest remaining version that is not theirs.
           restored: theirs(entry) && !unchanged && 'to' in reversal && reversal.to === before,
           removed: allTheirs && fromTheBeginning,
           skipped: allTheirs && !fromTheBeginning,
@@ -78,11 +79,11 @@ describe('taking back what a client wrote to a fact', () => {
         if (first.what !== 'restored') return;
         const back = restoredVersion(entry, first.to, START + HOUR);
         expect(sameContent(back, first.to)).toBe(true);
-        // A full memory does without some. That it does without the client's own earlier word too is its last resort.
+        // A full memory deletes some versions, the client's own earlier one last.
         const own = first.to.author.client === one.client;
         const gone = first.expendable.slice(0, spared).filter((version) => !own || version !== first.to);
         const rest = [entry, ...versions].slice(0, HISTORY_VERSIONS).filter((version) => !gone.includes(version));
-        // If what it said before made room for what was taken back, nobody knows any more.
+        // If its own earlier version was deleted, it cannot be found any more.
         const known = !own || rest.includes(first.to);
         expect(planRevert(back, rest, unwanted).what).toBe(known ? 'untouched' : 'skipped');
       }),
@@ -90,7 +91,7 @@ describe('taking back what a client wrote to a fact', () => {
     );
   });
 
-  test('says again by whom, until when and since when it was, later than what it replaces', () => {
+  test('restores author, end of life and creation time, with a later update time', () => {
     const { entry, versions } = tell({
       words: [
         { client: 'codex', value: 'one', expired: false },
@@ -107,11 +108,11 @@ describe('taking back what a client wrote to a fact', () => {
       author: { ...to.author, transport: 'undo' },
       updatedAt: START + HOUR,
     });
-    // In the same millisecond, or with a clock behind.
+    // Within the same millisecond, or while the clock is behind.
     expect(restoredVersion(entry, to, START)).toMatchObject({ value: to.value, updatedAt: entry.updatedAt + 1 });
   });
 
-  test('of what was made while the clock was wrong, the first word is its own beginning', () => {
+  test('removes a fact whose first version was written while the clock was wrong', () => {
     const [first, last] = tell({
       words: [
         { client: 'vandal', value: 'one', expired: false },
@@ -120,7 +121,7 @@ describe('taking back what a client wrote to a fact', () => {
       client: 'vandal',
       since: 0,
     }).all;
-    // Put over what seemed expired: a version from before the fact itself was made.
+    // The fact replaced one that seemed expired, and has a version older than itself.
     expect(planRevert({ ...last!, createdAt: last!.updatedAt }, [first!], { client: 'vandal', since: 0 })).toEqual({
       what: 'removed',
     });
@@ -131,7 +132,7 @@ describe.each([
   { kept: 'in a file', keyless: false },
   { kept: 'in RAM', keyless: true },
 ])('undo of a memory $kept', ({ keyless }) => {
-  test('takes back a whole flood, also of more versions than are kept, and finds nothing the second time', async () => {
+  test('undoes a flood of writes, and a second undo finds none', async () => {
     const memory = await openTestMemory({ keyless });
     const [good, vandal] = [memory.as(aCaller()), memory.as(aCaller({ client: 'vandal', token: 'token-2' }))];
     const owner = memory.as(theOwner);
@@ -155,7 +156,7 @@ describe.each([
   });
 });
 
-test('earlier versions are found by their key, however many there are of others', () => {
+test('versions are found by the index on their key', () => {
   const db = openDatabase(join(tempFolder(), 'memory.db'));
   const plan = db.prepare(`EXPLAIN QUERY PLAN ${prepare(db).versions.source}`).all(1, Buffer.alloc(16), 0) as {
     detail: string;
@@ -182,7 +183,7 @@ test('undo of 10,000 facts', async () => {
   await write(vandal, 'bad', 0, 10_000);
   const start = performance.now();
   expect(await owner('undo', { client: 'vandal', since })).toMatchObject({ removed: 5000, restored: 5000, skipped: [] });
-  // For whoever reads the log: how long depends on the machine.
+  // Only logged, because the time depends on the machine.
   console.log(`undo of 10,000 facts: ${((performance.now() - start) / 1000).toFixed(2)} s`);
   expect((await owner('status', {})).facts).toBe(5000);
 });
@@ -191,7 +192,7 @@ describe.each([
   { kept: 'in a file', keyless: false },
   { kept: 'in RAM', keyless: true },
 ])('undo from an activity row, in a memory $kept (R-OPS-07)', ({ keyless }) => {
-  test('leaves what the client wrote before that row in the same millisecond', async () => {
+  test('keeps what the client wrote before that row in the same millisecond', async () => {
     const memory = await openTestMemory({ keyless });
     const [good, vandal, owner] = [
       memory.as(aCaller()),
@@ -214,5 +215,20 @@ describe.each([
     const { facts } = await owner('list', { values: true });
     expect(Object.fromEntries(facts.map(({ key, value }) => [key, value]))).toEqual({ old: 'good', same: 'three', before: 'v' });
     expect(await owner('undo', input)).toMatchObject({ removed: 0, restored: 0 });
+  });
+
+  test('keeps what others wrote before that row by running its pipeline, in the same millisecond', async () => {
+    const { store, ...memory } = await openTestMemory({ keyless });
+    const facts = store.space({ subject: 'me' }, 'fact');
+    const author = { client: 'runner', transport: 'mcp', token: 'token-3', definedBy: 'vandal' };
+    const runner = { ...aCaller({ client: 'runner', token: 'token-3' }), definedBy: 'vandal' };
+    for (const key of ['before', 'after']) {
+      await facts.put(aDraft({ key, author }), noteOf(runner, 'remember', { key }));
+    }
+    const owner = memory.as(theOwner);
+    const { activity } = await owner('activity', {});
+    const row = activity.find(({ key }) => key === 'after')!;
+    expect(await owner('undo', { client: 'vandal', since: row.at, from: row.id })).toMatchObject({ removed: 1 });
+    expect((await owner('list', {})).facts).toMatchObject([{ key: 'before' }]);
   });
 });

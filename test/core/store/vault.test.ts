@@ -18,7 +18,7 @@ const stores: Record<string, (clock: ManualClock) => Promise<MemoryStore>> = {
 };
 
 describe.each(Object.entries(stores))('a vault %s', (_where, open) => {
-  test('gives back what was kept under each name, until it is dropped', async () => {
+  test('returns each stored text until it is deleted', async () => {
     const { vault } = await open(manualClock());
     expect(await vault.read('a')).toBeUndefined();
     await vault.write('a', 'ä first');
@@ -33,7 +33,7 @@ describe.each(Object.entries(stores))('a vault %s', (_where, open) => {
     expect(await vault.names()).toEqual(['a b']);
   });
 
-  test('takes names as they are', async () => {
+  test('does not change names', async () => {
     const { vault } = await open(manualClock());
     const names = ['', ' ', '%', '*', '_', 'clock', '__proto__', 'tombstone key', 'ü', '😀', '\u{10ffff}'];
     for (const name of names) await vault.write(name, `text of ${name}`);
@@ -41,7 +41,7 @@ describe.each(Object.entries(stores))('a vault %s', (_where, open) => {
     expect(new Set(await vault.names())).toEqual(new Set(names));
   });
 
-  test('knows who was revoked until their time is over, the later of two', async () => {
+  test('lists a revoked token until it expires, by the later of two times', async () => {
     const clock = manualClock();
     const { vault } = await open(clock);
     await vault.revokeToken('short', clock.now() + HOUR);
@@ -56,7 +56,7 @@ describe.each(Object.entries(stores))('a vault %s', (_where, open) => {
     expect(await vault.revokedTokens()).toEqual(['for good']);
   });
 
-  test('lets nobody in again because the clock was wrong for a while', async () => {
+  test('keeps revocations while the clock is wrong', async () => {
     const clock = manualClock();
     const { vault } = await open(clock);
     await vault.revokeToken('one', clock.now() + 300 * DAY);
@@ -69,14 +69,14 @@ describe.each(Object.entries(stores))('a vault %s', (_where, open) => {
 });
 
 describe('a vault in a file', () => {
-  test('shows nothing of its texts on disk (R-STORE-06)', async () => {
+  test('seals its texts on disk (R-STORE-06)', async () => {
     const folder = tempFolder();
     const { vault } = await openFileStore(folder, manualClock());
     await vault.write('name', 'a text to look for');
     expect(filesBelow(folder).filter(({ bytes }) => bytes.includes('to look for'))).toEqual([]);
   });
 
-  test('is there after a restart, revocations too', async () => {
+  test('keeps texts and revocations over a restart', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
@@ -88,7 +88,7 @@ describe('a vault in a file', () => {
     expect(await vault.revokedTokens()).toEqual(['token']);
   });
 
-  test('forgets a revocation whose time is over with the next one', async () => {
+  test('deletes expired revocations at the next one', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const { vault } = await openFileStore(folder, clock);
@@ -100,7 +100,7 @@ describe('a vault in a file', () => {
     db.close();
   });
 
-  test('reads and keeps nothing while locked, and still drops and revokes (R-AUTH-10)', async () => {
+  test('while locked, deletes and revokes but neither reads nor writes texts (R-AUTH-10)', async () => {
     const clock = manualClock();
     const store = await openFileStore(tempFolder(), clock);
     const { vault } = store;
@@ -118,7 +118,7 @@ describe('a vault in a file', () => {
     expect(await vault.names()).toEqual(['a']);
   });
 
-  test('revokes also where the key was never there in this run (R-AUTH-10)', async () => {
+  test('revokes in a run without the key (R-AUTH-10)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
@@ -134,7 +134,7 @@ describe('a vault in a file', () => {
     expect(await vault.read('a')).toBe('kept');
   });
 
-  test('goes along with every text when the key is rotated (R-KEY-09)', async () => {
+  test('reseals every text when the key is rotated (R-KEY-09)', async () => {
     const folder = tempFolder();
     await fileSource(folder).save('current', key);
     const store = await openFileStore(folder, manualClock(), () => [fileSource(folder)]);
@@ -146,7 +146,7 @@ describe('a vault in a file', () => {
     await rotating;
     expect(store.status().quarantined).toBe(0);
     await store[Symbol.asyncDispose]();
-    // The present key is lost, and comes back: what only the recovery key opens was left as it was.
+    // The present key is lost and returns. The text for the recovery key was not changed.
     rmSync(join(folder, 'memory.key'));
     await recoverKey({ folder, clock: manualClock(), sources: () => [fileSource(folder)], recoveryKey });
     const again = await openFileStore(folder, manualClock(), () => [fileSource(folder)]);
@@ -154,7 +154,7 @@ describe('a vault in a file', () => {
     expect(again.status()).toMatchObject({ key: { at: 'ok' }, quarantined: 0 });
   });
 
-  test('comes back with a backup, but what was revoked since stays so (R-AUTH-10)', async () => {
+  test('is restored from a backup, but keeps later revocations (R-AUTH-10)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const sources = withKey();

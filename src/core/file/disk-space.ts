@@ -1,0 +1,99 @@
+import { rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Failure } from '../../contract/failure.ts';
+import type { Clock } from '../time/clock.ts';
+
+const MIB = 1024 * 1024;
+/** Left free for other programs. */
+const MIN_FREE_BYTES = 100 * MIB;
+/** A smaller disk is taken to hold little but this memory, and may be filled. */
+const SHARED_DISK_BYTES = 1024 * MIB;
+const CHECK_EVERY_MS = 1000;
+
+export type StatDisk = (folder: string) => { readonly bsize: number; readonly bavail: number; readonly blocks: number };
+
+/** Whether the rest of the disk must be left to other programs (R-DUR-03). */
+export class FreeSpace {
+  readonly #folder: string;
+  readonly #clock: Pick<Clock, 'steady'>;
+  readonly #statDisk: StatDisk;
+  #checkedAt = -Infinity;
+  #low = false;
+
+  constructor(folder: string, clock: Pick<Clock, 'steady'>, statDisk: StatDisk = statfsSync) {
+    this.#folder = folder;
+    this.#clock = clock;
+    this.#statDisk = statDisk;
+  }
+
+  /** At most a second old. */
+  get isLow(): boolean {
+    const now = this.#clock.steady();
+    if (now - this.#checkedAt < CHECK_EVERY_MS) return this.#low;
+    this.#checkedAt = now;
+    this.#low = this.#check();
+    return this.#low;
+  }
+
+  #check(): boolean {
+    try {
+      const { bsize, bavail, blocks } = this.#statDisk(this.#folder);
+      return blocks * bsize >= SHARED_DISK_BYTES && bavail * bsize < MIN_FREE_BYTES;
+    } catch {
+      // If the system cannot say, a full disk is noticed by the write itself.
+      return false;
+    }
+  }
+}
+
+export const lowDiskSpace = (): Failure =>
+  new Failure(
+    'disk_full',
+    'Less than 100 MiB are free on the disk, and they are left to other programs; free some space and try again. Reading and forgetting still work.',
+  );
+
+const RESERVE_BYTES = MIB;
+const MIN_RESERVE_BYTES = 128 * 1024;
+
+/** A file that holds disk space. It is deleted when a forget finds none, to make room for the log of the forget. */
+export class DiskReserve {
+  readonly #file: string;
+  #full = false;
+
+  constructor(folder: string) {
+    this.#file = join(folder, 'reserve');
+    this.refill();
+  }
+
+  /** False while the disk had no room for the whole reserve. */
+  get isFull(): boolean {
+    return this.#full;
+  }
+
+  release(): void {
+    rmSync(this.#file, { force: true });
+    this.#full = false;
+  }
+
+  /** Takes as much as there is, up to the whole reserve. */
+  refill(): void {
+    this.#full ||= statSync(this.#file, { throwIfNoEntry: false })?.size === RESERVE_BYTES;
+    for (let bytes = RESERVE_BYTES; !this.#full && bytes >= MIN_RESERVE_BYTES; bytes /= 2) {
+      this.release();
+      if (!this.#allocate(bytes)) continue;
+      this.#full = bytes === RESERVE_BYTES;
+      return;
+    }
+  }
+
+  #allocate(bytes: number): boolean {
+    try {
+      writeFileSync(this.#file, Buffer.alloc(bytes), { mode: 0o600, flag: 'wx' });
+      return true;
+    } catch {
+      // A half written reserve would only take space from others.
+      this.release();
+      return false;
+    }
+  }
+}

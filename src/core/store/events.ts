@@ -1,0 +1,88 @@
+import type { EntryEvent, SpaceChange } from './store.ts';
+
+/**
+ * Entries that a transaction changed. They are published when the transaction is durable, before its writer gets an answer, so
+ * that the writer's next search finds them. A rollback drops them.
+ */
+export class EntryEvents {
+  readonly #listeners = new Set<(event: EntryEvent) => void>();
+  #pending: EntryEvent[] = [];
+  #mark = 0;
+
+  subscribe(listener: (event: EntryEvent) => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  record(event: EntryEvent): void {
+    if (this.#listeners.size > 0) this.#pending.push(event);
+  }
+
+  /** Changes of the running transaction. */
+  get pending(): readonly EntryEvent[] {
+    return this.#pending;
+  }
+
+  savepoint(): void {
+    this.#mark = this.#pending.length;
+  }
+
+  rollbackToSavepoint(): void {
+    this.#pending.length = Math.min(this.#mark, this.#pending.length);
+  }
+
+  rollback(): void {
+    this.#pending = [];
+    this.#mark = 0;
+  }
+
+  publish(): void {
+    const events = this.#pending;
+    this.rollback();
+    for (const event of events) for (const listener of this.#listeners) callOrReset(listener, event);
+  }
+
+  /** Listeners can no longer rely on earlier events. */
+  publishReset(): void {
+    this.rollback();
+    for (const listener of this.#listeners) listener({ what: 'reset' });
+  }
+}
+
+/** The write is durable by now, so a listener that throws must start again. Other listeners do not notice. */
+function callOrReset(listener: (event: EntryEvent) => void, event: EntryEvent): void {
+  try {
+    listener(event);
+  } catch {
+    listener({ what: 'reset' });
+  }
+}
+
+/** Tells listeners that a space changed, once for all changes of one event loop turn. */
+export class ChangeNotifier {
+  readonly #listeners = new Set<(changed: SpaceChange) => void>();
+  readonly #pending = new Map<string, SpaceChange>();
+  #scheduled = false;
+
+  subscribe(listener: (changed: SpaceChange) => void): Disposable {
+    // A separate wrapper lets the same function subscribe twice.
+    const entry = (changed: SpaceChange): void => listener(changed);
+    this.#listeners.add(entry);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(entry) };
+  }
+
+  notify(changed: SpaceChange): void {
+    if (this.#listeners.size === 0) return;
+    const { subject, session = '' } = changed.namespace;
+    this.#pending.set(JSON.stringify([subject, session, changed.kind]), changed);
+    if (!this.#scheduled) setImmediate(() => this.#publish());
+    this.#scheduled = true;
+  }
+
+  #publish(): void {
+    this.#scheduled = false;
+    const changes = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const changed of changes) for (const listener of this.#listeners) listener(changed);
+  }
+}
