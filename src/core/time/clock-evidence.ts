@@ -21,7 +21,11 @@ export function isSynchronized(): Promise<boolean | undefined> {
   });
 }
 
-/** The parts of the system that identify its uptime counter. */
+/**
+ * The parts of the system that identify its uptime counter.
+ *
+ * @internal
+ */
 export interface UptimeSystem {
   readonly platform: NodeJS.Platform;
   read(file: string): string;
@@ -40,6 +44,8 @@ const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
  * - macOS: the boot. `os.uptime()` is the wall clock minus `kern.boottime`, and setting the clock moves both by the same amount.
  * - Windows: the installation, because programs cannot read a boot id. A new boot starts the counter at zero, so the
  *   difference then is less than the time that passed.
+ *
+ * @internal
  */
 export function uptimeOriginOf(system: UptimeSystem): string | undefined {
   try {

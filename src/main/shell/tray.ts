@@ -41,7 +41,7 @@ export class MemoryTray implements Disposable {
   }
 }
 
-export function toMenuItem(item: TrayItem, act: (action: TrayAction) => void): MenuItemConstructorOptions {
+function toMenuItem(item: TrayItem, act: (action: TrayAction) => void): MenuItemConstructorOptions {
   if (item === 'line') return { type: 'separator' };
   const { label, does, checked } = item;
   return {
