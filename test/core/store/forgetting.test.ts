@@ -59,19 +59,19 @@ describe('while a large forget is under way', () => {
   test('its dry run waits for its turn between slices, behind all other subjects (R-FORGET-18, R-HTTP-14)', async () => {
     const memory = await openTestMemory();
     await fill(memory.store);
-    let done = false;
+    const until = { done: false };
     // Without turns, a slice would run in every turn of the event loop, which serves at most eight of these subjects.
     const others = Array.from({ length: 40 }, async (_, index) => {
       const other = memory.as(aCaller({ subject: `other-${index}` }));
       let answered = 0;
-      for (; !done; answered += 1) {
+      for (; !until.done; answered += 1) {
         await other('myMemory', {});
         await nextTurn();
       }
       return answered;
     });
     await memory.as(aCaller())('forget', { scope: 'facts', dry_run: true });
-    done = true;
+    until.done = true;
     // A slice reads at most 64 KiB, which is four facts.
     expect(Math.min(...(await Promise.all(others)))).toBeGreaterThan(FACTS / 4 / 2);
   });

@@ -36,5 +36,5 @@ test('the bridge under test gets only listed variables of the environment, and o
   const names = [...received.matchAll(/^(\w+)=/gm)]
     .map(([, name]) => name)
     .filter((name) => !/^(PWD|OLDPWD|SHLVL|_)$/.test(name ?? ''));
-  expect(names.toSorted()).toEqual(['HELMDECK_DATA_DIR', 'HOME', 'LANG', 'PATH']);
+  expect(new Set(names)).toEqual(new Set(['HELMDECK_DATA_DIR', 'HOME', 'LANG', 'PATH']));
 });
