@@ -127,6 +127,27 @@ describe('a locked memory (R-LOCK-03)', () => {
     await expect(memory.as(me)('recall', { key: 'late' })).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  test('discards the outputs of a cancelled pipeline run, also after an immediate unlock', async () => {
+    const { pack, begun } = heldPack();
+    const echo = aPack(({ input: { what } }) => ({ said: what }));
+    const memory = await openTestMemory({ packs: { packs: [echo, pack] } });
+    const steps = [
+      { id: 'first', pack: 'test.echo', input: { what: '${{ inputs.what }}' } },
+      { id: 'second', pack: 'test.held' },
+    ];
+    await memory.as(me)('createPipeline', { id: 'two', steps });
+    const { run_id: id } = await memory.as(me)('runPipeline', { id: 'two', inputs: { what: 'opened before the lock' } });
+    await begun;
+    const [first] = (await memory.as(me)('pipelineRun', { run_id: id })).steps;
+    expect(first?.output).toEqual({ said: 'opened before the lock' });
+    memory.store.lock();
+    await memory.store.unlock();
+    while ((await memory.as(me)('pipelineRun', { run_id: id })).status === 'running') await nextTurn();
+    const run = await memory.as(me)('pipelineRun', { run_id: id });
+    expect(run.steps.map(({ status }) => status)).toEqual(['succeeded', 'cancelled']);
+    expect(JSON.stringify(run)).not.toContain('opened before the lock');
+  });
+
   test('hides habits learned before the lock, also from calls made before it', async () => {
     const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     await memory.as(me)('runPack', { name: 'test.echo', input: {} });

@@ -61,6 +61,26 @@ function at(slice: number, act: () => unknown): () => Promise<void> {
 }
 
 describe('while a large forget is under way', () => {
+  test('its dry run waits for its turn between slices, behind all other subjects (R-FORGET-18, R-HTTP-14)', async () => {
+    const memory = await openTestMemory();
+    await fill(memory.store);
+    const until = { done: false };
+    // Without turns, a slice would run in every turn of the event loop, which serves at most eight of these subjects.
+    const others = Array.from({ length: 40 }, async (_, index) => {
+      const other = memory.as(aCaller({ subject: `other-${index}` }));
+      let answered = 0;
+      for (; !until.done; answered += 1) {
+        await other('myMemory', {});
+        await nextTurn();
+      }
+      return answered;
+    });
+    await memory.as(aCaller())('forget', { scope: 'facts', dry_run: true });
+    until.done = true;
+    // A slice reads at most 64 KiB, which is four facts.
+    expect(Math.min(...(await Promise.all(others)))).toBeGreaterThan(FACTS / 4 / 2);
+  });
+
   test.each(['facts', 'category:preferences', 'tag:frontend', 'prefix:k/', 'client:claude-code', 'all'])(
     'another subject is served many times, also during a dry run: %s (R-FORGET-18)',
     async (scope) => {

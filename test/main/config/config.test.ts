@@ -117,6 +117,10 @@ describe('the other settings (R-OPS-13)', () => {
     expect(() => set({ HELMDECK_SECRETS: text })).toThrow(/^HELMDECK_SECRETS must be refuse or warn/);
   });
 
+  test.each(['', 'ON', 'false'])('HELMDECK_OPENCLAW_QMD of "%s" stops the start with its name (R-OPS-13, R-CLAW-11)', (text) => {
+    expect(() => readConfig({ ...linux, environment: { HELMDECK_OPENCLAW_QMD: text } })).toThrow(/^HELMDECK_OPENCLAW_QMD /);
+  });
+
   test('HELMDECK_LOCK_AFTER is at most a day (R-LOCK-01)', () => {
     expect(set({}).lockAfterMinutes).toBeUndefined();
     expect(set({ HELMDECK_LOCK_AFTER: '1440' }).lockAfterMinutes).toBe(1440);

@@ -53,6 +53,32 @@ describe('the process of an own pack', () => {
       message: expect.stringMatching(/A pack can import only helmdeck-memory\/pack\. It must be one file/) as string,
     });
   });
+
+  // The realm alone stops every escape in escapes.ts, so no escape shows that one of these is missing.
+  test.skipIf(!linux)(
+    "runs under Node's permission model, frozen, without text as code and without a debugger (R-PACK-34)",
+    async () => {
+      const { run, logged } = await openMemoryWithOwnPack(
+        { handler: `ec.log('runs'); await new Promise(() => undefined);` },
+        { findConfinement: () => Promise.resolve(NO_CONFINEMENT) },
+      );
+      void run().catch(() => undefined);
+      await vi.waitUntil(() => logged.length > 0, 10_000);
+      const [pid = ''] = packProcesses();
+      const options = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      expect(options).toEqual(
+        expect.arrayContaining([
+          '--permission',
+          '--no-experimental-sqlite',
+          '--no-addons',
+          '--disable-sigusr1',
+          '--disallow-code-generation-from-strings',
+          '--frozen-intrinsics',
+        ]),
+      );
+      expect(options.filter((option) => option.startsWith('--allow-') && !option.startsWith('--allow-fs-read='))).toEqual([]);
+    },
+  );
 });
 
 describe('the sandbox of the operating system (R-PACK-34)', () => {
