@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { surroundingsOf } from '../../../src/main/connect/programs.ts';
+import { localMachine } from '../../../src/main/connect/programs.ts';
 import { verify } from '../../../src/main/connect/verify.ts';
 import { createClientHome } from '../../support/clients.ts';
 
@@ -25,7 +25,7 @@ test('the bridge under test gets only listed variables of the environment, and o
   expect(
     await verify(
       entry,
-      surroundingsOf(machine, () => []),
+      localMachine(machine, () => []),
       undefined,
     ),
   ).toMatchObject({ works: false });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { refuseRemoteControl } from '../../src/main/debugger-guard.ts';
+import { refuseRemoteControl } from '../../../src/main/roots/debugger-guard.ts';
 
 const startedWith = (isPackaged: boolean, ...switches: readonly string[]) => ({
   isPackaged,
