@@ -132,15 +132,26 @@ export class Sweeper {
     const { heldKeys } = keys;
     if (!time.hasUntrustedDates || !heldKeys) return;
     if (heldKeys.ring.retiring) return this.scheduleAt(time.now() + REVIEW_MS);
-    const changed = await correctDates({
-      connection,
-      rows,
-      now: () => time.now(),
-      commit: (job) => queue.runInBackground(job),
-      read: async (query) => disk.attempt(query),
-    });
-    await queue.run(() => time.clearUntrustedDates());
-    for (const each of changed) changes.notify(each);
+    let startedAt: number;
+    do {
+      startedAt = time.now();
+      const changed = await correctDates({
+        connection,
+        rows,
+        now: () => time.now(),
+        commit: (job) => queue.runInBackground(job),
+        read: async (query) => disk.attempt(query),
+      });
+      for (const each of changed) changes.notify(each);
+    } while (!(await queue.run(() => this.#clearUntrustedDates(startedAt))));
+  }
+
+  /** Returns false if the clock was set back since `startedAt`, because then more dates are in the future. */
+  #clearUntrustedDates(startedAt: number): boolean {
+    const { time } = this.#deps;
+    if (time.now() < startedAt) return false;
+    time.clearUntrustedDates();
+    return true;
   }
 
   #purge(): void {

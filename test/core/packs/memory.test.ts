@@ -79,7 +79,7 @@ describe("a pack's memory", () => {
       within(async (context) => {
         for (const key of ['a', 'b', 'c', 'd', 'e']) await of(context).store(key, 'v'.repeat(5000));
       }),
-    ).rejects.toMatchObject({ code: 'quota_exceeded', message: expect.stringMatching(/20000 bytes of their own/) as string });
+    ).rejects.toMatchObject({ code: 'quota_exceeded', message: expect.stringMatching(/limit of 20000 bytes/) as string });
     expect(await within(async (context) => (await of(context).list()).length)).toBe(3);
     await as(me)('remember', { key: 'k', value: 'v'.repeat(15_000) });
   });
