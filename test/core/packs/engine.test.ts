@@ -30,7 +30,7 @@ describe('a run whose token is revoked or paused', () => {
     return { pack, started: started.promise };
   };
 
-  test.each(['revoked', 'paused'])('ends when it is %s, says so and leaves its row (R-PACK-32)', async (how) => {
+  test.each(['revoked', 'paused'])('ends when its token is %s, reports the reason, and is recorded (R-PACK-32)', async (how) => {
     const { pack, started } = endless();
     const { as, tokens, store } = await opened(pack);
     const { id } = await tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
@@ -46,7 +46,7 @@ describe('a run whose token is revoked or paused', () => {
     expect(await rows({ store })).toMatchObject([{ pack: 'test.echo', outcome: 'cancelled' }]);
   });
 
-  test("ends alone: another token's goes on", async () => {
+  test('does not end the run of another token', async () => {
     const { pack, started } = endless();
     const { as, tokens, clock } = await opened(pack);
     const mint = () => tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
@@ -113,11 +113,11 @@ describe('running a pack', () => {
   });
 
   test.each([
-    ['a plain error', new Error('secret-looking text'), 'handler_failed'],
-    ['no error at all', 'text', 'handler_failed'],
-    ['nothing', undefined, 'handler_failed'],
-    ['a failure of the table', new Failure('session_unavailable', 'Closed.'), 'session_unavailable'],
-  ])('tells %s in the words of the failure table (R-PACK-08)', async (_what, thrown, code) => {
+    ['a thrown error', new Error('secret-looking text'), 'handler_failed'],
+    ['a thrown string', 'text', 'handler_failed'],
+    ['a thrown undefined', undefined, 'handler_failed'],
+    ['a failure with a code', new Failure('session_unavailable', 'Closed.'), 'session_unavailable'],
+  ])('reports %s with a message of the program (R-PACK-08)', async (_what, thrown, code) => {
     const { run } = await opened(
       aPack(() => {
         throw thrown;
@@ -129,11 +129,11 @@ describe('running a pack', () => {
   });
 
   test.each([
-    ['a value its schema does not allow', { said: 5 }],
-    ['nothing', undefined],
-    ['what JSON cannot hold', { said: 'x', big: 5n }],
-    ['more than fits', { said: 'x'.repeat(PACK.outputBytes) }],
-  ])('hands on no answer that is %s', async (_what, answer) => {
+    ['a value that its schema does not allow', { said: 5 }],
+    ['undefined', undefined],
+    ['a value that JSON cannot represent', { said: 'x', big: 5n }],
+    ['an output that is too large', { said: 'x'.repeat(PACK.outputBytes) }],
+  ])('does not return %s', async (_what, answer) => {
     const { run } = await opened(aPack(() => answer));
     await expect(run()).rejects.toMatchObject({ code: 'invalid_output' });
   });
@@ -410,7 +410,7 @@ describe('the record of runs', () => {
   });
 });
 
-test('the memory packs ask as their caller, who may not write (R-OPS-11)', async () => {
+test('the memory packs have only the rights of their caller (R-OPS-11)', async () => {
   const memory = await openTestMemory();
   const runner = memory.as(aCaller({ may: ['packs:run'] }));
   const store = runner('runPack', { name: 'helmdeck.memory_store', input: { key: 'a', value: 'b' } });
@@ -468,11 +468,11 @@ describe('the catalogue', () => {
   test.each([
     ['a name without a group', { name: 'echo' }],
     ['a name in capitals', { name: 'Test.echo' }],
-    ['a version that is none', { version: 'one' }],
-    ['the name of another', { name: 'helmdeck.memory_store' }],
-    ['answers that are kept for ever', { memory: { cache: true } as const }],
-    ['answers that are kept for two days', { memory: { cache: true, ttl: 2 * 86_400 } as const }],
-  ])('takes no pack with %s', async (_what, over) => {
+    ['an invalid version', { version: 'one' }],
+    ['the name of another pack', { name: 'helmdeck.memory_store' }],
+    ['a cache without a lifetime', { memory: { cache: true } as const }],
+    ['a cache lifetime of two days', { memory: { cache: true, ttl: 2 * 86_400 } as const }],
+  ])('refuses a pack with %s', async (_what, over) => {
     const memory = openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }), over)] } });
     await expect(memory).rejects.toMatchObject({ code: 'invalid_input' });
   });

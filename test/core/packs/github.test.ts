@@ -51,7 +51,7 @@ const issue = (number: number, over: object = {}) => ({
   ...over,
 });
 
-const told = (number: number) => ({
+const expectedIssue = (number: number) => ({
   number,
   title: `Issue ${number}`,
   state: 'open',
@@ -75,7 +75,10 @@ beforeEach(() => open());
 describe('github.list_issues', () => {
   test('returns the useful fields of issues, and leaves out pull requests', async () => {
     answer((_, response) => json(response, [issue(3), issue(2, { pull_request: { url: 'x' } }), issue(1, { user: null })]));
-    expect((await list({})).output).toEqual({ repo: 'octo/demo', issues: [told(3), { ...told(1), author: 'ghost' }] });
+    expect((await list({})).output).toEqual({
+      repo: 'octo/demo',
+      issues: [expectedIssue(3), { ...expectedIssue(1), author: 'ghost' }],
+    });
     expect(world.connections).toEqual([`${PUBLIC_IPV4} 443`]);
   });
 
@@ -129,7 +132,7 @@ describe('github.list_issues', () => {
     'https://api.github.com.evil.example.com/x',
     'https://api.github.com:8443/x',
     'http://api.github.com/x',
-  ])('asks no other host for a page, as %s', async (next) => {
+  ])('requests no page from another host: %s', async (next) => {
     await open(CREDENTIAL);
     answer((_, response) => json(response, [issue(1)], { Link: `<${next}>; rel="next"` }));
     await expect(list({})).rejects.toMatchObject({
@@ -145,7 +148,7 @@ describe('github.list_issues', () => {
     '', 'octo', 'octo/', '/demo', 'octo/demo/', 'octo/demo/issues', '../../user', 'octo/..', 'octo/.', '../demo', './demo',
     'octo/de mo', 'octo/demo?x=1', 'octo/demo#x', 'octo/demo&state=all', 'octo/%2e%2e', 'octo\\demo', 'octo/dèmo',
     '-octo/demo', 'octo/demo\n', `${'o'.repeat(40)}/demo`, `octo/${'d'.repeat(101)}`, 'https://github.com/octo/demo',
-  ])('takes no repository such as %j', async (repo) => {
+  ])('refuses the repository %j', async (repo) => {
     for (const name of ['github.list_issues', 'github.get_issue']) {
       await expect(run(name, { repo, ...(name.endsWith('issue') && { number: 1 }) })).rejects.toMatchObject({
         code: 'invalid_input',
@@ -164,14 +167,14 @@ describe('github.list_issues', () => {
     { limit: 0 },
     { limit: 501 },
     { page: 2 },
-  ])('takes no input such as %j', async (input) => {
+  ])('refuses the input %j', async (input) => {
     await expect(list(input)).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
   test('sends one request for equal calls of a subject within five minutes', async () => {
     answer((_, response) => json(response, [issue(1)]));
     expect(await list({})).toMatchObject({ cached: false });
-    expect(await list({ state: 'open', limit: 30 })).toMatchObject({ cached: true, output: { issues: [told(1)] } });
+    expect(await list({ state: 'open', limit: 30 })).toMatchObject({ cached: true, output: { issues: [expectedIssue(1)] } });
     expect(await list({}, aCaller({ subject: 'other' }))).toMatchObject({ cached: false });
     await memory.clock.advance(5 * MINUTE);
     expect(await list({})).toMatchObject({ cached: false });
@@ -205,7 +208,7 @@ describe('github.list_issues', () => {
 describe('github.get_issue', () => {
   test('returns one issue with its text, and whether it is a pull request', async () => {
     answer(({ url }, response) => json(response, issue(7, url?.endsWith('/8') ? { pull_request: {}, body: null } : {})));
-    expect((await get({ number: 7 })).output).toEqual({ repo: 'octo/demo', ...told(7), body: 'It does not work.' });
+    expect((await get({ number: 7 })).output).toEqual({ repo: 'octo/demo', ...expectedIssue(7), body: 'It does not work.' });
     expect((await get({ number: 8 })).output).toMatchObject({ body: '', pull_request: true });
     expect(world.requests.map(({ url }) => url)).toEqual(
       [7, 8].map((number) => `https://api.github.com/repos/octo/demo/issues/${number}`),
@@ -232,7 +235,7 @@ describe('github.get_issue', () => {
     expect(world.requests).toHaveLength(3);
   });
 
-  test.each([0, -1, 1.5, '7', 2 ** 31])('takes no number such as %j', async (number) => {
+  test.each([0, -1, 1.5, '7', 2 ** 31])('refuses the number %j', async (number) => {
     await expect(get({ number })).rejects.toMatchObject({ code: 'invalid_input' });
   });
 });
@@ -247,7 +250,7 @@ describe('when GitHub refuses', () => {
     [401, 'requires a credential', 'credential set github'],
     [500, 'status 500', 'try again later'],
     [304, 'status 304', 'try again later'],
-  ])('with %i, it is told as what it may be', async (status, ...words) => {
+  ])('with status %i, the failure names the possible causes', async (status, ...words) => {
     fails(status);
     const error = await get({ number: 1 }).catch((one: unknown) => one);
     expect(error).toMatchObject({ code: 'handler_failed' });
@@ -255,13 +258,16 @@ describe('when GitHub refuses', () => {
     expect((error as Error).message).not.toContain(CREDENTIAL);
   });
 
-  test.each(['', 'not JSON', '[]', '{"number":"7"}', '[{"number":1}]'])('its answer is not understood: %j', async (body) => {
-    answer((_, response) => response.end(body));
-    await expect(get({ number: 1 })).rejects.toMatchObject({
-      code: 'handler_failed',
-      message: expect.stringContaining('form') as string,
-    });
-  });
+  test.each(['', 'not JSON', '[]', '{"number":"7"}', '[{"number":1}]'])(
+    'or sends an invalid response, the failure says so: %j',
+    async (body) => {
+      answer((_, response) => response.end(body));
+      await expect(get({ number: 1 })).rejects.toMatchObject({
+        code: 'handler_failed',
+        message: expect.stringContaining('form') as string,
+      });
+    },
+  );
 
   test('the credential is never reported or recorded (R-PACK-16)', async () => {
     await open(CREDENTIAL);
@@ -285,7 +291,7 @@ describe('when GitHub refuses', () => {
 
 describe('the limits of GitHub (R-PACK-17)', () => {
   const resets = (seconds: number): Record<string, string> => {
-    // GitHub's clock differs from ours.
+    // The clock of GitHub differs from the local clock.
     const now = Date.UTC(2031, 0, 1);
     return {
       Date: new Date(now).toUTCString(),
@@ -299,30 +305,33 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     { what: '429 with nothing remaining', status: 429, headers: resets(59), rest: 60 },
     { what: '403 with Retry-After', status: 403, headers: { 'Retry-After': '90' }, rest: 90 },
     { what: '429 with Retry-After', status: 429, headers: { 'Retry-After': '5', ...resets(900) }, rest: 5 },
-    { what: '429 without a word', status: 429, headers: {}, rest: 60 },
-    { what: '403 with a reset long past', status: 403, headers: resets(-1000), rest: 1 },
-    { what: '429 until the end of days', status: 429, headers: { 'Retry-After': '999999999' }, rest: 3600 },
-  ])('$what: no further question until then, and it is told when', async ({ status, headers, rest }) => {
-    fails(status, headers);
-    const until = new Date(memory.clock.now() + rest * SECOND).toISOString();
-    const exhausted = {
-      code: 'handler_failed',
-      message: expect.stringContaining(`try again after ${until}`) as string,
-    };
-    await expect(list({})).rejects.toMatchObject({ ...exhausted, retryAfter: rest });
-    answer((_, response) => json(response, [issue(1)]));
-    await memory.clock.advance(rest * SECOND - 1);
-    await expect(list({})).rejects.toMatchObject({ ...exhausted, retryAfter: 1 });
-    await expect(get({ number: 1 })).rejects.toMatchObject(exhausted);
-    await expect(list({}, aCaller({ subject: 'other' }))).rejects.toMatchObject(exhausted);
-    expect(world.requests).toHaveLength(1);
-    await memory.clock.advance(1);
-    expect(await list({})).toMatchObject({ output: { issues: [told(1)] } });
-  });
+    { what: '429 without headers', status: 429, headers: {}, rest: 60 },
+    { what: '403 with a reset time in the past', status: 403, headers: resets(-1000), rest: 1 },
+    { what: '429 with a very long Retry-After', status: 429, headers: { 'Retry-After': '999999999' }, rest: 3600 },
+  ])(
+    'after $what, no request is sent until the limit ends, and the failure names that time',
+    async ({ status, headers, rest }) => {
+      fails(status, headers);
+      const until = new Date(memory.clock.now() + rest * SECOND).toISOString();
+      const exhausted = {
+        code: 'handler_failed',
+        message: expect.stringContaining(`try again after ${until}`) as string,
+      };
+      await expect(list({})).rejects.toMatchObject({ ...exhausted, retryAfter: rest });
+      answer((_, response) => json(response, [issue(1)]));
+      await memory.clock.advance(rest * SECOND - 1);
+      await expect(list({})).rejects.toMatchObject({ ...exhausted, retryAfter: 1 });
+      await expect(get({ number: 1 })).rejects.toMatchObject(exhausted);
+      await expect(list({}, aCaller({ subject: 'other' }))).rejects.toMatchObject(exhausted);
+      expect(world.requests).toHaveLength(1);
+      await memory.clock.advance(1);
+      expect(await list({})).toMatchObject({ output: { issues: [expectedIssue(1)] } });
+    },
+  );
 
   test('the last response before a limit is used, and announces the limit', async () => {
     answer((_, response) => json(response, [issue(1)], resets(599)));
-    expect(await list({})).toMatchObject({ output: { issues: [told(1)] } });
+    expect(await list({})).toMatchObject({ output: { issues: [expectedIssue(1)] } });
     await expect(get({ number: 1 })).rejects.toMatchObject({ code: 'handler_failed', retryAfter: 600 });
     expect(world.requests).toHaveLength(1);
     await memory.clock.advance(600 * SECOND);
@@ -334,7 +343,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     answer((_, response) =>
       json(response, [issue(1)], { ...resets(599), Link: '<https://api.github.com/x?page=2>; rel="next"' }),
     );
-    expect(await list({})).toMatchObject({ output: { issues: [told(1)], more: true } });
+    expect(await list({})).toMatchObject({ output: { issues: [expectedIssue(1)], more: true } });
     expect(world.requests).toHaveLength(1);
     await expect(list({})).rejects.toMatchObject({ retryAfter: 600 });
   });
@@ -364,7 +373,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     expect(world.requests).toHaveLength(2);
     await set('second-token');
     answer((_, response) => json(response, [issue(1)]));
-    expect(await list({})).toMatchObject({ output: { issues: [told(1)] } });
+    expect(await list({})).toMatchObject({ output: { issues: [expectedIssue(1)] } });
     expect(world.requests.map(({ headers }) => headers.authorization)).toEqual([
       undefined,
       'Bearer first-token',

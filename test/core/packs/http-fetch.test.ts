@@ -84,7 +84,7 @@ describe('http.fetch', () => {
     ['application/octet-stream', Buffer.from('text')],
     ['text/plain; charset=klingon', Buffer.from('text')],
     ['', Buffer.from([0xff, 0xfe, 0x00])],
-  ])('refuses %s, which is no text', async (type, body) => {
+  ])('refuses %s, which is not text', async (type, body) => {
     world.respond('docs.example.com', (_, response) =>
       response.writeHead(200, type === '' ? {} : { 'Content-Type': type }).end(body),
     );
@@ -111,7 +111,7 @@ describe('http.fetch', () => {
     { url: PAGE, cache: 'yes' },
     { url: PAGE, method: 'POST' },
     { url: PAGE, headers: { Authorization: 'x' } },
-  ])('takes no input such as %j', async (input) => {
+  ])('refuses the input %j', async (input) => {
     await expect(fetching(input)).rejects.toMatchObject({ code: 'invalid_input' });
     expect(world.connections).toEqual([]);
   });
@@ -153,13 +153,13 @@ describe('the cache of http.fetch', () => {
   });
 
   test.each([
-    { what: 'one that sets a cookie', headers: { 'Set-Cookie': 'session=1' } },
-    { what: 'one that is not to be stored', headers: { 'Cache-Control': 'no-store' } },
-    { what: 'a private one', headers: { 'Cache-Control': 'max-age=600, private' } },
-    { what: 'one that fails', headers: {}, status: 500 },
-    { what: 'one that is not there', headers: {}, status: 404 },
-    { what: 'one with a credential in it', headers: { 'X-Any': 'x' }, text: CREDENTIAL },
-  ])('is never $what (R-PACK-04)', async ({ headers, status = 200, text = 'hello' }) => {
+    { what: 'a response that sets a cookie', headers: { 'Set-Cookie': 'session=1' } },
+    { what: 'a response marked no-store', headers: { 'Cache-Control': 'no-store' } },
+    { what: 'a response marked private', headers: { 'Cache-Control': 'max-age=600, private' } },
+    { what: 'a response with status 500', headers: {}, status: 500 },
+    { what: 'a response with status 404', headers: {}, status: 404 },
+    { what: 'a response with a credential', headers: { 'X-Any': 'x' }, text: CREDENTIAL },
+  ])('never holds $what (R-PACK-04)', async ({ headers, status = 200, text = 'hello' }) => {
     world.respond('docs.example.com', (_, response) => response.writeHead(status, headers).end(text));
     for (let time = 0; time < 2; time += 1) {
       expect(await fetching({ url: PAGE, cache: true })).toMatchObject({ cached: false, output: { status, text } });
