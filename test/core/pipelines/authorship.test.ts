@@ -58,7 +58,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     expect((await memory.owner('list', {})).facts).toEqual([]);
   });
 
-  test('nor does a runner without memory:write gain it from the author', async () => {
+  test('do not give a runner without memory:write that right of the author', async () => {
     const memory = await opened();
     const { caller: weak } = await memory.client('weak', ['packs:run']);
     const { caller: strong } = await memory.client('strong');
@@ -83,7 +83,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     ['revoked', ({ owner }, id) => owner('revokeToken', { id })],
     ['paused', ({ owner }, id) => owner('pauseToken', { id, paused: true })],
     ['expired', ({ clock }) => clock.advance(31 * DAY)],
-  ])('are none when every token of the author is %s, and the pipeline says so', async (_what, take) => {
+  ])('are empty when every token of the author is %s, and the failure says so', async (_what, take) => {
     const memory = await opened();
     const { id, caller: author } = await memory.client('author');
     await memory.as(author)('createPipeline', writes());
@@ -200,12 +200,12 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
   });
 });
 
-describe('who may change a pipeline (R-DEFINE-01)', () => {
+describe('changing a pipeline (R-DEFINE-01)', () => {
   test.each<[what: string, name: string]>([
     ['another client', 'other'],
     ['a token that calls itself the window', 'window'],
     ['a token that calls itself the command line', 'command-line'],
-  ])('is not %s: neither replacing nor deleting works, and nothing changes', async (_what, name) => {
+  ])('is refused to %s: the pipeline is neither replaced nor deleted', async (_what, name) => {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
     const { caller: other } = await memory.client(name);
@@ -225,7 +225,7 @@ describe('who may change a pipeline (R-DEFINE-01)', () => {
     }
   });
 
-  test('is the first of two concurrent authors', async () => {
+  test('is allowed only to the first of two concurrent authors', async () => {
     const memory = await opened();
     const [{ caller: one }, { caller: other }] = [await memory.client('one'), await memory.client('other')];
     const outcomes = await Promise.allSettled([one, other].map((caller) => memory.as(caller)('createPipeline', writes())));
@@ -233,7 +233,7 @@ describe('who may change a pipeline (R-DEFINE-01)', () => {
     expect(await memory.owner('pipeline', { id: 'note' })).toMatchObject({ client: 'one' });
   });
 
-  test('is its author with any token of the name, and the owner, who then becomes responsible', async () => {
+  test('is allowed to its author with any token of that name, and to the owner, who becomes responsible', async () => {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
     const { caller: again } = await memory.client('author', ['packs:run']);
@@ -245,7 +245,7 @@ describe('who may change a pipeline (R-DEFINE-01)', () => {
     await expect(memory.as(author)('deletePipeline', { id: 'note' })).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('is recorded in the activity with each change', async () => {
+  test('is recorded in the activity', async () => {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
     await memory.as(author)('createPipeline', writes());
@@ -264,7 +264,7 @@ describe('who may change a pipeline (R-DEFINE-01)', () => {
   });
 });
 
-describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
+describe('an entry written by a pipeline names both author and runner (R-DEFINE-03)', () => {
   async function written() {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
@@ -307,7 +307,7 @@ describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
     expect((await owner('search', { query: 'planted', client: 'nobody' })).hits).toEqual([]);
   });
 
-  test.each(['author', 'runner'])('is taken back with what %s wrote', async (client) => {
+  test.each(['author', 'runner'])('is undone with the changes of its %s', async (client) => {
     const { owner, since } = await written();
     await owner('undo', { client, since });
     expect(await owner('recall', { key: 'planted' })).toMatchObject({ value: 'before', client: 'runner' });
@@ -474,7 +474,7 @@ describe('undo of what a client did to pipelines (R-OPS-07)', () => {
     });
   });
 
-  test('reaches twenty versions back, and names a pipeline whose version before is gone', async () => {
+  test('reaches twenty versions back, and names a pipeline whose earlier version was deleted', async () => {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
     await memory.as(author)('createPipeline', writes({ title: 'The one before' }));

@@ -38,7 +38,7 @@ async function aRunUnderWay({ by = runner, definer = theOwner } = {}) {
   await entered.promise;
   const packEntries = async () =>
     (await memory.store.space({ subject: 'me' }, 'pack').page({ sort: 'oldest', limit: 100 })).entries.map(({ key }) => key);
-  /** Lets the pack go on, and gives it the time to write. */
+  /** Lets the pack continue, and waits until it could have written. */
   const release = async () => {
     released.resolve({ said: 'done' });
     for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -96,7 +96,7 @@ describe('a run under way is cancelled, and writes nothing more (R-PACK-37)', ()
     expect(await memory.as(theOwner)('pipelineRun', { run_id })).toMatchObject({ status: 'cancelled' });
   });
 
-  test.each(['forget', 'undo'] as const)('but by no dry run of `%s`, and by none of another client', async (name) => {
+  test.each(['forget', 'undo'] as const)('but not by a dry run of `%s`, or by one for another client', async (name) => {
     const { owner, as, release, runId } = await aRunUnderWay();
     await owner(name, name === 'forget' ? { scope: 'all', dry_run: true } : { client: 'runner', since: START, dry_run: true });
     await as(stranger)('createPipeline', aPipeline({ id: 'other' }));

@@ -81,7 +81,7 @@ describe('defining pipelines', () => {
   const deep = (depth: number): unknown => (depth === 0 ? 'x' : [deep(depth - 1)]);
 
   test.each<[what: string, over: object, says: RegExp]>([
-    ['an id that is none', { id: 'Greet Me' }, /^id must have/],
+    ['an invalid id', { id: 'Greet Me' }, /^id must have/],
     ['no steps', { steps: [] }, /^steps must have at least one/],
     [
       'too many steps',
@@ -91,45 +91,45 @@ describe('defining pipelines', () => {
     ['an unknown field', { timeout: 5 }, /unknown field/],
     ['an unknown field of a step', { steps: [step({ if: 'x' })] }, /^steps\.0 has an unknown field/],
     ['an unknown pack', { steps: [step({ pack: 'no.such' })] }, /^steps\.0\.pack is no\.such, which does not exist/],
-    ['two steps of one name', { steps: [step({}), step({})] }, /^steps\.1\.id is used by another step/],
-    ['two inputs of one name', { inputs: [{ name: 'a' }, { name: 'a' }] }, /^inputs\.1\.name is used by another/],
+    ['two steps with the same id', { steps: [step({}), step({})] }, /^steps\.1\.id is used by another step/],
+    ['two inputs with the same name', { inputs: [{ name: 'a' }, { name: 'a' }] }, /^inputs\.1\.name is used by another/],
     [
-      'a step that is not there',
+      'a reference to an unknown step',
       { steps: [step({ input: { what: '${{ steps.no.output.x }}' } })] },
       /refers to steps\.no\.output\.x, which is not a step/,
     ],
     [
-      'a step by itself',
+      'a step that refers to itself',
       { steps: [step({ input: { what: '${{ steps.one.output.x }}' } })] },
       /steps\.one\.output\.x, which has not run yet/,
     ],
     [
-      'a later step',
+      'a reference to a later step',
       { steps: [step({ input: { what: '${{ steps.two.output }}' } }), step({ id: 'two' })] },
       /^steps\.0\.input refers to steps\.two\.output, which has not run yet/,
     ],
     [
-      'an input that is not declared',
+      'a reference to an undeclared input',
       { inputs: [{ name: 'other' }] },
       /^steps\.0\.input refers to inputs\.name, which is not an input/,
     ],
     [
-      'what looks like a reference',
+      'an invalid reference',
       { steps: [step({ input: { what: '${{ secrets.key }}' } })] },
       /^steps\.0\.input contains \$\{\{ without a valid reference/,
     ],
     [
-      'a reference for the name of a field',
+      'a reference as a field name',
       { steps: [step({ input: { what: [{ '${{ inputs.name }}': 1 }] } })] },
       /^steps\.0\.input has \$\{\{ in a field name/,
     ],
     [
-      'a reference for a default',
+      'a reference in a default',
       { inputs: [{ name: 'name', default: { deep: '${{ inputs.other }}' } }] },
       /^inputs\.0\.default contains \$\{\{, which/,
     ],
     ['too many levels', { steps: [step({ input: { what: deep(40) } })] }, /nests deeper than 32 levels/],
-    ['levels without end', { steps: [step({ input: { what: deep(3000) } })] }, /nests deeper than 32 levels/],
+    ['thousands of levels', { steps: [step({ input: { what: deep(3000) } })] }, /nests deeper than 32 levels/],
     ['too much text', { steps: [step({ input: { what: 'x'.repeat(PIPELINE.bytes) } })] }, /larger than 32 KiB/],
   ])('refuses %s before anything runs (R-PACK-22)', async (_what, over, says) => {
     const memory = await withPacks();
@@ -143,7 +143,7 @@ describe('defining pipelines', () => {
   test.each<[what: string, over: Partial<Definition>, field: string]>([
     ['a title', { title: CREDENTIAL }, 'title'],
     ['an input of a step', { steps: [{ id: 'one', pack: 'test.echo', input: { what: CREDENTIAL } }] }, 'steps'],
-    ['what a name tells', { steps: [{ id: 'one', pack: 'test.echo', input: { password: 'tr0ub4dor&3xyz' } }] }, 'steps'],
+    ['a field named password', { steps: [{ id: 'one', pack: 'test.echo', input: { password: 'tr0ub4dor&3xyz' } }] }, 'steps'],
     ['a default', { inputs: [{ name: 'name', default: `token\n${CREDENTIAL}` }] }, 'inputs'],
   ])('refuses a credential in %s, as facts do (R-FACT-18)', async (_what, over, field) => {
     const memory = await withPacks();
@@ -169,7 +169,7 @@ describe('defining pipelines', () => {
     });
   });
 
-  test('stores a hundred of each subject, and evicts none', async () => {
+  test('stores at most a hundred for each subject, and evicts none', async () => {
     const memory = await withPacks();
     const may = memory.as(theOwner);
     await Promise.all(
@@ -182,7 +182,7 @@ describe('defining pipelines', () => {
     expect(await other('createPipeline', aPipeline({ id: 'more' }))).toMatchObject({ status: 'created' });
   });
 
-  test('is its subject’s alone (R-ISO-01)', async () => {
+  test('is visible to its own subject only (R-ISO-01)', async () => {
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline());
     const run = await memory.as(me)('runPipeline', { id: 'greet', inputs: { name: 'x' } });
@@ -198,7 +198,7 @@ describe('defining pipelines', () => {
     await expect(other('pipelineRun', { run_id: run.run_id })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('is read with memory:read, and all else with packs:run (R-OPS-11)', async () => {
+  test('requires memory:read for reading, and packs:run for everything else (R-OPS-11)', async () => {
     const memory = await withPacks();
     const reader = memory.as(aCaller({ may: ['memory:read'] }));
     expect(await reader('pipelines', {})).toEqual({ pipelines: [] });
@@ -278,12 +278,12 @@ describe('a run', () => {
 
   test('keeps the type of a reference that is the whole text', async () => {
     const count = aPack(() => ({ said: '', count: 2, list: [{ a: null }] }), { name: 'test.count' });
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     const listen: Pack = {
       ...aPack(() => ({ said: '' }), { name: 'test.listen' }),
       input: z.record(z.string(), z.unknown()),
       handler: async ({ input }: ExecutionContext) => {
-        heard.push(input);
+        received.push(input);
         return { said: '' };
       },
     };
@@ -294,13 +294,13 @@ describe('a run', () => {
       { id: 'b', pack: 'test.listen', input },
     ];
     expect(await runToEnd(memory, aPipeline({ steps }), {})).toMatchObject({ status: 'succeeded' });
-    expect(heard).toEqual([{ n: 2, l: [{ a: null }], t: '{"a":null}!' }]);
+    expect(received).toEqual([{ n: 2, l: [{ a: null }], t: '{"a":null}!' }]);
   });
 
   test.each<[what: string, inputs: NonNullable<Definition['inputs']>, sent: Record<string, unknown>, said: string]>([
-    ['what was sent', [{ name: 'name', default: 'Bob' }], { name: 'Ada' }, 'Ada'],
-    ['the default', [{ name: 'name', default: 'Bob' }], {}, 'Bob'],
-    ['nothing where it is not required', [{ name: 'name', required: false }], {}, 'nothing'],
+    ['the given input', [{ name: 'name', default: 'Bob' }], { name: 'Ada' }, 'Ada'],
+    ['a default input', [{ name: 'name', default: 'Bob' }], {}, 'Bob'],
+    ['no value for an optional input', [{ name: 'name', required: false }], {}, 'nothing'],
   ])('is started with %s', async (_what, inputs, sent, said) => {
     const memory = await withPacks();
     const run = await runToEnd(memory, aPipeline({ inputs }), sent);
@@ -308,9 +308,9 @@ describe('a run', () => {
   });
 
   test.each<[what: string, sent: Record<string, unknown>, says: RegExp]>([
-    ['what is missing', {}, /^inputs\.name is missing; send it/],
-    ['what it does not know', { name: 'x', other: 'Hunter2' }, /^inputs contains an unknown name; send only name\./],
-  ])('is not started with inputs of %s', async (_what, inputs, says) => {
+    ['a missing input', {}, /^inputs\.name is missing; send it/],
+    ['an unknown input', { name: 'x', other: 'Hunter2' }, /^inputs contains an unknown name; send only name\./],
+  ])('is not started with %s', async (_what, inputs, says) => {
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline({ inputs: [{ name: 'name', required: true }] }));
     const failure: unknown = await memory
@@ -505,16 +505,16 @@ describe('a run', () => {
   });
 
   test.each<[what: string, said: string, note: RegExp]>([
-    ['what is larger than its record holds', 'x'.repeat(900 * 1024), /record of the run is full/],
-    ['what looks like a credential', CREDENTIAL, /looks like a credential/],
-    ['a credential on a line of its own', `log:\n${CREDENTIAL}`, /looks like a credential/],
-  ])('hands on %s, but does not keep it (R-PACK-23)', async (_what, said, note) => {
-    const heard: string[] = [];
+    ['an output that is too large for the record', 'x'.repeat(900 * 1024), /record of the run is full/],
+    ['text that looks like a credential', CREDENTIAL, /looks like a credential/],
+    ['a credential on a separate line', `log:\n${CREDENTIAL}`, /looks like a credential/],
+  ])('passes %s to the next step, but does not store it (R-PACK-23)', async (_what, said, note) => {
+    const received: string[] = [];
     const memory = await withPacks(
       aPack(() => ({ said })),
       aPack(
         ({ input: { what } }) => {
-          heard.push(what);
+          received.push(what);
           return { said: 'short' };
         },
         { name: 'test.listen' },
@@ -530,7 +530,7 @@ describe('a run', () => {
       steps: [{ note: expect.stringMatching(note) }, { output: { said: 'short' } }],
     });
     expect(run.steps[0]).not.toHaveProperty('output');
-    expect(heard).toEqual([said]);
+    expect(received).toEqual([said]);
   });
 
   test('fails when its outputs together are too large', async () => {
@@ -563,7 +563,7 @@ describe('a run', () => {
     expect(await memory.as(me)('pipelineRun', { run_id: latest.run_id })).toEqual(latest);
   });
 
-  test('is refused while it could not be recorded', async () => {
+  test('is refused while it cannot be recorded', async () => {
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline());
     memory.store.lock();
@@ -582,7 +582,7 @@ describe('a run', () => {
   });
 });
 
-describe('the room for what packs store', () => {
+describe('a full quota for pack data', () => {
   const large = aPack(() => ({ said: 'x'.repeat(40_000) }));
   const room = (bytes: number) => openTestMemory({ packs: { packs: [large] }, quota: { facts: 100, bytes } });
   const definition = aPipeline({ steps: [{ id: 'first', pack: 'test.echo', input: {} }] });
@@ -631,7 +631,7 @@ describe('an interrupted run', () => {
     steps: [{ status: 'succeeded' }, { status: 'failed' }, { status: 'skipped' }],
   };
 
-  test('by a restart ends as failed, with a reason and one row (R-PACK-12)', async () => {
+  test('ends as failed after a restart, with a reason and one row (R-PACK-12)', async () => {
     const before = await withPacks(patient());
     const id = await inSecondStep(before);
     before.packs.pipelines[Symbol.dispose]();
@@ -659,7 +659,7 @@ describe('an interrupted run', () => {
     expect(await rows(after)).toHaveLength(1);
   });
 
-  test('by a lock is ended when the key has come back (R-PACK-12)', async () => {
+  test('is ended once the key is back, if a lock interrupted it (R-PACK-12)', async () => {
     const held = Promise.withResolvers<object>();
     const memory = await withPacks(aPack(({ input: { what } }) => (what === 'go on' ? { said: what } : held.promise)));
     const id = await inSecondStep(memory);
@@ -693,7 +693,7 @@ describe('an interrupted run', () => {
     expect(its?.snippet).not.toContain('Duration');
   });
 
-  test('is not one that is still running', async () => {
+  test('does not include a run that is still running', async () => {
     const memory = await withPacks(patient());
     const id = await inSecondStep(memory);
     await memory.packs.resume();
@@ -702,7 +702,7 @@ describe('an interrupted run', () => {
     await memory.as(me)('cancelPipelineRun', { run_id: id });
   });
 
-  test('is not one that ends while leftovers are cleaned up', async () => {
+  test('does not include a run that ends during the cleanup', async () => {
     const before = await withPacks(patient());
     for (let count = 0; count < PIPELINE.atOnce; count += 1) await inSecondStep(before, theOwner);
     before.packs.pipelines[Symbol.dispose]();
@@ -717,7 +717,7 @@ describe('an interrupted run', () => {
     expect(await rows(after)).toHaveLength(PIPELINE.atOnce + 1);
   });
 
-  test('by a restart are sessions too (R-PACK-07)', async () => {
+  test('is not the only work that a restart ends: sessions end, too (R-PACK-07)', async () => {
     const keeper = aPack(
       async ({ memory: own }) => {
         await own?.store('a', 1);
