@@ -42,7 +42,7 @@ const asked: { readonly [Name in Asked]: OperationRequest<Name> } = {
 const names = Object.keys(asked) as Asked[];
 
 /** Operations that change nothing that `state` reads, or that fail after the owner agreed. */
-const unlike: { readonly [Name in Asked]?: { readonly fails?: FailureCode; readonly changes?: boolean } } = {
+const exceptions: { readonly [Name in Asked]?: { readonly fails?: FailureCode; readonly changes?: boolean } } = {
   endSession: { changes: false },
   unlock: { changes: false },
   trustClock: { changes: false },
@@ -96,7 +96,7 @@ async function state({ owner, store }: Pick<Awaited<ReturnType<typeof opened>>, 
   ]);
 }
 
-const routes = ['directly', 'by a pack', 'by a pipeline that is waited for', 'by a pipeline that goes on alone'] as const;
+const routes = ['directly', 'by a pack', 'by a pipeline in the foreground', 'by a pipeline in the background'] as const;
 
 async function perform(
   memory: Awaited<ReturnType<typeof opened>>,
@@ -124,7 +124,7 @@ async function perform(
     return { requests, failure: await failureOf(work) };
   }
   await memory.owner('createPipeline', { id: 'asking', steps: [{ id: 'one', ...step }] });
-  if (route === 'by a pipeline that is waited for')
+  if (route === 'by a pipeline in the foreground')
     return { requests, failure: await failureOf(memory.perform(theOwner, 'finishPipeline', { id: 'asking' }, during)) };
   const { run_id } = await memory.perform(theOwner, 'runPipeline', { id: 'asking' }, during);
   for (;;) {
@@ -161,7 +161,7 @@ describe.each(names)('%s', (name) => {
     const before = await state(memory);
     const { requests, failure } = await perform(memory, name, route, true);
     expect(requests).toHaveLength(1);
-    const { fails, changes = fails === undefined } = unlike[name] ?? {};
+    const { fails, changes = fails === undefined } = exceptions[name] ?? {};
     expect(failure).toBe(fails);
     expect((await state(memory)) !== before).toBe(changes);
   });
@@ -189,7 +189,7 @@ test('an agent, which carries no consent, is not asked (R-CONSENT-02)', async ()
 });
 
 describe('the memory packs', () => {
-  test.each(['runPack', 'finishPipeline'] as const)('ask as `forget` does: %s (R-CONSENT-02)', async (way) => {
+  test.each(['runPack', 'finishPipeline'] as const)('need consent as `forget` does: %s (R-CONSENT-02)', async (way) => {
     const { perform: performs, owner } = await opened();
     await owner('createPipeline', {
       id: 'wipe',

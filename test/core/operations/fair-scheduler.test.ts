@@ -103,7 +103,7 @@ describe('a call (R-HTTP-14)', () => {
       served += 1;
     });
     await nextTurn();
-    // The first turn runs eight, before any was measured.
+    // The first turn runs eight calls, because no duration has been measured yet.
     expect(served).toBe(8);
     for (let turn = 0; turn < 100; turn += 1) {
       const before = served;
