@@ -120,16 +120,20 @@ describe('texts of other memories are read as facts, and the rest is reported (R
 
 describe('unusual spelling is read too', () => {
   test.each([
-    { why: 'line ends of Windows and a mark at the beginning', text: '\uFEFF# A\r\n- one\r\n- two\r\n', values: ['one', 'two'] },
+    { why: 'Windows line breaks and a byte order mark', text: '\uFEFF# A\r\n- one\r\n- two\r\n', values: ['one', 'two'] },
     { why: 'tabs', text: '- one\n\t- below\n\t\tdeeper\n- two', values: ['one\n- below\n\tdeeper', 'two'] },
-    { why: 'a fence that never ends', text: '- one\n\n```\ncode', values: ['one', '```\ncode'] },
-    { why: 'a comment that never ends', text: '- one\n<!-- two\nthree', values: ['one'] },
+    { why: 'an unclosed code fence', text: '- one\n\n```\ncode', values: ['one', '```\ncode'] },
+    { why: 'an unclosed comment', text: '- one\n<!-- two\nthree', values: ['one'] },
     {
-      why: 'a rule at the top, and another one',
+      why: 'a thematic break at the top, and a second one',
       text: '---\nI like tea.\n\n---\n- and milk',
       values: ['I like tea.', 'and milk'],
     },
-    { why: 'rules between', text: 'one\n\n---\n***\n- two\n* * *\n- three', values: ['one', 'two', 'three'] },
+    {
+      why: 'thematic breaks between the entries',
+      text: 'one\n\n---\n***\n- two\n* * *\n- three',
+      values: ['one', 'two', 'three'],
+    },
     { why: 'underlined headings', text: 'Above\n=====\none\n\nBelow\n---\ntwo', values: ['one', 'two'] },
     { why: 'a table', text: '| a | b |\n|---|---|\n| 1 | 2 |', values: ['| a | b |\n|---|---|\n| 1 | 2 |'] },
   ])('$why', ({ text, values }) => {
