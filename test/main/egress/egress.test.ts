@@ -192,7 +192,7 @@ describe('an address that is refused before a connection (R-PACK-14)', () => {
   });
 });
 
-const INSIDE = [
+const PRIVATE_ADDRESSES = [
   '127.0.0.1',
   '127.8.8.8',
   '0.0.0.0',
@@ -232,7 +232,7 @@ describe('a name with a private address is refused (R-PACK-14)', () => {
     await expect.poll(world.trappedConnections).toBe(1);
   });
 
-  test.each(INSIDE)('address %s', async (address) => {
+  test.each(PRIVATE_ADDRESSES)('address %s', async (address) => {
     world.names.set('docs.example.com', [[address]]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
       code: 'handler_failed',
@@ -245,7 +245,7 @@ describe('a name with a private address is refused (R-PACK-14)', () => {
     ['public first', [PUBLIC_IPV4, '10.0.0.1']],
     ['public last', ['10.0.0.1', PUBLIC_IPV4]],
     ['mapped among public ones', [PUBLIC_IPV6, PUBLIC_IPV4, '::ffff:10.0.0.1']],
-    ['nothing at all', []],
+    ['no address', []],
   ])('private and public addresses: %s', async (_, addresses) => {
     world.names.set('docs.example.com', [addresses]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
@@ -339,7 +339,7 @@ describe('a redirect (R-PACK-14)', () => {
     redirect('a.example.com', 'https://b.example.com/');
     redirect('b.example.com', 'https://c.example.com/');
     redirect('c.example.com', 'https://inside.example.com/');
-    for (const address of INSIDE) {
+    for (const address of PRIVATE_ADDRESSES) {
       world.names.set('inside.example.com', [[address]]);
       await expect(get('https://a.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
     }

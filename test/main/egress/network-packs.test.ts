@@ -9,7 +9,7 @@ import { tempFolder } from '../../support/temp-folder.ts';
 import { measureWait } from '../../support/work.ts';
 import { runCli } from '../cli/run-cli.ts';
 
-/** The keychain of this system must not be met. */
+/** Replaces the keychain of this system. */
 const items = vi.hoisted(() => new Map<string, string>());
 
 vi.mock('keytar', () => ({
@@ -48,7 +48,7 @@ beforeEach(async () => {
 });
 
 describe('the program with its packs', () => {
-  test('has six of its own, one of them off until hosts are listed (R-PACK-09)', async () => {
+  test('has six built-in packs, one of them off until hosts are listed (R-PACK-09)', async () => {
     const program = await start({});
     const { packs } = await program.perform(aCaller(), 'packs', {});
     expect(packs.map(({ name }) => name)).toEqual([
@@ -62,10 +62,10 @@ describe('the program with its packs', () => {
     expect(packs.filter(({ unavailable }) => unavailable !== undefined).map(({ name }) => name)).toEqual(['http.fetch']);
   });
 
-  test('asks nobody outside until one of them is run (R-PACK-14)', async () => {
-    const looked: string[] = [];
+  test('contacts no host until a pack is run (R-PACK-14)', async () => {
+    const lookups: string[] = [];
     const resolve = (name: string) => {
-      looked.push(name);
+      lookups.push(name);
       return world.network.resolve(name);
     };
     const network = { ...world.network, resolve };
@@ -79,13 +79,13 @@ describe('the program with its packs', () => {
     );
     await program.perform(aCaller(), 'remember', { key: 'k', value: 'v' });
     await program.perform(aCaller(), 'search', { query: 'v' });
-    expect([looked, world.connections]).toEqual([[], []]);
+    expect([lookups, world.connections]).toEqual([[], []]);
     world.respond('docs.example.com', (_, response) => response.end('hello'));
     expect(await run(program, 'http.fetch', { url: 'https://docs.example.com/' })).toMatchObject({ output: { text: 'hello' } });
-    expect(looked).toEqual(['docs.example.com']);
+    expect(lookups).toEqual(['docs.example.com']);
   });
 
-  test('takes a credential from the command line at once, and forgets within a second what it opened when it is dropped (R-PACK-16)', async () => {
+  test('uses a credential from the command line at once, and deletes its cached outputs when the credential is dropped (R-PACK-16)', async () => {
     const program = await start();
     world.respond('api.github.com', (_, response) => response.end('[]'));
     const list = () => run(program, 'github.list_issues', { repo: 'octo/demo' });
@@ -106,7 +106,7 @@ describe('the program with its packs', () => {
     ]);
   });
 
-  test('takes a credential back within a second that GitHub refuses (R-PACK-16)', async () => {
+  test('deletes the cached outputs of a credential within a second after GitHub rejects it (R-PACK-16)', async () => {
     const program = await start({ HELMDECK_GITHUB_TOKEN: 'a-service-token-41d7' });
     let status = 200;
     world.respond('api.github.com', (_, response) => response.writeHead(status).end('[]'));
