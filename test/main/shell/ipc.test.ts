@@ -184,7 +184,7 @@ describe('every other caller is refused without an effect (R-DESK-11)', () => {
     ]);
   });
 
-  test('a frame that is gone', async () => {
+  test('a frame that no longer exists', async () => {
     expect(await outcome(await invoke({ sender: ours.contents, senderFrame: null }, 'call', ...write))).toEqual([
       forbidden,
       false,
