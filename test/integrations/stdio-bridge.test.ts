@@ -324,7 +324,7 @@ describe('a connection that closes during a tool call', () => {
   }
 
   test.each(['memory_recall', 'helmdeck.memory_store', 'helmdeck__memory_forget'])(
-    'has %s asked again, which comes to the same (R-MCP-12)',
+    'makes the bridge repeat %s, which is safe to run twice (R-MCP-12)',
     async (name) => {
       const folder = tempFolder();
       const { heard } = await cutting(folder);
@@ -336,7 +336,7 @@ describe('a connection that closes during a tool call', () => {
   );
 
   test.each(['github_list_issues', 'helmdeck.memory_helper', 'query', 'toString'])(
-    'is told of, and %s does not run twice (R-MCP-12)',
+    'is reported, and %s does not run twice (R-MCP-12)',
     async (name) => {
       const folder = tempFolder();
       const { heard } = await cutting(folder);
