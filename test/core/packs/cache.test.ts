@@ -274,12 +274,12 @@ describe('concurrent equal requests', () => {
   test('run it again if the first caller cancels', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
     const { ask, perform } = await opened(pack);
-    const giveUp = new AbortController();
-    const first = perform(me, 'runPack', { name: 'test.echo' }, { signal: giveUp.signal });
+    const controller = new AbortController();
+    const first = perform(me, 'runPack', { name: 'test.echo' }, { signal: controller.signal });
     await soon();
     const others = [ask(), ask()];
     await soon();
-    giveUp.abort();
+    controller.abort();
     open();
     await expect(first).rejects.toMatchObject({ code: 'cancelled' });
     expect(await settled(others)).toMatchObject([{ output: { said: '2' } }, { output: { said: '2' } }]);

@@ -61,12 +61,12 @@ describe('a session of a pack (R-PACK-39)', () => {
     const keeper = aPack(({ memory }) => memory?.store('a', 1).then(() => ({ said: 'kept' })), { memory: {} });
     const { as, store } = await openTestMemory({ packs: { packs: [keeper] } });
     const kept = () => store.space({ subject: 'me', session: 's' }, 'pack').count();
-    for (const ender of [greedy, theOwner]) {
+    for (const caller of [greedy, theOwner]) {
       await as(greedy)('runPack', { name: 'test.echo', session: 's' });
       expect(await as(modest)('endSession', { id: 's' })).toEqual({ session_id: 's', deleted: 0 });
       expect(await as(modest)('endSession', { id: 't' })).toEqual({ session_id: 't', deleted: 0 });
       expect(await kept()).toBe(1);
-      expect(await as(ender)('endSession', { id: 's' })).toEqual({ session_id: 's', deleted: 1 });
+      expect(await as(caller)('endSession', { id: 's' })).toEqual({ session_id: 's', deleted: 1 });
       expect(await kept()).toBe(0);
     }
   });

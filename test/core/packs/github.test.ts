@@ -10,19 +10,19 @@ import { fakeKeychain } from '../../support/keychain.ts';
 import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { CREDENTIAL } from '../../support/packs.ts';
 
-let world: FakeInternet;
+let internet: FakeInternet;
 let memory: TestMemory;
 
 /** A memory with a GitHub token from a setting, in the keychain, or none. */
 async function open(token?: string): Promise<void> {
   const clock = manualClock();
-  world = await startFakeInternet({ clock });
+  internet = await startFakeInternet({ clock });
   const chain = fakeKeychain();
-  const handedIn = token === undefined ? {} : { github: token };
+  const settings = token === undefined ? {} : { github: token };
   memory = await openTestMemory({
     clock,
-    packs: { packs: githubPacks(new GitHubClient({ egress: world.egress, clock })) },
-    credentials: { provided: handedIn, keychain: openKeychainItems('the credential', { load: async () => chain }) },
+    packs: { packs: githubPacks(new GitHubClient({ egress: internet.egress, clock })) },
+    credentials: { provided: settings, keychain: openKeychainItems('the credential', { load: async () => chain }) },
   });
 }
 
@@ -64,7 +64,7 @@ const expectedIssue = (number: number) => ({
 });
 
 const answer = (answering: (request: IncomingMessage, response: ServerResponse) => void): void =>
-  world.respond('api.github.com', answering);
+  internet.respond('api.github.com', answering);
 const json = (response: ServerResponse, body: unknown, headers: Record<string, string> = {}): void =>
   void response.writeHead(200, { 'Content-Type': 'application/json; charset=utf-8', ...headers }).end(JSON.stringify(body));
 const fails = (status: number, headers: Record<string, string> = {}): void =>
@@ -79,13 +79,13 @@ describe('github.list_issues', () => {
       repo: 'octo/demo',
       issues: [expectedIssue(3), { ...expectedIssue(1), author: 'ghost' }],
     });
-    expect(world.connections).toEqual([`${PUBLIC_IPV4} 443`]);
+    expect(internet.connections).toEqual([`${PUBLIC_IPV4} 443`]);
   });
 
   test('sends requests as GitHub documents them, with every part escaped', async () => {
     answer((_, response) => json(response, []));
     await list({ state: 'all', labels: ['good first issue', 'a&state=closed'], since: '2026-05-01T00:00:00Z', limit: 7 });
-    expect(world.requests).toMatchObject([
+    expect(internet.requests).toMatchObject([
       {
         method: 'GET',
         url: 'https://api.github.com/repos/octo/demo/issues?state=all&per_page=14&labels=good+first+issue%2Ca%26state%3Dclosed&since=2026-05-01T00%3A00%3A00Z',
@@ -96,7 +96,7 @@ describe('github.list_issues', () => {
         },
       },
     ]);
-    expect(world.requests[0]?.headers.authorization).toBeUndefined();
+    expect(internet.requests[0]?.headers.authorization).toBeUndefined();
   });
 
   test('follows its pages up to the limit, and says when there are more', async () => {
@@ -116,7 +116,7 @@ describe('github.list_issues', () => {
     expect(await numbers(3)).toEqual([[2, 3, 4], true]);
     expect(await numbers(8)).toEqual([[2, 3, 4, 5, 6, 7, 8, 9], undefined]);
     expect(await numbers(500)).toEqual([[2, 3, 4, 5, 6, 7, 8, 9], undefined]);
-    expect(world.requests).toHaveLength(2 + 4 + 4);
+    expect(internet.requests).toHaveLength(2 + 4 + 4);
   });
 
   test('stops if the pages never end', async () => {
@@ -124,7 +124,7 @@ describe('github.list_issues', () => {
       json(response, [issue(1, { pull_request: {} })], { Link: '<https://api.github.com/x?page=2>; rel="next"' }),
     );
     expect((await list({})).output).toEqual({ repo: 'octo/demo', issues: [], more: true });
-    expect(world.requests).toHaveLength(20);
+    expect(internet.requests).toHaveLength(20);
   });
 
   test.each([
@@ -139,8 +139,8 @@ describe('github.list_issues', () => {
       code: 'handler_failed',
       message: expect.stringContaining('another host') as string,
     });
-    expect(world.requests).toHaveLength(1);
-    expect(world.trappedConnections()).toBe(0);
+    expect(internet.requests).toHaveLength(1);
+    expect(internet.trappedConnections()).toBe(0);
   });
 
   // prettier-ignore
@@ -155,7 +155,7 @@ describe('github.list_issues', () => {
         message: expect.stringContaining('owner/name') as string,
       });
     }
-    expect(world.connections).toEqual([]);
+    expect(internet.connections).toEqual([]);
   });
 
   test.each([
@@ -178,7 +178,7 @@ describe('github.list_issues', () => {
     expect(await list({}, aCaller({ subject: 'other' }))).toMatchObject({ cached: false });
     await memory.clock.advance(5 * MINUTE);
     expect(await list({})).toMatchObject({ cached: false });
-    expect(world.requests).toHaveLength(3);
+    expect(internet.requests).toHaveLength(3);
   });
 
   test('sends one request for fifty equal concurrent calls (R-PACK-05)', async () => {
@@ -189,7 +189,7 @@ describe('github.list_issues', () => {
     ] as const;
     const all = await Promise.all(Array.from({ length: 50 }, (_each, index) => list(inputs[index % 2] ?? {})));
     expect(all.filter(({ cached }) => cached)).toHaveLength(49);
-    expect(world.requests).toHaveLength(1);
+    expect(internet.requests).toHaveLength(1);
   });
 
   test('caches nothing that GitHub marks as private, or that looks like a credential (R-PACK-04)', async () => {
@@ -210,7 +210,7 @@ describe('github.get_issue', () => {
     answer(({ url }, response) => json(response, issue(7, url?.endsWith('/8') ? { pull_request: {}, body: null } : {})));
     expect((await get({ number: 7 })).output).toEqual({ repo: 'octo/demo', ...expectedIssue(7), body: 'It does not work.' });
     expect((await get({ number: 8 })).output).toMatchObject({ body: '', pull_request: true });
-    expect(world.requests.map(({ url }) => url)).toEqual(
+    expect(internet.requests.map(({ url }) => url)).toEqual(
       [7, 8].map((number) => `https://api.github.com/repos/octo/demo/issues/${number}`),
     );
   });
@@ -230,9 +230,12 @@ describe('github.get_issue', () => {
             .end(),
     );
     expect(await get({ number: 7 })).toMatchObject({ output: { number: 7 } });
-    expect(world.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${CREDENTIAL}`, `Bearer ${CREDENTIAL}`]);
+    expect(internet.requests.map(({ headers }) => headers.authorization)).toEqual([
+      `Bearer ${CREDENTIAL}`,
+      `Bearer ${CREDENTIAL}`,
+    ]);
     await expect(get({ number: 8 })).rejects.toMatchObject({ code: 'handler_failed' });
-    expect(world.requests).toHaveLength(3);
+    expect(internet.requests).toHaveLength(3);
   });
 
   test.each([0, -1, 1.5, '7', 2 ** 31])('refuses the number %j', async (number) => {
@@ -284,7 +287,9 @@ describe('when GitHub refuses', () => {
     }
     expect(JSON.stringify(heard)).not.toContain(CREDENTIAL.slice(4));
     expect(
-      world.requests.every(({ headers, url }) => !url.includes(CREDENTIAL) && headers.authorization === `Bearer ${CREDENTIAL}`),
+      internet.requests.every(
+        ({ headers, url }) => !url.includes(CREDENTIAL) && headers.authorization === `Bearer ${CREDENTIAL}`,
+      ),
     ).toBe(true);
   });
 });
@@ -323,7 +328,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
       await expect(list({})).rejects.toMatchObject({ ...exhausted, retryAfter: 1 });
       await expect(get({ number: 1 })).rejects.toMatchObject(exhausted);
       await expect(list({}, aCaller({ subject: 'other' }))).rejects.toMatchObject(exhausted);
-      expect(world.requests).toHaveLength(1);
+      expect(internet.requests).toHaveLength(1);
       await memory.clock.advance(1);
       expect(await list({})).toMatchObject({ output: { issues: [expectedIssue(1)] } });
     },
@@ -333,7 +338,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     answer((_, response) => json(response, [issue(1)], resets(599)));
     expect(await list({})).toMatchObject({ output: { issues: [expectedIssue(1)] } });
     await expect(get({ number: 1 })).rejects.toMatchObject({ code: 'handler_failed', retryAfter: 600 });
-    expect(world.requests).toHaveLength(1);
+    expect(internet.requests).toHaveLength(1);
     await memory.clock.advance(600 * SECOND);
     answer((_, response) => json(response, issue(1)));
     expect(await get({ number: 1 })).toMatchObject({ output: { number: 1 } });
@@ -344,7 +349,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
       json(response, [issue(1)], { ...resets(599), Link: '<https://api.github.com/x?page=2>; rel="next"' }),
     );
     expect(await list({})).toMatchObject({ output: { issues: [expectedIssue(1)], more: true } });
-    expect(world.requests).toHaveLength(1);
+    expect(internet.requests).toHaveLength(1);
     await expect(list({})).rejects.toMatchObject({ retryAfter: 600 });
   });
 
@@ -352,7 +357,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     fails(403, { 'X-RateLimit-Remaining': '12', 'X-RateLimit-Reset': '1' });
     await expect(list({})).rejects.toThrow(/denied access/);
     await expect(list({})).rejects.toThrow(/denied access/);
-    expect(world.requests).toHaveLength(2);
+    expect(internet.requests).toHaveLength(2);
   });
 
   test('cached outputs are still returned meanwhile', async () => {
@@ -370,11 +375,11 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     await set('first-token');
     await expect(list({})).rejects.toThrow(/for the owner's credential is reached/);
     await expect(list({})).rejects.toThrow(/is reached/);
-    expect(world.requests).toHaveLength(2);
+    expect(internet.requests).toHaveLength(2);
     await set('second-token');
     answer((_, response) => json(response, [issue(1)]));
     expect(await list({})).toMatchObject({ output: { issues: [expectedIssue(1)] } });
-    expect(world.requests.map(({ headers }) => headers.authorization)).toEqual([
+    expect(internet.requests.map(({ headers }) => headers.authorization)).toEqual([
       undefined,
       'Bearer first-token',
       'Bearer second-token',
@@ -388,6 +393,6 @@ describe('the limits of GitHub (R-PACK-17)', () => {
         : json(response, [issue(1)], { Link: '<https://api.github.com/x?page=2>; rel="next"' }),
     );
     await expect(list({})).rejects.toThrow(/rate limit/);
-    expect(world.requests).toHaveLength(2);
+    expect(internet.requests).toHaveLength(2);
   });
 });

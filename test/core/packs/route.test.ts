@@ -98,9 +98,9 @@ test('never explains a match with an empty phrase (R-PACK-11)', async () => {
   await memory.as(me)('createPipeline', { id: 'quokka-census', steps: [step] });
   await memory.as(me)('createPipeline', { id: 'numbat', title: '...', description: 'Counts quokka and census.', steps: [step] });
   const { recommendation, alternatives } = await route(memory, 'quokka census');
-  const whys = [recommendation, ...alternatives].flatMap((each) => each?.why ?? []);
-  expect(whys).toHaveLength(2);
-  for (const why of whys) expect(why).toMatch(/\w{3}"?\.$/);
+  const reasons = [recommendation, ...alternatives].flatMap((each) => each?.why ?? []);
+  expect(reasons).toHaveLength(2);
+  for (const why of reasons) expect(why).toMatch(/\w{3}"?\.$/);
 });
 
 describe('what is recommended', () => {
