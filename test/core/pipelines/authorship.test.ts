@@ -102,10 +102,10 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
   });
 
   test('end with the author’s token in the middle of a step that another client runs', async () => {
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const endless = aPack(
       () => {
-        begun.resolve();
+        started.resolve();
         return new Promise(() => undefined);
       },
       { name: 'test.endless' },
@@ -115,7 +115,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     const { caller: runner } = await memory.client('runner');
     await memory.as(author)('createPipeline', writes({ steps: [{ id: 'wait', pack: 'test.endless' }, ...writes().steps] }));
     const { run_id: run } = await memory.as(runner)('runPipeline', { id: 'note' });
-    await begun.promise;
+    await started.promise;
     await memory.owner('pauseToken', { id, paused: true });
     expect(await ended(memory, runner, run)).toMatchObject({
       status: 'cancelled',
@@ -126,10 +126,10 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
 
   test('are checked again before each step', async () => {
     const held = Promise.withResolvers<object>();
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const slow = aPack(
       () => {
-        begun.resolve();
+        started.resolve();
         return held.promise;
       },
       { name: 'test.slow', seconds: 600 },
@@ -141,7 +141,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     await memory.clock.advance(DAY - SECOND);
     await memory.as(author)('createPipeline', writes({ steps: [{ id: 'wait', pack: 'test.slow' }, ...writes().steps] }));
     const { run_id: run } = await memory.as(runner)('runPipeline', { id: 'note' });
-    await begun.promise;
+    await started.promise;
     await memory.clock.advance(2 * SECOND);
     held.resolve({ said: '' });
     expect(await ended(memory, runner, run)).toMatchObject({
@@ -318,9 +318,9 @@ describe('an entry written by a pipeline names both author and runner (R-DEFINE-
     await as(author)('createPipeline', writes({ title: 'Second' }));
     await as(runner)('createPipeline', writes({ id: 'other' }));
     // The fact, the definition (without its version), the run record, and two audit rows.
-    const going = { deleted: 5 };
-    expect(await owner('forget', { scope: 'client:author', dry_run: true })).toMatchObject(going);
-    expect(await owner('forget', { scope: 'client:author' })).toMatchObject(going);
+    const expected = { deleted: 5 };
+    expect(await owner('forget', { scope: 'client:author', dry_run: true })).toMatchObject(expected);
+    expect(await owner('forget', { scope: 'client:author' })).toMatchObject(expected);
     expect((await owner('list', {})).facts).toEqual([]);
     expect((await owner('pipelines', {})).pipelines).toMatchObject([{ id: 'other' }]);
     await expect(as(runner)('pipelineRun', { run_id: run.run_id })).rejects.toMatchObject({ code: 'not_found' });
@@ -430,10 +430,10 @@ describe('undo of what a client did to pipelines (R-OPS-07)', () => {
     await may('createPipeline', writes({ title: 'Second' }));
     await may('createPipeline', writes({ title: 'Third' }));
     await may('createPipeline', writes({ id: 'new' }));
-    const wanted = { removed: ['new'], restored: ['note'], skipped: [] };
-    expect(await memory.owner('undo', { client: 'author', since: start, dry_run: true })).toMatchObject({ pipelines: wanted });
+    const expected = { removed: ['new'], restored: ['note'], skipped: [] };
+    expect(await memory.owner('undo', { client: 'author', since: start, dry_run: true })).toMatchObject({ pipelines: expected });
     expect(await memory.owner('pipeline', { id: 'note' })).toMatchObject({ title: 'Third' });
-    expect(await memory.owner('undo', { client: 'author', since: start })).toMatchObject({ pipelines: wanted });
+    expect(await memory.owner('undo', { client: 'author', since: start })).toMatchObject({ pipelines: expected });
     expect(await memory.owner('pipeline', { id: 'note' })).toMatchObject({ title: 'First', client: 'author' });
     await expect(memory.owner('pipeline', { id: 'new' })).rejects.toMatchObject({ code: 'not_found' });
     expect(await memory.owner('undo', { client: 'author', since: start })).not.toHaveProperty('pipelines');

@@ -37,8 +37,8 @@ async function ended({ as }: Pick<TestMemory, 'as'>, runId: string, caller: Call
 
 async function runToEnd(memory: TestMemory, definition = aPipeline(), inputs: Record<string, unknown> = { name: 'Ada' }) {
   await memory.as(me)('createPipeline', definition);
-  const begun = await memory.as(me)('runPipeline', { id: definition.id, inputs });
-  return await ended(memory, begun.run_id);
+  const started = await memory.as(me)('runPipeline', { id: definition.id, inputs });
+  return await ended(memory, started.run_id);
 }
 
 const rows = async ({ store }: TestMemory) =>
@@ -242,15 +242,15 @@ describe('a run', () => {
     const memory = await withPacks();
     const may = memory.as(me);
     await may('createPipeline', aPipeline());
-    const begun = await may('runPipeline', { id: 'greet', inputs: { name: 'Ada' } });
-    expect(begun).toMatchObject({ pipeline: 'greet', status: 'running', steps: [{ id: 'first' }, { id: 'second' }] });
-    const run = await ended(memory, begun.run_id);
+    const started = await may('runPipeline', { id: 'greet', inputs: { name: 'Ada' } });
+    expect(started).toMatchObject({ pipeline: 'greet', status: 'running', steps: [{ id: 'first' }, { id: 'second' }] });
+    const run = await ended(memory, started.run_id);
     expect(run).toEqual({
-      run_id: begun.run_id,
+      run_id: started.run_id,
       pipeline: 'greet',
       client: 'claude-code',
       status: 'succeeded',
-      started_at: begun.started_at,
+      started_at: started.started_at,
       ended_at: expect.any(String),
       duration_ms: 0,
       steps: [
@@ -258,7 +258,7 @@ describe('a run', () => {
         { id: 'second', pack: 'test.echo', status: 'succeeded', duration_ms: 0, cached: false, output: { said: 'Hello Ada' } },
       ],
     });
-    expect(await may('cancelPipelineRun', { run_id: begun.run_id })).toEqual(run);
+    expect(await may('cancelPipelineRun', { run_id: started.run_id })).toEqual(run);
   });
 
   test('returns before its steps have run', async () => {
@@ -456,25 +456,25 @@ describe('a run', () => {
     );
     const may = memory.as(me);
     await may('createPipeline', aPipeline());
-    const begun: string[] = [];
+    const started: string[] = [];
     for (const name of ['one', 'two', 'wait']) {
       const { run_id: id } = await may('runPipeline', { id: 'greet', inputs: { name } });
-      begun.unshift(id);
+      started.unshift(id);
       if (name !== 'wait') await ended(memory, id);
       await memory.clock.advance(SECOND);
     }
     const { runs } = await may('pipelineRuns', {});
     expect(runs.map(({ run_id: id, status }) => [id, status])).toEqual([
-      [begun[0], 'running'],
-      [begun[1], 'succeeded'],
-      [begun[2], 'succeeded'],
+      [started[0], 'running'],
+      [started[1], 'succeeded'],
+      [started[2], 'succeeded'],
     ]);
     expect(runs[1]).toMatchObject({ pipeline: 'greet', started_at: expect.any(String), ended_at: expect.any(String) });
     expect(runs[1]).not.toHaveProperty('steps');
     expect((await may('pipelineRuns', { limit: 1 })).runs).toEqual(runs.slice(0, 1));
     expect(await memory.as(aCaller({ subject: 'you' }))('pipelineRuns', {})).toEqual({ runs: [] });
     await may('cancelPipelineRun', { run_id: runs[0]?.run_id ?? '' });
-    expect((await may('pipelineRuns', {})).runs[0]).toMatchObject({ run_id: begun[0], status: 'cancelled' });
+    expect((await may('pipelineRuns', {})).runs[0]).toMatchObject({ run_id: started[0], status: 'cancelled' });
   });
 
   test('has the rights of its starter in every step (R-OPS-11)', async () => {
@@ -575,8 +575,8 @@ describe('a run', () => {
     const leaving = new AbortController();
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline());
-    const begun = memory.perform(me, 'runPipeline', { id: 'greet', inputs: { name: 'x' } }, { signal: leaving.signal });
-    const { run_id: id } = await begun;
+    const started = memory.perform(me, 'runPipeline', { id: 'greet', inputs: { name: 'x' } }, { signal: leaving.signal });
+    const { run_id: id } = await started;
     leaving.abort();
     expect(await ended(memory, id)).toMatchObject({ status: 'succeeded' });
   });
@@ -611,7 +611,7 @@ describe('a full quota for pack data', () => {
 });
 
 describe('an interrupted run', () => {
-  const patient = () => aPack(({ input: { what } }) => (what === 'go on' ? { said: what } : new Promise(() => undefined)));
+  const waitingPack = () => aPack(({ input: { what } }) => (what === 'go on' ? { said: what } : new Promise(() => undefined)));
   const steps = [
     { id: 'first', pack: 'test.echo', input: { what: 'go on' } },
     { id: 'second', pack: 'test.echo', input: { what: '${{ inputs.audience }}' } },
@@ -632,12 +632,12 @@ describe('an interrupted run', () => {
   };
 
   test('ends as failed after a restart, with a reason and one row (R-PACK-12)', async () => {
-    const before = await withPacks(patient());
+    const before = await withPacks(waitingPack());
     const id = await inSecondStep(before);
     before.packs.pipelines[Symbol.dispose]();
     await before.store[Symbol.asyncDispose]();
 
-    const after = await openTestMemory({ folder: before.folder, clock: before.clock, packs: { packs: [patient()] } });
+    const after = await openTestMemory({ folder: before.folder, clock: before.clock, packs: { packs: [waitingPack()] } });
     expect(await after.as(me)('pipelineRun', { run_id: id })).toMatchObject(interrupted);
     expect(await rows(after)).toEqual([]);
     await Promise.all([after.packs.resume(), after.packs.resume()]);
@@ -672,13 +672,13 @@ describe('an interrupted run', () => {
   });
 
   test('is recorded without end time and duration, which are unknown (R-PACK-12, R-PACK-13)', async () => {
-    const before = await withPacks(patient());
+    const before = await withPacks(waitingPack());
     const id = await inSecondStep(before);
     await before.clock.advance(700);
     before.packs.pipelines[Symbol.dispose]();
     await before.store[Symbol.asyncDispose]();
 
-    const after = await openTestMemory({ folder: before.folder, clock: before.clock, packs: { packs: [patient()] } });
+    const after = await openTestMemory({ folder: before.folder, clock: before.clock, packs: { packs: [waitingPack()] } });
     await after.packs.resume();
     const run = await after.as(me)('pipelineRun', { run_id: id });
     expect(run.status).toBe('failed');
@@ -694,7 +694,7 @@ describe('an interrupted run', () => {
   });
 
   test('does not include a run that is still running', async () => {
-    const memory = await withPacks(patient());
+    const memory = await withPacks(waitingPack());
     const id = await inSecondStep(memory);
     await memory.packs.resume();
     expect(await memory.as(me)('pipelineRun', { run_id: id })).toMatchObject({ status: 'running' });
@@ -703,7 +703,7 @@ describe('an interrupted run', () => {
   });
 
   test('does not include a run that ends during the cleanup', async () => {
-    const before = await withPacks(patient());
+    const before = await withPacks(waitingPack());
     for (let count = 0; count < PIPELINE.atOnce; count += 1) await inSecondStep(before, theOwner);
     before.packs.pipelines[Symbol.dispose]();
     await before.store[Symbol.asyncDispose]();
