@@ -71,17 +71,17 @@ describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
             model.set(fact.key, same ? before : fact);
           }
           for (const spelled of scopes) {
-            const doomed = [...model.values()].filter((fact) => isNamed(fact, spelled));
+            const matching = [...model.values()].filter((fact) => isNamed(fact, spelled));
             expect(await me('forget', { scope: spelled, dry_run: true })).toMatchObject({
-              deleted: doomed.length,
+              deleted: matching.length,
               dry_run: true,
             });
             expect(await me('forget', { scope: spelled })).toMatchObject({
               scope: spelled.startsWith('category:') ? spelled.replace(' ', '').toLowerCase() : spelled,
-              deleted: doomed.length,
+              deleted: matching.length,
               purged: true,
             });
-            for (const { key } of doomed) model.delete(key);
+            for (const { key } of matching) model.delete(key);
             const left = (await me('list', { limit: 200 })).facts.map(({ key }) => key);
             expect(left.toSorted()).toEqual([...model.keys()].toSorted());
           }

@@ -655,8 +655,8 @@ describe('limits', () => {
     });
     await expect(me('remember', { key: 'wifi/password', value: 'Tr0ub4dor33' })).rejects.toMatchObject({ code: 'invalid_input' });
     expect((await me('import', { lines: [JSON.stringify({ key: 'k', value: secret })] })).errors).toHaveLength(1);
-    const lenient = (await openTestMemory({ secrets: 'warn' })).as(aCaller());
-    expect((await lenient('remember', { key: 'k', value: secret })).note).toMatch(/^value looks like/);
+    const warned = (await openTestMemory({ secrets: 'warn' })).as(aCaller());
+    expect((await warned('remember', { key: 'k', value: secret })).note).toMatch(/^value looks like/);
   });
 
   test('a memory without a key says in every receipt that it is stored in RAM only (R-KEY-12)', async () => {
@@ -750,11 +750,11 @@ describe('a change listener (R-OPS-12)', () => {
   test('receives kind and namespace of each change, once a turn, after it is durable', async () => {
     const memory = await openTestMemory();
     const [me, other] = [memory.as(aCaller()), memory.as(aCaller({ subject: 'other' }))];
-    const heard: string[] = [];
-    const listening = memory.store.onChange(({ namespace, kind }) => heard.push(`${namespace.subject} ${kind}`));
+    const received: string[] = [];
+    const listening = memory.store.onChange(({ namespace, kind }) => received.push(`${namespace.subject} ${kind}`));
     const settle = async (): Promise<string[]> => {
       for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-      return heard.splice(0).toSorted();
+      return received.splice(0).toSorted();
     };
     await Promise.all([1, 2, 3].map((n) => me('remember', { key: `k${n}`, value: 'v', ttl_seconds: 3600 })));
     expect(await settle()).toEqual(['me activity', 'me fact']);

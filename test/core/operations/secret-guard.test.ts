@@ -23,9 +23,10 @@ describe('a credential (R-FACT-18)', () => {
   });
 
   test('is found in the middle of a long text', () => {
-    const talk = ordinaryFacts.filter((fact) => !fact.includes('PRIVATE KEY')).join('\n\n');
-    expect(findSecret(talk)).toBeUndefined();
-    for (const { kind, text } of credentials(2)) expect(findSecret(`${talk}\n\n${text}\n\n${talk}`), text).toEqual({ kind });
+    const longText = ordinaryFacts.filter((fact) => !fact.includes('PRIVATE KEY')).join('\n\n');
+    expect(findSecret(longText)).toBeUndefined();
+    for (const { kind, text } of credentials(2))
+      expect(findSecret(`${longText}\n\n${text}\n\n${longText}`), text).toEqual({ kind });
   });
 
   test.each([
