@@ -251,10 +251,10 @@ describe('scores', () => {
   test('are between 0 and 1, the best first, for any query and any facts', () => {
     fc.assert(
       fc.property(fc.array(someText, { maxLength: 12 }), fc.array(someText, { minLength: 1, maxLength: 4 }), (values, texts) => {
-        const fresh = new SearchIndex();
+        const otherIndex = new SearchIndex();
         for (const [id, value] of values.entries())
-          fresh.add({ id, key: value, category: 'c', tags: [value], value, updatedAt: id });
-        const scores = fresh.search({ text: texts, limit: 20 }).map(({ score }) => score);
+          otherIndex.add({ id, key: value, category: 'c', tags: [value], value, updatedAt: id });
+        const scores = otherIndex.search({ text: texts, limit: 20 }).map(({ score }) => score);
         expect(scores.every((score) => score >= 0 && score <= 1)).toBe(true);
         expect(scores).toEqual(scores.toSorted((one, other) => other - one));
       }),
@@ -273,10 +273,10 @@ describe('a search returns', () => {
   test('the best of all matching facts, at any limit', () => {
     fc.assert(
       fc.property(fc.array(someText, { maxLength: 25 }), someText, fc.integer({ min: 1, max: 8 }), (values, text, limit) => {
-        const fresh = new SearchIndex();
+        const otherIndex = new SearchIndex();
         for (const [id, value] of values.entries())
-          fresh.add({ id, key: `k${id}`, category: 'c', tags: [], value, updatedAt: id });
-        expect(fresh.search({ text, limit })).toEqual(fresh.search({ text, limit: 30 }).slice(0, limit));
+          otherIndex.add({ id, key: `k${id}`, category: 'c', tags: [], value, updatedAt: id });
+        expect(otherIndex.search({ text, limit })).toEqual(otherIndex.search({ text, limit: 30 }).slice(0, limit));
       }),
       { numRuns: 300 },
     );
@@ -393,19 +393,19 @@ describe('a change', () => {
     maxLength: 25,
   });
   const fill = (told: Iterable<{ id: number; value: string; tags: string[] }>): SearchIndex => {
-    const fresh = new SearchIndex();
-    for (const { id, value, tags } of told) fresh.add({ id, key: `k${id}`, category: 'c', tags, value, updatedAt: id });
-    return fresh;
+    const otherIndex = new SearchIndex();
+    for (const { id, value, tags } of told) otherIndex.add({ id, key: `k${id}`, category: 'c', tags, value, updatedAt: id });
+    return otherIndex;
   };
 
   test('leaves no trace of a removed fact', () => {
     fc.assert(
       fc.property(facts, facts, fc.array(someText, { minLength: 1, maxLength: 5 }), (stay, go, texts) => {
-        const staying = new Set(stay.map(({ id }) => id));
-        const going = go.filter(({ id }) => !staying.has(id));
+        const remaining = new Set(stay.map(({ id }) => id));
+        const removed = go.filter(({ id }) => !remaining.has(id));
         // Some facts are added with another text first, so that replacing is tested too.
-        const marked = fill([...going, ...stay.map((fact) => ({ ...fact, value: `${fact.value} replaced` })), ...stay]);
-        for (const { id } of going) marked.remove(id);
+        const marked = fill([...removed, ...stay.map((fact) => ({ ...fact, value: `${fact.value} replaced` })), ...stay]);
+        for (const { id } of removed) marked.remove(id);
         const clean = fill(stay);
         expect(marked.size).toBe(clean.size);
         for (const text of texts) expect(marked.search({ text, limit: 30 })).toEqual(clean.search({ text, limit: 30 }));
