@@ -27,8 +27,8 @@ const part = (text: string | Buffer): string => Buffer.from(text).toString('base
 
 /** Signs a token with the given texts as its parts, valid or not. */
 function signed(header: string, payload: string | Buffer, { secret = SECRET, hash = 'sha256' } = {}): string {
-  const said = `${part(header)}.${part(payload)}`;
-  return `${said}.${createHmac(hash, secret).update(said).digest('base64url')}`;
+  const signedText = `${part(header)}.${part(payload)}`;
+  return `${signedText}.${createHmac(hash, secret).update(signedText).digest('base64url')}`;
 }
 
 const usual: Json = { iss: 'helmdeck', sub: 'me', exp: NOW + 3600 };
@@ -71,8 +71,8 @@ const NOT_OURS = /was not made for this memory/;
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const byRsa = (): string => {
-  const said = `${part(header({ alg: 'RS256' }))}.${part(claims())}`;
-  return `${said}.${signWith('sha256', Buffer.from(said), privateKey).toString('base64url')}`;
+  const signedText = `${part(header({ alg: 'RS256' }))}.${part(claims())}`;
+  return `${signedText}.${signWith('sha256', Buffer.from(signedText), privateKey).toString('base64url')}`;
 };
 
 describe('a token that is refused', () => {
@@ -711,7 +711,7 @@ describe('pausing', () => {
     const other = await tokens.mint(mint());
     await tokens.verify(token, 'rest');
     const heard: string[] = [];
-    using _one = tokens.onRevoked((gone) => heard.push(gone));
+    using _one = tokens.onRevoked((revoked) => heard.push(revoked));
     expect(await tokens.pause({ id, paused: true })).toEqual({ id, paused: true });
     expect(heard).toEqual([id]);
     await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/is paused/));
@@ -757,20 +757,20 @@ describe('pausing', () => {
 describe('revoking', () => {
   test('makes a token invalid from the next request on, and removes it from the list (R-AUTH-04)', async () => {
     const { tokens } = await overRam();
-    const gone = await tokens.mint(mint());
+    const revoked = await tokens.mint(mint());
     const stays = await tokens.mint(mint());
-    await tokens.verify(gone.token, 'rest');
+    await tokens.verify(revoked.token, 'rest');
     const heard: string[] = [];
     using _one = tokens.onRevoked((id) => heard.push(id));
     tokens.onRevoked((id) => heard.push(`never ${id}`))[Symbol.dispose]();
-    const revoking = tokens.revoke(revoke(gone.id));
-    expect(await revoking).toEqual({ id: gone.id });
-    expect(heard).toEqual([gone.id]);
-    await expect(tokens.verify(gone.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+    const revoking = tokens.revoke(revoke(revoked.id));
+    expect(await revoking).toEqual({ id: revoked.id });
+    expect(heard).toEqual([revoked.id]);
+    await expect(tokens.verify(revoked.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
     await tokens.verify(stays.token, 'rest');
     expect((await tokens.list()).tokens.map(({ id }) => id)).toEqual([stays.id]);
     // A second request returns the same result.
-    expect(await tokens.revoke(revoke(gone.id))).toEqual({ id: gone.id });
+    expect(await tokens.revoke(revoke(revoked.id))).toEqual({ id: revoked.id });
   });
 
   test('also rejects a token that is being verified at that moment (R-AUTH-04)', async () => {
@@ -832,15 +832,15 @@ describe('revoking', () => {
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
     const tokens = await opened(store);
-    const gone = await tokens.mint(mint());
+    const revoked = await tokens.mint(mint());
     const stays = await tokens.mint(mint());
     const backup = await store.upkeep?.backup();
-    await tokens.revoke(revoke(gone.id));
+    await tokens.revoke(revoke(revoked.id));
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
     await restoreBackup({ folder, backup: backup?.file ?? '', clock, sources: withKey() });
     const again = await opened(await openFileStore(folder, clock));
-    await expect(again.verify(gone.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+    await expect(again.verify(revoked.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
     await again.verify(stays.token, 'rest');
     expect((await again.list()).tokens.map(({ id }) => id)).toEqual([stays.id]);
   });
