@@ -11,19 +11,19 @@ const HOST = 'releases.example.com';
 const UPDATES_URL = `https://${HOST}/newest.json`;
 const LINK = 'https://releases.example.com/1.10.0';
 
-let world: FakeInternet;
+let internet: FakeInternet;
 let served: ServedMemory;
 
 /** Sets the response of the update server. The program has version 1.2.3. */
 const answers = (answer: unknown, status = 200): void =>
-  world.respond(HOST, (_request, response) =>
+  internet.respond(HOST, (_request, response) =>
     response.writeHead(status).end(typeof answer === 'string' ? answer : JSON.stringify(answer)),
   );
 const check = () => served.perform(theOwner, 'checkForUpdates', {});
 
 beforeEach(async () => {
-  world = await startFakeInternet();
-  served = await serve({ updates: updatesAt(UPDATES_URL, world.egress) });
+  internet = await startFakeInternet();
+  served = await serve({ updates: updatesAt(UPDATES_URL, internet.egress) });
 });
 
 describe('a check for updates', () => {
@@ -31,11 +31,11 @@ describe('a check for updates', () => {
     answers({ version: '1.10.0', url: LINK, more: true });
     const settings = operations.settings.output().parse(await served.perform(theOwner, 'settings', {}));
     expect(settings.updates).toBe(HOST);
-    expect(world.requests).toEqual([]);
+    expect(internet.requests).toEqual([]);
     expect(await check()).toEqual({ version: '1.2.3', newer: { version: '1.10.0', url: LINK } });
-    expect(world.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([`GET ${UPDATES_URL}`]);
+    expect(internet.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([`GET ${UPDATES_URL}`]);
     // The request reveals neither the version, nor the user, nor the system.
-    expect(world.requests[0]?.headers).toEqual({
+    expect(internet.requests[0]?.headers).toEqual({
       host: HOST,
       'user-agent': 'Helmdeck-Memory',
       'accept-encoding': 'identity',
@@ -46,7 +46,7 @@ describe('a check for updates', () => {
 
   test('that its caller cancels is reported as cancelled', async () => {
     const caller = new AbortController();
-    world.respond(HOST, () => caller.abort());
+    internet.respond(HOST, () => caller.abort());
     const request = served.perform(theOwner, 'checkForUpdates', {}, { signal: caller.signal });
     await expect(request).rejects.toMatchObject({
       code: 'cancelled',
@@ -81,17 +81,18 @@ describe('a check for updates', () => {
     ['a response that is too large', () => answers('x'.repeat(5000)), 'sent more than 4,096 bytes'],
     [
       'a redirect to another host',
-      () => world.respond(HOST, (_request, response) => response.writeHead(302, { Location: 'https://www.example.org/' }).end()),
+      () =>
+        internet.respond(HOST, (_request, response) => response.writeHead(302, { Location: 'https://www.example.org/' }).end()),
       'is not an allowed host',
     ],
-    ['an address of this machine', () => world.names.set(HOST, [['127.0.0.1']]), 'resolves to an address that is not public'],
+    ['an address of this machine', () => internet.names.set(HOST, [['127.0.0.1']]), 'resolves to an address that is not public'],
   ])('reports %s (R-NEWS-02)', async (_what, arrange, says) => {
     arrange();
     await expect(check()).rejects.toMatchObject({
       code: 'handler_failed',
       message: expect.stringMatching(new RegExp(`^(?=.*${HOST}).*${says}`)) as string,
     });
-    expect(new Set(world.connections).isSubsetOf(new Set([`${PUBLIC_IPV4} 443`]))).toBe(true);
+    expect(new Set(internet.connections).isSubsetOf(new Set([`${PUBLIC_IPV4} 443`]))).toBe(true);
   });
 
   test('is allowed to the owner only (R-NEWS-01)', async () => {
@@ -99,7 +100,7 @@ describe('a check for updates', () => {
     await expect(served.perform(aCaller(), 'checkForUpdates', {})).rejects.toMatchObject({ code: 'insufficient_scope' });
     const refused = await sendRequest(served.url, '/api/v1/updates', { method: 'POST', token: await served.token() });
     expect(refused.status).toBe(403);
-    expect(world.requests).toEqual([]);
+    expect(internet.requests).toEqual([]);
     const answer = await sendRequest(served.url, '/api/v1/updates', { method: 'POST', token: served.owner, body: {} });
     expect(answer.json).toMatchObject({ version: '1.2.3', newer: { version: '1.10.0' } });
   });
@@ -108,7 +109,7 @@ describe('a check for updates', () => {
 test.each(['', 'releases.example.com', 'http://releases.example.com/', 'https://127.0.0.1/', 'https://localhost/', 'file:///x'])(
   'a build with the update address "%s" sends no request, and says so (R-NEWS-01)',
   async (address) => {
-    const updates = updatesAt(address, world.egress);
+    const updates = updatesAt(address, internet.egress);
     expect(updates).toBeUndefined();
     served = await serve({ updates });
     expect(await served.perform(theOwner, 'settings', {})).not.toHaveProperty('updates');
@@ -122,5 +123,5 @@ test.each(['', 'releases.example.com', 'http://releases.example.com/', 'https://
 test('package.json contains the version of the build, and a valid update address or none', () => {
   const { version, updates } = readBuildInfo();
   expect((JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }).version).toBe(version);
-  expect(updates === '' || updatesAt(updates, world.egress) !== undefined).toBe(true);
+  expect(updates === '' || updatesAt(updates, internet.egress) !== undefined).toBe(true);
 });
