@@ -93,7 +93,7 @@ describe('a credential (R-PACK-16)', () => {
     expect(other.seen).toEqual([undefined]);
   });
 
-  test('the keychain is not read if no credential is set', async () => {
+  test('is not looked up in the keychain if none is set', async () => {
     const asking: Keychain = { getPassword: neverAsked, setPassword: neverAsked, deletePassword: neverAsked };
     const memory = await opened(asking);
     expect(await memory.ask()).toMatchObject({ output: { said: '1' } });
@@ -222,7 +222,7 @@ describe('a credential that is no longer valid (R-PACK-16)', () => {
     expect(await memory.kept()).toBe(0);
   });
 
-  test('because its service rejects it: cached outputs are deleted, and running ones not cached', async () => {
+  test('because its service rejects it: cached outputs are deleted, and outputs of running packs are not cached', async () => {
     const memory = await opened(chain, {
       async answering({ input, credential }, asked) {
         if (input.what !== 'refused') return { said: `${asked}` };

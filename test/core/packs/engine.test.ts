@@ -78,7 +78,7 @@ describe('running a pack', () => {
     expect(await run()).toMatchObject({ output: { said: 'nothing' } });
   });
 
-  test('measures with the steady clock', async () => {
+  test('measures its duration with the steady clock', async () => {
     const { run, clock } = await opened(
       aPack(async () => {
         clock.jump(-5000);
@@ -117,7 +117,7 @@ describe('running a pack', () => {
     ['a thrown string', 'text', 'handler_failed'],
     ['a thrown undefined', undefined, 'handler_failed'],
     ['a failure with a code', new Failure('session_unavailable', 'Closed.'), 'session_unavailable'],
-  ])('reports %s with a message of the program (R-PACK-08)', async (_what, thrown, code) => {
+  ])('reports %s as a failure with a known code (R-PACK-08)', async (_what, thrown, code) => {
     const { run } = await opened(
       aPack(() => {
         throw thrown;

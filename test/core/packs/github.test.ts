@@ -262,7 +262,7 @@ describe('when GitHub refuses', () => {
   });
 
   test.each(['', 'not JSON', '[]', '{"number":"7"}', '[{"number":1}]'])(
-    'or sends an invalid response, the failure says so: %j',
+    'or sends an invalid response, the failure says that: %j',
     async (body) => {
       answer((_, response) => response.end(body));
       await expect(get({ number: 1 })).rejects.toMatchObject({

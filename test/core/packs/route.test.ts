@@ -355,7 +355,7 @@ describe('a recommendation', () => {
     expect(await route(memory, 'what is the weather in Rome')).toMatchObject({ recommendation: { id: 'weather.today' } });
   });
 
-  test('compares habits and pipelines only for tokens with memory:read', async () => {
+  test('considers habits and pipelines only for tokens with memory:read', async () => {
     const memory = await filled();
     await memory.as(me)('runPack', { name: 'texts.translate', input: { format: 'short' } });
     const runner = aCaller({ may: ['packs:run'] });
@@ -368,7 +368,7 @@ describe('a recommendation', () => {
     );
   });
 
-  test('compares the catalogue only while the memory is locked', async () => {
+  test('considers only the catalogue while the memory is locked', async () => {
     const memory = await filled();
     memory.store.lock();
     const answer = await route(memory, 'list the github issues of acme/web');
