@@ -44,7 +44,7 @@ const runAs = async (memory: TestMemory, caller: Caller, id = 'note'): Promise<P
   await ended(memory, caller, (await memory.as(caller)('runPipeline', { id })).run_id);
 
 describe('the rights of a pipeline (R-DEFINE-02)', () => {
-  test('are those that author and runner both have: without memory:write an author cannot write through other clients', async () => {
+  test('are those that author and runner both have, so an author without memory:write cannot write through other clients', async () => {
     const memory = await opened();
     const { caller: weak } = await memory.client('weak', ['packs:run']);
     const { caller: strong } = await memory.client('strong');
@@ -160,7 +160,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     await expect(memory.as(runner)('runPipeline', { id: 'note' })).rejects.toMatchObject({ code: 'insufficient_scope' });
   });
 
-  test('of a token that was made elsewhere are known only while it is presented', async () => {
+  test('of a token that the operator signed are known only for requests with that token', async () => {
     const memory = await opened();
     const elsewhere = aCaller({ client: 'ci', token: 'made-elsewhere' });
     await memory.as(elsewhere)('createPipeline', writes());
@@ -282,7 +282,7 @@ describe('an entry written by a pipeline names both author and runner (R-DEFINE-
 
   const both = { client: 'runner', defined_by: 'author' };
 
-  test('wherever it is read', async () => {
+  test('in every operation that returns it', async () => {
     const { owner, run, as, runner } = await written();
     expect(run).toMatchObject({ status: 'succeeded', ...both });
     expect(await owner('recall', { key: 'planted' })).toMatchObject(both);
@@ -333,7 +333,7 @@ describe('an entry written by a pipeline names both author and runner (R-DEFINE-
     }
   });
 
-  test('after the memory was closed and opened again', async () => {
+  test('and still does after a restart', async () => {
     const { tokens, store, folder, clock } = await written();
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
@@ -342,7 +342,7 @@ describe('an entry written by a pipeline names both author and runner (R-DEFINE-
     expect(await again.as(theOwner)('verify', {})).toMatchObject({ broken: 0 });
   });
 
-  test('but not if author and runner are the same', async () => {
+  test('unless author and runner are the same', async () => {
     const memory = await opened();
     const { caller } = await memory.client('author');
     await memory.as(caller)('createPipeline', writes());

@@ -44,8 +44,8 @@ async function runToEnd(memory: TestMemory, definition = aPipeline(), inputs: Re
 const rows = async ({ store }: TestMemory) =>
   (await store.space({ subject: 'me' }, 'audit').page({ sort: 'oldest', limit: 100, category: 'pipeline_history' })).entries;
 
-describe('defining pipelines', () => {
-  test('stores, shows and lists them, and replaces one with the same id (R-PACK-23)', async () => {
+describe('a pipeline definition', () => {
+  test('is stored, shown and listed, and replaces one with the same id (R-PACK-23)', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     const definition = aPipeline({ title: 'Greeting', description: 'Greets somebody.' });
@@ -66,7 +66,7 @@ describe('defining pipelines', () => {
     });
   });
 
-  test('deletes them, and then reports them as unknown', async () => {
+  test('can be deleted, and is unknown afterwards', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     await may('createPipeline', aPipeline());
@@ -131,7 +131,7 @@ describe('defining pipelines', () => {
     ['too many levels', { steps: [step({ input: { what: deep(40) } })] }, /nests deeper than 32 levels/],
     ['thousands of levels', { steps: [step({ input: { what: deep(3000) } })] }, /nests deeper than 32 levels/],
     ['too much text', { steps: [step({ input: { what: 'x'.repeat(PIPELINE.bytes) } })] }, /larger than 32 KiB/],
-  ])('refuses %s before anything runs (R-PACK-22)', async (_what, over, says) => {
+  ])('is refused with %s, before anything runs (R-PACK-22)', async (_what, over, says) => {
     const memory = await withPacks();
     const failure: unknown = await memory
       .perform(me, 'createPipeline', { ...aPipeline(), ...over })
@@ -145,7 +145,7 @@ describe('defining pipelines', () => {
     ['an input of a step', { steps: [{ id: 'one', pack: 'test.echo', input: { what: CREDENTIAL } }] }, 'steps'],
     ['a field named password', { steps: [{ id: 'one', pack: 'test.echo', input: { password: 'tr0ub4dor&3xyz' } }] }, 'steps'],
     ['a default', { inputs: [{ name: 'name', default: `token\n${CREDENTIAL}` }] }, 'inputs'],
-  ])('refuses a credential in %s, as facts do (R-FACT-18)', async (_what, over, field) => {
+  ])('is refused with a credential in %s, like a fact (R-FACT-18)', async (_what, over, field) => {
     const memory = await withPacks();
     const failure: unknown = await memory
       .as(me)('createPipeline', aPipeline(over))
@@ -154,14 +154,14 @@ describe('defining pipelines', () => {
     expect(String(failure)).not.toContain(CREDENTIAL);
   });
 
-  test('accepts a reference to a credential', async () => {
+  test('may contain a reference to a credential', async () => {
     const memory = await withPacks();
     const input = { password: '${{ inputs.password }}', token: '${{ steps.first.output.said }}' };
     const steps = [...aPipeline().steps, { id: 'third', pack: 'test.echo', input }];
     expect(await memory.as(me)('createPipeline', aPipeline({ steps }))).toMatchObject({ status: 'created' });
   });
 
-  test('only warns of credentials if the owner chose that', async () => {
+  test('is stored with a warning about a credential, if the owner chose warnings', async () => {
     const memory = await openTestMemory({ secrets: 'warn', packs: { packs: [echo] } });
     expect(await memory.as(me)('createPipeline', aPipeline({ title: CREDENTIAL }))).toMatchObject({
       status: 'created',
@@ -169,7 +169,7 @@ describe('defining pipelines', () => {
     });
   });
 
-  test('stores at most a hundred for each subject, and evicts none', async () => {
+  test('is refused if the subject has a hundred, and none is evicted', async () => {
     const memory = await withPacks();
     const may = memory.as(theOwner);
     await Promise.all(
@@ -693,7 +693,7 @@ describe('an interrupted run', () => {
     expect(its?.snippet).not.toContain('Duration');
   });
 
-  test('does not include a run that is still running', async () => {
+  test('is not a run that is still running', async () => {
     const memory = await withPacks(waitingPack());
     const id = await inSecondStep(memory);
     await memory.packs.resume();
@@ -702,7 +702,7 @@ describe('an interrupted run', () => {
     await memory.as(me)('cancelPipelineRun', { run_id: id });
   });
 
-  test('does not include a run that ends during the cleanup', async () => {
+  test('is not a run that ends during the cleanup', async () => {
     const before = await withPacks(waitingPack());
     for (let count = 0; count < PIPELINE.atOnce; count += 1) await inSecondStep(before, theOwner);
     before.packs.pipelines[Symbol.dispose]();
@@ -717,7 +717,7 @@ describe('an interrupted run', () => {
     expect(await rows(after)).toHaveLength(PIPELINE.atOnce + 1);
   });
 
-  test('is not the only work that a restart ends: sessions end, too (R-PACK-07)', async () => {
+  test('has its sessions deleted after a restart (R-PACK-07)', async () => {
     const keeper = aPack(
       async ({ memory: own }) => {
         await own?.store('a', 1);
