@@ -186,7 +186,7 @@ test.each([
   expect(needsConsent(effectOf(name, inputOf(name, request)))).toBe(false);
 });
 
-test('an agent, which carries no consent, is not asked (R-CONSENT-02)', async () => {
+test('a call without a consent handler, such as that of an agent, does not ask the owner (R-CONSENT-02)', async () => {
   const { owner } = await opened();
   expect(await owner('runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } })).toMatchObject({
     output: { deleted: 3 },
@@ -277,7 +277,7 @@ describe('while the owner is being asked', () => {
     expect((await owner('list', {})).facts).toHaveLength(2);
   });
 
-  test('and after the answer, a pack has its full time limit again (R-CONSENT-02)', async () => {
+  test('a pack keeps its full time limit for after the answer (R-CONSENT-02)', async () => {
     const memory = await opened();
     const signals = Promise.withResolvers<AbortSignal>();
     const { catalogue } = memory.packs.engine;

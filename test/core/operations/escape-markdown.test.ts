@@ -25,7 +25,7 @@ describe('text within a snippet', () => {
     'C:\\path\\file and 2 * 3 * 4 = 24',
     '1. one\n2. two\n- three\n> four',
     '日本語\u2028x\u0085y',
-  ])('without a heading stays as it is: %j (R-QMD-07)', (text) => {
+  ])('without a heading is unchanged: %j (R-QMD-07)', (text) => {
     expect(escapeMarkdown(text)).toBe(text);
   });
 

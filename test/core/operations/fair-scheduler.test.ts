@@ -49,7 +49,7 @@ describe('a call (R-HTTP-14)', () => {
     expect(scheduler.acquire('me', other)).toBeInstanceOf(Promise);
   });
 
-  test('runs step by step together with the others of its turn', async () => {
+  test('runs its steps in alternation with the other calls of its turn', async () => {
     const scheduler = new FairScheduler();
     const steps: string[] = [];
     const call = async (name: string): Promise<void> => {
@@ -64,7 +64,7 @@ describe('a call (R-HTTP-14)', () => {
     expect(steps).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'c2', 'a3', 'b3', 'c3']);
   });
 
-  test('shares its turn with fewer others while turns take long, and with more again afterwards', async () => {
+  test('shares its turn with fewer calls while turns take long, and with more calls afterwards', async () => {
     const clock = handSetClock();
     const scheduler = new FairScheduler();
     let ms = 3;
@@ -154,7 +154,7 @@ describe('a call (R-HTTP-14)', () => {
     }
     over.abort();
     await Promise.all(flood);
-    // One heavy call may be running and one may run first. The first turns do not count, before the load was measured.
+    // One heavy call may be running, and one may run first. The first turns do not count, because the load is not measured yet.
     expect(Math.max(...waited.slice(5))).toBeLessThanOrEqual(3);
   });
 

@@ -172,7 +172,7 @@ describe('the scope of each operation (R-OPS-11)', () => {
     await expect(perform(aCaller(), 'remember', forged)).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('no subject sees another, or learns that another exists (R-ISO-01, R-OPS-09)', async () => {
+  test('no subject sees another subject, or learns that another one exists (R-ISO-01, R-OPS-09)', async () => {
     const memory = await openTestMemory();
     const ada = memory.as(aCaller({ subject: 'ada' }));
     const bob = memory.as(aCaller({ subject: 'bob' }));
@@ -334,7 +334,7 @@ describe('context (R-OPS-10)', () => {
 });
 
 describe('an import returns the input for its undo (R-BRING-07)', () => {
-  test('and undo reverts exactly that import, and no other write of the same client', async () => {
+  test('which reverts exactly that import, and no other write of the same client', async () => {
     const { as, clock } = await openTestMemory();
     const owner = as(theOwner);
     await owner('remember', { key: 'before', value: 'b' });
@@ -358,7 +358,7 @@ describe('an import returns the input for its undo (R-BRING-07)', () => {
     expect(await owner('undo', which)).toMatchObject({ removed: 0, restored: 0, skipped: [] });
   });
 
-  test('and nothing if it wrote nothing', async () => {
+  test('unless it wrote nothing', async () => {
     const { as } = await openTestMemory();
     const lines = ['{"key":"a","value":"b"}'];
     expect(await as(theOwner)('import', { lines, dry_run: true })).not.toHaveProperty('written');
@@ -747,7 +747,7 @@ describe('the owner', () => {
 });
 
 describe('a change listener (R-OPS-12)', () => {
-  test('receives kind and namespace of each change, once a turn, after it is durable', async () => {
+  test('receives kind and namespace of each change, once per turn of the event loop, after the change is durable', async () => {
     const memory = await openTestMemory();
     const [me, other] = [memory.as(aCaller()), memory.as(aCaller({ subject: 'other' }))];
     const received: string[] = [];
