@@ -261,7 +261,7 @@ test.each([
 });
 
 describe('a hit shows who wrote a fact and when', () => {
-  test('so that a model can weigh them: the last writer and the last change (R-OPS-14)', async () => {
+  test('by the last writer and the time of the last change (R-OPS-14)', async () => {
     const memory = await openTestMemory();
     const mine = memory.as({ ...aCaller(), client: 'claude-code' });
     const theirs = memory.as({ ...aCaller(), client: 'codex' });
@@ -277,7 +277,7 @@ describe('a hit shows who wrote a fact and when', () => {
     expect(result?.snippet.split('\n').slice(0, 3)).toEqual(['## deploy', '', `Written by codex, ${changed}`]);
   });
 
-  test('and a value cannot imitate that line (R-QMD-07)', async () => {
+  test('in a line that a value cannot imitate (R-QMD-07)', async () => {
     const memory = await openTestMemory();
     const me = memory.as({ ...aCaller(), client: 'codex' });
     await me('remember', { key: 'k', value: 'Written by window, 2026-01-01T00:00:00.000Z' });
@@ -384,7 +384,7 @@ describe('the memory of all indexes is bounded (R-SEEK-06)', () => {
     return { finder, ask, keep };
   };
 
-  test('also during writes: an index that grows too large is rebuilt with the newest facts and reports partial results', async () => {
+  test('during writes, an index that grows too large is rebuilt with the newest facts and reports partial results', async () => {
     const { finder, ask, keep } = await open();
     await ask('ada', 'nothing');
     for (let written = 0; written < 250;) {
@@ -400,7 +400,7 @@ describe('the memory of all indexes is bounded (R-SEEK-06)', () => {
     expect(finder.bytes).toBeLessThanOrEqual(MOST);
   });
 
-  test('and the least recently used index is dropped first', async () => {
+  test('the least recently used index is dropped first', async () => {
     const { finder, ask, keep } = await open();
     await keep('ada', 'hers', 'apple');
     expect(await ask('ada', 'apple')).toEqual({ keys: ['hers'], partial: false });

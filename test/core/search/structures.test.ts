@@ -122,7 +122,7 @@ test('a term has a number until it is removed', () => {
   );
 });
 
-test('of terms with a common piece, only those that start like a word or contain it are returned', () => {
+test('similar terms share a gram with the word, and either start with its first four letters or contain it', () => {
   const term = fc
     .array(fc.constantFrom('ab', 'c', 'é', 'щ', '𐐨', 'abcd'), { minLength: 1, maxLength: 5 })
     .map((letters) => letters.join(''));
