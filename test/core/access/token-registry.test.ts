@@ -372,7 +372,7 @@ describe('a token that is accepted', () => {
     await expect(tokens.verify(aToken({ exp: NOW + 10, jti: 'other' }), 'rest')).rejects.toMatchObject(refusal(/has expired/));
   });
 
-  test('two without an id are two callers (R-AUTH-05)', async () => {
+  test('without an id gets a derived id, which differs between tokens (R-AUTH-05)', async () => {
     const { tokens } = await overRam();
     const [one, other] = [await tokens.verify(aToken(), 'rest'), await tokens.verify(aToken({ exp: NOW + 7200 }), 'rest')];
     expect(one.token).not.toBe(other.token);
@@ -443,7 +443,7 @@ describe('the signing secret (R-AUTH-03)', () => {
     await expect(other.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
   });
 
-  test('is otherwise made by the memory, and the same after a restart, but never found in a file', async () => {
+  test('is otherwise created by the memory, stays the same after a restart, and is in no file in plain text', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
@@ -891,7 +891,7 @@ describe('while the key is absent', () => {
     });
   });
 
-  test('also if it was locked before the first call (R-AUTH-11)', async () => {
+  test('a memory that was locked before the first call verifies tokens, too (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
