@@ -262,7 +262,7 @@ describe('a name with a private address is refused (R-PACK-14)', () => {
     expect(internet.trappedConnections()).toBe(0);
   });
 
-  test('also with the resolver of this system', async () => {
+  test('including a name that the system resolver maps to this machine', async () => {
     const inside = createTcpServer();
     let reached = 0;
     inside.on('connection', () => (reached += 1)).listen(0, '127.0.0.1');
