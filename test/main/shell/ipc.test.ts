@@ -100,7 +100,7 @@ describe('the window', () => {
   });
 
   test.each(['listening', 'resumeListening', 'showBundle', 'atLogin'])(
-    'says nothing with %s, and is refused if it does (R-DESK-11)',
+    'sends no input with %s, and is refused if it does (R-DESK-11)',
     async (name) => {
       for (const input of [undefined, null, 7, 'x', [], { more: 1 }]) {
         expect(await call('me', name, input)).toEqual({
