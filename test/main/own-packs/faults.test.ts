@@ -220,7 +220,7 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     await vi.waitUntil(() => membersOf(group) === 0, 5000);
   });
 
-  test('and a finished run leaves no process', async () => {
+  test('and none outlives its run', async () => {
     const { run } = await openMemoryWithOwnPack({ handler: `ec.log("runs"); return { said: 'done' };` });
     await run();
     await vi.waitUntil(() => packProcesses().length === 0, 5000);
