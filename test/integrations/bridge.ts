@@ -7,7 +7,7 @@ import { measureWait } from '../support/work.ts';
 
 export const BRIDGE = 'integrations/stdio-bridge/helmdeck-memory-mcp.mjs';
 
-interface Said {
+interface Message {
   readonly id?: number | string | null;
   readonly method?: string;
   readonly result?: Record<string, unknown>;
@@ -16,13 +16,13 @@ interface Said {
 
 export interface RunningBridge {
   readonly child: ChildProcess;
-  readonly messages: readonly Said[];
+  readonly messages: readonly Message[];
   readonly stderr: () => string;
   write(text: string | Buffer): void;
   /** Sends a request and waits for the response. */
-  request(method: string, params?: object): Promise<Said>;
+  request(method: string, params?: object): Promise<Message>;
   /** Waits for a matching message. */
-  waitFor(fits: (said: Said) => boolean): Promise<Said>;
+  waitFor(fits: (message: Message) => boolean): Promise<Message>;
   /** Closes stdin. Returns the exit status and the time until the exit in ms. */
   closeStdin(): Promise<{ code: number | null; ms: number }>;
 }
@@ -31,41 +31,41 @@ export interface RunningBridge {
 export function startBridge(environment: Record<string, string>, ...args: string[]): RunningBridge {
   const child = spawn(process.execPath, [BRIDGE, ...args], { env: environment, stdio: 'pipe' });
   onTestFinished(() => void child.kill('SIGKILL'));
-  const said: Said[] = [];
-  const hearers = new Set<() => void>();
+  const messages: Message[] = [];
+  const listeners = new Set<() => void>();
   let rest = '';
-  let complained = '';
+  let errors = '';
   child.stdout.on('data', (chunk: Buffer) => {
     const lines = (rest + chunk.toString()).split('\n');
     rest = lines.pop() ?? '';
-    said.push(...lines.map((line) => JSON.parse(line) as Said));
-    for (const hear of hearers) hear();
+    messages.push(...lines.map((line) => JSON.parse(line) as Message));
+    for (const listener of listeners) listener();
   });
-  child.stderr.on('data', (chunk: Buffer) => (complained += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
   child.stdin.on('error', () => undefined);
-  let asked = 0;
-  const until: RunningBridge['waitFor'] = (fits) => {
-    const { promise, resolve } = Promise.withResolvers<Said>();
-    const hear = (): void => {
-      const found = said.find(fits);
+  let lastId = 0;
+  const waitFor: RunningBridge['waitFor'] = (fits) => {
+    const { promise, resolve } = Promise.withResolvers<Message>();
+    const listener = (): void => {
+      const found = messages.find(fits);
       if (found) resolve(found);
     };
-    hearers.add(hear);
-    hear();
-    return promise.finally(() => hearers.delete(hear));
+    listeners.add(listener);
+    listener();
+    return promise.finally(() => listeners.delete(listener));
   };
   return {
     child,
-    messages: said,
-    stderr: () => complained,
+    messages,
+    stderr: () => errors,
     write: (text) => void child.stdin.write(text),
     request(method, params) {
-      asked += 1;
-      const id = asked;
+      lastId += 1;
+      const id = lastId;
       child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
-      return until((one) => one.id === id);
+      return waitFor((one) => one.id === id);
     },
-    waitFor: until,
+    waitFor,
     async closeStdin() {
       let code: number | null = null;
       const ms = await measureWait(async () => {

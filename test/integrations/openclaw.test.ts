@@ -221,12 +221,12 @@ describe('the plugin returns nothing', () => {
     const key = 'ab'.repeat(32);
     const answers = ['', '[]', '{"result":{}}', '{"result":{"structuredContent":{"results":[{"docid":1},{"score":7}]}}}', '"'];
     let answer = '';
-    const confused = createServer((request, response) => {
+    const faultyServer = createServer((request, response) => {
       const challenge = new URL(request.url ?? '', 'http://localhost').searchParams.get('challenge');
       const proof = challenge && createHmac('sha256', Buffer.from(key, 'hex')).update(challenge).digest('hex');
       response.end(proof ? `{"status":"ok","proof":"${proof}"}` : answer);
     });
-    const { folder, tokenFile } = await endpointOf(confused, key);
+    const { folder, tokenFile } = await endpointOf(faultyServer, key);
     for (answer of answers) expect(await asked(load({ folder, tokenFile }))).toEqual(NOTHING);
   });
 });

@@ -108,11 +108,11 @@ describe('a pack called over stdio (R-MCP-01, R-PACK-27)', () => {
       started.resolve(signal);
       return new Promise(() => undefined);
     });
-    const giveUp = new AbortController();
-    const options = { signal: giveUp.signal, onprogress: () => undefined };
+    const controller = new AbortController();
+    const options = { signal: controller.signal, onprogress: () => undefined };
     const result = client.callTool({ name: 'test_echo' }, undefined, options).catch((error: unknown) => error);
     const signal = await started.promise;
-    giveUp.abort('enough');
+    controller.abort('enough');
     expect(await result).toBeInstanceOf(Error);
     await expect.poll(() => signal.aborted, EVENTUALLY).toBe(true);
     expect(await client.ping()).toEqual({});
@@ -269,14 +269,14 @@ describe('another program on the port of the memory', () => {
     const endpoint = JSON.parse(readFileSync(join(served.folder, 'endpoint.json'), 'utf8')) as Record<string, unknown>;
     await served.listener.close();
     const heard: string[] = [];
-    const squatter = createServer(({ headers, url }, response) => {
+    const otherProgram = createServer(({ headers, url }, response) => {
       heard.push(`${url} ${headers.authorization ?? ''}`);
       if (answer) answer((body) => void response.end(body));
       else response.destroy();
     }).listen(0, '127.0.0.1');
-    onTestFinished(() => void squatter.close());
-    await new Promise((resolve) => squatter.once('listening', resolve));
-    const { port } = squatter.address() as AddressInfo;
+    onTestFinished(() => void otherProgram.close());
+    await new Promise((resolve) => otherProgram.once('listening', resolve));
+    const { port } = otherProgram.address() as AddressInfo;
     writePrivate(join(served.folder, 'endpoint.json'), JSON.stringify({ ...endpoint, url: `http://127.0.0.1:${port}` }));
     const bridge = startBridge(env);
     await bridge.request('initialize', INITIALIZE_PARAMS);
@@ -292,7 +292,7 @@ describe('a connection that closes during a tool call', () => {
   const key = 'ab'.repeat(32);
 
   /** A server that proves itself and closes the connection on the first tool call. `heard` contains the names of the called tools. */
-  async function cutting(folder: string): Promise<{ readonly heard: readonly string[] }> {
+  async function startClosingServer(folder: string): Promise<{ readonly heard: readonly string[] }> {
     const heard: string[] = [];
     const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const say = (body: object): void => {
@@ -324,10 +324,10 @@ describe('a connection that closes during a tool call', () => {
   }
 
   test.each(['memory_recall', 'helmdeck.memory_store', 'helmdeck__memory_forget'])(
-    'has %s asked again, which comes to the same (R-MCP-12)',
+    'makes the bridge repeat %s, which is safe to run twice (R-MCP-12)',
     async (name) => {
       const folder = tempFolder();
-      const { heard } = await cutting(folder);
+      const { heard } = await startClosingServer(folder);
       const bridge = startBridge({ HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: 'a.b.c' });
       await bridge.request('initialize', INITIALIZE_PARAMS);
       expect(refusalIn(await bridge.request('tools/call', { name, arguments: {} }))).toEqual({ said: 'done' });
@@ -336,10 +336,10 @@ describe('a connection that closes during a tool call', () => {
   );
 
   test.each(['github_list_issues', 'helmdeck.memory_helper', 'query', 'toString'])(
-    'is told of, and %s does not run twice (R-MCP-12)',
+    'is reported, and %s does not run twice (R-MCP-12)',
     async (name) => {
       const folder = tempFolder();
-      const { heard } = await cutting(folder);
+      const { heard } = await startClosingServer(folder);
       const bridge = startBridge({ HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: 'a.b.c' });
       await bridge.request('initialize', INITIALIZE_PARAMS);
       expect(refusalIn(await bridge.request('tools/call', { name, arguments: {} }))).toMatchObject({

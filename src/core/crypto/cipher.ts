@@ -245,7 +245,7 @@ export function sealEntry(key: SealingKey, place: SealContext, body: EntryConten
 export function openEntry(ring: KeyRing, place: SealContext, sealed: Buffer): EntryContent {
   // A damaged page can return columns of types that the schema does not allow.
   if (!Buffer.isBuffer(place.keyHash) || typeof place.category !== 'string' || !Buffer.isBuffer(sealed)) {
-    throw new BrokenSeal('This is not a row of ours.');
+    throw new BrokenSeal('This is not a sealed entry.');
   }
   const plain = openBytes(ring, placeOf(place), sealed);
   const [key, value, client, transport, token, ...rest] = decodeFrame(plain, 0, plain.length, Infinity);

@@ -48,7 +48,7 @@ export class KeyKeeper {
 
   /** Calls `listener` after the key became available, was lost or was locked, however that happened. */
   onChange(listener: () => void): Disposable {
-    // A wrapper of its own lets the same function subscribe twice.
+    // A new wrapper for each call lets the same function subscribe twice.
     const entry = (): void => listener();
     this.#listeners.add(entry);
     return { [Symbol.dispose]: () => void this.#listeners.delete(entry) };

@@ -12,7 +12,7 @@ import type { Realm } from './realm/host.ts';
 // The process that runs one of the owner's packs once. It imports none of the program's modules, because it may not read the
 // program's files. The pack runs in a separate realm that exchanges only strings with this one, so it cannot reach `process`,
 // `require` or Node's modules. As a second line of defence this realm is frozen, cannot compile text, and has its dangerous
-// functions removed, in case one of its own errors (such as a stack overflow inside Node) leaks into the pack's realm.
+// functions removed, in case an error of this realm (such as a stack overflow inside Node) leaks into the pack's realm.
 
 const CHANNEL = 3;
 const LIBRARY = 'helmdeck-memory/pack';

@@ -114,7 +114,7 @@ if (!fails(() => fs.readFileSync(file)) || !fails(() => fs.writeFileSync(file, '
 const socket = require('node:net').connect(Number(port), '127.0.0.1');
 socket.on('connect', () => process.exit(4)).on('error', () => process.stdout.write(${JSON.stringify(CONFINED)}));`;
 
-/** @internal Whether Node starts in the sandbox and cannot reach a file and a port of ours. */
+/** @internal Whether Node starts in the sandbox and can reach neither a test file nor a test port. */
 export async function isEffective({ wrap: around }: Confinement): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-trial-'));
   const file = join(folder, 'file');

@@ -63,7 +63,7 @@ export function launchPackProcess(confinement: Confinement): PackProcess {
     env: nodeEnvironment(),
     cwd: parse(process.execPath).root,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
-    // A process group of its own, so that it can be ended as a whole.
+    // A separate process group, so that one signal ends all its processes.
     detached: process.platform !== 'win32',
     windowsHide: true,
   });

@@ -11,7 +11,7 @@ export interface OllamaProcess {
   readonly pid: number;
   /** Resolves once it has exited, for any reason. */
   readonly ended: Promise<void>;
-  /** Asks it to stop, then kills it after the grace period. Resolves once all its processes are gone. */
+  /** Asks it to stop, then kills it after the grace period. Resolves once all its processes have exited. */
   stop(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export function startOllamaProcess({ path, port, home, environment, onOutput, gr
     env: environmentOf({ environment, home, port }),
     cwd: parse(process.execPath).root,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    // A process group of its own, so that it can be ended as a whole.
+    // A separate process group, so that one signal ends all its processes.
     detached: !windows,
     windowsHide: true,
   });

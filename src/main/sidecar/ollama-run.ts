@@ -63,7 +63,7 @@ export class OllamaRun {
     if (this.#pull?.cancel.signal.aborted) await this.#pull.ended.promise;
   }
 
-  /** Resolves once all its processes are gone. */
+  /** Resolves once all its processes have exited. */
   async end(): Promise<void> {
     this.#over.abort();
     await this.#child?.stop();

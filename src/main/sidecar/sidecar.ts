@@ -353,7 +353,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     await this.#ending;
   }
 
-  /** The next run starts once all processes of this one are gone. */
+  /** The next run starts once all processes of this run have exited. */
   #endLife(life: OllamaRun): Promise<void> {
     return (this.#ending = Promise.all([this.#ending, life.end()]).then(() => undefined));
   }

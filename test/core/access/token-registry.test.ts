@@ -25,10 +25,10 @@ type Json = Record<string, unknown>;
 
 const part = (text: string | Buffer): string => Buffer.from(text).toString('base64url');
 
-/** A token as any library makes it, or as none would: the texts of its parts are taken as they are. */
+/** Signs a token with the given texts as its parts, valid or not. */
 function signed(header: string, payload: string | Buffer, { secret = SECRET, hash = 'sha256' } = {}): string {
-  const said = `${part(header)}.${part(payload)}`;
-  return `${said}.${createHmac(hash, secret).update(said).digest('base64url')}`;
+  const signedText = `${part(header)}.${part(payload)}`;
+  return `${signedText}.${createHmac(hash, secret).update(signedText).digest('base64url')}`;
 }
 
 const usual: Json = { iss: 'helmdeck', sub: 'me', exp: NOW + 3600 };
@@ -38,7 +38,7 @@ const aToken = (over: Json = {}, how: { secret?: string; hash?: string } = {}): 
 /** The usual claims without one of them. */
 const without = (name: string): string => signed(header(), claims({ [name]: undefined }));
 
-/** Tokens over a vault that is always open, signed with the operator's secret. */
+/** A registry with the operator's secret and a vault that is always open. */
 async function overRam(clock: ManualClock = manualClock(), secret: string | undefined = SECRET) {
   const store = new RamStore(clock);
   const tokens = await opened(store, secret);
@@ -52,7 +52,7 @@ async function opened(store: MemoryStore, secret?: string, vault: Vault = store.
   return tokens;
 }
 
-/** The vault of a store, with something of it done otherwise. */
+/** The vault of a store, with some of its functions replaced. */
 const vaultOf = ({ vault }: MemoryStore, otherwise: Partial<Vault>): Vault => ({
   read: (name) => vault.read(name),
   write: (name, text) => vault.write(name, text),
@@ -71,60 +71,60 @@ const NOT_OURS = /was not made for this memory/;
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const byRsa = (): string => {
-  const said = `${part(header({ alg: 'RS256' }))}.${part(claims())}`;
-  return `${said}.${signWith('sha256', Buffer.from(said), privateKey).toString('base64url')}`;
+  const signedText = `${part(header({ alg: 'RS256' }))}.${part(claims())}`;
+  return `${signedText}.${signWith('sha256', Buffer.from(signedText), privateKey).toString('base64url')}`;
 };
 
 describe('a token that is refused', () => {
   test.each<{ why: string; token: unknown; says: RegExp }>([
-    { why: 'nothing', token: '', says: NOT_OURS },
-    { why: 'no text', token: 42, says: /is not a token/ },
-    { why: 'nothing at all', token: undefined, says: /is not a token/ },
+    { why: 'an empty text', token: '', says: NOT_OURS },
+    { why: 'a number', token: 42, says: /is not a token/ },
+    { why: 'undefined', token: undefined, says: /is not a token/ },
     { why: 'a list', token: [aToken()], says: /is not a token/ },
-    { why: 'any text', token: 'let me in', says: NOT_OURS },
-    { why: 'a text far too long', token: 'a'.repeat(8193), says: /8192 characters/ },
-    { why: 'a good one that is too long', token: aToken({ note: 'x'.repeat(8192) }), says: /8192 characters/ },
+    { why: 'arbitrary text', token: 'let me in', says: NOT_OURS },
+    { why: 'a text that is far too long', token: 'a'.repeat(8193), says: /8192 characters/ },
+    { why: 'a valid token that is too long', token: aToken({ note: 'x'.repeat(8192) }), says: /8192 characters/ },
     { why: 'three empty parts', token: '..', says: NOT_OURS },
     { why: 'another algorithm name', token: signed(header({ alg: 'hs256' }), claims()), says: NOT_OURS },
     { why: 'no algorithm', token: signed(JSON.stringify({ typ: 'JWT' }), claims()), says: NOT_OURS },
     { why: 'alg none without a signature', token: `${part(header({ alg: 'none' }))}.${part(claims())}.`, says: NOT_OURS },
-    { why: 'alg none with one', token: signed(header({ alg: 'none' }), claims()), says: NOT_OURS },
+    { why: 'alg none with a signature', token: signed(header({ alg: 'none' }), claims()), says: NOT_OURS },
     { why: 'alg None', token: signed(header({ alg: 'None' }), claims()), says: NOT_OURS },
     { why: 'HS384', token: signed(header({ alg: 'HS384' }), claims(), { hash: 'sha384' }), says: NOT_OURS },
     { why: 'HS512', token: signed(header({ alg: 'HS512' }), claims(), { hash: 'sha512' }), says: NOT_OURS },
-    { why: 'HS512 under the name of ours', token: signed(header(), claims(), { hash: 'sha512' }), says: NOT_OURS },
+    { why: 'HS512 declared as HS256', token: signed(header(), claims(), { hash: 'sha512' }), says: NOT_OURS },
     { why: 'RS256', token: byRsa(), says: NOT_OURS },
-    { why: 'an HMAC called RS256', token: signed(header({ alg: 'RS256' }), claims()), says: NOT_OURS },
+    { why: 'an HMAC declared as RS256', token: signed(header({ alg: 'RS256' }), claims()), says: NOT_OURS },
     { why: 'a list of algorithms', token: signed(header({ alg: ['HS256'] }), claims()), says: NOT_OURS },
     { why: 'another secret', token: aToken({}, { secret: `${SECRET}.` }), says: NOT_OURS },
     { why: 'an empty secret', token: aToken({}, { secret: '' }), says: NOT_OURS },
     { why: 'no signature', token: aToken().replace(/\.[^.]*$/, '.'), says: NOT_OURS },
     { why: 'two parts', token: aToken().replace(/\.[^.]*$/, ''), says: NOT_OURS },
-    { why: 'a part too many', token: `${aToken()}.`, says: NOT_OURS },
-    { why: 'another part behind', token: `${aToken()}.${part('{}')}`, says: NOT_OURS },
-    { why: 'five parts, as encrypted ones have', token: 'a.b.c.d.e', says: NOT_OURS },
-    { why: 'a cut signature', token: aToken().slice(0, -4), says: NOT_OURS },
-    { why: 'a space behind', token: `${aToken()} `, says: NOT_OURS },
-    { why: 'a line end behind', token: `${aToken()}\n`, says: NOT_OURS },
-    { why: 'the scheme before it', token: `Bearer ${aToken()}`, says: NOT_OURS },
+    { why: 'an extra empty part', token: `${aToken()}.`, says: NOT_OURS },
+    { why: 'an extra part', token: `${aToken()}.${part('{}')}`, says: NOT_OURS },
+    { why: 'five parts, as in an encrypted token', token: 'a.b.c.d.e', says: NOT_OURS },
+    { why: 'a truncated signature', token: aToken().slice(0, -4), says: NOT_OURS },
+    { why: 'a trailing space', token: `${aToken()} `, says: NOT_OURS },
+    { why: 'a trailing line break', token: `${aToken()}\n`, says: NOT_OURS },
+    { why: 'the scheme before the token', token: `Bearer ${aToken()}`, says: NOT_OURS },
     { why: 'a critical extension', token: signed(header({ crit: ['b64'], b64: true }), claims()), says: NOT_OURS },
-    { why: 'a payload as it is', token: signed(header({ crit: ['b64'], b64: false }), claims()), says: NOT_OURS },
+    { why: 'an unencoded payload', token: signed(header({ crit: ['b64'], b64: false }), claims()), says: NOT_OURS },
     { why: 'an unknown critical extension', token: signed(header({ crit: ['x'], x: 1 }), claims()), says: NOT_OURS },
-    { why: 'a key to fetch', token: signed(header({ jku: 'http://127.0.0.1/' }), claims()), says: NOT_OURS },
-    { why: 'a key it brings', token: signed(header({ jwk: { kty: 'oct', k: 'AA' } }), claims()), says: NOT_OURS },
-    { why: 'the name of a key', token: signed(header({ kid: '../../dev/null' }), claims()), says: NOT_OURS },
-    { why: 'a header that says two things', token: signed('{"alg":"none","alg":"HS256"}', claims()), says: NOT_OURS },
+    { why: 'the URL of a key', token: signed(header({ jku: 'http://127.0.0.1/' }), claims()), says: NOT_OURS },
+    { why: 'an embedded key', token: signed(header({ jwk: { kty: 'oct', k: 'AA' } }), claims()), says: NOT_OURS },
+    { why: 'a key id', token: signed(header({ kid: '../../dev/null' }), claims()), says: NOT_OURS },
+    { why: 'a header with two algorithms', token: signed('{"alg":"none","alg":"HS256"}', claims()), says: NOT_OURS },
     { why: 'a header that is a list', token: signed('["HS256"]', claims()), says: NOT_OURS },
-    { why: 'a header that is no JSON', token: signed('{"alg":"HS256"', claims()), says: NOT_OURS },
-    { why: 'no payload', token: signed(header(), ' '), says: /a JSON object/ },
+    { why: 'a header that is not JSON', token: signed('{"alg":"HS256"', claims()), says: NOT_OURS },
+    { why: 'an empty payload', token: signed(header(), ' '), says: /a JSON object/ },
     { why: 'a payload that is a list', token: signed(header(), '[]'), says: /a JSON object/ },
     { why: 'a payload that is null', token: signed(header(), 'null'), says: /a JSON object/ },
     {
-      why: 'a payload that is no UTF-8',
+      why: 'a payload that is not UTF-8',
       token: signed(header(), Buffer.from(claims({ note: '\u00ff' }), 'latin1')),
       says: /a JSON object/,
     },
-    { why: 'a payload with a mark before it', token: signed(header(), `\uFEFF${claims()}`), says: /a JSON object/ },
+    { why: 'a payload with a byte order mark', token: signed(header(), `\uFEFF${claims()}`), says: /a JSON object/ },
     {
       why: 'two subjects',
       token: signed(header(), claims().replace('{', '{"sub":"you",')),
@@ -136,7 +136,7 @@ describe('a token that is refused', () => {
       says: /a JSON object/,
     },
     {
-      why: 'two members deep inside',
+      why: 'two equal member names in a nested object',
       token: signed(header(), claims({ a: [{ b: 'c' }] }).replace('"b":"c"', '"b":"c" , "b" : {}')),
       says: /a JSON object/,
     },
@@ -220,11 +220,11 @@ describe('a token that is refused', () => {
     }
   });
 
-  test('is any that differs from a valid one in a single character (R-AUTH-01)', async () => {
+  test('can differ from a valid one in a single character (R-AUTH-01)', async () => {
     const { tokens } = await overRam();
     const valid = aToken({ jti: 'token-1', client: 'Claude Desktop', scopes: ['memory:read'] });
     const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/. \n%\u00e4'.split('');
-    // Whether or not the valid one is known already.
+    // Tested with and without the valid token in the cache.
     for (const known of [false, true]) {
       if (known) await tokens.verify(valid, 'rest');
       await fc.assert(
@@ -251,7 +251,7 @@ describe('a token that is refused', () => {
     }
   });
 
-  test('is every unsigned text, always with the same kind of failure (R-AUTH-01)', async () => {
+  test('can be any unsigned text, and the kind of failure is always the same (R-AUTH-01)', async () => {
     const { tokens } = await overRam();
     const parts = fc.oneof(fc.string(), fc.json(), fc.constantFrom(header(), claims(), header({ alg: 'none' }), '{}', '[]'));
     const text = fc.oneof(
@@ -286,12 +286,12 @@ describe('a token that is accepted', () => {
   const scopes = new Set(['memory:read', 'memory:write', 'packs:run']);
   test.each<{ why: string; token: string; caller: Json }>([
     {
-      why: 'the least there is (R-AUTH-05, R-AUTH-06)',
+      why: 'the required claims only (R-AUTH-05, R-AUTH-06)',
       token: aToken(),
       caller: { subject: 'me', client: 'unknown', scopes, token: expect.stringMatching(/^sha256-[\w-]{22}$/) },
     },
     {
-      why: 'one with everything (R-AUTH-02)',
+      why: 'all known claims (R-AUTH-02)',
       token: aToken({
         aud: 'helmdeck-memory',
         nbf: NOW,
@@ -312,12 +312,12 @@ describe('a token that is accepted', () => {
       caller: { subject: '~'.repeat(128) },
     },
     {
-      why: 'a subject with marks (R-AUTH-01)',
+      why: 'a subject with punctuation (R-AUTH-01)',
       token: aToken({ sub: `!"#$%&'()*+,-./;<=>?@[]^_{|}` }),
       caller: { client: 'unknown' },
     },
     {
-      why: 'a subject that is a name of JavaScript (R-ISO-05)',
+      why: 'a subject with a special meaning in JavaScript (R-ISO-05)',
       token: aToken({ sub: '__proto__' }),
       caller: { subject: '__proto__' },
     },
@@ -326,21 +326,21 @@ describe('a token that is accepted', () => {
       token: aToken({ client: 'a'.repeat(64) }),
       caller: { client: 'a'.repeat(64) },
     },
-    { why: 'no scope on purpose (R-AUTH-06)', token: aToken({ scopes: [] }), caller: { scopes: new Set() } },
+    { why: 'an empty list of scopes (R-AUTH-06)', token: aToken({ scopes: [] }), caller: { scopes: new Set() } },
     { why: 'one scope (R-AUTH-06)', token: aToken({ scopes: ['memory:read'] }), caller: { scopes: new Set(['memory:read']) } },
     {
-      why: 'claims that mean nothing to us (R-AUTH-05)',
+      why: 'unknown claims (R-AUTH-05)',
       token: aToken({ name: 'x', admin: true, scope: 'admin' }),
       caller: { scopes },
     },
     { why: 'another type, or none (R-AUTH-01)', token: signed(header({ typ: 'at+jwt' }), claims()), caller: { subject: 'me' } },
     {
-      why: 'a header with the algorithm alone (R-AUTH-01)',
+      why: 'a header with the algorithm only (R-AUTH-01)',
       token: signed('{ "alg" : "HS256" }', claims()),
       caller: { subject: 'me' },
     },
     {
-      why: 'JSON with blanks and escapes (R-AUTH-01)',
+      why: 'JSON with white space and escapes (R-AUTH-01)',
       token: signed(header(), ` ${claims().replace('"sub"', String.raw`"s\u0075b" `)}\n`),
       caller: { subject: 'me' },
     },
@@ -350,11 +350,11 @@ describe('a token that is accepted', () => {
       caller: { subject: 'me' },
     },
     {
-      why: 'an end in a thousand years (R-AUTH-05)',
+      why: 'an expiry in a thousand years (R-AUTH-05)',
       token: aToken({ exp: NOW + 1000 * 365 * 86_400 }),
       caller: { subject: 'me' },
     },
-  ])('for $why', async ({ token, caller }) => {
+  ])('with $why', async ({ token, caller }) => {
     const { tokens } = await overRam();
     for (const transport of ['rest', 'mcp']) {
       expect(await tokens.verify(token, transport)).toMatchObject({ ...caller, transport });
@@ -372,7 +372,7 @@ describe('a token that is accepted', () => {
     await expect(tokens.verify(aToken({ exp: NOW + 10, jti: 'other' }), 'rest')).rejects.toMatchObject(refusal(/has expired/));
   });
 
-  test('two without an id are two callers (R-AUTH-05)', async () => {
+  test('without an id gets a derived id, which differs between tokens (R-AUTH-05)', async () => {
     const { tokens } = await overRam();
     const [one, other] = [await tokens.verify(aToken(), 'rest'), await tokens.verify(aToken({ exp: NOW + 7200 }), 'rest')];
     expect(one.token).not.toBe(other.token);
@@ -437,13 +437,13 @@ describe('the signing secret (R-AUTH-03)', () => {
     expect(() => readTokenSecret(set)).not.toThrow(/zebra/);
   });
 
-  test('of another start is another secret', async () => {
+  test('that differs makes the tokens of another start invalid', async () => {
     const { store } = await overRam();
     const other = await opened(store, `${SECRET}!`);
     await expect(other.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
   });
 
-  test('is otherwise made by the memory, and the same after a restart, but never found in a file', async () => {
+  test('is otherwise created by the memory, stays the same after a restart, and is in no file in plain text', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
@@ -590,7 +590,7 @@ describe('minting (R-AUTH-04)', () => {
     { why: 'no day', input: { name: 'a', days: 0 }, names: /^days/ },
     { why: '366 days', input: { name: 'a', days: 366 }, names: /^days/ },
     { why: 'an unknown field', input: { name: 'a', exp: 1 }, names: /unknown field/ },
-  ])('is not asked for with $why', ({ input, names }) => {
+  ])('is refused with $why', ({ input, names }) => {
     const { error } = MintInput().safeParse(input);
     const [issue] = error?.issues ?? [];
     expect(`${issue?.path.join('.')} ${issue?.message}`).toMatch(names);
@@ -711,7 +711,7 @@ describe('pausing', () => {
     const other = await tokens.mint(mint());
     await tokens.verify(token, 'rest');
     const heard: string[] = [];
-    using _one = tokens.onRevoked((gone) => heard.push(gone));
+    using _one = tokens.onRevoked((revoked) => heard.push(revoked));
     expect(await tokens.pause({ id, paused: true })).toEqual({ id, paused: true });
     expect(heard).toEqual([id]);
     await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/is paused/));
@@ -757,20 +757,20 @@ describe('pausing', () => {
 describe('revoking', () => {
   test('makes a token invalid from the next request on, and removes it from the list (R-AUTH-04)', async () => {
     const { tokens } = await overRam();
-    const gone = await tokens.mint(mint());
+    const revoked = await tokens.mint(mint());
     const stays = await tokens.mint(mint());
-    await tokens.verify(gone.token, 'rest');
+    await tokens.verify(revoked.token, 'rest');
     const heard: string[] = [];
     using _one = tokens.onRevoked((id) => heard.push(id));
     tokens.onRevoked((id) => heard.push(`never ${id}`))[Symbol.dispose]();
-    const revoking = tokens.revoke(revoke(gone.id));
-    expect(await revoking).toEqual({ id: gone.id });
-    expect(heard).toEqual([gone.id]);
-    await expect(tokens.verify(gone.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+    const revoking = tokens.revoke(revoke(revoked.id));
+    expect(await revoking).toEqual({ id: revoked.id });
+    expect(heard).toEqual([revoked.id]);
+    await expect(tokens.verify(revoked.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
     await tokens.verify(stays.token, 'rest');
     expect((await tokens.list()).tokens.map(({ id }) => id)).toEqual([stays.id]);
-    // Asked again, the answer is the same.
-    expect(await tokens.revoke(revoke(gone.id))).toEqual({ id: gone.id });
+    // A second request returns the same result.
+    expect(await tokens.revoke(revoke(revoked.id))).toEqual({ id: revoked.id });
   });
 
   test('also rejects a token that is being verified at that moment (R-AUTH-04)', async () => {
@@ -794,7 +794,7 @@ describe('revoking', () => {
     await tokens.revoke(revoke('from-elsewhere', true));
     await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
 
-    // One without an id is revoked by the one it was given.
+    // A token without an id claim is revoked by its derived id.
     const { token: given } = await tokens.verify(aToken(), 'rest');
     await tokens.revoke(revoke(given, true));
     await expect(tokens.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
@@ -832,15 +832,15 @@ describe('revoking', () => {
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
     const tokens = await opened(store);
-    const gone = await tokens.mint(mint());
+    const revoked = await tokens.mint(mint());
     const stays = await tokens.mint(mint());
     const backup = await store.upkeep?.backup();
-    await tokens.revoke(revoke(gone.id));
+    await tokens.revoke(revoke(revoked.id));
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
     await restoreBackup({ folder, backup: backup?.file ?? '', clock, sources: withKey() });
     const again = await opened(await openFileStore(folder, clock));
-    await expect(again.verify(gone.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+    await expect(again.verify(revoked.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
     await again.verify(stays.token, 'rest');
     expect((await again.list()).tokens.map(({ id }) => id)).toEqual([stays.id]);
   });
@@ -891,7 +891,7 @@ describe('while the key is absent', () => {
     });
   });
 
-  test('also if it was locked before the first call (R-AUTH-11)', async () => {
+  test('a memory that was locked before the first call verifies tokens, too (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);

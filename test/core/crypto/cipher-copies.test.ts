@@ -3,16 +3,16 @@ import { createDecipheriv } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { KeyRing, SealingKey, openEntry, sealEntry } from '../../../src/core/crypto/cipher.ts';
 
-// Two copies of a machine that was copied while the program ran hold the same state of the random generator.
+// Two copies of a running virtual machine have the same random generator state.
 vi.mock('node:crypto', async (original) => ({
   ...(await original<typeof Crypto>()),
   randomFillSync: (bytes: Buffer) => bytes.fill(7),
 }));
 
-const NONCE_AT = 9;
-const BODY_AT = 21;
+const NONCE_OFFSET = 9;
+const CIPHERTEXT_OFFSET = 21;
 
-const opened = (): SealingKey => {
+const keyWithSegment = (): SealingKey => {
   const key = new SealingKey(Buffer.alloc(32, 1));
   key.openSegment(1);
   return key;
@@ -27,28 +27,28 @@ const place = (updatedAt = 1) => ({
   expiresAt: 2,
 });
 const body = (value: string) => ({ key: 'k', value, tags: [], author: { client: 'a', transport: 'b', token: 'c' } });
-const nonceOf = (sealed: Buffer): string => sealed.subarray(NONCE_AT, BODY_AT).toString('hex');
+const nonceOf = (sealed: Buffer): string => sealed.subarray(NONCE_OFFSET, CIPHERTEXT_OFFSET).toString('hex');
 
-test('two copies of a running machine share no nonce for different texts or places (R-SEAL-06)', () => {
-  const key = opened();
+test('two copies of a running machine use different nonces for different texts or columns (R-SEAL-06)', () => {
+  const key = keyWithSegment();
   const nonces = [
     sealEntry(key, place(), body('one')),
     sealEntry(key, place(), body('two')),
     sealEntry(key, place(2), body('one')),
-    // The same bytes, cut elsewhere.
+    // Only the category differs.
     sealEntry(key, { ...place(), category: 'cc' }, body('one')),
   ].map(nonceOf);
   expect(new Set(nonces).size).toBe(nonces.length);
   expect(nonceOf(sealEntry(key, place(), body('one')))).toBe(nonces[0]);
 });
 
-test('so what one of them seals opens nothing that the other sealed (R-SEAL-06)', () => {
-  const [one, other] = [opened(), opened()];
+test('an entry sealed by one copy does not reveal an entry sealed by the other (R-SEAL-06)', () => {
+  const [one, other] = [keyWithSegment(), keyWithSegment()];
   const known = sealEntry(one, place(), body('a text that an attacker knows'));
-  const secret = sealEntry(other, place(2), body('a text that nobody may read!!'));
-  const decipher = createDecipheriv('aes-256-gcm', one.segment(1), known.subarray(NONCE_AT, BODY_AT));
-  const stream = decipher.update(Buffer.alloc(known.length - BODY_AT));
-  const guessed = Buffer.from(secret.subarray(BODY_AT).map((byte, at) => byte ^ (stream[at] ?? 0)));
-  expect(guessed.includes('a text that nobody may read!!')).toBe(false);
-  expect(openEntry(new KeyRing(other), place(2), secret).value).toBe('a text that nobody may read!!');
+  const secret = sealEntry(other, place(2), body('a text that must stay secret!'));
+  const decipher = createDecipheriv('aes-256-gcm', one.segment(1), known.subarray(NONCE_OFFSET, CIPHERTEXT_OFFSET));
+  const stream = decipher.update(Buffer.alloc(known.length - CIPHERTEXT_OFFSET));
+  const guessed = Buffer.from(secret.subarray(CIPHERTEXT_OFFSET).map((byte, at) => byte ^ (stream[at] ?? 0)));
+  expect(guessed.includes('a text that must stay secret!')).toBe(false);
+  expect(openEntry(new KeyRing(other), place(2), secret).value).toBe('a text that must stay secret!');
 });

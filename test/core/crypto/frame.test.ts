@@ -4,14 +4,14 @@ import { encodeFrame, decodeFrame } from '../../../src/core/crypto/cipher.ts';
 
 const field = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 300 }).filter((text) => text.isWellFormed()),
-  // Lengths around which their spelling changes.
+  // Lengths at which the size of the length prefix changes.
   fc.constantFrom(0, 1, 126, 127, 128, 129, 16_383, 16_384, 16_385, 70_000).map((length) => 'x'.repeat(length)),
 );
 
 const texts = (bytes: Buffer): string[] => decodeFrame(bytes, 0, bytes.length, Infinity);
 
 describe('frames (R-SEAL-02)', () => {
-  test('what was framed comes back, field by field', () => {
+  test('decoding returns the encoded fields', () => {
     fc.assert(
       fc.property(fc.array(field, { maxLength: 8 }), (fields) => {
         expect(texts(encodeFrame(fields))).toEqual(fields);
@@ -20,7 +20,7 @@ describe('frames (R-SEAL-02)', () => {
     );
   });
 
-  test('the first so many, from among other bytes', () => {
+  test('decoding returns at most the requested number of fields, from a range of a larger buffer', () => {
     const text = fc.oneof(
       fc.string({ unit: 'grapheme' }),
       fc.constantFrom('', 'a'.repeat(127), 'ü'.repeat(70), 'x'.repeat(20_000)),
@@ -34,11 +34,11 @@ describe('frames (R-SEAL-02)', () => {
     );
   });
 
-  test('texts are not read beyond the end that was given', () => {
+  test('a field that extends past the given end is refused', () => {
     expect(() => decodeFrame(encodeFrame(['abc', 'def']), 0, 7, Infinity)).toThrow(RangeError);
   });
 
-  test('no two lists of fields give the same bytes', () => {
+  test('different lists of fields have different encodings', () => {
     const short = fc.array(
       fc.uint8Array({ maxLength: 4 }).map((bytes) => Buffer.from(bytes)),
       { maxLength: 5 },
@@ -52,7 +52,7 @@ describe('frames (R-SEAL-02)', () => {
     );
   });
 
-  test('text is framed as its UTF-8', () => {
+  test('text is encoded as UTF-8', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme' })), (fields) => {
         expect(encodeFrame(fields).equals(encodeFrame(fields.map((text) => Buffer.from(text))))).toBe(true);
@@ -61,9 +61,9 @@ describe('frames (R-SEAL-02)', () => {
   });
 
   test.each([
-    { what: 'a field that is cut short', bytes: Buffer.from([3, 1, 2]) },
-    { what: 'a length that is cut short', bytes: Buffer.from([0x80]) },
-    { what: 'a long length that is cut short', bytes: Buffer.from([0xc0, 0, 0]) },
+    { what: 'a truncated field', bytes: Buffer.from([3, 1, 2]) },
+    { what: 'a truncated length', bytes: Buffer.from([0x80]) },
+    { what: 'a truncated long length', bytes: Buffer.from([0xc0, 0, 0]) },
   ])('$what is refused', ({ bytes }) => {
     expect(() => texts(bytes)).toThrow(RangeError);
   });

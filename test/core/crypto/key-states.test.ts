@@ -27,8 +27,8 @@ async function sealedMemory(sources: KeySources = withKey()): Promise<string> {
   return folder;
 }
 
-describe('no key and no memory yet', () => {
-  test('everything is kept in RAM, and says so with the way out (R-KEY-03, R-KEY-05)', async () => {
+describe('the first start of a memory', () => {
+  test('without a key stores everything in RAM, and the status names the remedy (R-KEY-03, R-KEY-05)', async () => {
     const folder = tempFolder();
     const store = await openFileStore(folder, manualClock(), keyFrom({}));
     await facts(store).put(aDraft());
@@ -41,7 +41,7 @@ describe('no key and no memory yet', () => {
     expect(() => store.lock()).toThrow(/no key/);
   });
 
-  test('a place that may make a key makes it, and the next start finds it (R-KEY-01, R-KEY-11)', async () => {
+  test('creates a key in a source that allows it, and the next start reads that key (R-KEY-01, R-KEY-11)', async () => {
     const folder = tempFolder();
     let kept: Buffer | undefined;
     const sources: KeySources = () => [
@@ -65,7 +65,7 @@ describe('no key and no memory yet', () => {
     expect(await facts(second).get(aDraft().key)).toBeDefined();
   });
 
-  test('a keychain that does not give back what it was given seals nothing, and no other key is used (R-KEY-11)', async () => {
+  test('fails if the keychain does not return the key it was given: nothing is sealed, and no other key is used (R-KEY-11)', async () => {
     const folder = tempFolder();
     const sources: KeySources = (memory) => [
       keychainSource(memory, { creates: true, load: async () => fakeKeychain({ forgets: true }) }),
@@ -73,10 +73,10 @@ describe('no key and no memory yet', () => {
     await expect(openStore({ folder, clock: manualClock(), sources })).rejects.toMatchObject({ code: 'key_unavailable' });
   });
 
-  test('a locked place makes nobody go on in RAM: it waits for its key (R-KEY-06, R-KEY-08)', async () => {
+  test('with a locked key source waits for its key instead of using RAM (R-KEY-06, R-KEY-08)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
-    const source = manualKeySource({ at: 'locked', why: 'nobody is logged in' });
+    const source = manualKeySource({ at: 'locked', why: 'no user is logged in' });
     const store = await openFileStore(folder, clock, () => [source]);
     const announced: string[] = [];
     store.onKeyChange(() => announced.push(store.status().key.at));
@@ -86,32 +86,32 @@ describe('no key and no memory yet', () => {
     await clock.advance(MINUTE);
     await facts(store).put(aDraft());
     expect(store.status().key).toEqual({ at: 'ok', source: source.name });
-    // The write unlocked it, without a call that asks for that.
+    // The write itself unlocked the memory.
     expect(announced).toEqual(['ok']);
   });
 
-  test('a malformed key stops the start with its name (R-KEY-02)', async () => {
+  test('with a malformed key fails and names the setting (R-KEY-02)', async () => {
     const folder = tempFolder();
     const start = openStore({ folder, clock: manualClock(), sources: keyFrom({ HELMDECK_MEMORY_KEY: 'abc' }) });
     await expect(start).rejects.toMatchObject({
       code: 'invalid_config',
       message: expect.stringMatching(/^HELMDECK_MEMORY_KEY must/) as string,
     });
-    // And leaves the folder free for the next.
+    // The failed start has released the folder.
     await openFileStore(folder, manualClock());
   });
 });
 
 describe('a memory without its key', () => {
   const states = [
-    { state: 'locked', reading: { at: 'locked', why: 'nobody is logged in' }, remedy: /Unlock/ },
+    { state: 'locked', reading: { at: 'locked', why: 'no user is logged in' }, remedy: /Unlock/ },
     { state: 'unavailable', reading: { at: 'unavailable', why: 'no bus' }, remedy: /HELMDECK_MEMORY_KEY/ },
     { state: 'absent', reading: { at: 'absent' }, remedy: /key recovery/ },
     { state: 'mismatch', reading: { at: 'found', key: Buffer.from(ANOTHER_KEY, 'hex') }, remedy: /key recovery/ },
   ] as const;
 
   test.each(states)(
-    '$state: nothing is read, written or made, and the file stays as it was (R-KEY-04, R-KEY-05, R-KEY-07)',
+    '$state: reads, writes and key operations are refused, and the file is unchanged (R-KEY-04, R-KEY-05, R-KEY-07)',
     async ({ state, reading, remedy }) => {
       const source = manualKeySource({ at: 'found', key });
       const folder = await sealedMemory(() => [source]);
@@ -132,7 +132,7 @@ describe('a memory without its key', () => {
         await expect(store.forget('me', { kinds: ['fact'], key: aDraft().key })).rejects.toMatchObject(refused);
         await expect(store.upkeep?.rotate()).rejects.toMatchObject(refused);
         await expect(store.upkeep?.makeRecoveryKey()).rejects.toMatchObject(refused);
-        // What stands beside the seals can be told.
+        // Unencrypted columns can still be read.
         expect(await facts(store).count()).toBe(1);
         expect(await store.namespaces()).toEqual([{ namespace: { subject: 'me' }, count: 1 }]);
       }
@@ -151,21 +151,24 @@ describe('a memory without its key', () => {
     expect(await facts(store).count()).toBe(0);
   });
 
-  test.each(states)('$state: when the key is back it goes on, by itself and when asked (R-KEY-08)', async ({ reading }) => {
-    const source = manualKeySource({ at: 'found', key });
-    const folder = await sealedMemory(() => [source]);
-    source.set(reading);
-    const clock = manualClock();
-    const store = await openFileStore(folder, clock, () => [source]);
-    source.set({ at: 'found', key });
-    await clock.advance(2 * SECOND);
-    expect(await facts(store).get(aDraft().key)).toBeDefined();
-    store.lock();
-    expect(await store.unlock()).toEqual({ at: 'ok', source: source.name });
-    expect(await facts(store).get(aDraft().key)).toBeDefined();
-  });
+  test.each(states)(
+    '$state: the memory works again once the key is back, without a request and after an unlock (R-KEY-08)',
+    async ({ reading }) => {
+      const source = manualKeySource({ at: 'found', key });
+      const folder = await sealedMemory(() => [source]);
+      source.set(reading);
+      const clock = manualClock();
+      const store = await openFileStore(folder, clock, () => [source]);
+      source.set({ at: 'found', key });
+      await clock.advance(2 * SECOND);
+      expect(await facts(store).get(aDraft().key)).toBeDefined();
+      store.lock();
+      expect(await store.unlock()).toEqual({ at: 'ok', source: source.name });
+      expect(await facts(store).get(aDraft().key)).toBeDefined();
+    },
+  );
 
-  test('a place that may make keys makes none for a memory that has one (R-KEY-04)', async () => {
+  test('a source that may create keys creates none for a memory that already has one (R-KEY-04)', async () => {
     const folder = await sealedMemory();
     let made = 0;
     const store = await openFileStore(folder, manualClock(), () => [
@@ -181,25 +184,25 @@ describe('a memory without its key', () => {
     expect(made).toBe(0);
   });
 
-  test('a key’s place is not asked at every request (R-KEY-06)', async () => {
+  test('the key source is not read for every request (R-KEY-06)', async () => {
     const source = manualKeySource({ at: 'found', key });
     const folder = await sealedMemory(() => [source]);
     source.set({ at: 'locked', why: 'still' });
     const clock = manualClock();
     const store = await openFileStore(folder, clock, () => [source]);
     const { asked } = source;
-    for (let turn = 0; turn < 20; turn += 1)
+    for (let attempt = 0; attempt < 20; attempt += 1)
       await expect(facts(store).get('a')).rejects.toMatchObject({ code: 'key_unavailable' });
     expect(source.asked - asked).toBe(0);
     await clock.advance(2 * SECOND);
-    for (let turn = 0; turn < 20; turn += 1)
+    for (let attempt = 0; attempt < 20; attempt += 1)
       await expect(facts(store).get('a')).rejects.toMatchObject({ code: 'key_unavailable' });
     expect(source.asked - asked).toBeLessThanOrEqual(2);
   });
 });
 
 describe('the first key of a memory', () => {
-  test('is not used unless the memory could take note of it', async () => {
+  test('is not used unless the database can record it', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const source = manualKeySource({ at: 'locked', why: 'not yet' });
@@ -217,14 +220,14 @@ describe('the first key of a memory', () => {
     expect((await store.unlock()).at).toBe('ok');
     await facts(store).put(aDraft());
     await store[Symbol.asyncDispose]();
-    // So that any other key is refused from now on.
+    // The recorded key makes the database refuse any other key.
     const wrong = await openFileStore(folder, clock, withKey(ANOTHER_KEY));
     expect(wrong.status().key.at).toBe('mismatch');
   });
 });
 
-describe('the order in which keys are sought (R-KEY-01)', () => {
-  test('a second place serves when the first has none', async () => {
+describe('the order of key sources (R-KEY-01)', () => {
+  test('the second source is used if the first has no key', async () => {
     const first = manualKeySource({ at: 'absent' });
     const second = manualKeySource({ at: 'found', key });
     const folder = await sealedMemory(() => [first, second]);
@@ -232,7 +235,7 @@ describe('the order in which keys are sought (R-KEY-01)', () => {
     expect(store.status().key.at).toBe('ok');
   });
 
-  test('a key in a second place serves while the first is out of reach', async () => {
+  test('the second source is used while the first is unavailable', async () => {
     const second = manualKeySource({ at: 'found', key });
     const folder = await sealedMemory(() => [second]);
     const store = await openFileStore(folder, manualClock(), () => [
@@ -242,7 +245,7 @@ describe('the order in which keys are sought (R-KEY-01)', () => {
     expect(store.status().key.at).toBe('ok');
   });
 
-  test('the key that fits is taken, not the first that is found', async () => {
+  test('the key that sealed the memory is used, even if another key is found first', async () => {
     const folder = await sealedMemory();
     const other = manualKeySource({ at: 'found', key: Buffer.from(ANOTHER_KEY, 'hex') });
     const store = await openFileStore(folder, manualClock(), () => [other, manualKeySource({ at: 'found', key })]);
@@ -251,7 +254,7 @@ describe('the order in which keys are sought (R-KEY-01)', () => {
 });
 
 describe('locking (R-KEY-05)', () => {
-  test('drops the key: nothing is read or written until the owner unlocks, whatever time passes', async () => {
+  test('refuses reads and writes until the owner unlocks, however much time passes', async () => {
     const clock = manualClock();
     const store = await openFileStore(tempFolder(), clock);
     await facts(store).put(aDraft());
@@ -265,7 +268,7 @@ describe('locking (R-KEY-05)', () => {
     expect(await facts(store).get(aDraft().key)).toBeDefined();
   });
 
-  test('a write that waits for its turn is refused too, and nothing of it is kept', async () => {
+  test('refuses a queued write, and stores nothing of it', async () => {
     const store = await openFileStore(tempFolder(), manualClock());
     const waiting = facts(store).put(aDraft());
     store.lock();
@@ -274,7 +277,7 @@ describe('locking (R-KEY-05)', () => {
     expect(await facts(store).count()).toBe(0);
   });
 
-  test('is the last word, also while the key’s place is still being asked', async () => {
+  test('takes precedence over an unlock that is still reading the key source', async () => {
     const source = manualKeySource({ at: 'found', key });
     let answer: (() => void) | undefined;
     const slow: KeySource = {
@@ -291,7 +294,7 @@ describe('locking (R-KEY-05)', () => {
     const asking = store.unlock();
     await new Promise(setImmediate);
     store.lock();
-    // And so is unlocking it again: an answer to what was asked before is none to that.
+    // This second unlock reads the source again, because the pending read began before the lock.
     const again = store.unlock();
     answer();
     expect((await asking).at).toBe('locked');
@@ -302,11 +305,11 @@ describe('locking (R-KEY-05)', () => {
     expect(await facts(store).get(aDraft().key)).toBeDefined();
   });
 
-  test('is not undone by a rotation that was waiting for the key’s place', async () => {
+  test('is not undone by a rotation that was waiting for the key source', async () => {
     const kept = new Map<string, Buffer>([['current', key]]);
     const waiting: (() => void)[] = [];
     const source: KeySource = {
-      name: 'a slow place',
+      name: 'a slow source',
       createsOnFirstStart: false,
       read: (slot) => {
         const found = kept.get(slot);
@@ -329,13 +332,13 @@ describe('locking (R-KEY-05)', () => {
     expect(await facts(store).get(aDraft().key)).toBeDefined();
   });
 
-  test('after closing there is nothing to unlock', async () => {
+  test('a closed memory cannot be unlocked', async () => {
     const store = await openFileStore(tempFolder(), manualClock());
     await store[Symbol.asyncDispose]();
     await expect(store.unlock()).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
-  test('what expires while it is locked goes all the same (R-PURGE-02)', async () => {
+  test('does not stop entries from expiring (R-PURGE-02)', async () => {
     const clock = manualClock();
     const store = await openFileStore(tempFolder(), clock);
     await facts(store).put(aDraft({ lifetime: MINUTE }));

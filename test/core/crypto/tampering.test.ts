@@ -13,8 +13,8 @@ import { tempFolder } from '../../support/temp-folder.ts';
 const me: Namespace = { subject: 'me' };
 const FACTS = 200;
 
-/** Somebody with the file in hand and without the key (R-SEAL-03, R-SEAL-04). */
-describe('a file that somebody edited', () => {
+/** Edits by an attacker who has the file but not the key (R-SEAL-03, R-SEAL-04). */
+describe('a file that was edited without the key', () => {
   let store: MemoryStore;
   let facts: Space;
   let intruder: Database;
@@ -22,7 +22,7 @@ describe('a file that somebody edited', () => {
   const keyOf = (index: number): string => `facts/${index}`;
   const read = (index: number): Promise<Entry | undefined> => facts.get(keyOf(index));
 
-  /** Fact `index` is the row `index + 1`: they were written in this order. */
+  /** Fact `index` is row `index + 1`, because the facts are written in this order. */
   const rowOf = (index: number): number => index + 1;
 
   beforeEach(async () => {
@@ -38,7 +38,7 @@ describe('a file that somebody edited', () => {
     );
     await clock.advance(MINUTE);
     intruder = new Sqlite(join(folder, 'memory.db'));
-    // Thousands of edits: they need not survive a power cut.
+    // Speeds up thousands of edits, which need not survive a power failure.
     intruder.pragma('synchronous = OFF');
     const db = intruder;
     onTestFinished(() => void db.close());
@@ -50,12 +50,12 @@ describe('a file that somebody edited', () => {
 
   const columns = ['namespace', 'kind', 'key_hash', 'category', 'created_at', 'updated_at', 'expires_at', 'sealed'] as const;
 
-  test('holds the columns that are tried here, and no other', () => {
+  test('has exactly the columns that these tests edit', () => {
     const named = intruder.pragma('table_info(entry)') as { name: string }[];
     expect(named.map(({ name }) => name)).toEqual(columns);
   });
 
-  // A verification counts the edited row as broken and not among the whole ones (R-DUR-13).
+  // Verification counts the edited row as broken and all others as intact (R-DUR-13).
   test.each([
     { column: 'namespace', to: 'namespace + 1' },
     { column: 'kind', to: '5' },
@@ -71,7 +71,7 @@ describe('a file that somebody edited', () => {
     { column: 'sealed', to: "CAST(sealed || x'00' AS BLOB)" },
     { column: 'sealed', to: 'substr(sealed, 1, length(sealed) - 1)' },
     { column: 'sealed', to: 'zeroblob(length(sealed))' },
-  ])('$column = $to is seen, and every other row stays readable', async ({ column, to }) => {
+  ])('$column = $to is detected, and every other row stays readable', async ({ column, to }) => {
     intruder.prepare(`UPDATE entry SET ${column} = ${to} WHERE rowid = ?`).run(rowOf(0));
     await expectBroken(0, 'edited');
     const { entries } = await facts.page({ sort: 'updated', limit: FACTS });
@@ -82,21 +82,21 @@ describe('a file that somebody edited', () => {
     expect(store.status().quarantined).toBe(1);
   });
 
-  test('another subject, or a session, written into the file opens nothing', async () => {
+  test('entries whose subject or session was changed in the file do not open', async () => {
     for (const [subject, session] of [
       ['you', ''],
       ['m', 'e'],
     ]) {
       intruder.prepare('UPDATE namespace SET subject = ?, session = ?').run(subject, session);
-      // Asked by whom the rows are said to belong to now, before the store has seen the name.
+      // Read as the forged owner, before the store has loaded that namespace.
       const stolen = store.space(session ? { subject: subject ?? '', session } : { subject: subject ?? '' }, 'fact');
       expect((await stolen.page({ sort: 'updated', limit: FACTS })).entries).toEqual([]);
     }
     expect(store.status().quarantined).toBe(FACTS);
   });
 
-  test.each(columns)('%s swapped between rows is seen', async (column) => {
-    // Two hundred more, in which every column differs from one row to the next.
+  test.each(columns)('%s swapped between rows is detected', async (column) => {
+    // 200 more facts. Every column differs between adjacent rows.
     const spaces = [
       store.space({ subject: 'a' }, 'fact'),
       store.space({ subject: 'b' }, 'pack'),
@@ -109,7 +109,7 @@ describe('a file that somebody edited', () => {
       await spaceOf(index).put(
         aDraft({ key: keyOf(index), category: `category ${index}`, value: `other ${index}`, lifetime: (60 + index) * MINUTE }),
       );
-      // What was changed once has a beginning of its own.
+      // Overwrite the fact, so that created_at differs from updated_at.
       time.jump(1);
       await spaceOf(index).put(
         aDraft({ key: keyOf(index), category: `category ${index}`, value: `value ${index}`, lifetime: (60 + index) * MINUTE }),
@@ -138,12 +138,12 @@ describe('a file that somebody edited', () => {
     expect(swaps).toBe(FACTS / 2);
   });
 
-  test('whole rows that changed places are read as what they are', async () => {
+  test('rows that moved to other row ids are still read correctly', async () => {
     intruder.exec('UPDATE entry SET rowid = rowid + 10000');
     for (let index = 0; index < FACTS; index += 1) expect((await read(index))?.value).toBe(`value ${index}`);
   });
 
-  test('every flipped byte of 200 rows is seen (R-SEAL-05)', async () => {
+  test('every flipped byte in 200 rows is detected (R-SEAL-05)', async () => {
     const set = intruder.prepare('UPDATE entry SET sealed = ? WHERE rowid = ?');
     let flipped = 0;
     for (let index = 0; index < FACTS; index += 1) {
@@ -152,18 +152,18 @@ describe('a file that somebody edited', () => {
         const changed = Buffer.from(sealed);
         changed[at] = (changed[at] ?? 0) ^ (1 << (at % 8));
         set.run(changed, rowOf(index));
-        if ((await read(index)) !== undefined) throw new Error(`Byte ${at} of row ${index} was flipped and nobody noticed.`);
+        if ((await read(index)) !== undefined) throw new Error(`The flipped byte ${at} of row ${index} was not detected.`);
         flipped += 1;
       }
       set.run(sealed, rowOf(index));
       expect((await read(index))?.value).toBe(`value ${index}`);
     }
     expect(flipped).toBeGreaterThan(FACTS * 60);
-    // Put back as they were, they are no longer counted.
+    // Restored rows are no longer quarantined.
     expect(store.status().quarantined).toBe(0);
   });
 
-  test('a version cannot be passed off as the fact, nor the fact as a version', async () => {
+  test('a version does not open as the fact, and the fact does not open as a version', async () => {
     await facts.put(aDraft({ key: keyOf(0), value: 'newer', category: 'even' }));
     const version = intruder.prepare('SELECT rowid FROM entry WHERE kind = 2').pluck().get() as number;
     intruder.prepare('DELETE FROM entry WHERE rowid = ?').run(rowOf(0));
@@ -175,14 +175,14 @@ describe('a file that somebody edited', () => {
     expect(await facts.history(keyOf(1))).toEqual([]);
   });
 
-  test('a secret that was moved to another name is counted by a verification (R-DUR-13)', async () => {
+  test('verification counts a secret that was moved to another name (R-DUR-13)', async () => {
     await store.vault.write('one', 'secret');
     await store.vault.write('other', 'secret');
     intruder.exec("UPDATE meta SET value = (SELECT value FROM meta WHERE name = 'vault other') WHERE name = 'vault one'");
     expect(await store.upkeep?.verify()).toEqual({ entries: FACTS, broken: 1, structure: [] });
   });
 
-  test('a fact whose seal is broken can be stored anew, and forgotten (R-SEAL-04)', async () => {
+  test('a fact with a broken seal can be stored again, and can be forgotten (R-SEAL-04)', async () => {
     intruder.prepare('UPDATE entry SET expires_at = expires_at + 1 WHERE rowid IN (?, ?)').run(rowOf(0), rowOf(1));
     expect(await facts.put(aDraft({ key: keyOf(0), value: 'anew' }))).toMatchObject({ status: 'created' });
     expect((await read(0))?.value).toBe('anew');
@@ -191,7 +191,7 @@ describe('a file that somebody edited', () => {
     expect(store.status().quarantined).toBe(0);
   });
 
-  test('pages go on over rows that cannot be shown', async () => {
+  test('pages continue past unreadable rows', async () => {
     intruder.exec('UPDATE entry SET created_at = created_at - 1 WHERE rowid % 3 <> 0');
     const seen: string[] = [];
     let page = await facts.page({ sort: 'updated', limit: 10 });
@@ -205,7 +205,7 @@ describe('a file that somebody edited', () => {
   });
 });
 
-/** All facts and what they said before, as far as they are shown, and what a refusal said. */
+/** Returns all readable facts and versions, and the code of the failure, if any. */
 async function everything(folder: string, clock: ManualClock): Promise<{ seen: Entry[]; code?: string }> {
   const seen: Entry[] = [];
   try {
@@ -225,7 +225,7 @@ test.each([
   'sealed = hex(sealed)',
   'sealed = 5',
   'category = NULL',
-  // The seal binds the same bytes then.
+  // The seal covers the same bytes, but their type differs.
   'category = CAST(category AS BLOB)',
   'key_hash = NULL',
   'key_hash = hex(key_hash)',
@@ -233,24 +233,27 @@ test.each([
   "created_at = 'then'",
   'updated_at = NULL',
   "expires_at = 'never'",
-])('a row with %s, as only a damaged page has it, hides itself and no other (R-SEAL-04)', async (change) => {
-  const [folder, clock] = [tempFolder(), manualClock()];
-  const kept = await openFileStore(folder, clock);
-  for (let index = 0; index < 5; index += 1) await kept.space(me, 'fact').put(aDraft({ key: keyAt(index) }));
-  await kept[Symbol.asyncDispose]();
-  expect(forceRow(folder, 1, change)).toBe(1);
-  const { seen, code } = await everything(folder, clock);
-  expect({ keys: seen.map(({ key }) => key), code }).toEqual({ keys: [4, 3, 2, 1].map(keyAt), code: undefined });
-});
+])(
+  'a row with %s, which only a damaged page can have, is hidden, and every other row is returned (R-SEAL-04)',
+  async (change) => {
+    const [folder, clock] = [tempFolder(), manualClock()];
+    const original = await openFileStore(folder, clock);
+    for (let index = 0; index < 5; index += 1) await original.space(me, 'fact').put(aDraft({ key: keyAt(index) }));
+    await original[Symbol.asyncDispose]();
+    expect(forceRow(folder, 1, change)).toBe(1);
+    const { seen, code } = await everything(folder, clock);
+    expect({ keys: seen.map(({ key }) => key), code }).toEqual({ keys: [4, 3, 2, 1].map(keyAt), code: undefined });
+  },
+);
 
 test.each([
-  { what: 'another format of the schema', at: 47, byte: 5 },
-  { what: 'no schema yet', at: 63, byte: 0 },
-])('a file whose header tells of $what is refused as damaged (R-SEAL-03)', async ({ at, byte }) => {
+  { what: 'another schema format', at: 47, byte: 5 },
+  { what: 'no schema', at: 63, byte: 0 },
+])('a file whose header claims $what is refused as damaged (R-SEAL-03)', async ({ at, byte }) => {
   const [folder, clock] = [tempFolder(), manualClock()];
-  const kept = await openFileStore(folder, clock);
-  await kept.space(me, 'fact').put(aDraft());
-  await kept[Symbol.asyncDispose]();
+  const original = await openFileStore(folder, clock);
+  await original.space(me, 'fact').put(aDraft());
+  await original[Symbol.asyncDispose]();
   const file = join(folder, 'memory.db');
   const bytes = readFileSync(file);
   bytes[at] = byte;
@@ -264,22 +267,22 @@ test.each([
 
 const keyAt = (index: number): string => `facts/${index}`;
 
-/** Files that are damaged; more of them, with this set. */
+/** The number of damaged files to test. */
 const DAMAGES = Number(process.env['HELMDECK_TEST_DAMAGES'] ?? 300);
 
 test(
-  'a file with bytes changed anywhere is refused, or shows nothing that was never written (R-SEAL-03, R-DUR-05)',
+  'a file with changed bytes is refused, or returns only entries that were written (R-SEAL-03, R-DUR-05)',
   { timeout: 600_000 },
   async () => {
     const [folder, clock] = [tempFolder(), manualClock()];
-    const kept = await openFileStore(folder, clock);
+    const original = await openFileStore(folder, clock);
     const written = new Map(Array.from({ length: 60 }, (_, index) => [`facts/${index}`, `value ${index}`]));
-    const space = kept.space(me, 'fact');
+    const space = original.space(me, 'fact');
     await Promise.all([...written].map(([key, value]) => space.put(aDraft({ key, value: `${value} before` }))));
     await Promise.all([...written].map(([key, value]) => space.put(aDraft({ key, value }))));
-    await kept[Symbol.asyncDispose]();
+    await original[Symbol.asyncDispose]();
     const whole = readFileSync(join(folder, 'memory.db'));
-    const said = new Set([...written.values()].flatMap((value) => [value, `${value} before`]));
+    const writtenValues = new Set([...written.values()].flatMap((value) => [value, `${value} before`]));
     const outcomes = { refused: 0, short: 0, whole: 0 };
     const damage = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 });
     await fc.assert(
@@ -290,7 +293,7 @@ test(
         writeFileSync(join(damaged, 'memory.db'), bytes, { mode: 0o600 });
         const { code, seen } = await everything(damaged, clock);
         expect(code ?? 'store_unavailable').toMatch(/^(store|key)_unavailable$/);
-        expect(seen.filter(({ key, value }) => !written.has(key) || !said.has(value))).toEqual([]);
+        expect(seen.filter(({ key, value }) => !written.has(key) || !writtenValues.has(value))).toEqual([]);
         outcomes[code ? 'refused' : seen.length < 2 * written.size ? 'short' : 'whole'] += 1;
       }),
       { numRuns: DAMAGES },

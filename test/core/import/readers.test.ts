@@ -9,7 +9,7 @@ import { sourceReaders, detectSource } from '../../../src/core/import/source.ts'
 import { CHATGPT, CLAUDE, GRAPH, INSTRUCTIONS, NOTE, OLD_GRAPH } from '../../support/brought.ts';
 import { measureCpu } from '../../support/work.ts';
 
-const told = ({ entries: found, unusable: left }: ReturnType<SourceReader>) => ({
+const summaryOf = ({ entries: found, unusable: left }: ReturnType<SourceReader>) => ({
   found: found.map(({ line, value, category, tags }) => [
     line,
     value,
@@ -22,7 +22,7 @@ const told = ({ entries: found, unusable: left }: ReturnType<SourceReader>) => (
 describe('texts of other memories are read as facts, and the rest is reported (R-BRING-01)', () => {
   test('the graph of the reference memory server', () => {
     expect(detectSource(GRAPH)).toBe('mcp-memory');
-    expect(told(sourceReaders['mcp-memory'](GRAPH))).toEqual({
+    expect(summaryOf(sourceReaders['mcp-memory'](GRAPH))).toEqual({
       found: [
         [1, 'Mira_Okafor: Bakes sourdough on Saturdays', 'person', 'mira-okafor'],
         [1, 'Mira_Okafor speaks Igbo and Danish', 'person', 'mira-okafor'],
@@ -46,7 +46,7 @@ describe('texts of other memories are read as facts, and the rest is reported (R
 
   test('a file of instructions', () => {
     expect(detectSource(INSTRUCTIONS, 'CLAUDE.md')).toBe('markdown');
-    expect(told(sourceReaders.markdown(INSTRUCTIONS))).toEqual({
+    expect(summaryOf(sourceReaders.markdown(INSTRUCTIONS))).toEqual({
       found: [
         [3, 'A service that tells\nwhen the harbour floods.', 'tidewatch'],
         [7, 'Use tabs, never spaces\n- also in YAML comments', 'tidewatch style'],
@@ -65,7 +65,7 @@ describe('texts of other memories are read as facts, and the rest is reported (R
 
   test('a note of basic-memory', () => {
     expect(detectSource(NOTE, 'tide-tables.md')).toBe('basic-memory');
-    expect(told(sourceReaders['basic-memory'](NOTE))).toEqual({
+    expect(summaryOf(sourceReaders['basic-memory'](NOTE))).toEqual({
       found: [
         [8, 'Tide Tables: Kept since the first flood.', 'harbour planning'],
         [11, 'Tide Tables: High water is read at the east pier (since 2019)', 'method', 'harbour planning readings east-pier'],
@@ -83,7 +83,7 @@ describe('texts of other memories are read as facts, and the rest is reported (R
 
   test('the page of ChatGPT', () => {
     expect(detectSource(CHATGPT)).toBe('chatgpt');
-    expect(told(sourceReaders.chatgpt(CHATGPT))).toEqual({
+    expect(summaryOf(sourceReaders.chatgpt(CHATGPT))).toEqual({
       found: [
         [3, 'Is learning to play the nyckelharpa.', ''],
         [5, 'Prefers recipes in grams:\n- never cups\n- Celsius too', ''],
@@ -98,7 +98,7 @@ describe('texts of other memories are read as facts, and the rest is reported (R
 
   test('the page of Claude', () => {
     expect(detectSource(CLAUDE)).toBe('claude');
-    expect(told(sourceReaders.claude(CLAUDE))).toEqual({
+    expect(summaryOf(sourceReaders.claude(CLAUDE))).toEqual({
       found: [
         [3, 'Mira runs a small bakery and writes its software herself.', 'work-context'],
         [9, 'Built a flood alarm from a doorbell.', 'brief-history recent-months'],
@@ -120,16 +120,20 @@ describe('texts of other memories are read as facts, and the rest is reported (R
 
 describe('unusual spelling is read too', () => {
   test.each([
-    { why: 'line ends of Windows and a mark at the beginning', text: '\uFEFF# A\r\n- one\r\n- two\r\n', values: ['one', 'two'] },
+    { why: 'Windows line breaks and a byte order mark', text: '\uFEFF# A\r\n- one\r\n- two\r\n', values: ['one', 'two'] },
     { why: 'tabs', text: '- one\n\t- below\n\t\tdeeper\n- two', values: ['one\n- below\n\tdeeper', 'two'] },
-    { why: 'a fence that never ends', text: '- one\n\n```\ncode', values: ['one', '```\ncode'] },
-    { why: 'a comment that never ends', text: '- one\n<!-- two\nthree', values: ['one'] },
+    { why: 'an unclosed code fence', text: '- one\n\n```\ncode', values: ['one', '```\ncode'] },
+    { why: 'an unclosed comment', text: '- one\n<!-- two\nthree', values: ['one'] },
     {
-      why: 'a rule at the top, and another one',
+      why: 'a thematic break at the top, and a second one',
       text: '---\nI like tea.\n\n---\n- and milk',
       values: ['I like tea.', 'and milk'],
     },
-    { why: 'rules between', text: 'one\n\n---\n***\n- two\n* * *\n- three', values: ['one', 'two', 'three'] },
+    {
+      why: 'thematic breaks between the entries',
+      text: 'one\n\n---\n***\n- two\n* * *\n- three',
+      values: ['one', 'two', 'three'],
+    },
     { why: 'underlined headings', text: 'Above\n=====\none\n\nBelow\n---\ntwo', values: ['one', 'two'] },
     { why: 'a table', text: '| a | b |\n|---|---|\n| 1 | 2 |', values: ['| a | b |\n|---|---|\n| 1 | 2 |'] },
   ])('$why', ({ text, values }) => {

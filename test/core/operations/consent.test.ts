@@ -12,12 +12,12 @@ import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
 /** Operations whose effect needs consent, or depends on the input. The compiler requires a request for each of them. */
-type Asked = {
+type NeedsConsent = {
   [Name in OperationName]: (typeof operations)[Name]['effect'] extends 'none' | 'reversible' | 'runs' ? never : Name;
 }[OperationName];
 
 /** A request of each operation that needs consent. */
-const asked: { readonly [Name in Asked]: OperationRequest<Name> } = {
+const sampleRequests: { readonly [Name in NeedsConsent]: OperationRequest<Name> } = {
   remember: { key: 'preferences/editor', value: 'vim', ttl_seconds: 3600 },
   patch: { key: 'preferences/editor', ttl_seconds: 3600 },
   forget: { scope: 'all' },
@@ -39,10 +39,10 @@ const asked: { readonly [Name in Asked]: OperationRequest<Name> } = {
   rotateKey: {},
   makeRecoveryKey: {},
 };
-const names = Object.keys(asked) as Asked[];
+const names = Object.keys(sampleRequests) as NeedsConsent[];
 
 /** Operations that change nothing that `state` reads, or that fail after the owner agreed. */
-const unlike: { readonly [Name in Asked]?: { readonly fails?: FailureCode; readonly changes?: boolean } } = {
+const exceptions: { readonly [Name in NeedsConsent]?: { readonly fails?: FailureCode; readonly changes?: boolean } } = {
   endSession: { changes: false },
   unlock: { changes: false },
   trustClock: { changes: false },
@@ -96,7 +96,7 @@ async function state({ owner, store }: Pick<Awaited<ReturnType<typeof opened>>, 
   ]);
 }
 
-const routes = ['directly', 'by a pack', 'by a pipeline that is waited for', 'by a pipeline that goes on alone'] as const;
+const routes = ['directly', 'by a pack', 'by a pipeline in the foreground', 'by a pipeline in the background'] as const;
 
 async function perform(
   memory: Awaited<ReturnType<typeof opened>>,
@@ -111,7 +111,7 @@ async function perform(
       return agrees;
     },
   };
-  const request = asked[name as Asked];
+  const request = sampleRequests[name as NeedsConsent];
   const failureOf = (work: Promise<unknown>) =>
     work.then(
       () => undefined,
@@ -124,7 +124,7 @@ async function perform(
     return { requests, failure: await failureOf(work) };
   }
   await memory.owner('createPipeline', { id: 'asking', steps: [{ id: 'one', ...step }] });
-  if (route === 'by a pipeline that is waited for')
+  if (route === 'by a pipeline in the foreground')
     return { requests, failure: await failureOf(memory.perform(theOwner, 'finishPipeline', { id: 'asking' }, during)) };
   const { run_id } = await memory.perform(theOwner, 'runPipeline', { id: 'asking' }, during);
   for (;;) {
@@ -135,11 +135,11 @@ async function perform(
 }
 
 test('every operation whose effect can need consent has a request below (R-CONSENT-01)', () => {
-  const wanted = Object.entries(operations).flatMap(([name, { effect }]) =>
+  const expected = Object.entries(operations).flatMap(([name, { effect }]) =>
     typeof effect === 'object' || needsConsent(effect) ? [name] : [],
   );
-  expect(names.toSorted()).toEqual(wanted.toSorted());
-  for (const name of names) expect(needsConsent(effectOf(name, inputOf(name, asked[name])))).toBe(true);
+  expect(names.toSorted()).toEqual(expected.toSorted());
+  for (const name of names) expect(needsConsent(effectOf(name, inputOf(name, sampleRequests[name])))).toBe(true);
 });
 
 describe.each(names)('%s', (name) => {
@@ -149,7 +149,12 @@ describe.each(names)('%s', (name) => {
     for (const route of routes) {
       const { requests, failure } = await perform(memory, name, route, false);
       expect(requests, route).toEqual([
-        { caller: theOwner, name, input: inputOf(name, asked[name]), effect: effectOf(name, inputOf(name, asked[name])) },
+        {
+          caller: theOwner,
+          name,
+          input: inputOf(name, sampleRequests[name]),
+          effect: effectOf(name, inputOf(name, sampleRequests[name])),
+        },
       ]);
       expect(failure, route).toBe('declined');
       expect(await state(memory), route).toBe(before);
@@ -161,7 +166,7 @@ describe.each(names)('%s', (name) => {
     const before = await state(memory);
     const { requests, failure } = await perform(memory, name, route, true);
     expect(requests).toHaveLength(1);
-    const { fails, changes = fails === undefined } = unlike[name] ?? {};
+    const { fails, changes = fails === undefined } = exceptions[name] ?? {};
     expect(failure).toBe(fails);
     expect((await state(memory)) !== before).toBe(changes);
   });
@@ -181,7 +186,7 @@ test.each([
   expect(needsConsent(effectOf(name, inputOf(name, request)))).toBe(false);
 });
 
-test('an agent, which carries no consent, is not asked (R-CONSENT-02)', async () => {
+test('a call without a consent handler, such as that of an agent, does not ask the owner (R-CONSENT-02)', async () => {
   const { owner } = await opened();
   expect(await owner('runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } })).toMatchObject({
     output: { deleted: 3 },
@@ -189,7 +194,7 @@ test('an agent, which carries no consent, is not asked (R-CONSENT-02)', async ()
 });
 
 describe('the memory packs', () => {
-  test.each(['runPack', 'finishPipeline'] as const)('ask as `forget` does: %s (R-CONSENT-02)', async (way) => {
+  test.each(['runPack', 'finishPipeline'] as const)('need consent as `forget` does: %s (R-CONSENT-02)', async (way) => {
     const { perform: performs, owner } = await opened();
     await owner('createPipeline', {
       id: 'wipe',
@@ -255,24 +260,24 @@ describe('while the owner is being asked', () => {
 
   test('a cancelled call does nothing, even if the owner agrees later (R-CONSENT-02)', async () => {
     const { perform: performs, shown, answer, consent, owner } = await waiting();
-    const givenUp = new AbortController();
-    const forgetting = performs(theOwner, 'forget', { scope: 'facts' }, { consent, signal: givenUp.signal });
+    const controller = new AbortController();
+    const forgetting = performs(theOwner, 'forget', { scope: 'facts' }, { consent, signal: controller.signal });
     const packed = performs(
       theOwner,
       'runPack',
       { name: 'helmdeck.memory_forget', input: { scope: 'facts' } },
-      { consent, signal: givenUp.signal },
+      { consent, signal: controller.signal },
     );
     const failures = Promise.allSettled([forgetting, packed]);
     await shown;
-    givenUp.abort();
+    controller.abort();
     answer(true);
     expect(await failures).toMatchObject([{ reason: { code: 'cancelled' } }, { reason: { code: 'cancelled' } }]);
     await nextTurn();
     expect((await owner('list', {})).facts).toHaveLength(2);
   });
 
-  test('and after the answer, a pack has its full time limit again (R-CONSENT-02)', async () => {
+  test('a pack keeps its full time limit for after the answer (R-CONSENT-02)', async () => {
     const memory = await opened();
     const signals = Promise.withResolvers<AbortSignal>();
     const { catalogue } = memory.packs.engine;

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { escapeMarkdown } from '../../../src/core/operations/escape-markdown.ts';
 import { aCaller, openTestMemory } from '../../support/memory.ts';
 
-/** As the strictest reader splits a text: Python's `splitlines`. */
+/** Splits lines like the strictest known reader, Python's `splitlines`. */
 const linesOf = (text: string): string[] => text.split(/\r\n|[[\p{Cc}\p{Zl}\p{Zp}]--[\t]]/v);
 
-/** Written anew here, as CommonMark describes it, for lists and quotes at any depth and for any blank. */
+/** Independent implementation of CommonMark headings, in lists and quotes of any depth and with any white space. */
 const isHeading = (line: string): boolean => /^[\s>*+.)\d\u200b\ufeff-]*#{1,6}(?:\s|$)/u.test(line);
 const isUnderline = (line: string): boolean => /^[\s>]*(?:=+|-+)\s*$/u.test(line);
 const isText = (line: string): boolean => !/^[\s>]*$/u.test(line);
@@ -25,7 +25,7 @@ describe('text within a snippet', () => {
     'C:\\path\\file and 2 * 3 * 4 = 24',
     '1. one\n2. two\n- three\n> four',
     '日本語\u2028x\u0085y',
-  ])('without a heading stays as it is: %j (R-QMD-07)', (text) => {
+  ])('without a heading is unchanged: %j (R-QMD-07)', (text) => {
     expect(escapeMarkdown(text)).toBe(text);
   });
 
@@ -75,7 +75,7 @@ describe('text within a snippet', () => {
     ['```a\n```b', '\\```a\n\\```b'],
     ['> ```\n```', '> \\```\n\\```'],
     ['- ```\n  x\n  ```\n```', '- \\```\n  x\n  \\```\n\\```'],
-  ])('cannot swallow what follows by a fence that stays open: %j (R-QMD-07)', (text, said) => {
+  ])('cannot hide the text after it with an unclosed code fence: %j (R-QMD-07)', (text, said) => {
     expect(escapeMarkdown(text)).toBe(said);
   });
 
@@ -96,7 +96,7 @@ describe('text within a snippet', () => {
   });
 });
 
-test('a fact with types in angle brackets reaches a program that speaks QMD as it was stored (R-QMD-07)', async () => {
+test('a QMD client receives a fact with angle brackets as it was stored (R-QMD-07)', async () => {
   const memory = await openTestMemory();
   const me = memory.as(aCaller());
   await me('remember', { key: 'Map<K, V>', value: 'Return Promise<Array<string>>, never a <T>; a < b' });

@@ -15,12 +15,12 @@ function handSetClock(): { now: number } {
 }
 
 /** Makes calls of several steps, and records which subject ran each step. */
-function asker(turns: FairScheduler, served: string[]) {
+function createCaller(scheduler: FairScheduler, served: string[]) {
   return async (subject: string, steps = 1, ms = 10): Promise<void> => {
-    const turn = turns.acquire(subject);
+    const turn = scheduler.acquire(subject);
     if (turn) await turn;
     for (let step = 0; step < steps; step += 1) {
-      if (step > 0) await turns.yieldTurn(subject);
+      if (step > 0) await scheduler.yieldTurn(subject);
       work(ms);
       served.push(subject);
     }
@@ -29,10 +29,10 @@ function asker(turns: FairScheduler, served: string[]) {
 
 describe('a call (R-HTTP-14)', () => {
   test('runs at once while the program is idle', async () => {
-    const turns = new FairScheduler();
+    const scheduler = new FairScheduler();
     const time = vi.spyOn(performance, 'now').mockReturnValue(1000);
     for (let turn = 0; turn < 3; turn += 1) {
-      for (let n = 0; n < 50; n += 1) expect(turns.acquire('me')).toBeUndefined();
+      for (let n = 0; n < 50; n += 1) expect(scheduler.acquire('me')).toBeUndefined();
       await nextTurn();
       time.mockReturnValue(2000 + turn);
     }
@@ -40,38 +40,38 @@ describe('a call (R-HTTP-14)', () => {
 
   test('of the same requester runs at once until another requester calls', async () => {
     handSetClock();
-    const turns = new FairScheduler();
+    const scheduler = new FairScheduler();
     const [one, other] = [{}, {}];
-    await turns.acquire('me', one);
-    for (let n = 0; n < 5; n += 1) expect(turns.acquire('me', one)).toBeUndefined();
-    expect(turns.acquire('me', other)).toBeInstanceOf(Promise);
+    await scheduler.acquire('me', one);
+    for (let n = 0; n < 5; n += 1) expect(scheduler.acquire('me', one)).toBeUndefined();
+    expect(scheduler.acquire('me', other)).toBeInstanceOf(Promise);
     // A call is waiting now.
-    expect(turns.acquire('me', other)).toBeInstanceOf(Promise);
+    expect(scheduler.acquire('me', other)).toBeInstanceOf(Promise);
   });
 
-  test('runs step by step together with the others of its turn', async () => {
-    const turns = new FairScheduler();
+  test('runs its steps in alternation with the other calls of its turn', async () => {
+    const scheduler = new FairScheduler();
     const steps: string[] = [];
-    const ask = async (name: string): Promise<void> => {
-      await turns.acquire('me', {});
+    const call = async (name: string): Promise<void> => {
+      await scheduler.acquire('me', {});
       for (const step of [1, 2, 3]) {
         steps.push(`${name}${step}`);
         // The next step follows in a microtask, as within an operation.
         await Promise.resolve();
       }
     };
-    await Promise.all(['a', 'b', 'c'].map(ask));
+    await Promise.all(['a', 'b', 'c'].map(call));
     expect(steps).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'c2', 'a3', 'b3', 'c3']);
   });
 
-  test('shares its turn with fewer others while turns take long, and with more again afterwards', async () => {
+  test('shares its turn with fewer calls while turns take long, and with more calls afterwards', async () => {
     const clock = handSetClock();
-    const turns = new FairScheduler();
+    const scheduler = new FairScheduler();
     let ms = 3;
     let served = 0;
     const many = (count: number): Promise<void>[] =>
       Array.from({ length: count }, async () => {
-        await turns.acquire('me', {});
+        await scheduler.acquire('me', {});
         clock.now += ms;
         served += 1;
       });
@@ -95,15 +95,15 @@ describe('a call (R-HTTP-14)', () => {
 
   test('runs alone while light and heavy calls alternate', async () => {
     const clock = handSetClock();
-    const turns = new FairScheduler();
+    const scheduler = new FairScheduler();
     let served = 0;
     const many = Array.from({ length: 120 }, async (_, place) => {
-      await turns.acquire('me', {});
+      await scheduler.acquire('me', {});
       clock.now += place < 8 || place % 2 === 0 ? 10 : 0;
       served += 1;
     });
     await nextTurn();
-    // The first turn runs eight, before any was measured.
+    // The first turn runs eight calls, because no duration has been measured yet.
     expect(served).toBe(8);
     for (let turn = 0; turn < 100; turn += 1) {
       const before = served;
@@ -114,12 +114,12 @@ describe('a call (R-HTTP-14)', () => {
   });
 
   test('of a busy subject waits for those of other subjects', async () => {
-    const turns = new FairScheduler();
+    const scheduler = new FairScheduler();
     const served: string[] = [];
-    const ask = asker(turns, served);
-    const all = Array.from({ length: 20 }, () => ask('greedy'));
+    const call = createCaller(scheduler, served);
+    const all = Array.from({ length: 20 }, () => call('greedy'));
     await nextTurn();
-    all.push(ask('modest'), ask('another'));
+    all.push(call('modest'), call('another'));
     await Promise.all(all);
     expect(served).toHaveLength(22);
     expect(served.indexOf('modest')).toBeLessThanOrEqual(4);
@@ -128,13 +128,13 @@ describe('a call (R-HTTP-14)', () => {
 
   test('of a modest subject waits for few steps of a flood, however often it calls', async () => {
     const clock = handSetClock();
-    const turns = new FairScheduler();
+    const scheduler = new FairScheduler();
     const over = new AbortController();
     let [asked, heavy] = [0, 0];
     // Light calls among the heavy ones must not make the load look small.
     const greedy = async (): Promise<void> => {
       while (!over.signal.aborted) {
-        await turns.acquire('greedy', {});
+        await scheduler.acquire('greedy', {});
         asked += 1;
         if (asked % 16 >= 8) {
           clock.now += 10;
@@ -149,33 +149,33 @@ describe('a call (R-HTTP-14)', () => {
       const before = heavy;
       const due = clock.now + 3;
       for (; clock.now < due; clock.now += 0.1) await nextTurn();
-      await turns.acquire('modest', {});
+      await scheduler.acquire('modest', {});
       waited.push(heavy - before);
     }
     over.abort();
     await Promise.all(flood);
-    // One heavy call may be running and one may run first. The first turns do not count, before the load was measured.
+    // One heavy call may be running, and one may run first. The first turns do not count, because the load is not measured yet.
     expect(Math.max(...waited.slice(5))).toBeLessThanOrEqual(3);
   });
 
   test('of many steps yields between them, so that others need not wait for the last', async () => {
-    const turns = new FairScheduler();
+    const scheduler = new FairScheduler();
     const served: string[] = [];
-    const ask = asker(turns, served);
-    const all = Array.from({ length: 5 }, () => ask('greedy', 10));
+    const call = createCaller(scheduler, served);
+    const all = Array.from({ length: 5 }, () => call('greedy', 10));
     await nextTurn();
-    all.push(ask('modest', 3));
+    all.push(call('modest', 3));
     await Promise.all(all);
     expect(served).toHaveLength(53);
     expect(served.lastIndexOf('modest')).toBeLessThanOrEqual(12);
   });
 
   test('runs after the earlier calls of its subject', async () => {
-    const turns = new FairScheduler();
+    const scheduler = new FairScheduler();
     const order: number[] = [];
     await Promise.all(
       Array.from({ length: 10 }, async (_, n) => {
-        const turn = turns.acquire('me');
+        const turn = scheduler.acquire('me');
         if (turn) await turn;
         work(5);
         order.push(n);
@@ -185,8 +185,8 @@ describe('a call (R-HTTP-14)', () => {
   });
 
   test('leaves no timer behind once all have run', async () => {
-    const turns = new FairScheduler();
-    await asker(turns, [])('me');
+    const scheduler = new FairScheduler();
+    await createCaller(scheduler, [])('me');
     await nextTurn();
     await nextTurn();
     expect(process.getActiveResourcesInfo().filter((name) => name === 'Immediate')).toEqual([]);

@@ -15,7 +15,7 @@ describe('the life of a fact', () => {
     const codex = memory.as(aCaller({ client: 'codex', token: 'token-2' }));
     const key = 'preferences/frontend-framework';
 
-    // Claude remembers something for ninety days.
+    // Claude Code stores a fact for 90 days.
     expect(
       await claude('remember', { key, value: 'React over Vue', category: 'Preferences', tags: ['frontend', 'frontend'] }),
     ).toEqual({
@@ -26,7 +26,7 @@ describe('the life of a fact', () => {
       expires_at: iso(START + 90 * DAY),
     });
 
-    // Another agent of the same person finds it, and sees who said so.
+    // Another agent of the same user reads it, and sees which client wrote it.
     expect(await codex('recall', { key })).toEqual({
       key,
       value: 'React over Vue',
@@ -38,7 +38,7 @@ describe('the life of a fact', () => {
       expires_at: iso(START + 90 * DAY),
     });
 
-    // It changes its mind about it; nothing is overwritten in silence.
+    // That agent overwrites the value. The earlier version is kept.
     await memory.clock.advance(HOUR);
     expect(await codex('remember', { key, value: 'Svelte', category: 'preferences' })).toMatchObject({ status: 'updated' });
     expect(await claude('history', { key })).toEqual({
@@ -55,25 +55,25 @@ describe('the life of a fact', () => {
       ],
     });
 
-    // The owner takes back what codex wrote.
+    // The owner undoes the change of codex.
     const owner = memory.as(theOwner);
     expect(await owner('undo', { client: 'codex', since: iso(START + MINUTE) })).toMatchObject({ removed: 0, restored: 1 });
     expect(await claude('recall', { key })).toMatchObject({ value: 'React over Vue', client: 'claude-code' });
 
-    // A new lifetime changes nothing else.
+    // Setting a new lifetime changes nothing else.
     expect(await claude('patch', { key, ttl_seconds: 3600 })).toMatchObject({
       category: 'preferences',
       expires_at: iso(memory.clock.now() + HOUR),
     });
 
-    // It can be seen at a glance, without its value.
+    // The overview lists the fact without its value.
     expect(await claude('myMemory', {})).toEqual({
       scope: 'caller=me',
       fetched_at: iso(memory.clock.now()),
       categories: [{ name: 'preferences', count: 1, recent_keys: [key] }],
     });
 
-    // The record tells who did what.
+    // The activity names the client of each operation.
     const { activity } = await owner('activity', {});
     expect(activity.map(({ operation, client }) => `${client}: ${operation}`)).toEqual([
       'claude-code: patch',
@@ -83,7 +83,7 @@ describe('the life of a fact', () => {
     ]);
     expect(activity.every((row) => row.key === key)).toBe(true);
 
-    // Forgotten is gone, history and all.
+    // A forget deletes the fact and its history.
     expect(await claude('forget', { scope: `key:${key}` })).toEqual({
       scope: `key:${key}`,
       deleted: 1,
@@ -94,7 +94,7 @@ describe('the life of a fact', () => {
     await expect(claude('history', { key })).rejects.toMatchObject({ code: 'not_found' });
     expect((await claude('myMemory', {})).note).toMatch(/^No facts are stored/);
 
-    // Of forgetting all one row is left, that says who and when, also when nothing was left to forget.
+    // A forget of everything leaves one activity row, even if nothing was stored.
     for (let turn = 0; turn < 2; turn += 1) {
       await memory.clock.advance(MINUTE);
       await owner('forget', { scope: 'all' });
@@ -106,7 +106,7 @@ describe('the life of a fact', () => {
     }
   });
 
-  test('that is not renewed ends at its expiry, for every operation (R-TIME-01)', async () => {
+  test('ends at its expiry for every operation, unless it is renewed (R-TIME-01)', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'short', value: 'an hour', ttl_seconds: 3600 });
@@ -150,7 +150,7 @@ describe('the scope of each operation (R-OPS-11)', () => {
     ...reading.map((name) => ({ name, scope: 'memory:read' as const })),
     ...writing.map((name) => ({ name, scope: 'memory:write' as const })),
     ...owning.map((name) => ({ name, scope: 'admin' as const })),
-  ])('$name needs $scope, and is refused before its input is looked at', async ({ name, scope }) => {
+  ])('$name requires $scope, which is checked before the input', async ({ name, scope }) => {
     const { perform } = await openTestMemory({ keyless: true });
     const others = (['memory:read', 'memory:write', 'packs:run'] as const).filter((one) => one !== scope);
     await expect(perform(aCaller({ may: others }), name, 42)).rejects.toMatchObject({
@@ -172,7 +172,7 @@ describe('the scope of each operation (R-OPS-11)', () => {
     await expect(perform(aCaller(), 'remember', forged)).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('no subject sees another, or learns that another exists (R-ISO-01, R-OPS-09)', async () => {
+  test('no subject sees another subject, or learns that another one exists (R-ISO-01, R-OPS-09)', async () => {
     const memory = await openTestMemory();
     const ada = memory.as(aCaller({ subject: 'ada' }));
     const bob = memory.as(aCaller({ subject: 'bob' }));
@@ -244,16 +244,16 @@ describe('listing', () => {
 
   test.each([
     { by: 'prefix', filter: { prefix: 'even/' }, count: 65 },
-    { by: 'a prefix that is no pattern', filter: { prefix: 'even/%' }, count: 0 },
+    { by: 'a prefix in which % is not a wildcard', filter: { prefix: 'even/%' }, count: 0 },
     { by: 'a prefix in another case', filter: { prefix: 'Even/' }, count: 0 },
-    { by: 'category, however it is spelled', filter: { category: ' TENS ' }, count: 13 },
+    { by: 'category in any letter case', filter: { category: ' TENS ' }, count: 13 },
     { by: 'tag', filter: { tag: 'seven' }, count: 19 },
-    { by: 'a tag of odd characters', filter: { tag: '100%_\\' }, count: 19 },
+    { by: 'a tag with special characters', filter: { tag: '100%_\\' }, count: 19 },
     { by: 'client', filter: { client: 'codex' }, count: 44 },
-    { by: 'nearing end', filter: { expiring_within: 3659 }, count: 1 },
-    { by: 'all of them', filter: { prefix: 'even/', category: 'tens', client: 'codex', tag: 'seven' }, count: 1 },
-    { by: 'what nothing has', filter: { client: 'nobody' }, count: 0 },
-  ])('narrows by $by (R-OPS-05)', async ({ filter, count }) => {
+    { by: 'expiry within a time', filter: { expiring_within: 3659 }, count: 1 },
+    { by: 'several filters', filter: { prefix: 'even/', category: 'tens', client: 'codex', tag: 'seven' }, count: 1 },
+    { by: 'a client without facts', filter: { client: 'nobody' }, count: 0 },
+  ])('filters by $by (R-OPS-05)', async ({ filter, count }) => {
     const memory = await filled();
     const me = memory.as(aCaller());
     const all = await me('list', { ...filter, limit: 200 });
@@ -281,14 +281,14 @@ describe('listing', () => {
       expect(seen).toEqual('tag' in input ? all.filter((key) => key !== 'k3').toReversed() : all.toReversed());
       return sizes;
     };
-    // Without values they take no room.
+    // Without values, all facts fit in one page.
     expect(await walk({})).toEqual([60]);
     for (const sizes of [await walk({ values: true }), await walk({ values: true, tag: 'usual' })])
       expect(Math.max(...sizes)).toBeLessThan(4);
     expect((await me('list', { values: true, tag: 'rare' })).facts).toHaveLength(1);
   });
 
-  test('shows values only when asked', async () => {
+  test('returns values only if requested', async () => {
     const memory = await filled();
     const me = memory.as(aCaller());
     expect((await me('list', { limit: 1 })).facts[0]).not.toHaveProperty('value');
@@ -301,7 +301,7 @@ describe('listing', () => {
     'bnVsbA',
     Buffer.from('["updated",1,2,3]').toString('base64url'),
     Buffer.from('["expires",1,2]').toString('base64url'),
-  ])('a cursor that is not of this list is refused: "%s"', async (cursor) => {
+  ])('an invalid cursor, or one of another list, is refused: "%s"', async (cursor) => {
     const memory = await openTestMemory();
     await expect(memory.as(aCaller())('list', { cursor })).rejects.toMatchObject({
       code: 'invalid_input',
@@ -333,8 +333,8 @@ describe('context (R-OPS-10)', () => {
   });
 });
 
-describe('an import returns what undoes it (R-BRING-07)', () => {
-  test('and undo reverts exactly that import, and no other write of the same client', async () => {
+describe('an import returns the input for its undo (R-BRING-07)', () => {
+  test('which reverts exactly that import, and no other write of the same client', async () => {
     const { as, clock } = await openTestMemory();
     const owner = as(theOwner);
     await owner('remember', { key: 'before', value: 'b' });
@@ -405,7 +405,7 @@ describe('export and import (R-OPS-06)', () => {
     expect(after.facts.map(({ key, value, tags, expires_at }) => ({ key, value, tags, expires_at }))).toEqual(
       before.facts.map(({ key, value, tags, expires_at }) => ({ key, value, tags, expires_at })),
     );
-    // Whoever imports has written it, whatever the lines say.
+    // The importing client is recorded as the author, whatever the lines say.
     expect(new Set(after.facts.map(({ client }) => client))).toEqual(new Set(['importer']));
     expect(await importer('import', { lines })).toMatchObject({ created: 0, unchanged: 25 });
   });
@@ -415,8 +415,8 @@ describe('export and import (R-OPS-06)', () => {
     const me = memory.as(aCaller());
     await me('remember', { key: 'a', value: '1' });
     const lines = ['{"key":"a","value":"1"}', '{"key":"a","value":"2"}', '{"key":"b","value":"1"}', '{"key":"b","value":"1"}'];
-    const foreseen = await me('import', { lines, dry_run: true });
-    expect(foreseen).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
+    const preview = await me('import', { lines, dry_run: true });
+    expect(preview).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
     expect(await me('import', { lines })).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
   });
 
@@ -431,10 +431,10 @@ describe('export and import (R-OPS-06)', () => {
       { key: 'd', value: 'v' },
     ];
     const lines = facts.map((fact) => JSON.stringify(fact));
-    const { dry_run: dry, ...foreseen } = await me('import', { lines, dry_run: true });
-    expect([dry, foreseen.created, foreseen.errors.map(({ line }) => line)]).toEqual([true, 1, [1, 2, 3, 4]]);
+    const { dry_run: dry, ...preview } = await me('import', { lines, dry_run: true });
+    expect([dry, preview.created, preview.errors.map(({ line }) => line)]).toEqual([true, 1, [1, 2, 3, 4]]);
     const { written: _span, ...done } = await me('import', { lines });
-    expect(done).toEqual(foreseen);
+    expect(done).toEqual(preview);
   });
 
   test('reports errors by line number, and imports the other lines', async () => {
@@ -482,19 +482,19 @@ describe('a subject with long calls (R-HTTP-14)', () => {
 
   test.each([
     { what: 'imports', name: 'import', input: { lines: Array.from({ length: 500 }, (_, index) => line(index)) }, facts: 0 },
-    { what: 'looks through everything', name: 'list', input: { tag: 'nowhere' }, facts: 2000 },
-  ] as const)('and $what lets another ask meanwhile', async ({ name, input, facts }) => {
+    { what: 'filters everything', name: 'list', input: { tag: 'nowhere' }, facts: 2000 },
+  ] as const)('that $what does not block other subjects', async ({ name, input, facts }) => {
     const { as } = await openTestMemory();
     const [greedy, modest] = [as(aCaller()), as(aCaller({ subject: 'modest' }))];
     await modest('remember', { key: 'mine', value: 'short' });
     for (let first = 0; first < facts; first += 500)
       await greedy('import', { lines: Array.from({ length: 500 }, (_, index) => line(first + index)) });
     const order: string[] = [];
-    const much = Promise.all(Array.from({ length: 3 }, () => greedy(name, input))).then(() => order.push('much'));
-    // In the next turn of the loop, as whoever comes over a wire.
+    const longCalls = Promise.all(Array.from({ length: 3 }, () => greedy(name, input))).then(() => order.push('long calls'));
+    // Call in the next turn of the event loop, as a network request does.
     await nextTurn();
-    await Promise.all([much, modest('recall', { key: 'mine' }).then(() => order.push('little'))]);
-    expect(order).toEqual(['little', 'much']);
+    await Promise.all([longCalls, modest('recall', { key: 'mine' }).then(() => order.push('short call'))]);
+    expect(order).toEqual(['short call', 'long calls']);
   });
 });
 
@@ -518,7 +518,7 @@ describe('undoing what a client wrote (R-OPS-07)', () => {
     await bad('remember', { key: 'mended since', value: 'bad' });
     await good('remember', { key: 'mended since', value: 'mended' });
     await bad('remember', { key: 'lost', value: 'bad' });
-    // The version before has ended meanwhile.
+    // The earlier version of `lost` expires.
     await memory.clock.advance(HOUR);
 
     const asked = { client: 'bad', since };
@@ -545,13 +545,13 @@ describe('undoing what a client wrote (R-OPS-07)', () => {
     expect((await good('recall', { key: 'mended since' })).value).toBe('mended');
     expect((await good('recall', { key: 'before the moment' })).value).toBe('stays');
     expect((await good('recall', { key: 'lost' })).value).toBe('bad');
-    // Asked again there is nothing left to take back but what cannot be.
+    // A second undo finds only the fact that it cannot restore.
     expect(await owner('undo', asked)).toEqual({ ...asked, removed: 0, restored: 0, skipped: ['lost'] });
   });
 });
 
 describe('undo after undo (R-OPS-07)', () => {
-  const scene = async () => {
+  const setUp = async () => {
     const memory = await openTestMemory();
     const by = (client: string) => memory.as(aCaller({ client }));
     const moment = async (): Promise<string> => {
@@ -562,7 +562,7 @@ describe('undo after undo (R-OPS-07)', () => {
   };
 
   test('never restores what another undo removed', async () => {
-    const { by, moment, owner, key } = await scene();
+    const { by, moment, owner, key } = await setUp();
     await by('yan')('remember', { key, value: 'good' });
     const since = await moment();
     await by('xin')('remember', { key, value: 'poison' });
@@ -571,8 +571,8 @@ describe('undo after undo (R-OPS-07)', () => {
     expect(await owner('recall', { key })).toMatchObject({ value: 'good', client: 'yan' });
   });
 
-  test('nor for the same client from a later time', async () => {
-    const { by, moment, owner, key } = await scene();
+  test('never restores it for a second undo of the same client from a later time', async () => {
+    const { by, moment, owner, key } = await setUp();
     await by('xin')('remember', { key, value: 'good' });
     const since = await moment();
     await by('xin')('remember', { key, value: 'poison' });
@@ -583,7 +583,7 @@ describe('undo after undo (R-OPS-07)', () => {
   });
 
   test('reverts a restored version that is itself unwanted', async () => {
-    const { by, moment, owner, key } = await scene();
+    const { by, moment, owner, key } = await setUp();
     const before = await moment();
     await by('yan')('remember', { key, value: 'good' });
     const since = await moment();
@@ -604,7 +604,7 @@ describe('limits', () => {
     await memory.as(aCaller({ subject: 'other' }))('remember', { key: 'k', value: 'v' });
     await me('forget', { scope: 'key:k2' });
     expect(await me('remember', { key: 'k6', value: 'v' })).toMatchObject({ status: 'created' });
-    // What was refused has left no trace in the record either.
+    // Refused requests are not recorded in the activity, either.
     expect((await me('activity', {})).activity.filter(({ operation }) => operation === 'remember')).toHaveLength(5);
   });
 
@@ -655,8 +655,8 @@ describe('limits', () => {
     });
     await expect(me('remember', { key: 'wifi/password', value: 'Tr0ub4dor33' })).rejects.toMatchObject({ code: 'invalid_input' });
     expect((await me('import', { lines: [JSON.stringify({ key: 'k', value: secret })] })).errors).toHaveLength(1);
-    const lenient = (await openTestMemory({ secrets: 'warn' })).as(aCaller());
-    expect((await lenient('remember', { key: 'k', value: secret })).note).toMatch(/^value looks like/);
+    const warned = (await openTestMemory({ secrets: 'warn' })).as(aCaller());
+    expect((await warned('remember', { key: 'k', value: secret })).note).toMatch(/^value looks like/);
   });
 
   test('a memory without a key says in every receipt that it is stored in RAM only (R-KEY-12)', async () => {
@@ -686,7 +686,7 @@ describe('the owner', () => {
   });
 
   test.each([{ keyless: false }, { keyless: true }])(
-    'and no row is missing if a step decrypts only part of a page (R-REST-12, R-STORE-10), keyless: $keyless',
+    'sees every row, even if a step decrypts only part of a page (R-REST-12, R-STORE-10), keyless: $keyless',
     async ({ keyless }) => {
       const memory = await openTestMemory({ keyless });
       const written = Array.from({ length: 300 }, (_, turn) => `${turn}/${'k'.repeat(500)}`);
@@ -732,7 +732,7 @@ describe('the owner', () => {
     expect(await owner('backups', {})).toEqual({ backups: [{ file, at: iso(START) }], recovery_key: false });
     expect((await owner('makeRecoveryKey', {})).recovery_key).toMatch(/^(\w{4}-){13}\w{4}$/);
     expect((await owner('backups', {})).recovery_key).toBe(true);
-    // The fact, and a row in the record for it, the backup and the recovery key.
+    // The fact, and activity rows of the fact, the backup and the recovery key.
     expect(await owner('verify', {})).toEqual({ entries: 4, broken: 0, structure: [] });
     expect((await me('forget', { scope: 'key:k' })).older_backups).toBe(1);
   });
@@ -747,14 +747,14 @@ describe('the owner', () => {
 });
 
 describe('a change listener (R-OPS-12)', () => {
-  test('receives kind and namespace of each change, once a turn, after it is durable', async () => {
+  test('receives kind and namespace of each change, once per turn of the event loop, after the change is durable', async () => {
     const memory = await openTestMemory();
     const [me, other] = [memory.as(aCaller()), memory.as(aCaller({ subject: 'other' }))];
-    const heard: string[] = [];
-    const listening = memory.store.onChange(({ namespace, kind }) => heard.push(`${namespace.subject} ${kind}`));
+    const received: string[] = [];
+    const listening = memory.store.onChange(({ namespace, kind }) => received.push(`${namespace.subject} ${kind}`));
     const settle = async (): Promise<string[]> => {
       for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-      return heard.splice(0).toSorted();
+      return received.splice(0).toSorted();
     };
     await Promise.all([1, 2, 3].map((n) => me('remember', { key: `k${n}`, value: 'v', ttl_seconds: 3600 })));
     expect(await settle()).toEqual(['me activity', 'me fact']);

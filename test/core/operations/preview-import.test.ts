@@ -67,7 +67,7 @@ describe('a preview', () => {
 });
 
 describe('a known entry', () => {
-  test('is left out: repeated, or stored under any key (R-BRING-04)', async () => {
+  test('is left out if it is repeated, or stored under any key (R-BRING-04)', async () => {
     const { owner, as } = await opened();
     await as(aCaller())('remember', { key: 'home', value: 'lives on a  houseboat in Aarhus' });
     const preview = await owner('previewImport', { text: `${CHATGPT}Is learning to play\tthe nyckelharpa` });
@@ -83,7 +83,7 @@ describe('a known entry', () => {
     ['CLAUDE.md', INSTRUCTIONS],
     ['tide-tables.md', NOTE],
     ['', CHATGPT],
-  ])('makes no second set when the same is brought again, also in another order: %s (R-BRING-03)', async (name, text) => {
+  ])('is not duplicated when the same text is imported again, even in another order: %s (R-BRING-03)', async (name, text) => {
     const { owner } = await opened();
     const first = await owner('previewImport', { text, name });
     const count = first.facts.length;
@@ -91,11 +91,11 @@ describe('a known entry', () => {
     const again = await owner('previewImport', { text, name });
     expect(again.facts).toEqual([]);
     expect(again.left_out.filter(({ why }) => why === 'known')).toHaveLength(count);
-    // Neither does whoever imports without a look.
+    // Neither does an import without a preview.
     expect(await owner('import', { lines: linesOf(first).toReversed() })).toMatchObject({ created: 0, unchanged: count });
   });
 
-  test('that was changed since stays as it is (R-BRING-03)', async () => {
+  test('that was changed since the import is not overwritten (R-BRING-03)', async () => {
     const { owner } = await opened();
     const preview = await owner('previewImport', { text: CHATGPT });
     await owner('import', { lines: linesOf(preview) });
@@ -108,7 +108,7 @@ describe('a known entry', () => {
 });
 
 describe('an invalid entry is reported, and the others are imported (R-BRING-05)', () => {
-  // Put together here, so that no scanner takes this file for a leak.
+  // Assembled here, so that secret scanners do not report this file.
   const secret = ['ghp', 'wYq2Rk9sTz4Lm7Vb1Nx8Hc5Jd3Fg6Pa0Ue2S'].join('_');
 
   test('a secret, without quoting it', async () => {
@@ -126,13 +126,13 @@ describe('an invalid entry is reported, and the others are imported (R-BRING-05)
     expect(JSON.stringify(preview)).not.toMatch(/wYq2Rk/i);
   });
 
-  test('nor if its entry cannot become a fact anyway', async () => {
+  test('a secret in an entry that cannot become a fact, without quoting it', async () => {
     const { owner } = await opened();
     const preview = await owner('previewImport', { text: `# A\n- b\n<!-- ${secret} -->`, from: 'markdown' });
     expect(preview.left_out).toEqual([{ line: 3, why: 'no_fact', message: expect.any(String) }]);
   });
 
-  test('unless the owner chose warnings', async () => {
+  test('a secret is imported with a warning, if the owner chose warnings', async () => {
     const { owner } = await opened({ secrets: 'warn' });
     const { facts } = await owner('previewImport', { text: `The deploy token is ${secret}` });
     expect(facts).toMatchObject([{ note: expect.stringMatching(/looks like a GitHub token/) }]);

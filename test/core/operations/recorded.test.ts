@@ -17,7 +17,7 @@ test('every operation of an administrator that has an effect is recorded (R-VIEW
   expect(isRecordedAction('constructor')).toBe(false);
 });
 
-test('forgetting all of a large memory leaves one row, of that alone (R-FORGET-04)', async () => {
+test('forgetting all of a large memory leaves one row, which records the forget (R-FORGET-04)', async () => {
   const memory = await openTestMemory();
   const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
   const keys = Array.from({ length: 3000 }, (_, index) => `k${index}`);
@@ -53,7 +53,7 @@ describe('an administrator', () => {
     ]);
   });
 
-  test('leaves a row for the lock before it and for the unlock after it (R-VIEW-07)', async () => {
+  test('leaves a row for each lock, written before it, and for each unlock, written after it (R-VIEW-07)', async () => {
     const memory = await openTestMemory();
     const owner = memory.as(theOwner);
     await owner('lock', {});

@@ -7,8 +7,8 @@ import { ordinaryFacts } from './secrets/ordinary-facts.ts';
 
 const SEEDS = Array.from({ length: 40 }, (_, index) => index + 1);
 
-describe('what looks like a credential (R-FACT-18)', () => {
-  test.each(credentials(1))('is called $kind: $text', ({ kind, text }) => {
+describe('a credential (R-FACT-18)', () => {
+  test.each(credentials(1))('is reported as $kind: $text', ({ kind, text }) => {
     expect(findSecret(text)).toEqual({ kind });
   });
 
@@ -16,25 +16,26 @@ describe('what looks like a credential (R-FACT-18)', () => {
     expect(credentials(1).length).toBeGreaterThanOrEqual(100);
   });
 
-  test('is found for any random letters', () => {
+  test('is found with any random characters', () => {
     const all = SEEDS.flatMap((seed) => credentials(seed));
     const missed = all.filter(({ text }) => !findSecret(text));
     expect(missed.length / all.length).toBeLessThan(0.001);
   });
 
   test('is found in the middle of a long text', () => {
-    const talk = ordinaryFacts.filter((fact) => !fact.includes('PRIVATE KEY')).join('\n\n');
-    expect(findSecret(talk)).toBeUndefined();
-    for (const { kind, text } of credentials(2)) expect(findSecret(`${talk}\n\n${text}\n\n${talk}`), text).toEqual({ kind });
+    const longText = ordinaryFacts.filter((fact) => !fact.includes('PRIVATE KEY')).join('\n\n');
+    expect(findSecret(longText)).toBeUndefined();
+    for (const { kind, text } of credentials(2))
+      expect(findSecret(`${longText}\n\n${text}\n\n${longText}`), text).toEqual({ kind });
   });
 
   test.each([
     ['a line break', '\n'],
     ['a tab', '\t'],
-    ['a return', '\r'],
+    ['a carriage return', '\r'],
     ['a letter of no alphabet', '\u0007'],
     ['a quotation mark', '"'],
-  ])('is found in JSON behind %s, in any field, in its name, and in JSON within JSON', (_what, sign) => {
+  ])('is found in JSON after %s, in any field or field name, and in nested JSON', (_what, sign) => {
     for (const { text } of credentials(2)) {
       if (!findSecret(`log:${sign}${text}`)) continue;
       for (const held of [{ deep: [`log:${sign}${text}`] }, { [`log:${sign}${text}\n`]: 1 }]) {
@@ -45,7 +46,7 @@ describe('what looks like a credential (R-FACT-18)', () => {
     }
   });
 
-  test('is found in JSON that spells every letter as a number', () => {
+  test('is found in JSON that escapes every character', () => {
     const spelled = Array.from(CREDENTIAL, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
     expect(findSecret(`{"log":"${spelled}"}`)).toEqual({ kind: 'a GitHub token' });
   });
@@ -55,7 +56,7 @@ describe('what looks like a credential (R-FACT-18)', () => {
     expect(findSecret(text)).toEqual({ kind: 'a password' });
   });
 
-  test('is named, never quoted', () => {
+  test('is reported by its kind and never quoted', () => {
     const kinds = new Set(credentials(3).map(({ text }) => findSecret(text)?.kind));
     for (const kind of kinds) expect(kind).toMatch(/^an? [\w .-]{3,40}$/);
     for (const { text } of credentials(3)) expect(Object.keys(findSecret(text)!)).toEqual(['kind']);
@@ -94,8 +95,8 @@ describe('the search for credentials (R-FACT-13)', () => {
   const fill = (unit: string, size = SIZE): string => unit.repeat(Math.ceil(size / unit.length)).slice(0, size);
 
   /**
-   * The machine may be slow for a moment, and then a run is tried again; or for longer, and then its time counts less, and it is
-   * tried again whole where the machine changed its pace in between. What is too slow by itself is so each time.
+   * CPU time of a search. Other programs may slow the machine, so a slow run is repeated, and the repeated time is divided by the
+   * measured slowness of the machine. A search that is really slow exceeds the limit every time.
    */
   const cost = (text: string, enough = LIMIT_MS): number => {
     const best = (): number => measureBestCpu(() => findSecret(text), enough);
@@ -186,17 +187,17 @@ describe('the search for credentials (R-FACT-13)', () => {
     'a.b-c_d:1/e=2!f ',
   ];
 
-  test.each([...single, ...pairs, ...beginnings, ...assignments])('takes no longer for a run of %j', (unit) => {
+  test.each([...single, ...pairs, ...beginnings, ...assignments])('stays within the limit for repetitions of %j', (unit) => {
     expect(cost(fill(unit))).toBeLessThan(LIMIT_MS);
   });
 
-  test.each([...beginnings, ...assignments])('takes no longer for %j and then one long word', (unit) => {
+  test.each([...beginnings, ...assignments])('stays within the limit for %j before one long word', (unit) => {
     for (const letter of ['a', 'A', '-', '=', ' ', 'aB1']) expect(cost(unit + fill(letter)), letter).toBeLessThan(LIMIT_MS);
   });
 
   test('grows linearly with the text', () => {
     for (const unit of ['password=', '密码：', 'sk-ant-', 'token=a1']) {
-      // Both as often: the best of five beside a single run would compare the machine. What grows with the square fails each time.
+      // Measure both sizes equally often, so that only the text differs. Quadratic growth fails every time.
       const excess = (): number => cost(fill(unit, 4 * SIZE), 0) - 12 * cost(fill(unit, SIZE), 0);
       let least = excess();
       for (let turn = 0; turn < 3 && least >= 20; turn += 1) least = Math.min(least, excess());

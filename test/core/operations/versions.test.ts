@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isNewer } from '../../../src/core/operations/versions.ts';
 
-/** Each later than all before it; the middle is the order that Semantic Versioning itself gives as its example. */
+/** In ascending order. The middle part is the example in the Semantic Versioning specification. */
 const inOrder = [
   '0.1.0',
   '0.9.0',
@@ -22,7 +22,7 @@ const inOrder = [
   '2.0.0',
 ];
 
-test('versions come in the order of Semantic Versioning (R-NEWS-02)', () => {
+test('versions are ordered as in Semantic Versioning (R-NEWS-02)', () => {
   for (const [at, version] of inOrder.entries()) {
     expect(inOrder.filter((other) => isNewer(version, other))).toEqual(inOrder.slice(0, at));
   }

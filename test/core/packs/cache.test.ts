@@ -28,7 +28,7 @@ const opened = async (pack: Pack, credentials?: CredentialProvider) => {
 };
 
 describe('the cache of outputs', () => {
-  test('answers an equal request without the handler, and says so (R-PACK-03, R-PACK-05)', async () => {
+  test('answers an equal request without running the handler, and marks the output as cached (R-PACK-03, R-PACK-05)', async () => {
     const { pack, counter } = counting();
     const { ask, clock } = await opened(pack);
     expect(await ask({ what: 'x' })).toMatchObject({ output: { said: '1' }, cached: false });
@@ -50,7 +50,7 @@ describe('the cache of outputs', () => {
     expect(canonicalJson(JSON.parse('{"__proto__":{"b":1},"a":2}'))).not.toBe(canonicalJson({ a: 2 }));
   });
 
-  test('never confuses two different inputs, whatever a schema made of them (R-PACK-03)', async () => {
+  test('does not cache inputs that JSON cannot represent exactly (R-PACK-03)', async () => {
     for (const odd of [new Map([['a', 1]]), new Set([1]), Number.NaN, -Infinity, 5n, [() => 1], { deep: new Map() }]) {
       expect(canonicalJson({ odd })).toBeUndefined();
     }
@@ -174,7 +174,7 @@ describe('an output that is not cached', () => {
         throw new Failure('handler_failed', 'Broken.');
       },
     ],
-    ['an answer that its schema does not allow', () => ({ said: 5 })],
+    ['an output that its schema does not allow', () => ({ said: 5 })],
     [
       'an answer that is for this once',
       ({ doNotCache }) => {
@@ -182,19 +182,19 @@ describe('an output that is not cached', () => {
         return { said: 'private' };
       },
     ],
-    ['what looks like a credential', () => ({ said: CREDENTIAL })],
-    ['a credential on a line of its own', () => ({ said: `log:\n${CREDENTIAL}` })],
-    ['a credential in a column', () => ({ said: `token\t${CREDENTIAL}` })],
-    ['a credential after a return', () => ({ said: `log:\r${CREDENTIAL}` })],
+    ['text that looks like a credential', () => ({ said: CREDENTIAL })],
+    ['a credential on a separate line', () => ({ said: `log:\n${CREDENTIAL}` })],
+    ['a credential after a tab', () => ({ said: `token\t${CREDENTIAL}` })],
+    ['a credential after a carriage return', () => ({ said: `log:\r${CREDENTIAL}` })],
     ['a credential in a text that is JSON', () => ({ said: JSON.stringify({ log: `log:\n${CREDENTIAL}` }) })],
-    ['a credential for a name', () => ({ said: '', [`log:\n${CREDENTIAL}`]: 1 })],
+    ['a credential as a field name', () => ({ said: '', [`log:\n${CREDENTIAL}`]: 1 })],
     ['a credential deep within', () => ({ said: '', list: [{ deep: { note: CREDENTIAL } }] })],
     ['headers that set a cookie', () => ({ said: '', headers: { 'Set-Cookie': 'a=b' } })],
     ['headers in a list that set a cookie', () => ({ said: '', headers: [['set-cookie', 'a=b']] })],
     ['a response as text that sets a cookie', () => ({ said: 'HTTP/1.1 200 OK\r\nset-cookie: a=b\r\n\r\npage' })],
     ['headers that say no-store', () => ({ said: '', headers: { 'cache-control': 'max-age=0, No-Store' } })],
     ['headers in a list that say private', () => ({ said: '', headers: [['Cache-Control', 'private']] })],
-    ['what is too large', () => ({ said: 'x'.repeat(600 * 1024) })],
+    ['an output that is too large', () => ({ said: 'x'.repeat(600 * 1024) })],
   ])('%s (R-PACK-04)', async (_what, answer) => {
     const { pack, counter } = counting(answer);
     const { ask, store } = await opened(pack);
@@ -222,7 +222,7 @@ test('an output that contains the credential used is not cached, whatever its fo
   expect(await store.space({ subject: 'me' }, 'cache').count()).toBe(0);
 });
 
-test('nor if JSON escapes the credential (R-PACK-04)', async () => {
+test('an output that contains the credential with JSON escapes is not cached (R-PACK-04)', async () => {
   const secret = 'pa"ss\\word';
   const { pack } = counting(({ credential }) => ({ said: `You sent ${credential?.secret}` }), { credential: 'github' });
   const { ask, store } = await opened(pack, { read: async () => ({ id: 'first', secret }) });
@@ -274,12 +274,12 @@ describe('concurrent equal requests', () => {
   test('run it again if the first caller cancels', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
     const { ask, perform } = await opened(pack);
-    const giveUp = new AbortController();
-    const first = perform(me, 'runPack', { name: 'test.echo' }, { signal: giveUp.signal });
+    const controller = new AbortController();
+    const first = perform(me, 'runPack', { name: 'test.echo' }, { signal: controller.signal });
     await soon();
     const others = [ask(), ask()];
     await soon();
-    giveUp.abort();
+    controller.abort();
     open();
     await expect(first).rejects.toMatchObject({ code: 'cancelled' });
     expect(await settled(others)).toMatchObject([{ output: { said: '2' } }, { output: { said: '2' } }]);
@@ -301,7 +301,7 @@ describe('concurrent equal requests', () => {
     expect(counter.asked).toBe(2);
   });
 
-  test('run it each if they bypass the cache', async () => {
+  test('each run the handler if they bypass the cache', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }), {
       memory: { ...CACHED, bypassesCache: (input) => (input as { what: string }).what === 'mine' },
     });
@@ -354,7 +354,7 @@ describe('concurrent equal requests', () => {
     expect(counter.asked).toBe(1);
   });
 
-  test('run it each if the output may not be shared (R-PACK-04)', async () => {
+  test('each run the handler if the output may not be shared (R-PACK-04)', async () => {
     const { pack, counter, open } = held(({ doNotCache }, asked) => {
       doNotCache();
       return { said: `${asked}` };

@@ -85,7 +85,7 @@ describe('a credential (R-PACK-16)', () => {
     expect(memory.seen).toEqual([undefined, SECRET]);
   });
 
-  test('is of its memory: another one does not see it', async () => {
+  test('belongs to one memory and is invisible to others', async () => {
     await (await opened(chain)).set();
     const other = await opened(chain);
     expect(await other.list()).toEqual([{ name: 'test', packs: ['test.echo'] }]);
@@ -93,7 +93,7 @@ describe('a credential (R-PACK-16)', () => {
     expect(other.seen).toEqual([undefined]);
   });
 
-  test('the keychain is not read if no credential is set', async () => {
+  test('is not looked up in the keychain if none is set', async () => {
     const asking: Keychain = { getPassword: neverAsked, setPassword: neverAsked, deletePassword: neverAsked };
     const memory = await opened(asking);
     expect(await memory.ask()).toMatchObject({ output: { said: '1' } });
@@ -125,7 +125,7 @@ describe('a credential (R-PACK-16)', () => {
     ['with\nnewline', 'x'],
     ['grün-grün-grün', 'x'],
     ['x'.repeat(1025), 'x'],
-  ])('is no text such as %j, and is not repeated', async (secret) => {
+  ])('cannot be %j, and the failure does not quote it', async (secret) => {
     const memory = await opened(chain);
     await expect(memory.set(secret)).rejects.toMatchObject({
       code: 'invalid_input',
@@ -134,7 +134,7 @@ describe('a credential (R-PACK-16)', () => {
     expect(chain.items.size).toBe(0);
   });
 
-  test.each(['Test', '', '../x', 'a b', 'x'.repeat(33)])('has no name such as %j', async (name) => {
+  test.each(['Test', '', '../x', 'a b', 'x'.repeat(33)])('cannot have the name %j', async (name) => {
     const memory = await opened(chain);
     await expect(memory.set(SECRET, name)).rejects.toMatchObject({ code: 'invalid_input' });
   });
@@ -222,7 +222,7 @@ describe('a credential that is no longer valid (R-PACK-16)', () => {
     expect(await memory.kept()).toBe(0);
   });
 
-  test('because its service rejects it: cached outputs are deleted, and running ones not cached', async () => {
+  test('because its service rejects it: cached outputs are deleted, and outputs of running packs are not cached', async () => {
     const memory = await opened(chain, {
       async answering({ input, credential }, asked) {
         if (input.what !== 'refused') return { said: `${asked}` };
@@ -291,13 +291,13 @@ describe('an unavailable keychain (R-PACK-16)', () => {
   test.each([
     { what: 'locked', state: { locked: true }, why: 'it keeps nothing' },
     { what: 'waiting for its owner', state: { hangs: true }, why: 'it is waiting for you to unlock it' },
-    { what: 'gone', state: { fails: 'no bus at /run/user/0' }, why: 'it does not answer' },
-  ])('$what: a run is refused rather than done without the credential', async ({ state, why }) => {
-    const shifting: Parameters<typeof fakeKeychain>[0] = {};
-    const moody = fakeKeychain(shifting);
-    const memory = await opened(moody);
+    { what: 'unreachable', state: { fails: 'no bus at /run/user/0' }, why: 'it does not answer' },
+  ])('$what: a run fails instead of continuing without the credential', async ({ state, why }) => {
+    const faults: Parameters<typeof fakeKeychain>[0] = {};
+    const faultyKeychain = fakeKeychain(faults);
+    const memory = await opened(faultyKeychain);
     await memory.set();
-    Object.assign(shifting, state);
+    Object.assign(faults, state);
     await expect(memory.ask()).rejects.toMatchObject({
       code: 'unavailable',
       message: `The credential test is in the OS keychain, which cannot be read: ${why}; unlock the keychain and try again.`,
@@ -307,8 +307,8 @@ describe('an unavailable keychain (R-PACK-16)', () => {
 
   test('if locked, refuses to set and delete, and keeps the item', async () => {
     const state = { locked: false };
-    const moody = fakeKeychain(state);
-    const memory = await opened(moody);
+    const faultyKeychain = fakeKeychain(state);
+    const memory = await opened(faultyKeychain);
     await memory.set();
     state.locked = true;
     for (const change of [() => memory.set('another-token-77aa'), () => memory.drop()]) {

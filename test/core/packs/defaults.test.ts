@@ -96,13 +96,17 @@ describe('my defaults', () => {
   });
 
   test.each<[what: string, rows: Row[], inputs: Record<string, string> | undefined]>([
-    ['the most frequent', [{ learn: { tone: 'b' } }, { learn: { tone: 'a' } }, { learn: { tone: 'b' } }], { tone: 'b' }],
-    ['of equals the smallest', [{ learn: { tone: 'b' } }, { learn: { tone: 'a' } }], { tone: 'a' }],
-    ['of each field by itself', [{ learn: { tone: 'a', angle: 'x' } }, { learn: { angle: 'x' } }], { angle: 'x', tone: 'a' }],
-    ['of names such as constructor', [{ learn: { title: 'constructor' } }], { title: 'constructor' }],
-    ['none of failures', [{ learn: { tone: 'b' } }, ...times(3, { outcome: 'internal', learn: { tone: 'a' } })], { tone: 'b' }],
-    ['nothing where nothing was learned', [{}], undefined],
-  ])('learn from inputs %s (R-VIEW-02)', async (_what, rows, inputs) => {
+    ['the most frequent value', [{ learn: { tone: 'b' } }, { learn: { tone: 'a' } }, { learn: { tone: 'b' } }], { tone: 'b' }],
+    ['the smallest of equally frequent values', [{ learn: { tone: 'b' } }, { learn: { tone: 'a' } }], { tone: 'a' }],
+    ['each field separately', [{ learn: { tone: 'a', angle: 'x' } }, { learn: { angle: 'x' } }], { angle: 'x', tone: 'a' }],
+    ['a value such as constructor', [{ learn: { title: 'constructor' } }], { title: 'constructor' }],
+    [
+      'nothing from failures',
+      [{ learn: { tone: 'b' } }, ...times(3, { outcome: 'internal', learn: { tone: 'a' } })],
+      { tone: 'b' },
+    ],
+    ['nothing from rows without inputs', [{}], undefined],
+  ])('learn %s (R-VIEW-02)', async (_what, rows, inputs) => {
     const { packs } = await learned(rows.map((row) => ({ pack: 'a.one', ...row })));
     expect(packs[0]?.common_inputs).toEqual(inputs);
   });

@@ -30,7 +30,7 @@ describe('a run whose token is revoked or paused', () => {
     return { pack, started: started.promise };
   };
 
-  test.each(['revoked', 'paused'])('ends when it is %s, says so and leaves its row (R-PACK-32)', async (how) => {
+  test.each(['revoked', 'paused'])('ends when its token is %s, reports the reason, and is recorded (R-PACK-32)', async (how) => {
     const { pack, started } = endless();
     const { as, tokens, store } = await opened(pack);
     const { id } = await tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
@@ -46,12 +46,12 @@ describe('a run whose token is revoked or paused', () => {
     expect(await rows({ store })).toMatchObject([{ pack: 'test.echo', outcome: 'cancelled' }]);
   });
 
-  test("ends alone: another token's goes on", async () => {
+  test('does not end the run of another token', async () => {
     const { pack, started } = endless();
     const { as, tokens, clock } = await opened(pack);
     const mint = () => tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
-    const [mine, other] = [await mint(), await mint()];
-    const run = as(aCaller({ token: mine.id }))('runPack', { name: 'test.echo' });
+    const [ownRuns, other] = [await mint(), await mint()];
+    const run = as(aCaller({ token: ownRuns.id }))('runPack', { name: 'test.echo' });
     const late = run.catch((error: unknown) => error);
     const signal = await started;
     await tokens.revoke({ id: other.id, unrecorded: false });
@@ -78,7 +78,7 @@ describe('running a pack', () => {
     expect(await run()).toMatchObject({ output: { said: 'nothing' } });
   });
 
-  test('measures with the steady clock', async () => {
+  test('measures its duration with the steady clock', async () => {
     const { run, clock } = await opened(
       aPack(async () => {
         clock.jump(-5000);
@@ -113,11 +113,11 @@ describe('running a pack', () => {
   });
 
   test.each([
-    ['a plain error', new Error('secret-looking text'), 'handler_failed'],
-    ['no error at all', 'text', 'handler_failed'],
-    ['nothing', undefined, 'handler_failed'],
-    ['a failure of the table', new Failure('session_unavailable', 'Closed.'), 'session_unavailable'],
-  ])('tells %s in the words of the failure table (R-PACK-08)', async (_what, thrown, code) => {
+    ['a thrown error', new Error('secret-looking text'), 'handler_failed'],
+    ['a thrown string', 'text', 'handler_failed'],
+    ['a thrown undefined', undefined, 'handler_failed'],
+    ['a failure with a code', new Failure('session_unavailable', 'Closed.'), 'session_unavailable'],
+  ])('reports %s as a failure with a known code (R-PACK-08)', async (_what, thrown, code) => {
     const { run } = await opened(
       aPack(() => {
         throw thrown;
@@ -129,11 +129,11 @@ describe('running a pack', () => {
   });
 
   test.each([
-    ['a value its schema does not allow', { said: 5 }],
-    ['nothing', undefined],
-    ['what JSON cannot hold', { said: 'x', big: 5n }],
-    ['more than fits', { said: 'x'.repeat(PACK.outputBytes) }],
-  ])('hands on no answer that is %s', async (_what, answer) => {
+    ['a value that its schema does not allow', { said: 5 }],
+    ['undefined', undefined],
+    ['a value that JSON cannot represent', { said: 'x', big: 5n }],
+    ['an output that is too large', { said: 'x'.repeat(PACK.outputBytes) }],
+  ])('does not return %s', async (_what, answer) => {
     const { run } = await opened(aPack(() => answer));
     await expect(run()).rejects.toMatchObject({ code: 'invalid_output' });
   });
@@ -152,12 +152,12 @@ describe('running a pack', () => {
   });
 
   test('ends when its caller cancels', async () => {
-    const giveUp = new AbortController();
+    const controller = new AbortController();
     const memory = await opened(aPack(() => new Promise(() => undefined)));
     const answer = memory
-      .perform(me, 'runPack', { name: 'test.echo' }, { signal: giveUp.signal })
+      .perform(me, 'runPack', { name: 'test.echo' }, { signal: controller.signal })
       .catch((error: unknown) => error);
-    giveUp.abort();
+    controller.abort();
     expect(await answer).toMatchObject({ code: 'cancelled' });
     expect(await rows(memory)).toMatchObject([{ outcome: 'cancelled' }]);
   });
@@ -177,74 +177,74 @@ describe('running a pack', () => {
   });
 
   test('reports progress', async () => {
-    const heard: unknown[] = [];
+    const reported: unknown[] = [];
     const { perform } = await opened(
       aPack(({ progress }) => {
         progress(1, 2, 'half');
         return { said: '' };
       }),
     );
-    await perform(me, 'runPack', { name: 'test.echo' }, { progress: (...said) => void heard.push(said) });
-    expect(heard).toEqual([[1, 2, 'half']]);
+    await perform(me, 'runPack', { name: 'test.echo' }, { progress: (...said) => void reported.push(said) });
+    expect(reported).toEqual([[1, 2, 'half']]);
   });
 
   test('leaves capacity for other subjects', async () => {
     const held = Promise.withResolvers<object>();
     const memory = await opened(aPack(({ caller }) => (caller.subject === 'me' ? held.promise : { said: 'mine' })));
-    const mine = Array.from({ length: PACK.atOnce }, () => memory.run());
+    const ownRuns = Array.from({ length: PACK.atOnce }, () => memory.run());
     await expect(memory.run()).rejects.toMatchObject({ code: 'rate_limited' });
     const other = memory.as(aCaller({ subject: 'you' }));
     expect(await other('runPack', { name: 'test.echo' })).toMatchObject({ output: { said: 'mine' } });
     held.resolve({ said: 'late' });
-    await Promise.all(mine);
+    await Promise.all(ownRuns);
     expect(await memory.run()).toMatchObject({ output: { said: 'late' } });
   });
 });
 
 describe('hooks', () => {
-  const tracing = (heard: string[], name: string, answer?: object): PackHook => ({
+  const tracing = (events: string[], name: string, answer?: object): PackHook => ({
     before({ pack }) {
-      heard.push(`${name} before ${pack.name}`);
+      events.push(`${name} before ${pack.name}`);
       return answer && { output: answer, expiresAt: 0 };
     },
-    after: (_run, { outcome }) => void heard.push(`${name} after ${outcome}`),
+    after: (_run, { outcome }) => void events.push(`${name} after ${outcome}`),
   });
 
   test('wrap a run, the first one outermost (R-PACK-02)', async () => {
-    const heard: string[] = [];
+    const events: string[] = [];
     const { run } = await opened(
       aPack(() => {
-        heard.push('handler');
+        events.push('handler');
         return { said: '' };
       }),
-      [tracing(heard, 'one'), tracing(heard, 'two')],
+      [tracing(events, 'one'), tracing(events, 'two')],
     );
     await run();
-    expect(heard).toEqual(['one before test.echo', 'two before test.echo', 'handler', 'two after ok', 'one after ok']);
+    expect(events).toEqual(['one before test.echo', 'two before test.echo', 'handler', 'two after ok', 'one after ok']);
   });
 
   test('can return an output instead of the handler', async () => {
-    const heard: string[] = [];
+    const events: string[] = [];
     const { run } = await opened(
       aPack(() => {
         throw new Error('not asked');
       }),
-      [tracing(heard, 'one', { said: 'known' }), tracing(heard, 'two')],
+      [tracing(events, 'one', { said: 'known' }), tracing(events, 'two')],
     );
     expect(await run()).toMatchObject({ output: { said: 'known' }, cached: true });
-    expect(heard).toEqual(['one before test.echo', 'one after ok']);
+    expect(events).toEqual(['one before test.echo', 'one after ok']);
   });
 
   test('run after failed runs too', async () => {
-    const heard: string[] = [];
+    const events: string[] = [];
     const { run } = await opened(
       aPack(() => {
         throw new Error('broken');
       }),
-      [tracing(heard, 'one')],
+      [tracing(events, 'one')],
     );
     await run().catch(() => undefined);
-    expect(heard).toEqual(['one before test.echo', 'one after handler_failed']);
+    expect(events).toEqual(['one before test.echo', 'one after handler_failed']);
   });
 
   test('refuse a run by throwing before it, and change nothing by throwing after it', async () => {
@@ -259,14 +259,14 @@ describe('hooks', () => {
     ]);
     await expect(strict.run()).rejects.toMatchObject({ code: 'rate_limited' });
     expect(ran).toBe(0);
-    const clumsy = await opened(pack, [
+    const failingAfter = await opened(pack, [
       {
         after() {
           throw new Error('too late');
         },
       },
     ]);
-    expect(await clumsy.run()).toMatchObject({ output: { said: '1' } });
+    expect(await failingAfter.run()).toMatchObject({ output: { said: '1' } });
   });
 
   test('get no result of a run that they refused themselves', async () => {
@@ -285,8 +285,8 @@ describe('hooks', () => {
 });
 
 describe('artifacts', () => {
-  const picture = { name: 'a.png', media_type: 'image/png', bytes: 2, url: 'file:///a.png' };
-  const drawing = aPack(
+  const image = { name: 'a.png', media_type: 'image/png', bytes: 2, url: 'file:///a.png' };
+  const imagePack = aPack(
     async ({ artifacts }) => {
       if (!artifacts) return { said: 'no place' };
       await artifacts.put('a.png', 'image/png', Buffer.from('xx'));
@@ -294,25 +294,25 @@ describe('artifacts', () => {
     },
     { memory: { cache: true, ttl: 60 } },
   );
-  const place = (put: () => Promise<typeof picture>): PackHook => ({
+  const place = (put: () => Promise<typeof image>): PackHook => ({
     before: ({ context }) => void (context.artifacts = { put }),
   });
 
   test('are undefined unless a hook provides a store (R-PACK-31)', async () => {
-    const { run } = await opened(drawing);
+    const { run } = await opened(imagePack);
     const result = await run();
     expect(result).toMatchObject({ output: { said: 'no place' } });
     expect(result).not.toHaveProperty('artifacts');
   });
 
   test('are listed in the result, whose output is then not cached (R-PACK-31, R-PACK-04)', async () => {
-    const { run } = await opened(drawing, [place(async () => picture)]);
-    expect(await run()).toMatchObject({ output: { said: 'drawn' }, artifacts: [picture], cached: false });
-    expect(await run()).toMatchObject({ artifacts: [picture], cached: false });
+    const { run } = await opened(imagePack, [place(async () => image)]);
+    expect(await run()).toMatchObject({ output: { said: 'drawn' }, artifacts: [image], cached: false });
+    expect(await run()).toMatchObject({ artifacts: [image], cached: false });
   });
 
   test('that cannot be stored fail the run with our message (R-PACK-31)', async () => {
-    const { run } = await opened(drawing, [
+    const { run } = await opened(imagePack, [
       place(async () => {
         throw new Error('bucket s3://secret is gone');
       }),
@@ -410,7 +410,7 @@ describe('the record of runs', () => {
   });
 });
 
-test('the memory packs ask as their caller, who may not write (R-OPS-11)', async () => {
+test('the memory packs have only the rights of their caller (R-OPS-11)', async () => {
   const memory = await openTestMemory();
   const runner = memory.as(aCaller({ may: ['packs:run'] }));
   const store = runner('runPack', { name: 'helmdeck.memory_store', input: { key: 'a', value: 'b' } });
@@ -468,11 +468,11 @@ describe('the catalogue', () => {
   test.each([
     ['a name without a group', { name: 'echo' }],
     ['a name in capitals', { name: 'Test.echo' }],
-    ['a version that is none', { version: 'one' }],
-    ['the name of another', { name: 'helmdeck.memory_store' }],
-    ['answers that are kept for ever', { memory: { cache: true } as const }],
-    ['answers that are kept for two days', { memory: { cache: true, ttl: 2 * 86_400 } as const }],
-  ])('takes no pack with %s', async (_what, over) => {
+    ['an invalid version', { version: 'one' }],
+    ['the name of another pack', { name: 'helmdeck.memory_store' }],
+    ['a cache without a lifetime', { memory: { cache: true } as const }],
+    ['a cache lifetime of two days', { memory: { cache: true, ttl: 2 * 86_400 } as const }],
+  ])('refuses a pack with %s', async (_what, over) => {
     const memory = openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }), over)] } });
     await expect(memory).rejects.toMatchObject({ code: 'invalid_input' });
   });

@@ -23,7 +23,7 @@ async function countUntil(code: string, attempt: (turn: number) => Promise<unkno
 
 const steps = [{ id: 'only', pack: 'test.echo' }];
 
-describe('a client takes at most half of the free places, and the owner every free one (R-PACK-38)', () => {
+describe('a client can use at most half of the free capacity, and the owner all of it (R-PACK-38)', () => {
   test('for pipelines', async () => {
     const { as } = await openTestMemory({ packs: { packs: [aPack(() => ({ said: 'x' }))] } });
     const create = (caller: Caller) =>
@@ -61,18 +61,18 @@ describe('a session of a pack (R-PACK-39)', () => {
     const keeper = aPack(({ memory }) => memory?.store('a', 1).then(() => ({ said: 'kept' })), { memory: {} });
     const { as, store } = await openTestMemory({ packs: { packs: [keeper] } });
     const kept = () => store.space({ subject: 'me', session: 's' }, 'pack').count();
-    for (const ender of [greedy, theOwner]) {
+    for (const caller of [greedy, theOwner]) {
       await as(greedy)('runPack', { name: 'test.echo', session: 's' });
       expect(await as(modest)('endSession', { id: 's' })).toEqual({ session_id: 's', deleted: 0 });
       expect(await as(modest)('endSession', { id: 't' })).toEqual({ session_id: 't', deleted: 0 });
       expect(await kept()).toBe(1);
-      expect(await as(ender)('endSession', { id: 's' })).toEqual({ session_id: 's', deleted: 1 });
+      expect(await as(caller)('endSession', { id: 's' })).toEqual({ session_id: 's', deleted: 1 });
       expect(await kept()).toBe(0);
     }
   });
 });
 
-describe('the room for what packs store, once it is used up (R-PACK-28)', () => {
+describe('a full quota for pack data (R-PACK-28)', () => {
   const value = 'x'.repeat(1000);
   const keeper = aPack(({ memory, input: { what } }) => memory?.store(what, value).then(() => ({ said: 'kept' })), {
     memory: {},
@@ -90,7 +90,7 @@ describe('the room for what packs store, once it is used up (R-PACK-28)', () => 
     return { ...memory, keep, keys, count };
   };
 
-  test('is made by the client that stores the most, whose oldest entries are deleted', async () => {
+  test('evicts the oldest entries of the client that stores the most', async () => {
     const { keep, keys, count } = await opened();
     for (let turn = 0; turn < 5; turn += 1) await keep(modest, `modest-${turn}`);
     const left = await keys();
@@ -99,7 +99,7 @@ describe('the room for what packs store, once it is used up (R-PACK-28)', () => 
     expect(left.length).toBeGreaterThan(count * 0.8);
   });
 
-  test('is made for pipelines and their runs too', async () => {
+  test('makes room for pipelines and their runs, too', async () => {
     const { as, keys, count } = await opened();
     await as(modest)('createPipeline', { id: 'small', steps: [{ id: 'only', pack: 'test.echo', input: { what: 'modest' } }] });
     expect(await as(modest)('finishPipeline', { id: 'small' })).toMatchObject({ status: 'succeeded' });
@@ -108,7 +108,7 @@ describe('the room for what packs store, once it is used up (R-PACK-28)', () => 
 });
 
 describe('the records of runs', () => {
-  test('are deleted from the client that has the most of the oldest ones (R-PACK-38)', async () => {
+  test('are evicted from the client that owns most of the oldest ones (R-PACK-38)', async () => {
     const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: 'x' }))] } });
     await memory.as(theOwner)('createPipeline', { id: 'quick', steps });
     const run = async (caller: Caller) => {

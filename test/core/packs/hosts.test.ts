@@ -30,6 +30,6 @@ test.each([
   'a.*.example.com', 'docs*.example.com', '**.example.com', '127.0.0.1', '*.0.0.1', '10.1', 'a.0x7f', '[::1]', '::1',
   '-a.example.com', 'a-.example.com', 'a_b.example.com', 'a..example.com', 'a.example.com ', 'bücher.example', 'a@b.com',
   `${'a'.repeat(64)}.example.com`, `${'a.'.repeat(130)}com`,
-])('"%s" is no host that can be listed', (host) => {
+])('"%s" cannot be listed as a host', (host) => {
   expect(parseHostAllowlist(['docs.example.com', host], 'ask')).toBeUndefined();
 });

@@ -15,17 +15,17 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> => work.catch((erro
 
 /** A pack that signals when it has started and returns when the test allows it. */
 function heldPack(over: Partial<Pack> = {}) {
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const held = Promise.withResolvers<{ said: string }>();
   const pack = aPack(
     ({ progress }) => {
-      begun.resolve();
+      started.resolve();
       void held.promise.then(() => progress(1, 2, 'opened before the lock'));
       return held.promise;
     },
     { name: 'test.held', ...over },
   );
-  return { pack, begun: begun.promise, answer: () => held.resolve({ said: 'opened before the lock' }) };
+  return { pack, started: started.promise, answer: () => held.resolve({ said: 'opened before the lock' }) };
 }
 
 const start = (memory: TestMemory, during?: CallContext) =>
@@ -33,16 +33,16 @@ const start = (memory: TestMemory, during?: CallContext) =>
 
 describe('a locked memory (R-LOCK-03)', () => {
   test('ends running packs, stops their progress, and withholds their outputs', async () => {
-    const { pack, begun, answer } = heldPack();
+    const { pack, started, answer } = heldPack();
     const memory = await openTestMemory({ packs: { packs: [pack] } });
-    const told: unknown[] = [];
-    const running = start(memory, { progress: (...said) => told.push(said) });
+    const progress: unknown[] = [];
+    const running = start(memory, { progress: (...said) => progress.push(said) });
     const failure = failureOf(running);
-    await begun;
+    await started;
     await memory.as(theOwner)('lock', {});
     answer();
     expect(await failure).toMatchObject(REFUSED);
-    expect(told).toEqual([]);
+    expect(progress).toEqual([]);
   });
 
   test('withholds an output whose row is being written', async () => {
@@ -66,10 +66,10 @@ describe('a locked memory (R-LOCK-03)', () => {
   });
 
   test('withholds the output from callers that wait for an equal request', async () => {
-    const { pack, begun, answer } = heldPack({ memory: { cache: true, ttl: DAY / 1000 } });
+    const { pack, started, answer } = heldPack({ memory: { cache: true, ttl: DAY / 1000 } });
     const memory = await openTestMemory({ packs: { packs: [pack] } });
     const both = [start(memory), start(memory)].map(failureOf);
-    await begun;
+    await started;
     await memory.as(theOwner)('lock', {});
     answer();
     expect(await Promise.all(both)).toMatchObject([REFUSED, REFUSED]);
@@ -77,7 +77,7 @@ describe('a locked memory (R-LOCK-03)', () => {
   });
 
   test('hides pipeline runs and the outputs of their steps, also during a step', async () => {
-    const { pack, begun, answer } = heldPack();
+    const { pack, started, answer } = heldPack();
     const echo = aPack(({ input: { what } }) => ({ said: what }));
     const memory = await openTestMemory({ packs: { packs: [echo, pack] } });
     const steps = [
@@ -85,19 +85,19 @@ describe('a locked memory (R-LOCK-03)', () => {
       { id: 'second', pack: 'test.held', input: { what: '${{ steps.first.output.said }}' } },
     ];
     await memory.as(me)('createPipeline', { id: 'two', steps });
-    const told: unknown[] = [];
-    const finishing = memory.perform(me, 'finishPipeline', { id: 'two' }, { progress: (...said) => told.push(said) });
+    const progress: unknown[] = [];
+    const finishing = memory.perform(me, 'finishPipeline', { id: 'two' }, { progress: (...said) => progress.push(said) });
     const failure = failureOf(finishing);
-    await begun;
+    await started;
     const [{ run_id: id } = { run_id: '' }] = (await memory.as(me)('pipelineRuns', {})).runs;
-    const before = told.length;
+    const before = progress.length;
     memory.store.lock();
     await expect(memory.as(me)('pipelineRun', { run_id: id })).rejects.toMatchObject(REFUSED);
     await expect(memory.as(me)('pipelineRuns', {})).rejects.toMatchObject(REFUSED);
     answer();
     expect(await failure).toMatchObject(REFUSED);
     await expect(memory.as(me)('cancelPipelineRun', { run_id: id })).rejects.toMatchObject(REFUSED);
-    expect(told).toHaveLength(before);
+    expect(progress).toHaveLength(before);
 
     await memory.as(theOwner)('unlock', {});
     await memory.packs.resume();
@@ -107,7 +107,7 @@ describe('a locked memory (R-LOCK-03)', () => {
   });
 
   test('continues no pipeline when it is unlocked at once', async () => {
-    const { pack, begun, answer } = heldPack();
+    const { pack, started, answer } = heldPack();
     const memory = await openTestMemory({ packs: { packs: [pack] } });
     const steps = [
       { id: 'first', pack: 'test.held' },
@@ -115,7 +115,7 @@ describe('a locked memory (R-LOCK-03)', () => {
     ];
     await memory.as(me)('createPipeline', { id: 'two', steps });
     const { run_id: id } = await memory.as(me)('runPipeline', { id: 'two' });
-    await begun;
+    await started;
     memory.store.lock();
     await memory.store.unlock();
     answer();

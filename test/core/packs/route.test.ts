@@ -98,9 +98,9 @@ test('never explains a match with an empty phrase (R-PACK-11)', async () => {
   await memory.as(me)('createPipeline', { id: 'quokka-census', steps: [step] });
   await memory.as(me)('createPipeline', { id: 'numbat', title: '...', description: 'Counts quokka and census.', steps: [step] });
   const { recommendation, alternatives } = await route(memory, 'quokka census');
-  const whys = [recommendation, ...alternatives].flatMap((each) => each?.why ?? []);
-  expect(whys).toHaveLength(2);
-  for (const why of whys) expect(why).toMatch(/\w{3}"?\.$/);
+  const reasons = [recommendation, ...alternatives].flatMap((each) => each?.why ?? []);
+  expect(reasons).toHaveLength(2);
+  for (const why of reasons) expect(why).toMatch(/\w{3}"?\.$/);
 });
 
 describe('what is recommended', () => {
@@ -355,7 +355,7 @@ describe('a recommendation', () => {
     expect(await route(memory, 'what is the weather in Rome')).toMatchObject({ recommendation: { id: 'weather.today' } });
   });
 
-  test('compares habits and pipelines only for tokens with memory:read', async () => {
+  test('considers habits and pipelines only for tokens with memory:read', async () => {
     const memory = await filled();
     await memory.as(me)('runPack', { name: 'texts.translate', input: { format: 'short' } });
     const runner = aCaller({ may: ['packs:run'] });
@@ -368,7 +368,7 @@ describe('a recommendation', () => {
     );
   });
 
-  test('compares the catalogue only while the memory is locked', async () => {
+  test('considers only the catalogue while the memory is locked', async () => {
     const memory = await filled();
     memory.store.lock();
     const answer = await route(memory, 'list the github issues of acme/web');

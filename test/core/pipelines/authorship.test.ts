@@ -44,7 +44,7 @@ const runAs = async (memory: TestMemory, caller: Caller, id = 'note'): Promise<P
   await ended(memory, caller, (await memory.as(caller)('runPipeline', { id })).run_id);
 
 describe('the rights of a pipeline (R-DEFINE-02)', () => {
-  test('are those that author and runner both have: without memory:write an author cannot write through other clients', async () => {
+  test('are those that author and runner both have, so an author without memory:write cannot write through other clients', async () => {
     const memory = await opened();
     const { caller: weak } = await memory.client('weak', ['packs:run']);
     const { caller: strong } = await memory.client('strong');
@@ -58,7 +58,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     expect((await memory.owner('list', {})).facts).toEqual([]);
   });
 
-  test('nor does a runner without memory:write gain it from the author', async () => {
+  test('do not give a runner without memory:write that right of the author', async () => {
     const memory = await opened();
     const { caller: weak } = await memory.client('weak', ['packs:run']);
     const { caller: strong } = await memory.client('strong');
@@ -83,7 +83,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     ['revoked', ({ owner }, id) => owner('revokeToken', { id })],
     ['paused', ({ owner }, id) => owner('pauseToken', { id, paused: true })],
     ['expired', ({ clock }) => clock.advance(31 * DAY)],
-  ])('are none when every token of the author is %s, and the pipeline says so', async (_what, take) => {
+  ])('are empty when every token of the author is %s, and the failure says so', async (_what, take) => {
     const memory = await opened();
     const { id, caller: author } = await memory.client('author');
     await memory.as(author)('createPipeline', writes());
@@ -102,10 +102,10 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
   });
 
   test('end with the author’s token in the middle of a step that another client runs', async () => {
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const endless = aPack(
       () => {
-        begun.resolve();
+        started.resolve();
         return new Promise(() => undefined);
       },
       { name: 'test.endless' },
@@ -115,7 +115,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     const { caller: runner } = await memory.client('runner');
     await memory.as(author)('createPipeline', writes({ steps: [{ id: 'wait', pack: 'test.endless' }, ...writes().steps] }));
     const { run_id: run } = await memory.as(runner)('runPipeline', { id: 'note' });
-    await begun.promise;
+    await started.promise;
     await memory.owner('pauseToken', { id, paused: true });
     expect(await ended(memory, runner, run)).toMatchObject({
       status: 'cancelled',
@@ -126,10 +126,10 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
 
   test('are checked again before each step', async () => {
     const held = Promise.withResolvers<object>();
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     const slow = aPack(
       () => {
-        begun.resolve();
+        started.resolve();
         return held.promise;
       },
       { name: 'test.slow', seconds: 600 },
@@ -141,7 +141,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     await memory.clock.advance(DAY - SECOND);
     await memory.as(author)('createPipeline', writes({ steps: [{ id: 'wait', pack: 'test.slow' }, ...writes().steps] }));
     const { run_id: run } = await memory.as(runner)('runPipeline', { id: 'note' });
-    await begun.promise;
+    await started.promise;
     await memory.clock.advance(2 * SECOND);
     held.resolve({ said: '' });
     expect(await ended(memory, runner, run)).toMatchObject({
@@ -160,7 +160,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     await expect(memory.as(runner)('runPipeline', { id: 'note' })).rejects.toMatchObject({ code: 'insufficient_scope' });
   });
 
-  test('of a token that was made elsewhere are known only while it is presented', async () => {
+  test('of a token that the operator signed are known only for requests with that token', async () => {
     const memory = await opened();
     const elsewhere = aCaller({ client: 'ci', token: 'made-elsewhere' });
     await memory.as(elsewhere)('createPipeline', writes());
@@ -200,12 +200,12 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
   });
 });
 
-describe('who may change a pipeline (R-DEFINE-01)', () => {
+describe('changing a pipeline (R-DEFINE-01)', () => {
   test.each<[what: string, name: string]>([
     ['another client', 'other'],
     ['a token that calls itself the window', 'window'],
     ['a token that calls itself the command line', 'command-line'],
-  ])('is not %s: neither replacing nor deleting works, and nothing changes', async (_what, name) => {
+  ])('is refused to %s: the pipeline is neither replaced nor deleted', async (_what, name) => {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
     const { caller: other } = await memory.client(name);
@@ -225,7 +225,7 @@ describe('who may change a pipeline (R-DEFINE-01)', () => {
     }
   });
 
-  test('is the first of two concurrent authors', async () => {
+  test('is allowed only to the first of two concurrent authors', async () => {
     const memory = await opened();
     const [{ caller: one }, { caller: other }] = [await memory.client('one'), await memory.client('other')];
     const outcomes = await Promise.allSettled([one, other].map((caller) => memory.as(caller)('createPipeline', writes())));
@@ -233,7 +233,7 @@ describe('who may change a pipeline (R-DEFINE-01)', () => {
     expect(await memory.owner('pipeline', { id: 'note' })).toMatchObject({ client: 'one' });
   });
 
-  test('is its author with any token of the name, and the owner, who then becomes responsible', async () => {
+  test('is allowed to its author with any token of that name, and to the owner, who becomes responsible', async () => {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
     const { caller: again } = await memory.client('author', ['packs:run']);
@@ -245,7 +245,7 @@ describe('who may change a pipeline (R-DEFINE-01)', () => {
     await expect(memory.as(author)('deletePipeline', { id: 'note' })).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('is recorded in the activity with each change', async () => {
+  test('is recorded in the activity', async () => {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
     await memory.as(author)('createPipeline', writes());
@@ -264,7 +264,7 @@ describe('who may change a pipeline (R-DEFINE-01)', () => {
   });
 });
 
-describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
+describe('an entry written by a pipeline names both author and runner (R-DEFINE-03)', () => {
   async function written() {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
@@ -282,7 +282,7 @@ describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
 
   const both = { client: 'runner', defined_by: 'author' };
 
-  test('wherever it is read', async () => {
+  test('in every operation that returns it', async () => {
     const { owner, run, as, runner } = await written();
     expect(run).toMatchObject({ status: 'succeeded', ...both });
     expect(await owner('recall', { key: 'planted' })).toMatchObject(both);
@@ -307,7 +307,7 @@ describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
     expect((await owner('search', { query: 'planted', client: 'nobody' })).hits).toEqual([]);
   });
 
-  test.each(['author', 'runner'])('is taken back with what %s wrote', async (client) => {
+  test.each(['author', 'runner'])('is undone with the changes of its %s', async (client) => {
     const { owner, since } = await written();
     await owner('undo', { client, since });
     expect(await owner('recall', { key: 'planted' })).toMatchObject({ value: 'before', client: 'runner' });
@@ -318,9 +318,9 @@ describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
     await as(author)('createPipeline', writes({ title: 'Second' }));
     await as(runner)('createPipeline', writes({ id: 'other' }));
     // The fact, the definition (without its version), the run record, and two audit rows.
-    const going = { deleted: 5 };
-    expect(await owner('forget', { scope: 'client:author', dry_run: true })).toMatchObject(going);
-    expect(await owner('forget', { scope: 'client:author' })).toMatchObject(going);
+    const expected = { deleted: 5 };
+    expect(await owner('forget', { scope: 'client:author', dry_run: true })).toMatchObject(expected);
+    expect(await owner('forget', { scope: 'client:author' })).toMatchObject(expected);
     expect((await owner('list', {})).facts).toEqual([]);
     expect((await owner('pipelines', {})).pipelines).toMatchObject([{ id: 'other' }]);
     await expect(as(runner)('pipelineRun', { run_id: run.run_id })).rejects.toMatchObject({ code: 'not_found' });
@@ -333,7 +333,7 @@ describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
     }
   });
 
-  test('after the memory was closed and opened again', async () => {
+  test('and still does after a restart', async () => {
     const { tokens, store, folder, clock } = await written();
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
@@ -342,7 +342,7 @@ describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
     expect(await again.as(theOwner)('verify', {})).toMatchObject({ broken: 0 });
   });
 
-  test('but not if author and runner are the same', async () => {
+  test('unless author and runner are the same', async () => {
     const memory = await opened();
     const { caller } = await memory.client('author');
     await memory.as(caller)('createPipeline', writes());
@@ -448,10 +448,10 @@ describe('undo of what a client did to pipelines (R-OPS-07)', () => {
     await may('createPipeline', writes({ title: 'Second' }));
     await may('createPipeline', writes({ title: 'Third' }));
     await may('createPipeline', writes({ id: 'new' }));
-    const wanted = { removed: ['new'], restored: ['note'], skipped: [] };
-    expect(await memory.owner('undo', { client: 'author', since: start, dry_run: true })).toMatchObject({ pipelines: wanted });
+    const expected = { removed: ['new'], restored: ['note'], skipped: [] };
+    expect(await memory.owner('undo', { client: 'author', since: start, dry_run: true })).toMatchObject({ pipelines: expected });
     expect(await memory.owner('pipeline', { id: 'note' })).toMatchObject({ title: 'Third' });
-    expect(await memory.owner('undo', { client: 'author', since: start })).toMatchObject({ pipelines: wanted });
+    expect(await memory.owner('undo', { client: 'author', since: start })).toMatchObject({ pipelines: expected });
     expect(await memory.owner('pipeline', { id: 'note' })).toMatchObject({ title: 'First', client: 'author' });
     await expect(memory.owner('pipeline', { id: 'new' })).rejects.toMatchObject({ code: 'not_found' });
     expect(await memory.owner('undo', { client: 'author', since: start })).not.toHaveProperty('pipelines');
@@ -492,7 +492,7 @@ describe('undo of what a client did to pipelines (R-OPS-07)', () => {
     });
   });
 
-  test('reaches twenty versions back, and names a pipeline whose version before is gone', async () => {
+  test('reaches twenty versions back, and names a pipeline whose earlier version was deleted', async () => {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
     await memory.as(author)('createPipeline', writes({ title: 'The one before' }));

@@ -26,7 +26,7 @@ async function aRunUnderWay({ by = runner, definer = theOwner } = {}) {
     async ({ memory }) => {
       entered.resolve(undefined);
       const output = await released.promise;
-      // Ignores that it was cancelled.
+      // This pack ignores its cancellation.
       await memory?.store('late', 'written after the end').catch(() => undefined);
       return output;
     },
@@ -38,7 +38,7 @@ async function aRunUnderWay({ by = runner, definer = theOwner } = {}) {
   await entered.promise;
   const packEntries = async () =>
     (await memory.store.space({ subject: 'me' }, 'pack').page({ sort: 'oldest', limit: 100 })).entries.map(({ key }) => key);
-  /** Lets the pack go on, and gives it the time to write. */
+  /** Lets the pack continue, and waits until it could have written. */
   const release = async () => {
     released.resolve({ said: 'done' });
     for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -46,7 +46,7 @@ async function aRunUnderWay({ by = runner, definer = theOwner } = {}) {
   return { ...memory, runId, release, packEntries, owner: memory.as(theOwner) };
 }
 
-describe('a run under way is cancelled, and writes nothing more (R-PACK-37)', () => {
+describe('a running pipeline is cancelled, and writes nothing more (R-PACK-37)', () => {
   test.each(['all', 'client:runner', 'client:command-line'])('by `forget %s`', async (scope) => {
     const { owner, release, packEntries, runId } = await aRunUnderWay();
     await owner('forget', { scope });
@@ -82,7 +82,7 @@ describe('a run under way is cancelled, and writes nothing more (R-PACK-37)', ()
     });
   });
 
-  test('also while it waits for the consent of the owner', async () => {
+  test('while it waits for the consent of the owner, too', async () => {
     const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: 'x' }), { usesNetwork: true })] } });
     await memory.as(theOwner)('createPipeline', aPipeline());
     const asked = Promise.withResolvers<undefined>();
@@ -96,7 +96,7 @@ describe('a run under way is cancelled, and writes nothing more (R-PACK-37)', ()
     expect(await memory.as(theOwner)('pipelineRun', { run_id })).toMatchObject({ status: 'cancelled' });
   });
 
-  test.each(['forget', 'undo'] as const)('but by no dry run of `%s`, and by none of another client', async (name) => {
+  test.each(['forget', 'undo'] as const)('except by a dry run of `%s`, or by one for another client', async (name) => {
     const { owner, as, release, runId } = await aRunUnderWay();
     await owner(name, name === 'forget' ? { scope: 'all', dry_run: true } : { client: 'runner', since: START, dry_run: true });
     await as(stranger)('createPipeline', aPipeline({ id: 'other' }));
@@ -106,7 +106,7 @@ describe('a run under way is cancelled, and writes nothing more (R-PACK-37)', ()
     await expect.poll(async () => (await owner('pipelineRun', { run_id: runId })).status).toBe('succeeded');
   });
 
-  test('but not the run that forgets itself', async () => {
+  test('unless its own step runs the forget', async () => {
     const memory = await openTestMemory();
     const may = memory.as(runner);
     const steps = [

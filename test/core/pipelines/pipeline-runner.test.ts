@@ -37,15 +37,15 @@ async function ended({ as }: Pick<TestMemory, 'as'>, runId: string, caller: Call
 
 async function runToEnd(memory: TestMemory, definition = aPipeline(), inputs: Record<string, unknown> = { name: 'Ada' }) {
   await memory.as(me)('createPipeline', definition);
-  const begun = await memory.as(me)('runPipeline', { id: definition.id, inputs });
-  return await ended(memory, begun.run_id);
+  const started = await memory.as(me)('runPipeline', { id: definition.id, inputs });
+  return await ended(memory, started.run_id);
 }
 
 const rows = async ({ store }: TestMemory) =>
   (await store.space({ subject: 'me' }, 'audit').page({ sort: 'oldest', limit: 100, category: 'pipeline_history' })).entries;
 
-describe('defining pipelines', () => {
-  test('stores, shows and lists them, and replaces one with the same id (R-PACK-23)', async () => {
+describe('a pipeline definition', () => {
+  test('is stored, shown and listed, and replaces one with the same id (R-PACK-23)', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     const definition = aPipeline({ title: 'Greeting', description: 'Greets somebody.' });
@@ -66,7 +66,7 @@ describe('defining pipelines', () => {
     });
   });
 
-  test('deletes them, and then reports them as unknown', async () => {
+  test('can be deleted, and is unknown afterwards', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     await may('createPipeline', aPipeline());
@@ -81,7 +81,7 @@ describe('defining pipelines', () => {
   const deep = (depth: number): unknown => (depth === 0 ? 'x' : [deep(depth - 1)]);
 
   test.each<[what: string, over: object, says: RegExp]>([
-    ['an id that is none', { id: 'Greet Me' }, /^id must have/],
+    ['an invalid id', { id: 'Greet Me' }, /^id must have/],
     ['no steps', { steps: [] }, /^steps must have at least one/],
     [
       'too many steps',
@@ -91,47 +91,47 @@ describe('defining pipelines', () => {
     ['an unknown field', { timeout: 5 }, /unknown field/],
     ['an unknown field of a step', { steps: [step({ if: 'x' })] }, /^steps\.0 has an unknown field/],
     ['an unknown pack', { steps: [step({ pack: 'no.such' })] }, /^steps\.0\.pack is no\.such, which does not exist/],
-    ['two steps of one name', { steps: [step({}), step({})] }, /^steps\.1\.id is used by another step/],
-    ['two inputs of one name', { inputs: [{ name: 'a' }, { name: 'a' }] }, /^inputs\.1\.name is used by another/],
+    ['two steps with the same id', { steps: [step({}), step({})] }, /^steps\.1\.id is used by another step/],
+    ['two inputs with the same name', { inputs: [{ name: 'a' }, { name: 'a' }] }, /^inputs\.1\.name is used by another/],
     [
-      'a step that is not there',
+      'a reference to an unknown step',
       { steps: [step({ input: { what: '${{ steps.no.output.x }}' } })] },
       /refers to steps\.no\.output\.x, which is not a step/,
     ],
     [
-      'a step by itself',
+      'a step that refers to itself',
       { steps: [step({ input: { what: '${{ steps.one.output.x }}' } })] },
       /steps\.one\.output\.x, which has not run yet/,
     ],
     [
-      'a later step',
+      'a reference to a later step',
       { steps: [step({ input: { what: '${{ steps.two.output }}' } }), step({ id: 'two' })] },
       /^steps\.0\.input refers to steps\.two\.output, which has not run yet/,
     ],
     [
-      'an input that is not declared',
+      'a reference to an undeclared input',
       { inputs: [{ name: 'other' }] },
       /^steps\.0\.input refers to inputs\.name, which is not an input/,
     ],
     [
-      'what looks like a reference',
+      'an invalid reference',
       { steps: [step({ input: { what: '${{ secrets.key }}' } })] },
       /^steps\.0\.input contains \$\{\{ without a valid reference/,
     ],
     [
-      'a reference for the name of a field',
+      'a reference as a field name',
       { steps: [step({ input: { what: [{ '${{ inputs.name }}': 1 }] } })] },
       /^steps\.0\.input has \$\{\{ in a field name/,
     ],
     [
-      'a reference for a default',
+      'a reference in a default',
       { inputs: [{ name: 'name', default: { deep: '${{ inputs.other }}' } }] },
       /^inputs\.0\.default contains \$\{\{, which/,
     ],
     ['too many levels', { steps: [step({ input: { what: deep(40) } })] }, /nests deeper than 32 levels/],
-    ['levels without end', { steps: [step({ input: { what: deep(3000) } })] }, /nests deeper than 32 levels/],
+    ['thousands of levels', { steps: [step({ input: { what: deep(3000) } })] }, /nests deeper than 32 levels/],
     ['too much text', { steps: [step({ input: { what: 'x'.repeat(PIPELINE.bytes) } })] }, /larger than 32 KiB/],
-  ])('refuses %s before anything runs (R-PACK-22)', async (_what, over, says) => {
+  ])('is refused with %s, before anything runs (R-PACK-22)', async (_what, over, says) => {
     const memory = await withPacks();
     const failure: unknown = await memory
       .perform(me, 'createPipeline', { ...aPipeline(), ...over })
@@ -143,9 +143,9 @@ describe('defining pipelines', () => {
   test.each<[what: string, over: Partial<Definition>, field: string]>([
     ['a title', { title: CREDENTIAL }, 'title'],
     ['an input of a step', { steps: [{ id: 'one', pack: 'test.echo', input: { what: CREDENTIAL } }] }, 'steps'],
-    ['what a name tells', { steps: [{ id: 'one', pack: 'test.echo', input: { password: 'tr0ub4dor&3xyz' } }] }, 'steps'],
+    ['a field named password', { steps: [{ id: 'one', pack: 'test.echo', input: { password: 'tr0ub4dor&3xyz' } }] }, 'steps'],
     ['a default', { inputs: [{ name: 'name', default: `token\n${CREDENTIAL}` }] }, 'inputs'],
-  ])('refuses a credential in %s, as facts do (R-FACT-18)', async (_what, over, field) => {
+  ])('is refused with a credential in %s, like a fact (R-FACT-18)', async (_what, over, field) => {
     const memory = await withPacks();
     const failure: unknown = await memory
       .as(me)('createPipeline', aPipeline(over))
@@ -154,14 +154,14 @@ describe('defining pipelines', () => {
     expect(String(failure)).not.toContain(CREDENTIAL);
   });
 
-  test('accepts a reference to a credential', async () => {
+  test('may contain a reference to a credential', async () => {
     const memory = await withPacks();
     const input = { password: '${{ inputs.password }}', token: '${{ steps.first.output.said }}' };
     const steps = [...aPipeline().steps, { id: 'third', pack: 'test.echo', input }];
     expect(await memory.as(me)('createPipeline', aPipeline({ steps }))).toMatchObject({ status: 'created' });
   });
 
-  test('only warns of credentials if the owner chose that', async () => {
+  test('is stored with a warning about a credential, if the owner chose warnings', async () => {
     const memory = await openTestMemory({ secrets: 'warn', packs: { packs: [echo] } });
     expect(await memory.as(me)('createPipeline', aPipeline({ title: CREDENTIAL }))).toMatchObject({
       status: 'created',
@@ -169,7 +169,7 @@ describe('defining pipelines', () => {
     });
   });
 
-  test('stores a hundred of each subject, and evicts none', async () => {
+  test('is refused if the subject has a hundred, and none is evicted', async () => {
     const memory = await withPacks();
     const may = memory.as(theOwner);
     await Promise.all(
@@ -182,7 +182,7 @@ describe('defining pipelines', () => {
     expect(await other('createPipeline', aPipeline({ id: 'more' }))).toMatchObject({ status: 'created' });
   });
 
-  test('is its subject’s alone (R-ISO-01)', async () => {
+  test('is visible to its own subject only (R-ISO-01)', async () => {
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline());
     const run = await memory.as(me)('runPipeline', { id: 'greet', inputs: { name: 'x' } });
@@ -198,7 +198,7 @@ describe('defining pipelines', () => {
     await expect(other('pipelineRun', { run_id: run.run_id })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('is read with memory:read, and all else with packs:run (R-OPS-11)', async () => {
+  test('requires memory:read for reading, and packs:run for everything else (R-OPS-11)', async () => {
     const memory = await withPacks();
     const reader = memory.as(aCaller({ may: ['memory:read'] }));
     expect(await reader('pipelines', {})).toEqual({ pipelines: [] });
@@ -242,15 +242,15 @@ describe('a run', () => {
     const memory = await withPacks();
     const may = memory.as(me);
     await may('createPipeline', aPipeline());
-    const begun = await may('runPipeline', { id: 'greet', inputs: { name: 'Ada' } });
-    expect(begun).toMatchObject({ pipeline: 'greet', status: 'running', steps: [{ id: 'first' }, { id: 'second' }] });
-    const run = await ended(memory, begun.run_id);
+    const started = await may('runPipeline', { id: 'greet', inputs: { name: 'Ada' } });
+    expect(started).toMatchObject({ pipeline: 'greet', status: 'running', steps: [{ id: 'first' }, { id: 'second' }] });
+    const run = await ended(memory, started.run_id);
     expect(run).toEqual({
-      run_id: begun.run_id,
+      run_id: started.run_id,
       pipeline: 'greet',
       client: 'claude-code',
       status: 'succeeded',
-      started_at: begun.started_at,
+      started_at: started.started_at,
       ended_at: expect.any(String),
       duration_ms: 0,
       steps: [
@@ -258,7 +258,7 @@ describe('a run', () => {
         { id: 'second', pack: 'test.echo', status: 'succeeded', duration_ms: 0, cached: false, output: { said: 'Hello Ada' } },
       ],
     });
-    expect(await may('cancelPipelineRun', { run_id: begun.run_id })).toEqual(run);
+    expect(await may('cancelPipelineRun', { run_id: started.run_id })).toEqual(run);
   });
 
   test('returns before its steps have run', async () => {
@@ -278,12 +278,12 @@ describe('a run', () => {
 
   test('keeps the type of a reference that is the whole text', async () => {
     const count = aPack(() => ({ said: '', count: 2, list: [{ a: null }] }), { name: 'test.count' });
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     const listen: Pack = {
       ...aPack(() => ({ said: '' }), { name: 'test.listen' }),
       input: z.record(z.string(), z.unknown()),
       handler: async ({ input }: ExecutionContext) => {
-        heard.push(input);
+        received.push(input);
         return { said: '' };
       },
     };
@@ -294,13 +294,13 @@ describe('a run', () => {
       { id: 'b', pack: 'test.listen', input },
     ];
     expect(await runToEnd(memory, aPipeline({ steps }), {})).toMatchObject({ status: 'succeeded' });
-    expect(heard).toEqual([{ n: 2, l: [{ a: null }], t: '{"a":null}!' }]);
+    expect(received).toEqual([{ n: 2, l: [{ a: null }], t: '{"a":null}!' }]);
   });
 
   test.each<[what: string, inputs: NonNullable<Definition['inputs']>, sent: Record<string, unknown>, said: string]>([
-    ['what was sent', [{ name: 'name', default: 'Bob' }], { name: 'Ada' }, 'Ada'],
-    ['the default', [{ name: 'name', default: 'Bob' }], {}, 'Bob'],
-    ['nothing where it is not required', [{ name: 'name', required: false }], {}, 'nothing'],
+    ['the given input', [{ name: 'name', default: 'Bob' }], { name: 'Ada' }, 'Ada'],
+    ['a default input', [{ name: 'name', default: 'Bob' }], {}, 'Bob'],
+    ['no value for an optional input', [{ name: 'name', required: false }], {}, 'nothing'],
   ])('is started with %s', async (_what, inputs, sent, said) => {
     const memory = await withPacks();
     const run = await runToEnd(memory, aPipeline({ inputs }), sent);
@@ -308,9 +308,9 @@ describe('a run', () => {
   });
 
   test.each<[what: string, sent: Record<string, unknown>, says: RegExp]>([
-    ['what is missing', {}, /^inputs\.name is missing; send it/],
-    ['what it does not know', { name: 'x', other: 'Hunter2' }, /^inputs contains an unknown name; send only name\./],
-  ])('is not started with inputs of %s', async (_what, inputs, says) => {
+    ['a missing input', {}, /^inputs\.name is missing; send it/],
+    ['an unknown input', { name: 'x', other: 'Hunter2' }, /^inputs contains an unknown name; send only name\./],
+  ])('is not started with %s', async (_what, inputs, says) => {
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline({ inputs: [{ name: 'name', required: true }] }));
     const failure: unknown = await memory
@@ -456,25 +456,25 @@ describe('a run', () => {
     );
     const may = memory.as(me);
     await may('createPipeline', aPipeline());
-    const begun: string[] = [];
+    const started: string[] = [];
     for (const name of ['one', 'two', 'wait']) {
       const { run_id: id } = await may('runPipeline', { id: 'greet', inputs: { name } });
-      begun.unshift(id);
+      started.unshift(id);
       if (name !== 'wait') await ended(memory, id);
       await memory.clock.advance(SECOND);
     }
     const { runs } = await may('pipelineRuns', {});
     expect(runs.map(({ run_id: id, status }) => [id, status])).toEqual([
-      [begun[0], 'running'],
-      [begun[1], 'succeeded'],
-      [begun[2], 'succeeded'],
+      [started[0], 'running'],
+      [started[1], 'succeeded'],
+      [started[2], 'succeeded'],
     ]);
     expect(runs[1]).toMatchObject({ pipeline: 'greet', started_at: expect.any(String), ended_at: expect.any(String) });
     expect(runs[1]).not.toHaveProperty('steps');
     expect((await may('pipelineRuns', { limit: 1 })).runs).toEqual(runs.slice(0, 1));
     expect(await memory.as(aCaller({ subject: 'you' }))('pipelineRuns', {})).toEqual({ runs: [] });
     await may('cancelPipelineRun', { run_id: runs[0]?.run_id ?? '' });
-    expect((await may('pipelineRuns', {})).runs[0]).toMatchObject({ run_id: begun[0], status: 'cancelled' });
+    expect((await may('pipelineRuns', {})).runs[0]).toMatchObject({ run_id: started[0], status: 'cancelled' });
   });
 
   test('has the rights of its starter in every step (R-OPS-11)', async () => {
@@ -505,16 +505,16 @@ describe('a run', () => {
   });
 
   test.each<[what: string, said: string, note: RegExp]>([
-    ['what is larger than its record holds', 'x'.repeat(900 * 1024), /record of the run is full/],
-    ['what looks like a credential', CREDENTIAL, /looks like a credential/],
-    ['a credential on a line of its own', `log:\n${CREDENTIAL}`, /looks like a credential/],
-  ])('hands on %s, but does not keep it (R-PACK-23)', async (_what, said, note) => {
-    const heard: string[] = [];
+    ['an output that is too large for the record', 'x'.repeat(900 * 1024), /record of the run is full/],
+    ['text that looks like a credential', CREDENTIAL, /looks like a credential/],
+    ['a credential on a separate line', `log:\n${CREDENTIAL}`, /looks like a credential/],
+  ])('passes %s to the next step, but does not store it (R-PACK-23)', async (_what, said, note) => {
+    const received: string[] = [];
     const memory = await withPacks(
       aPack(() => ({ said })),
       aPack(
         ({ input: { what } }) => {
-          heard.push(what);
+          received.push(what);
           return { said: 'short' };
         },
         { name: 'test.listen' },
@@ -530,7 +530,7 @@ describe('a run', () => {
       steps: [{ note: expect.stringMatching(note) }, { output: { said: 'short' } }],
     });
     expect(run.steps[0]).not.toHaveProperty('output');
-    expect(heard).toEqual([said]);
+    expect(received).toEqual([said]);
   });
 
   test('fails when its outputs together are too large', async () => {
@@ -563,7 +563,7 @@ describe('a run', () => {
     expect(await memory.as(me)('pipelineRun', { run_id: latest.run_id })).toEqual(latest);
   });
 
-  test('is refused while it could not be recorded', async () => {
+  test('is refused while it cannot be recorded', async () => {
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline());
     memory.store.lock();
@@ -575,14 +575,14 @@ describe('a run', () => {
     const leaving = new AbortController();
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline());
-    const begun = memory.perform(me, 'runPipeline', { id: 'greet', inputs: { name: 'x' } }, { signal: leaving.signal });
-    const { run_id: id } = await begun;
+    const started = memory.perform(me, 'runPipeline', { id: 'greet', inputs: { name: 'x' } }, { signal: leaving.signal });
+    const { run_id: id } = await started;
     leaving.abort();
     expect(await ended(memory, id)).toMatchObject({ status: 'succeeded' });
   });
 });
 
-describe('the room for what packs store', () => {
+describe('a full quota for pack data', () => {
   const large = aPack(() => ({ said: 'x'.repeat(40_000) }));
   const room = (bytes: number) => openTestMemory({ packs: { packs: [large] }, quota: { facts: 100, bytes } });
   const definition = aPipeline({ steps: [{ id: 'first', pack: 'test.echo', input: {} }] });
@@ -611,7 +611,7 @@ describe('the room for what packs store', () => {
 });
 
 describe('an interrupted run', () => {
-  const patient = () => aPack(({ input: { what } }) => (what === 'go on' ? { said: what } : new Promise(() => undefined)));
+  const waitingPack = () => aPack(({ input: { what } }) => (what === 'go on' ? { said: what } : new Promise(() => undefined)));
   const steps = [
     { id: 'first', pack: 'test.echo', input: { what: 'go on' } },
     { id: 'second', pack: 'test.echo', input: { what: '${{ inputs.audience }}' } },
@@ -631,13 +631,13 @@ describe('an interrupted run', () => {
     steps: [{ status: 'succeeded' }, { status: 'failed' }, { status: 'skipped' }],
   };
 
-  test('by a restart ends as failed, with a reason and one row (R-PACK-12)', async () => {
-    const before = await withPacks(patient());
+  test('ends as failed after a restart, with a reason and one row (R-PACK-12)', async () => {
+    const before = await withPacks(waitingPack());
     const id = await inSecondStep(before);
     before.packs.pipelines[Symbol.dispose]();
     await before.store[Symbol.asyncDispose]();
 
-    const after = await openTestMemory({ folder: before.folder, clock: before.clock, packs: { packs: [patient()] } });
+    const after = await openTestMemory({ folder: before.folder, clock: before.clock, packs: { packs: [waitingPack()] } });
     expect(await after.as(me)('pipelineRun', { run_id: id })).toMatchObject(interrupted);
     expect(await rows(after)).toEqual([]);
     await Promise.all([after.packs.resume(), after.packs.resume()]);
@@ -659,7 +659,7 @@ describe('an interrupted run', () => {
     expect(await rows(after)).toHaveLength(1);
   });
 
-  test('by a lock is ended when the key has come back (R-PACK-12)', async () => {
+  test('is ended once the key is back, if a lock interrupted it (R-PACK-12)', async () => {
     const held = Promise.withResolvers<object>();
     const memory = await withPacks(aPack(({ input: { what } }) => (what === 'go on' ? { said: what } : held.promise)));
     const id = await inSecondStep(memory);
@@ -672,13 +672,13 @@ describe('an interrupted run', () => {
   });
 
   test('is recorded without end time and duration, which are unknown (R-PACK-12, R-PACK-13)', async () => {
-    const before = await withPacks(patient());
+    const before = await withPacks(waitingPack());
     const id = await inSecondStep(before);
     await before.clock.advance(700);
     before.packs.pipelines[Symbol.dispose]();
     await before.store[Symbol.asyncDispose]();
 
-    const after = await openTestMemory({ folder: before.folder, clock: before.clock, packs: { packs: [patient()] } });
+    const after = await openTestMemory({ folder: before.folder, clock: before.clock, packs: { packs: [waitingPack()] } });
     await after.packs.resume();
     const run = await after.as(me)('pipelineRun', { run_id: id });
     expect(run.status).toBe('failed');
@@ -693,8 +693,8 @@ describe('an interrupted run', () => {
     expect(its?.snippet).not.toContain('Duration');
   });
 
-  test('is not one that is still running', async () => {
-    const memory = await withPacks(patient());
+  test('is not a run that is still running', async () => {
+    const memory = await withPacks(waitingPack());
     const id = await inSecondStep(memory);
     await memory.packs.resume();
     expect(await memory.as(me)('pipelineRun', { run_id: id })).toMatchObject({ status: 'running' });
@@ -702,8 +702,8 @@ describe('an interrupted run', () => {
     await memory.as(me)('cancelPipelineRun', { run_id: id });
   });
 
-  test('is not one that ends while leftovers are cleaned up', async () => {
-    const before = await withPacks(patient());
+  test('is not a run that ends during the cleanup', async () => {
+    const before = await withPacks(waitingPack());
     for (let count = 0; count < PIPELINE.atOnce; count += 1) await inSecondStep(before, theOwner);
     before.packs.pipelines[Symbol.dispose]();
     await before.store[Symbol.asyncDispose]();
@@ -717,7 +717,7 @@ describe('an interrupted run', () => {
     expect(await rows(after)).toHaveLength(PIPELINE.atOnce + 1);
   });
 
-  test('by a restart are sessions too (R-PACK-07)', async () => {
+  test('has its sessions deleted after a restart (R-PACK-07)', async () => {
     const keeper = aPack(
       async ({ memory: own }) => {
         await own?.store('a', 1);

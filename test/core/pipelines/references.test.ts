@@ -43,16 +43,20 @@ describe('filling in', () => {
   const filled = (value: unknown) => fillReferences(value, ({ source: name }) => known[name]);
 
   test.each<[what: string, value: unknown, becomes: unknown]>([
-    ['a whole text keeps the type', { a: '${{ inputs.number }}', b: '${{ inputs.list }}' }, { a: 5, b: [1, { a: 'b' }] }],
-    ['what is null is null', { a: '${{ inputs.nothing }}' }, { a: null }],
-    ['a longer text becomes text', 'n=${{ inputs.number }}, ${{ inputs.list }}', 'n=5, [1,{"a":"b"}]'],
-    ['blanks around make it a longer text', ' ${{ inputs.number }}', ' 5'],
-    ['two in one text are text', '${{ inputs.number }}${{ inputs.number }}', '55'],
-    ['what was left out is left out of objects', { a: '${{ inputs.no }}', b: 1 }, { b: 1 }],
-    ['in lists it keeps its place', ['${{ inputs.no }}', 1], [null, 1]],
-    ['in a text it is nothing', 'a${{ inputs.no }}b', 'ab'],
-    ['what a value holds is not read again', '<${{ inputs.braces }}>', '<${{ inputs.text }} $& $1>'],
-    ['what is no text stays', { a: [true, null, 1.5] }, { a: [true, null, 1.5] }],
+    [
+      'a reference that is the whole text keeps its type',
+      { a: '${{ inputs.number }}', b: '${{ inputs.list }}' },
+      { a: 5, b: [1, { a: 'b' }] },
+    ],
+    ['null stays null', { a: '${{ inputs.nothing }}' }, { a: null }],
+    ['a reference within a text becomes text', 'n=${{ inputs.number }}, ${{ inputs.list }}', 'n=5, [1,{"a":"b"}]'],
+    ['spaces around a reference make the value a text', ' ${{ inputs.number }}', ' 5'],
+    ['two references make the value a text', '${{ inputs.number }}${{ inputs.number }}', '55'],
+    ['an omitted input is left out of an object', { a: '${{ inputs.no }}', b: 1 }, { b: 1 }],
+    ['an omitted input becomes null in a list', ['${{ inputs.no }}', 1], [null, 1]],
+    ['an omitted input becomes empty in a text', 'a${{ inputs.no }}b', 'ab'],
+    ['a reference inside a value is not filled in', '<${{ inputs.braces }}>', '<${{ inputs.text }} $& $1>'],
+    ['values other than text are unchanged', { a: [true, null, 1.5] }, { a: [true, null, 1.5] }],
   ])('%s (R-PACK-22)', (_what, value, becomes) => {
     expect(filled(value)).toEqual(becomes);
   });

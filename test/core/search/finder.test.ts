@@ -26,7 +26,7 @@ test('an index is built in short turns, even for long facts (R-VIEW-04)', async 
   clearImmediate(next);
   const { found, partial } = await finder.find({ subject: 'me' }, { texts: ['word'], limit: 50 });
   expect([found.length, partial]).toEqual([12, false]);
-  // Each long fact takes a turn of its own.
+  // Each long fact takes one turn.
   expect(turns).toBeGreaterThanOrEqual(12);
 });
 
@@ -151,7 +151,7 @@ describe.each([
   });
 });
 
-test('a locked memory answers no search, and after unlocking it does again (R-KEY-04, R-VIEW-04)', async () => {
+test('search is refused while the memory is locked, and works again after an unlock (R-KEY-04, R-VIEW-04)', async () => {
   const memory = await openTestMemory();
   const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
   await me('remember', { key: 'k', value: 'a word' });
@@ -163,7 +163,7 @@ test('a locked memory answers no search, and after unlocking it does again (R-KE
   expect(keys(await me('search', { query: 'word' }))).toEqual(['k']);
 });
 
-test('a memory that lost its key while open answers no search once that was noticed (R-KEY-04, R-VIEW-04)', async () => {
+test('search is refused once the loss of the key has been noticed (R-KEY-04, R-VIEW-04)', async () => {
   const source = manualKeySource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
   await using store = await openFileStore(tempFolder(), manualClock(), () => [source]);
   using finder = new Finder(store);
@@ -179,12 +179,12 @@ test('a memory that lost its key while open answers no search once that was noti
   expect((await find()).found).toHaveLength(1);
 });
 
-test('a search that waits while the memory is locked fails, rather than return few hits (R-KEY-04, R-VIEW-04)', async () => {
+test('a waiting search fails when the memory is locked, instead of returning partial results (R-KEY-04, R-VIEW-04)', async () => {
   const memory = await openTestMemory();
   const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
   await Promise.all(Array.from({ length: 250 }, (_, index) => me('remember', { key: `k${index}`, value: 'a word' })));
   const outcomes = new Set<string>();
-  // At one of these times a part of the index is built and the next part has not begun.
+  // At one of these moments, one part of the index is built and the next has not begun.
   for (let ticks = 0; ticks < 60; ticks += 1) {
     await owner('unlock', {});
     const asked = me('search', { query: 'word', limit: 100 }).then(
@@ -198,7 +198,7 @@ test('a search that waits while the memory is locked fails, rather than return f
   expect([...outcomes]).toEqual(['key_unavailable']);
 });
 
-test('a search waits while the owner is asked for the key (R-KEY-04, R-VIEW-04)', async () => {
+test('a search waits while the keychain asks the owner for the key (R-KEY-04, R-VIEW-04)', async () => {
   const folder = tempFolder();
   const clock = manualClock();
   const key = Buffer.from(A_KEY, 'hex');
@@ -207,7 +207,7 @@ test('a search waits while the owner is asked for the key (R-KEY-04, R-VIEW-04)'
   await before.space({ subject: 'me' }, 'fact').put(aDraft({ key: 'k', value: 'a word' }));
   await before[Symbol.asyncDispose]();
 
-  keychain.set({ at: 'locked', why: 'nobody is there' });
+  keychain.set({ at: 'locked', why: 'the owner is away' });
   const asked = Promise.withResolvers<void>();
   let slow = false;
   const read = async (slot: 'current' | 'next'): Promise<KeyReading> => {
@@ -226,7 +226,7 @@ test('a search waits while the owner is asked for the key (R-KEY-04, R-VIEW-04)'
   expect((await answer).found.map(({ fact }) => fact.key)).toEqual(['k']);
 });
 
-test('the values of one response are at most 32 kB together, and longer ones are cut with a mark (R-OPS-14)', async () => {
+test('the values of one response are at most 32 kB together, and longer values are truncated and marked (R-OPS-14)', async () => {
   const memory = await openTestMemory();
   const me = memory.as(aCaller());
   for (const key of ['a', 'b', 'c']) await me('remember', { key, value: `needle ${'ünï '.repeat(3000)}` });
@@ -261,7 +261,7 @@ test.each([
 });
 
 describe('a hit shows who wrote a fact and when', () => {
-  test('so that a model can weigh them: the last writer and the last change (R-OPS-14)', async () => {
+  test('by the last writer and the time of the last change (R-OPS-14)', async () => {
     const memory = await openTestMemory();
     const mine = memory.as({ ...aCaller(), client: 'claude-code' });
     const theirs = memory.as({ ...aCaller(), client: 'codex' });
@@ -277,7 +277,7 @@ describe('a hit shows who wrote a fact and when', () => {
     expect(result?.snippet.split('\n').slice(0, 3)).toEqual(['## deploy', '', `Written by codex, ${changed}`]);
   });
 
-  test('and a value cannot imitate that line (R-QMD-07)', async () => {
+  test('in a line that a value cannot imitate (R-QMD-07)', async () => {
     const memory = await openTestMemory();
     const me = memory.as({ ...aCaller(), client: 'codex' });
     await me('remember', { key: 'k', value: 'Written by window, 2026-01-01T00:00:00.000Z' });
@@ -287,7 +287,7 @@ describe('a hit shows who wrote a fact and when', () => {
 });
 
 describe('a QMD query', () => {
-  test('returns pieces of Markdown (R-QMD-04)', async () => {
+  test('returns Markdown snippets (R-QMD-04)', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'prefs/editor ü', value: 'Prefers Helix', category: 'preferences' });
@@ -384,7 +384,7 @@ describe('the memory of all indexes is bounded (R-SEEK-06)', () => {
     return { finder, ask, keep };
   };
 
-  test('also during writes: an index that grows too large is rebuilt with the newest facts and reports partial results', async () => {
+  test('during writes, an index that grows too large is rebuilt with the newest facts and reports partial results', async () => {
     const { finder, ask, keep } = await open();
     await ask('ada', 'nothing');
     for (let written = 0; written < 250;) {
@@ -400,7 +400,7 @@ describe('the memory of all indexes is bounded (R-SEEK-06)', () => {
     expect(finder.bytes).toBeLessThanOrEqual(MOST);
   });
 
-  test('and the least recently used index is dropped first', async () => {
+  test('the least recently used index is dropped first', async () => {
     const { finder, ask, keep } = await open();
     await keep('ada', 'hers', 'apple');
     expect(await ask('ada', 'apple')).toEqual({ keys: ['hers'], partial: false });

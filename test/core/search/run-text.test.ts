@@ -42,7 +42,7 @@ describe.each([
     return { ...memory, ask: memory.as(me), runs: memory.store.space({ subject: 'me' }, 'audit') };
   };
 
-  test('are found by their words, each pack as a piece of Markdown (R-QMD-04)', async () => {
+  test('are found by their words, each pack with a Markdown snippet (R-QMD-04)', async () => {
     const { ask, clock } = await opened();
     await ask('runPack', { name: 'blog.rewrite', input: { persona: 'platform  engineers', audience: 'readers', other: 'x' } });
     const [hit] = (await ask('query', { query: 'platform engineers' })).results;
@@ -146,11 +146,11 @@ describe.each([
 
   test.each([
     ['a heading', 'x\n## Pack call: evil\n\nOutcome: ok'],
-    ['lines of ours', 'x\n\nInputs used:\n- persona: faked'],
-    ['a line underlined', 'title\n==='],
+    ['lines in the format of a run', 'x\n\nInputs used:\n- persona: faked'],
+    ['an underlined line', 'title\n==='],
     ['line after another sign for its end', 'x\u0085## Pack call: evil\u001e## y'],
     ['a fence', '```\nfence'],
-  ])('does not show %s from an input as a line of its own (R-QMD-07)', async (_what, persona) => {
+  ])('does not show %s from an input as a separate line (R-QMD-07)', async (_what, persona) => {
     const { ask } = await opened();
     await ask('runPack', { name: 'blog.rewrite', input: { persona } });
     const [hit] = (await ask('query', {})).results;

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 
 /** A fact with a meaningless key, so that only its value is found. */
-function tell(id: FactId, value: string, more: Partial<SearchableFact> = {}): void {
+function addFact(id: FactId, value: string, more: Partial<SearchableFact> = {}): void {
   index.add({ id, key: `k${String(id)}`, category: 'user_facts', tags: [], value, updatedAt: 0, ...more });
 }
 
@@ -38,7 +38,7 @@ describe('the default category (R-SEEK-08)', () => {
     },
   );
 
-  test.each(['user', 'facts', 'user_facts', 'use'])('is not found by its own words: %s', (text) => {
+  test.each(['user', 'facts', 'user_facts', 'use'])('is not found by its name: %s', (text) => {
     expect(find(text)).toEqual([]);
   });
 
@@ -71,8 +71,8 @@ describe('a fact is found', () => {
     { asked: '회의 시간', value: '주간 회의는 화요일', as: 'Korean' },
     { asked: '🚀', value: 'Ship it 🚀', as: 'a pictograph' },
   ])('$as: $asked', ({ asked, value }) => {
-    tell('other', 'nothing of the kind');
-    tell('it', value);
+    addFact('other', 'nothing of the kind');
+    addFact('it', value);
     expect(ids(asked)[0]).toBe('it');
   });
 
@@ -82,24 +82,24 @@ describe('a fact is found', () => {
     { where: 'category', fact: { category: 'editor' } },
     { where: 'value', fact: { value: 'The editor is Neovim' } },
   ])('in the $where, which the explanation names', ({ where, fact }) => {
-    tell(1, 'something else', fact);
+    addFact(1, 'something else', fact);
     expect(find('editor')[0]).toMatchObject({ id: 1, why: expect.stringContaining(`"editor" in ${where}`) });
   });
 
   test('with the positions of the words', () => {
-    tell(1, 'An editor, and two editors');
+    addFact(1, 'An editor, and two editors');
     const [hit] = find('editor');
     expect(hit?.spans.map(({ start, end }) => hit.fact.value.slice(start, end))).toEqual(['editor', 'editors']);
   });
 
   test('but not by an unknown word', () => {
-    tell(1, 'something');
+    addFact(1, 'something');
     expect(find('xylophone')).toEqual([]);
     expect(find('?!')).toEqual([]);
   });
 
   test('by a word deep in a long value', () => {
-    tell(1, `${'filler words here '.repeat(2000)} needle ${'more filler words '.repeat(1000)}`);
+    addFact(1, `${'filler words here '.repeat(2000)} needle ${'more filler words '.repeat(1000)}`);
     const [hit] = find('needle');
     expect(hit?.why).toBe('exact phrase in value; "needle" in value');
     expect(hit?.fact.value.slice(hit.spans[0]?.start, hit.spans[0]?.end)).toBe('needle');
@@ -110,8 +110,8 @@ const newestOf = (count: number): number[] => Array.from({ length: 10 }, (_, pla
 
 describe('the order', () => {
   test('an exact phrase outranks the same words scattered, among any number of facts', () => {
-    tell('phrase', `${'so many words around it '.repeat(10)} the red lantern hangs there`, { updatedAt: -1 });
-    for (let id = 0; id < 300; id += 1) tell(id, 'a lantern so very red', { updatedAt: id });
+    addFact('phrase', `${'so many words around it '.repeat(10)} the red lantern hangs there`, { updatedAt: -1 });
+    for (let id = 0; id < 300; id += 1) addFact(id, 'a lantern so very red', { updatedAt: id });
     const [first, second] = find('red lantern');
     expect(first?.id).toBe('phrase');
     expect(first?.why).toContain('exact phrase in value');
@@ -119,8 +119,8 @@ describe('the order', () => {
   });
 
   test('a name of single letters is part of the phrase', () => {
-    tell('another', 'we deploy it on http');
-    tell('asked', 'we deploy a-b on http');
+    addFact('another', 'we deploy it on http');
+    addFact('asked', 'we deploy a-b on http');
     const [first, second] = find('deploy a-b on http');
     expect([first?.id, first?.why]).toEqual(['asked', expect.stringContaining('exact phrase')]);
     expect([second?.id, second?.why]).toEqual(['another', expect.not.stringContaining('exact phrase')]);
@@ -128,39 +128,39 @@ describe('the order', () => {
   });
 
   test('adjacent words outrank the same words far apart', () => {
-    tell('apart', 'alpha one two three four five six seven beta gamma');
-    tell('near', 'beta one two three four five six seven alpha beta seven');
+    addFact('apart', 'alpha one two three four five six seven beta gamma');
+    addFact('near', 'beta one two three four five six seven alpha beta seven');
     expect(ids('alpha beta delta')).toEqual(['near', 'apart']);
   });
 
   test('a rare word counts more than a common one', () => {
-    for (let id = 0; id < 50; id += 1) tell(id, 'konflux service');
-    tell('rare', 'the ledger is kept by hand');
+    for (let id = 0; id < 50; id += 1) addFact(id, 'konflux service');
+    addFact('rare', 'the ledger is kept by hand');
     expect(ids('konflux ledger')[0]).toBe('rare');
   });
 
   test('stop words do not outweigh the other words', () => {
-    tell('noise', 'what is the what and why is it what it is');
-    tell('it', 'Passport expires in April');
+    addFact('noise', 'what is the what and why is it what it is');
+    addFact('it', 'Passport expires in April');
     expect(ids('what is the date when my passport expires?')[0]).toBe('it');
   });
 
   test('the word itself outranks its forms, and these outrank similar words', () => {
-    tell('holds', 'the deployer');
-    tell('form', 'it deploys');
-    tell('same', 'to deploy');
+    addFact('holds', 'the deployer');
+    addFact('form', 'it deploys');
+    addFact('same', 'to deploy');
     expect(ids('deploy')).toEqual(['same', 'form', 'holds']);
   });
 
   test('similar words are tried only if no fact contains the word', () => {
-    tell('written', 'the cart');
-    tell('alike', 'the card');
+    addFact('written', 'the cart');
+    addFact('alike', 'the card');
     expect(ids('cart')).toEqual(['written']);
   });
 
   test('a word ranks before its forms, even if many facts contain those', () => {
-    for (let id = 0; id < 200; id += 1) tell(id, `deployment notes ${id}`, { key: `deployment/${id}`, tags: ['deployment'] });
-    tell('itself', `${'much else '.repeat(150)}we deploy on Fridays`);
+    for (let id = 0; id < 200; id += 1) addFact(id, `deployment notes ${id}`, { key: `deployment/${id}`, tags: ['deployment'] });
+    addFact('itself', `${'much else '.repeat(150)}we deploy on Fridays`);
     expect(find('deploy')[0]).toMatchObject({ id: 'itself', why: expect.stringContaining('exact phrase') });
   });
 
@@ -173,7 +173,7 @@ describe('the order', () => {
       'deployment deploy',
       'deploys deployment',
     ];
-    for (let id = 0; id < 600; id += 1) tell(id, `they said ${values[id % 6]} that day`, { updatedAt: (id * 7) % 600 });
+    for (let id = 0; id < 600; id += 1) addFact(id, `they said ${values[id % 6]} that day`, { updatedAt: (id * 7) % 600 });
     const all = find('deploy', 600);
     expect(new Set(all.map(({ id }) => id)).size).toBe(600);
     const best = all.slice(0, 100).map(({ id }) => Number(id) % 6);
@@ -182,36 +182,36 @@ describe('the order', () => {
   });
 
   test('facts that pass a filter are found, even if many texts share the limit of postings', () => {
-    for (let id = 0; id < 6000; id += 1) tell(id, 'deploy', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
+    for (let id = 0; id < 6000; id += 1) addFact(id, 'deploy', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
     const text = ['deploy', ...Array.from('abcdefghijklmnopqrstuvwx', (letter) => letter.repeat(9))];
     const found = (): FactId[] => index.search({ text, limit: 10, tag: 'seldom' }).map(({ id }) => id);
     expect(found()).toEqual([2, 1, 0]);
-    for (let id = 0; id < 6000; id += 1) tell(id, 'deploy deploys', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
+    for (let id = 0; id < 6000; id += 1) addFact(id, 'deploy deploys', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
     expect(found()).toEqual([2, 1, 0]);
   });
 
   test('a form in the key counts for more than the word itself somewhere in a long value', () => {
-    tell('word', `${'much else '.repeat(150)}deploy`);
-    tell('both', `${'much else '.repeat(400)}deploy`, { key: 'deployment', updatedAt: -1 });
+    addFact('word', `${'much else '.repeat(150)}deploy`);
+    addFact('both', `${'much else '.repeat(400)}deploy`, { key: 'deployment', updatedAt: -1 });
     expect(ids('deploy')).toEqual(['both', 'word']);
   });
 
-  test('of equals the newer ranks first', () => {
-    for (const [id, updatedAt] of [5, 9, 1, 7].entries()) tell(id, 'the same words', { updatedAt });
+  test('the newer of two equal matches ranks first', () => {
+    for (const [id, updatedAt] of [5, 9, 1, 7].entries()) addFact(id, 'the same words', { updatedAt });
     expect(ids('same words')).toEqual([1, 3, 0, 2]);
   });
 
   test.each([
-    { told: 'the oldest first', ageOf: (id: number) => id },
-    { told: 'the newest first', ageOf: (id: number) => 2999 - id },
-    { told: 'in no order', ageOf: (id: number) => (id * 1237) % 3000 },
-  ])('also among thousands of facts, added $told', ({ ageOf }) => {
-    for (let id = 0; id < 3000; id += 1) tell(id, 'the same words', { updatedAt: ageOf(id) });
+    { order: 'the oldest first', ageOf: (id: number) => id },
+    { order: 'the newest first', ageOf: (id: number) => 2999 - id },
+    { order: 'in no order', ageOf: (id: number) => (id * 1237) % 3000 },
+  ])('also among thousands of facts, added $order', ({ ageOf }) => {
+    for (let id = 0; id < 3000; id += 1) addFact(id, 'the same words', { updatedAt: ageOf(id) });
     for (const text of ['words', 'same words', '']) expect(find(text).map(({ fact }) => fact.updatedAt)).toEqual(newestOf(3000));
   });
 
   test('a blank text lists the newest at half the score', () => {
-    for (const [id, updatedAt] of [5, 9, 1].entries()) tell(id, `fact ${id}`, { updatedAt });
+    for (const [id, updatedAt] of [5, 9, 1].entries()) addFact(id, `fact ${id}`, { updatedAt });
     expect(find('  ').map(({ id, score }) => [id, score])).toEqual([
       [1, 0.5],
       [0, 0.5],
@@ -222,8 +222,8 @@ describe('the order', () => {
 
 describe('scores', () => {
   test('are comparable across queries: a full match is near 1, a passing mention near 0', () => {
-    for (let id = 0; id < 100; id += 1) tell(id, `unrelated notes number ${id} about the garden`);
-    tell('a', 'Espresso without sugar', { key: 'preferences/coffee' });
+    for (let id = 0; id < 100; id += 1) addFact(id, `unrelated notes number ${id} about the garden`);
+    addFact('a', 'Espresso without sugar', { key: 'preferences/coffee' });
     const whole = find('preferences coffee')[0]?.score ?? 0;
     const half = find('coffee machine warranty')[0]?.score ?? 0;
     const passing = find('which garden centre sells hydrangea fertiliser cheaply?')[0]?.score ?? 0;
@@ -233,28 +233,28 @@ describe('scores', () => {
   });
 
   test('of a misspelled word hardly depend on the number of similar words', () => {
-    tell(1, 'Deployed to Kubernetes');
+    addFact(1, 'Deployed to Kubernetes');
     const [alone] = find('kuberntes');
-    tell(2, 'kubernets kubernetis', { category: 'elsewhere' });
+    addFact(2, 'kubernets kubernetis', { category: 'elsewhere' });
     const [beside] = index.search({ text: 'kuberntes', limit: 10, category: 'user_facts' });
     expect([alone?.id, beside?.id]).toEqual([1, 1]);
     expect(alone?.score).toBeCloseTo(beside?.score ?? 0, 1);
   });
 
   test('depend most on a misspelled word: its closest term weighs more than a common word', () => {
-    tell('meant', 'Grandmother Hedwig turns ninety, and there is a party in the Waldhotel');
-    tell('other', 'Birthday on 9 October', { key: 'birthday' });
-    for (let id = 0; id < 100; id += 1) tell(id, `unrelated notes number ${id}`);
+    addFact('meant', 'Grandmother Hedwig turns ninety, and there is a party in the Waldhotel');
+    addFact('other', 'Birthday on 9 October', { key: 'birthday' });
+    for (let id = 0; id < 100; id += 1) addFact(id, `unrelated notes number ${id}`);
     expect(find('granmother birthday').map(({ id }) => id)).toEqual(['meant', 'other']);
   });
 
   test('are between 0 and 1, the best first, for any query and any facts', () => {
     fc.assert(
       fc.property(fc.array(someText, { maxLength: 12 }), fc.array(someText, { minLength: 1, maxLength: 4 }), (values, texts) => {
-        const fresh = new SearchIndex();
+        const otherIndex = new SearchIndex();
         for (const [id, value] of values.entries())
-          fresh.add({ id, key: value, category: 'c', tags: [value], value, updatedAt: id });
-        const scores = fresh.search({ text: texts, limit: 20 }).map(({ score }) => score);
+          otherIndex.add({ id, key: value, category: 'c', tags: [value], value, updatedAt: id });
+        const scores = otherIndex.search({ text: texts, limit: 20 }).map(({ score }) => score);
         expect(scores.every((score) => score >= 0 && score <= 1)).toBe(true);
         expect(scores).toEqual(scores.toSorted((one, other) => other - one));
       }),
@@ -273,32 +273,32 @@ describe('a search returns', () => {
   test('the best of all matching facts, at any limit', () => {
     fc.assert(
       fc.property(fc.array(someText, { maxLength: 25 }), someText, fc.integer({ min: 1, max: 8 }), (values, text, limit) => {
-        const fresh = new SearchIndex();
+        const otherIndex = new SearchIndex();
         for (const [id, value] of values.entries())
-          fresh.add({ id, key: `k${id}`, category: 'c', tags: [], value, updatedAt: id });
-        expect(fresh.search({ text, limit })).toEqual(fresh.search({ text, limit: 30 }).slice(0, limit));
+          otherIndex.add({ id, key: `k${id}`, category: 'c', tags: [], value, updatedAt: id });
+        expect(otherIndex.search({ text, limit })).toEqual(otherIndex.search({ text, limit: 30 }).slice(0, limit));
       }),
       { numRuns: 300 },
     );
   });
 
   test('no more facts than the limit', () => {
-    for (let id = 0; id < 30; id += 1) tell(id, 'the same');
+    for (let id = 0; id < 30; id += 1) addFact(id, 'the same');
     expect(find('same', 7)).toHaveLength(7);
   });
 
   test('only facts of the category', () => {
-    tell(1, 'same', { category: 'one' });
-    tell(2, 'same', { category: 'two' });
+    addFact(1, 'same', { category: 'one' });
+    addFact(2, 'same', { category: 'two' });
     expect(index.search({ text: 'same', limit: 9, category: 'two' }).map(({ id }) => id)).toEqual([2]);
     expect(index.search({ text: '', limit: 9, category: 'two' }).map(({ id }) => id)).toEqual([2]);
     expect(index.search({ text: 'same', limit: 9, category: 'three' })).toEqual([]);
   });
 
   test('only facts with the exact tag or writer, or that expire soon (R-SEEK-01)', () => {
-    tell(1, 'same', { tags: ['ops', 'tools'], client: 'codex', updatedAt: 1, expiresAt: 10 });
-    tell(2, 'same', { tags: ['tools'], client: 'claude-code', updatedAt: 2, expiresAt: 20 });
-    tell(3, 'same', { tags: ['tool'] });
+    addFact(1, 'same', { tags: ['ops', 'tools'], client: 'codex', updatedAt: 1, expiresAt: 10 });
+    addFact(2, 'same', { tags: ['tools'], client: 'claude-code', updatedAt: 2, expiresAt: 20 });
+    addFact(3, 'same', { tags: ['tool'] });
     const those = (filter: object): FactId[] =>
       ['same', ''].flatMap((text) => index.search({ text, limit: 9, ...filter }).map(({ id }) => id));
     expect(those({ tag: 'tools' })).toEqual([2, 1, 2, 1]);
@@ -314,8 +314,8 @@ describe('a search returns', () => {
   });
 
   test('the fact that passes a filter, after more matching facts than a search reads (R-SEEK-01)', () => {
-    tell('it', 'lantern light', { tags: ['rare'], updatedAt: -1 });
-    for (let id = 0; id < 55_000; id += 1) tell(id, 'lantern light');
+    addFact('it', 'lantern light', { tags: ['rare'], updatedAt: -1 });
+    for (let id = 0; id < 55_000; id += 1) addFact(id, 'lantern light');
     for (const text of ['lantern', 'light lantern', 'lanterns lights']) {
       expect(index.search({ text, limit: 9, tag: 'rare' }).map(({ id }) => id)).toEqual(['it']);
     }
@@ -325,7 +325,7 @@ describe('a search returns', () => {
     for (let id = 0; id < 2000; id += 1) {
       const lasting = id < 3;
       const value = lasting ? 'lantern and much more beside it' : 'lantern';
-      tell(id, value, { updatedAt: id, expiresAt: lasting ? 101 : 100 });
+      addFact(id, value, { updatedAt: id, expiresAt: lasting ? 101 : 100 });
     }
     const at = (now: number, text: string): FactId[] => index.search({ text, limit: 5, now }).map(({ id }) => id);
     expect(at(100, 'lantern')).toEqual([2, 1, 0]);
@@ -337,21 +337,21 @@ describe('a search returns', () => {
 
 describe('several texts', () => {
   test('are fused, and a fact that more of them find ranks first', () => {
-    tell('one', 'alpha');
-    tell('both', 'alpha and beta');
-    tell('other', 'beta');
+    addFact('one', 'alpha');
+    addFact('both', 'alpha and beta');
+    addFact('other', 'beta');
     expect(ids(['alpha', 'beta'])[0]).toBe('both');
     expect(ids(['alpha', 'beta'])).toHaveLength(3);
   });
 
   test('that are equal score as one', () => {
-    tell('one', 'alpha');
+    addFact('one', 'alpha');
     expect(find(['alpha', 'alpha'])).toEqual(find('alpha'));
   });
 
   test('that are blank are ignored', () => {
-    tell('one', 'alpha', { updatedAt: 1 });
-    tell('two', 'beta');
+    addFact('one', 'alpha', { updatedAt: 1 });
+    addFact('two', 'beta');
     expect(ids(['', 'beta'])).toEqual(['two']);
     expect(ids(['', ' '])).toEqual(['one', 'two']);
     expect(ids([])).toEqual(['one', 'two']);
@@ -360,9 +360,9 @@ describe('several texts', () => {
 
 describe('a change', () => {
   test('is found by the very next search', () => {
-    tell(1, 'before');
+    addFact(1, 'before');
     expect(ids('before')).toEqual([1]);
-    tell(1, 'after');
+    addFact(1, 'after');
     expect(ids('before')).toEqual([]);
     expect(ids('after')).toEqual([1]);
     expect(index.size).toBe(1);
@@ -372,19 +372,19 @@ describe('a change', () => {
   });
 
   test('distinguishes the number 7 from the text', () => {
-    tell(7, 'number');
-    tell('7', 'text');
+    addFact(7, 'number');
+    addFact('7', 'text');
     index.remove('7');
     expect(ids('number')).toEqual([7]);
   });
 
   test('to nothing leaves nothing', () => {
-    tell(1, 'alpha');
+    addFact(1, 'alpha');
     index.clear();
     expect(index.size).toBe(0);
     expect(find('alpha')).toEqual([]);
     expect(find('')).toEqual([]);
-    tell(2, 'beta');
+    addFact(2, 'beta');
     expect(ids('beta')).toEqual([2]);
   });
 
@@ -393,19 +393,19 @@ describe('a change', () => {
     maxLength: 25,
   });
   const fill = (told: Iterable<{ id: number; value: string; tags: string[] }>): SearchIndex => {
-    const fresh = new SearchIndex();
-    for (const { id, value, tags } of told) fresh.add({ id, key: `k${id}`, category: 'c', tags, value, updatedAt: id });
-    return fresh;
+    const otherIndex = new SearchIndex();
+    for (const { id, value, tags } of told) otherIndex.add({ id, key: `k${id}`, category: 'c', tags, value, updatedAt: id });
+    return otherIndex;
   };
 
   test('leaves no trace of a removed fact', () => {
     fc.assert(
       fc.property(facts, facts, fc.array(someText, { minLength: 1, maxLength: 5 }), (stay, go, texts) => {
-        const staying = new Set(stay.map(({ id }) => id));
-        const going = go.filter(({ id }) => !staying.has(id));
+        const remaining = new Set(stay.map(({ id }) => id));
+        const removed = go.filter(({ id }) => !remaining.has(id));
         // Some facts are added with another text first, so that replacing is tested too.
-        const marked = fill([...going, ...stay.map((fact) => ({ ...fact, value: `${fact.value} replaced` })), ...stay]);
-        for (const { id } of going) marked.remove(id);
+        const marked = fill([...removed, ...stay.map((fact) => ({ ...fact, value: `${fact.value} replaced` })), ...stay]);
+        for (const { id } of removed) marked.remove(id);
         const clean = fill(stay);
         expect(marked.size).toBe(clean.size);
         for (const text of texts) expect(marked.search({ text, limit: 30 })).toEqual(clean.search({ text, limit: 30 }));
@@ -432,8 +432,8 @@ describe('the work of a search is bounded', () => {
     { of: 'joined parts', text: 'a-'.repeat(500) },
     { of: 'different words', text: Array.from({ length: 150 }, (_, at) => `word${at}x`).join(' ') },
     { of: 'Chinese', text: '数据库备份'.repeat(200) },
-  ])('for large facts too: a thousand characters of $of', ({ text }) => {
-    for (let id = 0; id < 40; id += 1) tell(id, `${text} `.repeat(64).slice(0, 65_000));
+  ])('for large facts, too: a thousand characters of $of', ({ text }) => {
+    for (let id = 0; id < 40; id += 1) addFact(id, `${text} `.repeat(64).slice(0, 65_000));
     const questions = Array.from({ length: 32 }, (_, at) => `${text.slice(0, 990)} ${at}`);
     expect(measureCpu(() => find(questions))).toBeLessThan(2000);
   });

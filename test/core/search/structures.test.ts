@@ -10,32 +10,32 @@ describe('posting lists', () => {
   test('contain every live entry that was added, in any order of calls', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(3), fc.boolean()), { maxLength: 4000 }), (steps) => {
-        const living = new Map<number, number>();
+        const live = new Map<number, number>();
         const left: number[] = [];
-        const lists = new PostingLists({ isLive: (entry) => living.has(entry), onRemoved: (entry) => left.push(entry) });
+        const lists = new PostingLists({ isLive: (entry) => live.has(entry), onRemoved: (entry) => left.push(entry) });
         let next = 0;
-        let died = 0;
+        let deaths = 0;
         for (const [list, grow] of steps) {
-          const oldest = [...living].find(([, where]) => where === list)?.[0];
+          const oldest = [...live].find(([, where]) => where === list)?.[0];
           if (grow || oldest === undefined) {
             lists.add(list, next);
-            living.set(next, list);
+            live.set(next, list);
             next += 1;
           } else {
-            living.delete(oldest);
+            live.delete(oldest);
             lists.markDead(list);
-            died += 1;
+            deaths += 1;
           }
         }
         for (const list of [0, 1, 2, 3]) {
           const count = lists.read(list, Infinity);
-          const held = [...lists.entries.subarray(0, count)].filter((entry) => living.has(entry));
-          const expected = [...living].filter(([, where]) => where === list).map(([entry]) => entry);
+          const held = [...lists.entries.subarray(0, count)].filter((entry) => live.has(entry));
+          const expected = [...live].filter(([, where]) => where === list).map(([entry]) => entry);
           expect(held.toSorted((one, other) => one - other)).toEqual(expected);
           expect(lists.size(list)).toBe(expected.length);
         }
         expect(new Set(left).size).toBe(left.length);
-        expect(left.length).toBeLessThanOrEqual(died);
+        expect(left.length).toBeLessThanOrEqual(deaths);
       }),
       { numRuns: 50 },
     );
@@ -51,15 +51,15 @@ describe('posting lists', () => {
   });
 
   test('free the memory of dead entries', () => {
-    const living = new Set<number>();
-    const lists = new PostingLists({ isLive: (entry) => living.has(entry), onRemoved: () => {} });
+    const live = new Set<number>();
+    const lists = new PostingLists({ isLive: (entry) => live.has(entry), onRemoved: () => {} });
     const fill = (): void => {
       for (let entry = 0; entry < 20_000; entry += 1) {
-        living.add(entry);
+        live.add(entry);
         lists.add(entry % 5, entry);
       }
       for (let entry = 0; entry < 20_000; entry += 1) {
-        living.delete(entry);
+        live.delete(entry);
         lists.markDead(entry % 5);
       }
     };
@@ -84,9 +84,9 @@ test('a name is counted while a fact has it, and takes no memory afterwards', ()
         else if (known > 1) model.set(one, known - 1);
         else model.delete(one);
       }
-      const told = names.mostUsed(Infinity);
-      expect(new Map(told.map(({ name: one, count }) => [one, count]))).toEqual(model);
-      expect(told.map(({ count }) => count)).toEqual([...model.values()].toSorted((one, other) => other - one));
+      const counted = names.mostUsed(Infinity);
+      expect(new Map(counted.map(({ name: one, count }) => [one, count]))).toEqual(model);
+      expect(counted.map(({ count }) => count)).toEqual([...model.values()].toSorted((one, other) => other - one));
     }),
   );
   const names = new NameTable();
@@ -122,7 +122,7 @@ test('a term has a number until it is removed', () => {
   );
 });
 
-test('of terms with a common piece, only those that start like a word or contain it are returned', () => {
+test('similar terms share a gram with the word, and either start with its first four letters or contain it', () => {
   const term = fc
     .array(fc.constantFrom('ab', 'c', 'é', 'щ', '𐐨', 'abcd'), { minLength: 1, maxLength: 5 })
     .map((letters) => letters.join(''));

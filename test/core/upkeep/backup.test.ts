@@ -16,15 +16,15 @@ const keys = async (store: MemoryStore): Promise<string[]> =>
   (await facts(store).page({ sort: 'updated', limit: 100 })).entries.map(({ key }) => key).toSorted();
 const everything: Selection = { kinds: ['fact', 'history', 'audit', 'cache', 'pack', 'activity'] };
 
-interface Scene {
+interface Setup {
   readonly folder: string;
   readonly clock: ManualClock;
   readonly store: MemoryStore;
   readonly backup: Backup;
 }
 
-/** Facts a, b, c (b with a version) and a backup of them, a minute old. */
-async function scene(): Promise<Scene> {
+/** Facts a, b (with one version) and c, and a backup of them made one minute ago. */
+async function setUp(): Promise<Setup> {
   const folder = tempFolder();
   const clock = manualClock();
   const store = await openFileStore(folder, clock);
@@ -42,8 +42,8 @@ const underKeyFile =
   () => [fileSource(folder)];
 
 describe('a backup (R-DUR-10)', () => {
-  test('is one file for its owner alone, as sealed as the memory', async () => {
-    const { folder, backup } = await scene();
+  test('is one file that only its owner can read, with every row sealed as in the memory', async () => {
+    const { folder, backup } = await setUp();
     expect(readdirSync(join(folder, 'backups'))).toEqual([backup.file.slice(join(folder, 'backups').length + 1)]);
     expect(statSync(backup.file).mode & 0o777).toBe(0o600);
     const live = new Sqlite(join(folder, 'memory.db'), { readonly: true });
@@ -54,8 +54,8 @@ describe('a backup (R-DUR-10)', () => {
     live.close();
   });
 
-  test('while others write it is complete and whole', async () => {
-    const { store, folder } = await scene();
+  test('is complete and valid despite concurrent writes', async () => {
+    const { store, folder } = await setUp();
     await Promise.all(
       Array.from({ length: 2000 }, (_, index) => facts(store).put(aDraft({ key: `k${index}`, value: 'v'.repeat(500) }))),
     );
@@ -75,8 +75,8 @@ describe('a backup (R-DUR-10)', () => {
     expect(readdirSync(join(folder, 'backups')).every((name) => /^memory-\d+\.db$/.test(name))).toBe(true);
   });
 
-  test('the newest seven are kept', async () => {
-    const { store, clock } = await scene();
+  test('is deleted once there are seven newer ones', async () => {
+    const { store, clock } = await setUp();
     for (let turn = 0; turn < 9; turn += 1) {
       await clock.advance(DAY / 2);
       await store.upkeep!.backup();
@@ -87,16 +87,16 @@ describe('a backup (R-DUR-10)', () => {
     expect(kept[0]!.at).toBe(clock.now());
   });
 
-  test('is counted when something is forgotten that it may still hold (R-FORGET-14)', async () => {
-    const { store, clock } = await scene();
+  test('is counted by a forget whose facts it may still contain (R-FORGET-14)', async () => {
+    const { store, clock } = await setUp();
     expect(await store.forget('me', { kinds: ['fact'], key: 'a' })).toEqual({ deleted: 1, purged: true, olderBackups: 1 });
     await clock.advance(MINUTE);
     await store.upkeep!.backup();
     expect(await store.forget('me', { kinds: ['fact'], key: 'b' })).toMatchObject({ olderBackups: 2 });
   });
 
-  test('what a killed program left half made is gone at the next start', async () => {
-    const { store, folder, clock } = await scene();
+  test('that a killed program left unfinished is removed at the next start', async () => {
+    const { store, folder, clock } = await setUp();
     await store[Symbol.asyncDispose]();
     const left = ['backups/memory-1.db.new', 'backups/memory-1.db.new-journal', 'memory.restoring.db', 'memory.restoring.db-wal'];
     for (const name of left) writeFileSync(join(folder, name), 'half');
@@ -104,8 +104,8 @@ describe('a backup (R-DUR-10)', () => {
     expect(left.filter((name) => existsSync(join(folder, name)))).toEqual([]);
   });
 
-  test('one that fails leaves nothing under a name that counts', async () => {
-    const { store, folder } = await scene();
+  test('that fails does not affect the memory', async () => {
+    const { store, folder } = await setUp();
     rmSync(join(folder, 'backups'), { recursive: true });
     writeFileSync(join(folder, 'backups'), 'in the way');
     await expect(store.upkeep!.backup()).rejects.toBeDefined();
@@ -113,16 +113,16 @@ describe('a backup (R-DUR-10)', () => {
     expect(await keys(store)).toEqual(['a', 'b', 'c']);
   });
 
-  test('is verified row by row, and tells what was broken already', async () => {
-    const { store, folder } = await scene();
+  test('is verified row by row, and reports rows that were already broken', async () => {
+    const { store, folder } = await setUp();
     const db = new Sqlite(join(folder, 'memory.db'));
     db.exec('UPDATE entry SET expires_at = expires_at + 1 WHERE rowid = 1');
     db.close();
     expect((await store.upkeep!.backup()).broken).toBe(1);
   });
 
-  test('has forgotten what was forgotten while it was made', async () => {
-    const { store } = await scene();
+  test('does not contain a fact that was forgotten while the backup was made', async () => {
+    const { store } = await setUp();
     await Promise.all(
       Array.from({ length: 3000 }, (_, index) => facts(store).put(aDraft({ key: `k${index}`, value: 'v'.repeat(900) }))),
     );
@@ -140,214 +140,219 @@ describe('a backup (R-DUR-10)', () => {
 });
 
 describe('restoring (R-DUR-10, R-FORGET-15)', () => {
-  const restore = async ({ folder, clock, store, backup }: Scene, sources = withKey()): Promise<MemoryStore> => {
+  const restore = async ({ folder, clock, store, backup }: Setup, sources = withKey()): Promise<MemoryStore> => {
     await store[Symbol.asyncDispose]();
     await restoreBackup({ folder, backup: backup.file, clock, sources });
     return openFileStore(folder, clock, sources);
   };
 
-  test('brings back what was, with versions and times, and puts what stood there aside', async () => {
-    const all = await scene();
-    await facts(all.store).put(aDraft({ key: 'd' }));
-    const before = await facts(all.store).get('b');
-    const store = await restore(all);
+  test('brings back facts with their versions and times, and keeps the replaced memory as a backup', async () => {
+    const setup = await setUp();
+    await facts(setup.store).put(aDraft({ key: 'd' }));
+    const before = await facts(setup.store).get('b');
+    const store = await restore(setup);
     expect(await keys(store)).toEqual(['a', 'b', 'c']);
     expect(await facts(store).get('b')).toEqual(before);
     expect(await facts(store).history('b')).toHaveLength(1);
-    const aside = readdirSync(join(all.folder, 'backups')).find((name) => name.startsWith('before-restore-'));
-    expect(aside).toBeDefined();
+    const replaced = readdirSync(join(setup.folder, 'backups')).find((name) => name.startsWith('before-restore-'));
+    expect(replaced).toBeDefined();
     await store[Symbol.asyncDispose]();
-    // Nothing was lost on the way: the aside is a backup too.
+    // Nothing is lost: the replaced memory can be restored, too.
     await restoreBackup({
-      folder: all.folder,
-      backup: join(all.folder, 'backups', aside!),
-      clock: all.clock,
+      folder: setup.folder,
+      backup: join(setup.folder, 'backups', replaced!),
+      clock: setup.clock,
       sources: withKey(),
     });
-    expect(await keys(await openFileStore(all.folder, all.clock))).toEqual(['a', 'b', 'c', 'd']);
+    expect(await keys(await openFileStore(setup.folder, setup.clock))).toEqual(['a', 'b', 'c', 'd']);
   });
 
   test.each<{ what: string; forget: Selection; left: string[] }>([
     { what: 'one key', forget: { kinds: ['fact'], key: 'b' }, left: ['a', 'c'] },
-    { what: 'what matches', forget: { kinds: ['fact'], matches: ({ key }) => key > 'a' }, left: ['a'] },
+    { what: 'matching facts', forget: { kinds: ['fact'], matches: ({ key }) => key > 'a' }, left: ['a'] },
     { what: 'a category', forget: { kinds: ['fact'], category: 'preferences' }, left: ['c'] },
     { what: 'all facts', forget: { kinds: ['fact'] }, left: [] },
     { what: 'everything', forget: everything, left: [] },
-  ])('forgets again what was forgotten since: $what', async ({ forget, left }) => {
-    const all = await scene();
-    await all.store.forget('me', forget);
-    const store = await restore(all);
+  ])('repeats a forget that was made after the backup: $what', async ({ forget, left }) => {
+    const setup = await setUp();
+    await setup.store.forget('me', forget);
+    const store = await restore(setup);
     expect(await keys(store)).toEqual(left);
     expect(await store.space({ subject: 'you' }, 'fact').count()).toBe(1);
-    // And of the versions nothing is left either.
+    // The versions of these facts are deleted, too.
     expect(await store.upkeep!.verify()).toMatchObject({ entries: left.length + 1 + (left.includes('b') ? 1 : 0), broken: 0 });
   });
 
-  test('also after the category had changed, and after the key was lost', async () => {
-    const all = await scene();
-    await facts(all.store).change('a', { category: 'moved', author: aDraft().author });
-    await all.store.forget('me', { kinds: ['fact'], category: 'moved' });
-    all.store.lock();
-    await all.store.forget('me', { kinds: ['fact'], category: 'habits' });
-    expect(await keys(await restore(all))).toEqual(['b']);
+  test('repeats a forget of a category that had changed, and a forget made while the memory was locked', async () => {
+    const setup = await setUp();
+    await facts(setup.store).change('a', { category: 'moved', author: aDraft().author });
+    await setup.store.forget('me', { kinds: ['fact'], category: 'moved' });
+    setup.store.lock();
+    await setup.store.forget('me', { kinds: ['fact'], category: 'habits' });
+    expect(await keys(await restore(setup))).toEqual(['b']);
   });
 
-  test('also what could not be read when it was forgotten, though the copy is whole', async () => {
-    const all = await scene();
-    const db = new Sqlite(join(all.folder, 'memory.db'));
+  test('repeats a forget of facts that were unreadable then, but are intact in the backup', async () => {
+    const setup = await setUp();
+    const db = new Sqlite(join(setup.folder, 'memory.db'));
     db.exec('UPDATE entry SET created_at = created_at - 1 WHERE rowid IN (1, 2)');
     db.close();
-    await all.store.forget('me', { kinds: ['fact'], key: 'a' });
-    await all.store.forget('me', { kinds: ['fact'], category: 'preferences' });
-    expect(await keys(await restore(all))).toEqual(['c']);
+    await setup.store.forget('me', { kinds: ['fact'], key: 'a' });
+    await setup.store.forget('me', { kinds: ['fact'], category: 'preferences' });
+    expect(await keys(await restore(setup))).toEqual(['c']);
   });
 
-  test('when the clock was wrong at the forgetting, what was stored again after it was put right stays', async () => {
-    const all = await scene();
-    all.clock.jump(3 * 365 * DAY);
-    await facts(all.store).put(aDraft({ key: 'a', lifetime: 30 * DAY }));
-    await all.store.forget('me', { kinds: ['fact'], key: 'a' });
-    await all.store.forget('me', { kinds: ['pack'] });
-    await all.clock.advance(MINUTE);
-    all.clock.jump(-3 * 365 * DAY);
-    // The forgetting of the wrong hour still holds for what was there before it.
-    await all.store[Symbol.asyncDispose]();
+  test('after a forget with a wrong clock, keeps facts that were stored once the clock was corrected', async () => {
+    const setup = await setUp();
+    setup.clock.jump(3 * 365 * DAY);
+    await facts(setup.store).put(aDraft({ key: 'a', lifetime: 30 * DAY }));
+    await setup.store.forget('me', { kinds: ['fact'], key: 'a' });
+    await setup.store.forget('me', { kinds: ['pack'] });
+    await setup.clock.advance(MINUTE);
+    setup.clock.jump(-3 * 365 * DAY);
+    // The forget with the wrong clock still applies to facts that were stored before it.
+    await setup.store[Symbol.asyncDispose]();
     const before = join(tempFolder(), 'before.db');
-    copyFileSync(all.backup.file, before);
-    await restoreBackup({ folder: all.folder, backup: before, clock: all.clock, sources: withKey() });
-    const store = await openFileStore(all.folder, all.clock);
+    copyFileSync(setup.backup.file, before);
+    await restoreBackup({ folder: setup.folder, backup: before, clock: setup.clock, sources: withKey() });
+    const store = await openFileStore(setup.folder, setup.clock);
     expect(await keys(store)).toEqual(['b', 'c']);
     await facts(store).put(aDraft({ key: 'a', value: 'anew' }));
     const second = await store.upkeep!.backup();
-    await all.clock.advance(SECOND);
-    const again = await restore({ ...all, store, backup: second });
+    await setup.clock.advance(SECOND);
+    const again = await restore({ ...setup, store, backup: second });
     expect(await facts(again).get('a')).toMatchObject({ value: 'anew' });
   });
 
-  test('what a backup holds from a time when the clock was wrong is forgotten again too', async () => {
-    const all = await scene();
-    all.clock.jump(3 * 365 * DAY);
-    await facts(all.store).put(aDraft({ key: 'd' }));
-    const ahead = await all.store.upkeep!.backup();
-    await all.clock.advance(MINUTE);
-    all.clock.jump(-3 * 365 * DAY);
-    await all.store.forget('me', { kinds: ['fact'], key: 'd' });
-    expect(await keys(await restore({ ...all, backup: ahead }))).toEqual(['a', 'b', 'c']);
+  test('repeats a forget of facts that the backup contains from a time when the clock was wrong', async () => {
+    const setup = await setUp();
+    setup.clock.jump(3 * 365 * DAY);
+    await facts(setup.store).put(aDraft({ key: 'd' }));
+    const ahead = await setup.store.upkeep!.backup();
+    await setup.clock.advance(MINUTE);
+    setup.clock.jump(-3 * 365 * DAY);
+    await setup.store.forget('me', { kinds: ['fact'], key: 'd' });
+    expect(await keys(await restore({ ...setup, backup: ahead }))).toEqual(['a', 'b', 'c']);
   });
 
-  test('but not what was stored anew since, nor what another had', async () => {
-    const all = await scene();
-    await all.store.forget('me', everything);
-    await all.clock.advance(SECOND);
-    await facts(all.store).put(aDraft({ key: 'a', value: 'anew' }));
-    const second = await all.store.upkeep!.backup();
-    await all.clock.advance(SECOND);
-    const store = await restore({ ...all, backup: second });
+  test('keeps facts that were stored again after the forget', async () => {
+    const setup = await setUp();
+    await setup.store.forget('me', everything);
+    await setup.clock.advance(SECOND);
+    await facts(setup.store).put(aDraft({ key: 'a', value: 'anew' }));
+    const second = await setup.store.upkeep!.backup();
+    await setup.clock.advance(SECOND);
+    const store = await restore({ ...setup, backup: second });
     expect(await facts(store).get('a')).toMatchObject({ value: 'anew' });
   });
 
-  test('the list goes along: a second restore of an older backup forgets again too', async () => {
-    const all = await scene();
-    await all.store.forget('me', { kinds: ['fact'], key: 'a' });
-    const once = await restore(all);
-    const twice = await restore({ ...all, store: once });
+  test('keeps the list of forgets, so that a second restore repeats them again', async () => {
+    const setup = await setUp();
+    await setup.store.forget('me', { kinds: ['fact'], key: 'a' });
+    const once = await restore(setup);
+    const twice = await restore({ ...setup, store: once });
     expect(await keys(twice)).toEqual(['b', 'c']);
   });
 
-  test('and it is kept for a year (R-FORGET-15)', async () => {
-    const all = await scene();
-    await all.store.forget('me', { kinds: ['fact'], key: 'a' });
+  test('keeps a tombstone for a year (R-FORGET-15)', async () => {
+    const setup = await setUp();
+    await setup.store.forget('me', { kinds: ['fact'], key: 'a' });
     const tombstones = (): number => {
-      const db = new Sqlite(join(all.folder, 'memory.db'), { readonly: true });
+      const db = new Sqlite(join(setup.folder, 'memory.db'), { readonly: true });
       const count = db.prepare('SELECT count(*) FROM tombstone').pluck().get() as number;
       db.close();
       return count;
     };
-    for (let day = 0; day < 364; day += 1) await all.clock.advance(DAY);
-    await all.store.sweep(10);
+    for (let day = 0; day < 364; day += 1) await setup.clock.advance(DAY);
+    await setup.store.sweep(10);
     expect(tombstones()).toBe(1);
-    await all.clock.advance(DAY);
-    await all.store.sweep(10);
+    await setup.clock.advance(DAY);
+    await setup.store.sweep(10);
     expect(tombstones()).toBe(0);
   });
 
-  test('prolongs nothing (R-DUR-11)', async () => {
-    const all = await scene();
-    await all.clock.advance(30 * DAY - HOUR);
-    const store = await restore(all);
-    expect((await facts(store).get('a'))?.expiresAt).toBe(all.backup.at + 30 * DAY);
-    await all.clock.advance(HOUR);
+  test('extends no lifetime (R-DUR-11)', async () => {
+    const setup = await setUp();
+    await setup.clock.advance(30 * DAY - HOUR);
+    const store = await restore(setup);
+    expect((await facts(store).get('a'))?.expiresAt).toBe(setup.backup.at + 30 * DAY);
+    await setup.clock.advance(HOUR);
     expect(await keys(store)).toEqual([]);
   });
 
   test.each([
     { what: 'is missing', make: (file: string) => rmSync(file), says: /cannot be read/ },
     {
-      what: 'is cut short',
+      what: 'is truncated',
       make: (file: string) => writeFileSync(file, readFileSync(file).subarray(0, 8192)),
       says: /cut short/,
     },
-    { what: 'is something else', make: (file: string) => writeFileSync(file, 'hello'), says: /damaged: it has been cut short/ },
-  ])('a backup that $what is refused, and the memory stays as it was', async ({ make, says }) => {
-    const all = await scene();
-    await all.store[Symbol.asyncDispose]();
-    const before = readFileSync(join(all.folder, 'memory.db'));
-    make(all.backup.file);
-    const refused = restoreBackup({ folder: all.folder, backup: all.backup.file, clock: all.clock, sources: withKey() });
+    { what: 'is not a database', make: (file: string) => writeFileSync(file, 'hello'), says: /damaged: it has been cut short/ },
+  ])('refuses a backup that $what, and leaves the memory unchanged', async ({ make, says }) => {
+    const setup = await setUp();
+    await setup.store[Symbol.asyncDispose]();
+    const before = readFileSync(join(setup.folder, 'memory.db'));
+    make(setup.backup.file);
+    const refused = restoreBackup({ folder: setup.folder, backup: setup.backup.file, clock: setup.clock, sources: withKey() });
     await expect(refused).rejects.toMatchObject({ message: expect.stringMatching(says) as string });
-    expect(readFileSync(join(all.folder, 'memory.db')).equals(before)).toBe(true);
-    expect(filesBelow(all.folder).some(({ path }) => path.includes('restoring'))).toBe(false);
+    expect(readFileSync(join(setup.folder, 'memory.db')).equals(before)).toBe(true);
+    expect(filesBelow(setup.folder).some(({ path }) => path.includes('restoring'))).toBe(false);
   });
 
-  test('without the key of the backup it is refused, and the memory stays as it was (R-KEY-04)', async () => {
-    const all = await scene();
-    await all.store[Symbol.asyncDispose]();
-    const before = readFileSync(join(all.folder, 'memory.db'));
+  test('is refused without the key of the backup, and leaves the memory unchanged (R-KEY-04)', async () => {
+    const setup = await setUp();
+    await setup.store[Symbol.asyncDispose]();
+    const before = readFileSync(join(setup.folder, 'memory.db'));
     const refused = restoreBackup({
-      folder: all.folder,
-      backup: all.backup.file,
-      clock: all.clock,
+      folder: setup.folder,
+      backup: setup.backup.file,
+      clock: setup.clock,
       sources: withKey(ANOTHER_KEY),
     });
     await expect(refused).rejects.toMatchObject({
       code: 'key_unavailable',
       message: expect.stringMatching(/mismatch/) as string,
     });
-    expect(readFileSync(join(all.folder, 'memory.db')).equals(before)).toBe(true);
+    expect(readFileSync(join(setup.folder, 'memory.db')).equals(before)).toBe(true);
   });
 
-  test('while the memory is open it is refused (R-DUR-12)', async () => {
-    const all = await scene();
-    const refused = restoreBackup({ folder: all.folder, backup: all.backup.file, clock: all.clock, sources: withKey() });
+  test('is refused while the memory is open (R-DUR-12)', async () => {
+    const setup = await setUp();
+    const refused = restoreBackup({ folder: setup.folder, backup: setup.backup.file, clock: setup.clock, sources: withKey() });
     await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  test('in the place of a memory that cannot be read, it says what may be back', async () => {
-    const all = await scene();
-    await all.store.forget('me', { kinds: ['fact'], key: 'a' });
-    await all.store[Symbol.asyncDispose]();
-    writeFileSync(join(all.folder, 'memory.db'), 'ruined');
-    const result = await restoreBackup({ folder: all.folder, backup: all.backup.file, clock: all.clock, sources: withKey() });
+  test('replaces an unreadable memory, and reports that forgotten facts may be back', async () => {
+    const setup = await setUp();
+    await setup.store.forget('me', { kinds: ['fact'], key: 'a' });
+    await setup.store[Symbol.asyncDispose]();
+    writeFileSync(join(setup.folder, 'memory.db'), 'ruined');
+    const result = await restoreBackup({
+      folder: setup.folder,
+      backup: setup.backup.file,
+      clock: setup.clock,
+      sources: withKey(),
+    });
     expect(result).toMatchObject({ entries: 5, broken: 0, readReplacedMemory: false });
     expect(readFileSync(result.replacedMemory!, 'utf8')).toBe('ruined');
-    expect(await keys(await openFileStore(all.folder, all.clock))).toEqual(['a', 'b', 'c']);
+    expect(await keys(await openFileStore(setup.folder, setup.clock))).toEqual(['a', 'b', 'c']);
   });
 
-  test('a broken row of the backup is counted and stays out', async () => {
-    const all = await scene();
-    await all.store[Symbol.asyncDispose]();
-    const db = new Sqlite(all.backup.file);
+  test('counts a broken row of the backup, and does not restore that row', async () => {
+    const setup = await setUp();
+    await setup.store[Symbol.asyncDispose]();
+    const db = new Sqlite(setup.backup.file);
     db.exec('UPDATE entry SET expires_at = expires_at + 1 WHERE rowid = 1');
     db.close();
     expect(
-      await restoreBackup({ folder: all.folder, backup: all.backup.file, clock: all.clock, sources: withKey() }),
+      await restoreBackup({ folder: setup.folder, backup: setup.backup.file, clock: setup.clock, sources: withKey() }),
     ).toMatchObject({ broken: 1, entries: 4 });
-    expect(await keys(await openFileStore(all.folder, all.clock))).toEqual(['b', 'c']);
+    expect(await keys(await openFileStore(setup.folder, setup.clock))).toEqual(['b', 'c']);
   });
 });
 
 describe('the recovery key (R-KEY-10)', () => {
-  test('brings a lost key back into its place, and every row is there', async () => {
+  test('restores a lost key to its source, and every row opens again', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     await fileSource(folder).save('current', Buffer.from(A_KEY, 'hex'));
@@ -366,7 +371,7 @@ describe('the recovery key (R-KEY-10)', () => {
     expect(await found.upkeep!.verify()).toEqual({ entries: 100, broken: 0, structure: [] });
   });
 
-  test('replaces a key that does not fit or is damaged, and passes over no closed place (R-KEY-06)', async () => {
+  test('replaces a wrong or damaged key, but fails while a key source is locked or unavailable (R-KEY-06)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const sources = underKeyFile(folder);
@@ -400,7 +405,7 @@ describe('the recovery key (R-KEY-10)', () => {
         message: expect.stringMatching(/the OS keychain is/) as string,
       });
     }
-    // Where it was is where it goes back to.
+    // The key is saved to the source that held it before.
     await recoverKey({
       folder,
       clock,
@@ -410,7 +415,7 @@ describe('the recovery key (R-KEY-10)', () => {
     expect(kept).toEqual(['the key file']);
   });
 
-  test('opens a backup on another machine, from an empty folder', async () => {
+  test('opens a backup on another machine, in an empty folder', async () => {
     const here = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(here, clock);
@@ -428,7 +433,7 @@ describe('the recovery key (R-KEY-10)', () => {
     expect(await facts(found).count()).toBe(100);
   });
 
-  test('of a backup from before a rotation: the rows come under the key of today', async () => {
+  test('opens a backup from before a rotation, and the rows are resealed with the current key', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     await fileSource(folder).save('current', Buffer.from(A_KEY, 'hex'));
@@ -439,18 +444,18 @@ describe('the recovery key (R-KEY-10)', () => {
     const { file } = await store.upkeep!.backup();
     await clock.advance(MINUTE);
     await store.upkeep!.rotate();
-    // Forgotten under the new key, and covered all the same.
+    // This forget under the new key applies to the restored backup, too.
     await store.forget('me', { kinds: ['fact'], key: 'b' });
     await store[Symbol.asyncDispose]();
-    const today = readFileSync(join(folder, 'memory.key'), 'utf8');
+    const currentKey = readFileSync(join(folder, 'memory.key'), 'utf8');
     await restoreBackup({ folder, backup: file, clock, sources, recoveryKey: words });
-    expect(readFileSync(join(folder, 'memory.key'), 'utf8')).toBe(today);
+    expect(readFileSync(join(folder, 'memory.key'), 'utf8')).toBe(currentKey);
     const found = await openFileStore(folder, clock, sources);
     expect(await keys(found)).toEqual(['a', 'c']);
     expect(await found.upkeep!.verify()).toMatchObject({ broken: 0 });
   });
 
-  test('keeps the log short while it brings many rows under the key of today', async () => {
+  test('keeps the write-ahead log small while many rows are resealed with the current key', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     await fileSource(folder).save('current', Buffer.from(A_KEY, 'hex'));
@@ -476,7 +481,7 @@ describe('the recovery key (R-KEY-10)', () => {
     expect(longest).toBeLessThan(8 * 1024 * 1024);
   });
 
-  test('still opens after a rotation, and an older one does not after a newer was made', async () => {
+  test('still works after a rotation, but not after a newer recovery key was made', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     await fileSource(folder).save('current', Buffer.from(A_KEY, 'hex'));
@@ -494,7 +499,7 @@ describe('the recovery key (R-KEY-10)', () => {
     expect(await facts(await openFileStore(folder, clock, sources)).get(aDraft().key)).toBeDefined();
   });
 
-  test('opens a memory whose rotation was interrupted: both keys come back, and it goes on', async () => {
+  test('opens a memory whose rotation was interrupted: both keys are restored, and the rotation continues', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     await fileSource(folder).save('current', Buffer.from(A_KEY, 'hex'));
@@ -512,14 +517,14 @@ describe('the recovery key (R-KEY-10)', () => {
     const again = await openFileStore(folder, clock, sources);
     while (again.status().rotation.at === 'running') await new Promise(setImmediate);
     expect(await again.upkeep!.verify()).toEqual({ entries: 2000, broken: 0, structure: [] });
-    // And what was made before the rotation still opens what came after it.
+    // The recovery key was made before the rotation and also opens the memory after it.
     await again[Symbol.asyncDispose]();
     rmSync(join(folder, 'memory.key'));
     await recoverKey({ folder, clock, sources, recoveryKey });
     expect(await facts(await openFileStore(folder, clock, sources)).count()).toBe(2000);
   });
 
-  test('that was never made says so, and so does an empty folder', async () => {
+  test('that was never made is reported as such, and so is an empty folder', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const words = '0'.repeat(56);

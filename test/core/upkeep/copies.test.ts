@@ -27,8 +27,8 @@ beforeEach(async () => {
   await store[Symbol.asyncDispose]();
 });
 
-/** As a killed salvage, restore, backup or migration leaves them. */
-const DRAFTS = [
+/** Files that a killed salvage, restore, backup or migration leaves behind. */
+const UNFINISHED = [
   'memory.salvaging.db',
   'memory.salvaging.db-wal',
   'memory.salvaging.db-shm',
@@ -41,46 +41,46 @@ const DRAFTS = [
   'backups/before-restore-5.db.new',
   'backups/before-restore-6.db-wal',
 ];
-const plant = (names: readonly string[]): void => {
+const createCopies = (names: readonly string[]): void => {
   mkdirSync(join(folder, 'backups'), { recursive: true });
   for (const name of names) copyFileSync(file, join(folder, name));
 };
-const left = (names: readonly string[]): string[] => names.filter((name) => existsSync(join(folder, name)));
+const remaining = (names: readonly string[]): string[] => names.filter((name) => existsSync(join(folder, name)));
 
-describe('drafts of a killed command (R-DUR-15)', () => {
-  test('are removed by the next start, so that a forget leaves no copy', async () => {
-    plant(DRAFTS);
+describe('unfinished files of a killed command (R-DUR-15)', () => {
+  test('are removed at the next start, so that a forget leaves no copy', async () => {
+    createCopies(UNFINISHED);
     const store = await openFileStore(folder, clock);
-    expect(left(DRAFTS)).toEqual([]);
+    expect(remaining(UNFINISHED)).toEqual([]);
     expect(await store.forget('me', everything)).toEqual({ deleted: 1, purged: true, olderBackups: 0 });
   });
 
   test('are removed by a start without a key and without a memory', async () => {
-    plant(DRAFTS);
+    createCopies(UNFINISHED);
     renameSync(file, join(tempFolder(), 'memory.db'));
     await using _store = await openStore({ folder, clock, sources: keyFrom({}) });
-    expect(left(DRAFTS)).toEqual([]);
+    expect(remaining(UNFINISHED)).toEqual([]);
   });
 
   test('are removed by a salvage and by a restore', async () => {
     const backup = join(tempFolder(), 'backup.db');
     copyFileSync(file, backup);
-    plant(DRAFTS);
+    createCopies(UNFINISHED);
     await salvage({ folder, clock, sources: withKey(), subject: 'me' }, async () => undefined);
-    expect(left(DRAFTS)).toEqual([]);
-    plant(DRAFTS);
+    expect(remaining(UNFINISHED)).toEqual([]);
+    createCopies(UNFINISHED);
     await restoreBackup({ folder, backup, clock, sources: withKey() });
-    expect(left(DRAFTS)).toEqual([]);
+    expect(remaining(UNFINISHED)).toEqual([]);
   });
 
-  test('stay while another process owns the folder', async () => {
+  test('are kept while another process owns the folder', async () => {
     await using _store = await openStore({ folder, clock, sources: withKey() });
-    plant(DRAFTS);
+    createCopies(UNFINISHED);
     await expect(openStore({ folder, clock, sources: withKey() })).rejects.toMatchObject({ code: 'unavailable' });
-    expect(left(DRAFTS)).toEqual(DRAFTS);
+    expect(remaining(UNFINISHED)).toEqual(UNFINISHED);
   });
 
-  test('are told apart from the files of the owner', async () => {
+  test('do not include files of the owner with similar names', async () => {
     const owners = [
       'notes.db.new',
       'memory.restoring.db.txt',
@@ -90,17 +90,17 @@ describe('drafts of a killed command (R-DUR-15)', () => {
       'backups/memory.db.new',
       'backups/notes.db-wal',
     ];
-    plant(owners);
+    createCopies(owners);
     mkdirSync(join(folder, 'memory.key.new'));
     await openFileStore(folder, clock);
-    expect(left(owners)).toEqual(owners);
+    expect(remaining(owners)).toEqual(owners);
     expect(existsSync(join(folder, 'memory.key.new'))).toBe(true);
   });
 
-  test('include the second name of the memory that a killed restore leaves, and its log comes back', async () => {
+  test('include a hard link to the memory that a killed restore leaves, whose log is moved back', async () => {
     mkdirSync(join(folder, 'backups'));
     const [second, log] = [join(folder, 'backups/before-restore-7.db'), 'backups/before-restore-7.db-wal'];
-    // A log with one more fact in it, under the second name alone.
+    // The log contains one more fact and exists only beside the hard link.
     const source = tempFolder();
     copyFileSync(file, join(source, 'memory.db'));
     const store = await openFileStore(source, clock);
@@ -114,11 +114,11 @@ describe('drafts of a killed command (R-DUR-15)', () => {
   });
 });
 
-describe('copies that stay (R-FORGET-14)', () => {
-  test('are counted by a forget under any name and in any folder, and listed', async () => {
+describe('copies of the memory in its folder (R-FORGET-14)', () => {
+  test('are counted by a forget and listed, whatever their name and subfolder', async () => {
     const copies = ['backups/memory-5.db', 'copy of memory.db', 'backups/by hand.sqlite', 'before the move/memory.db'];
     mkdirSync(join(folder, 'before the move'));
-    plant(copies);
+    createCopies(copies);
     const store = await openFileStore(folder, clock);
     expect(await store.forget('me', everything)).toMatchObject({ purged: true, olderBackups: copies.length });
     expect(
@@ -129,7 +129,7 @@ describe('copies that stay (R-FORGET-14)', () => {
     ).toEqual(copies.map((name) => join(folder, name)).toSorted());
   });
 
-  test('are no other databases, links or texts, nor the memory itself', async () => {
+  test('do not include other databases, links, text files or the memory itself', async () => {
     const other = new Sqlite(join(folder, 'other.db'));
     other.exec('CREATE TABLE t (x)');
     other.close();
@@ -143,7 +143,7 @@ describe('copies that stay (R-FORGET-14)', () => {
   });
 });
 
-test('a backup just made stays, also beside seven that a wrong clock dated later (R-DUR-10)', async () => {
+test('a new backup is kept, even beside seven backups that a wrong clock dated later (R-DUR-10)', async () => {
   const store = await openFileStore(folder, clock);
   mkdirSync(join(folder, 'backups'));
   for (let ahead = 1; ahead <= 7; ahead += 1)
@@ -154,7 +154,7 @@ test('a backup just made stays, also beside seven that a wrong clock dated later
   expect(store.upkeep!.backups()).toHaveLength(8);
 });
 
-test('a restore takes along the log that lies beside a backup (R-DUR-10)', async () => {
+test('a restore includes the log file beside the backup (R-DUR-10)', async () => {
   const there = tempFolder();
   copyFileSync(file, join(there, 'memory.db'));
   const store = await openFileStore(there, clock);

@@ -27,8 +27,8 @@ let memory: Opened;
 let old: MintReceipt;
 let backup: string;
 
-async function open(here = folder, places = sources): Promise<Opened> {
-  const store = await openFileStore(here, clock, places);
+async function open(here = folder, keySources = sources): Promise<Opened> {
+  const store = await openFileStore(here, clock, keySources);
   const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
   onTestFinished(() => tokens[Symbol.asyncDispose]());
   return {
@@ -50,7 +50,7 @@ async function reopened(options: { recoveryKey?: string } = {}): Promise<Opened 
 const listed = async ({ tokens }: Opened): Promise<Record<string, boolean>> =>
   Object.fromEntries((await tokens.list()).tokens.map(({ id, paused }) => [id, paused ?? false]));
 
-/** A memory with one token, and a backup of it outside the folder, a minute old. */
+/** A memory with one token, and a backup of it in another folder made one minute ago. */
 beforeEach(async () => {
   folder = tempFolder();
   clock = manualClock();
@@ -65,7 +65,7 @@ beforeEach(async () => {
 });
 
 describe('after an older backup is restored (R-AUTH-12)', () => {
-  test('a token that was paused since stays paused, and one that was resumed since is let in (R-CONN-09)', async () => {
+  test('a token that was paused since stays paused, and a token that was resumed since is accepted (R-CONN-09)', async () => {
     const { tokens, store } = memory;
     const resumed = await tokens.mint(mintInput('resumed'));
     await tokens.pause({ id: resumed.id, paused: true });
@@ -78,7 +78,7 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
     expect(await listed(again)).toEqual({ [old.id]: true, [resumed.id]: false });
   });
 
-  test('a token that was made since is listed, and can be paused and revoked (R-AUTH-04)', async () => {
+  test('a token that was created since is listed, and can be paused and revoked (R-AUTH-04)', async () => {
     const newer = await memory.tokens.mint(mintInput('newer'));
     const again = await reopened();
     expect(again.restored.revokedTokens).toBe(0);
@@ -89,7 +89,7 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
     await expect(again.tokens.verify(newer.token, 'rest')).rejects.toThrow(/has been revoked/);
   });
 
-  test('a token that was revoked since is not listed again (R-AUTH-10)', async () => {
+  test('a token that was revoked since is not listed (R-AUTH-10)', async () => {
     const newer = await memory.tokens.mint(mintInput('newer'));
     for (const { id } of [old, newer]) await memory.tokens.revoke({ id, unrecorded: false });
     const again = await reopened();
@@ -97,27 +97,27 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
     for (const { token } of [old, newer]) await expect(again.tokens.verify(token, 'rest')).rejects.toThrow(/has been revoked/);
   });
 
-  test('tokens hold that are older than the restored memory itself, because their secret comes along', async () => {
+  test('tokens stay valid if the backup has no signing secret, because the restore keeps the newer secret', async () => {
     const [there, work] = [tempFolder(), tempFolder()];
     await fileSource(there).save('current', Buffer.from(A_KEY, 'hex'));
-    const places: KeySources = () => [fileSource(there)];
-    const bare = await openFileStore(there, clock, places);
+    const keySources: KeySources = () => [fileSource(there)];
+    const bare = await openFileStore(there, clock, keySources);
     copyFileSync((await bare.upkeep!.backup()).file, join(work, 'without-secret.db'));
     await bare[Symbol.asyncDispose]();
-    const before = await open(there, places);
+    const before = await open(there, keySources);
     const token = await before.tokens.mint(mintInput('after the backup'));
     await before.close();
-    await restoreBackup({ folder: there, backup: join(work, 'without-secret.db'), clock, sources: places });
-    const again = await open(there, places);
+    await restoreBackup({ folder: there, backup: join(work, 'without-secret.db'), clock, sources: keySources });
+    const again = await open(there, keySources);
     expect(await again.tokens.verify(token.token, 'rest')).toMatchObject({ token: token.id });
     expect(await listed(again)).toEqual({ [token.id]: false });
   });
 
-  test('where the newer key is lost, a token that cannot be listed is revoked, and pauses still hold', async () => {
+  test('if the newer key is lost, tokens that cannot be listed are revoked, and pauses still apply', async () => {
     const recoveryKey = await memory.store.upkeep!.makeRecoveryKey();
     copyFileSync((await memory.store.upkeep!.backup()).file, backup);
     await memory.store.upkeep!.rotate();
-    // Its recovery key is a newer one, so what opens the backup does not open the memory.
+    // A second recovery key makes the first one useless for the memory, but not for the backup.
     await memory.store.upkeep!.makeRecoveryKey();
     const newer = await memory.tokens.mint(mintInput('newer'));
     await memory.tokens.pause({ id: old.id, paused: true });
@@ -130,7 +130,7 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
     expect(await listed(again)).toEqual({ [old.id]: true });
   });
 
-  test('across a rotation they come under the key of today', async () => {
+  test('newer tokens are resealed with the current key after a rotation', async () => {
     const recoveryKey = await memory.store.upkeep!.makeRecoveryKey();
     copyFileSync((await memory.store.upkeep!.backup()).file, backup);
     await memory.store.upkeep!.rotate();
@@ -141,7 +141,7 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
     expect(await again.store.upkeep!.verify()).toMatchObject({ broken: 0, structure: [] });
   });
 
-  test('of another memory, the clients of that one keep their access, and none of ours is let in', async () => {
+  test('of another memory, only tokens of that memory are accepted', async () => {
     const elsewhere = tempFolder();
     await fileSource(elsewhere).save('current', Buffer.from(A_KEY, 'hex'));
     const other = await open(elsewhere, () => [fileSource(elsewhere)]);
@@ -153,7 +153,7 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
     await expect(again.tokens.verify(old.token, 'rest')).rejects.toThrow(/was not made for this memory/);
   });
 
-  test('in the place of a memory that cannot be read, it is said that newer state is lost', async () => {
+  test('over an unreadable memory, the loss of newer state is reported', async () => {
     await memory.close();
     writeFileSync(join(folder, 'memory.db'), 'ruined');
     expect(await restoreBackup({ folder, backup, clock, sources })).toMatchObject({
@@ -163,8 +163,8 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
   });
 });
 
-describe('what else stays as it is now (R-AUTH-12)', () => {
-  test('a credential that was taken back does not return, nor an older one; other texts are those of the backup', async () => {
+describe('the newer state that a restore keeps (R-AUTH-12)', () => {
+  test('includes deleted, changed and new credentials, but no other secrets', async () => {
     const { vault, upkeep } = memory.store;
     for (const name of ['credential gone', 'credential changed', 'text']) await vault.write(name, 'older');
     copyFileSync((await upkeep!.backup()).file, backup);
@@ -176,7 +176,7 @@ describe('what else stays as it is now (R-AUTH-12)', () => {
     expect(Object.fromEntries(texts)).toEqual({ 'credential changed': 'newer', 'credential new': 'newer', text: 'older' });
   });
 
-  test('the newer recovery key opens the memory, and the older one does not (R-KEY-10)', async () => {
+  test('includes the recovery key: the newer one opens the memory, and the older one does not (R-KEY-10)', async () => {
     const older = await memory.store.upkeep!.makeRecoveryKey();
     copyFileSync((await memory.store.upkeep!.backup()).file, backup);
     const newer = await memory.store.upkeep!.makeRecoveryKey();
@@ -187,14 +187,14 @@ describe('what else stays as it is now (R-AUTH-12)', () => {
     expect((await open()).store.status().key.at).toBe('ok');
   });
 
-  test('the time that the memory has reached, so that an old backup is no jump of the clock (R-TIME-03)', async () => {
+  test('includes the latest time of the clock, so that an old backup causes no clock jump (R-TIME-03)', async () => {
     for (let day = 0; day < 30; day += 1) await clock.advance(DAY);
     await memory.store.sweep(10);
     const { store } = await reopened();
     expect(store.status().clock).toEqual({ at: 'ok' });
   });
 
-  test('a record that somebody edited in the memory before counts as one that cannot be listed', async () => {
+  test('does not include a token whose record was edited: the token is revoked', async () => {
     const newer = await memory.tokens.mint(mintInput('newer'));
     await memory.close();
     const db = new Sqlite(join(folder, 'memory.db'));

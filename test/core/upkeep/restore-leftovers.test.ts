@@ -27,7 +27,7 @@ function segmentIn(database: string): number {
   }
 }
 
-/** An open memory with 100 facts and the record of one write, and a backup of them, a minute old. */
+/** An open memory with 100 facts and one activity record, and a backup of it made one minute ago. */
 beforeEach(async () => {
   folder = tempFolder();
   file = join(folder, 'memory.db');
@@ -41,7 +41,7 @@ beforeEach(async () => {
   await clock.advance(MINUTE);
 });
 
-/** The log of the running memory, as a kill leaves it. */
+/** Closes the memory and returns a copy of its log as a kill would have left it. */
 async function killedLog(): Promise<string> {
   const log = join(tempFolder(), 'log');
   for (let index = 0; index < 100; index += 1) await facts(store).put(aDraft({ key: `k${index}`, value: 'newer' }));
@@ -50,34 +50,34 @@ async function killedLog(): Promise<string> {
   return log;
 }
 
-const sound = async (): Promise<void> => {
+const expectIntact = async (): Promise<void> => {
   const again = await openFileStore(folder, clock);
   expect(await again.upkeep!.verify()).toMatchObject({ broken: 0, structure: [] });
   expect((await facts(again).get('k7'))?.value).toBe(aDraft().value);
 };
 
-describe('a restore mixes nothing of the memory before into the backup (R-DUR-10)', () => {
-  test('not the log of a memory whose file is lost', async () => {
+describe('a restore does not mix these files of the replaced memory into the backup (R-DUR-10)', () => {
+  test('the log of a memory whose file is missing', async () => {
     const log = await killedLog();
     rmSync(file);
     copyFileSync(log, `${file}-wal`);
     await restoreBackup({ folder, backup, clock, sources: withKey() });
     expect(existsSync(`${file}-wal`)).toBe(false);
-    await sound();
+    await expectIntact();
   });
 
-  test('not the log of a memory that cannot be read, which goes aside with it', async () => {
+  test('the log of an unreadable memory, which is moved to the backups with it', async () => {
     const log = await killedLog();
     writeFileSync(file, 'ruined');
     copyFileSync(log, `${file}-wal`);
     await restoreBackup({ folder, backup, clock, sources: withKey() });
     expect(readdirSync(join(folder, 'backups')).filter((name) => name.endsWith('-wal'))).toHaveLength(1);
-    await sound();
+    await expectIntact();
   });
 
-  test('not a rollback journal that a kill left beside a memory that cannot be read', async () => {
+  test('the rollback journal of an unreadable memory, left by a kill', async () => {
     await store[Symbol.asyncDispose]();
-    // A hot journal over the whole file, as a killed writer leaves it.
+    // A hot journal of the whole file, as a killed writer leaves it.
     const writer = new Sqlite(file);
     writer.pragma('journal_mode = DELETE');
     writer.pragma('cache_size = 1');
@@ -89,11 +89,11 @@ describe('a restore mixes nothing of the memory before into the backup (R-DUR-10
     copyFileSync(journal, `${file}-journal`);
     await restoreBackup({ folder, backup, clock, sources: withKey() });
     expect(existsSync(`${file}-journal`)).toBe(false);
-    await sound();
+    await expectIntact();
   });
 });
 
-test('the record of what was done stays forgotten after forget all (R-FORGET-15)', async () => {
+test('activity records stay forgotten after a forget of everything (R-FORGET-15)', async () => {
   expect(await store.space({ subject: 'me' }, 'activity').count()).toBe(1);
   await store.forget('me', everything);
   await store[Symbol.asyncDispose]();
@@ -102,7 +102,7 @@ test('the record of what was done stays forgotten after forget all (R-FORGET-15)
   expect(await again.space({ subject: 'me' }, 'activity').count()).toBe(0);
 });
 
-test('nor when a backup comes under the key of today by the recovery key (R-SEAL-06)', async () => {
+test('a restore with the recovery key of a backup from before a rotation reuses no key segment (R-SEAL-06)', async () => {
   const there = tempFolder();
   await fileSource(there).save('current', Buffer.from(A_KEY, 'hex'));
   const sources = () => [fileSource(there)];
@@ -122,7 +122,7 @@ test('nor when a backup comes under the key of today by the recovery key (R-SEAL
   expect(segmentIn(join(there, 'memory.db'))).toBeGreaterThan(reached);
 });
 
-test('no segment of the key is opened twice after an older backup (R-SEAL-06)', async () => {
+test('a restore of an older backup reuses no key segment (R-SEAL-06)', async () => {
   await store[Symbol.asyncDispose]();
   for (let start = 0; start < 5; start += 1) {
     const again = await openFileStore(folder, clock);

@@ -34,7 +34,7 @@ const keyRecords = (folder: string): { id: string; role: string }[] => {
   return records;
 };
 
-/** A memory with facts, versions and other kinds, under a key file. */
+/** A memory with facts, versions and other kinds of entries, whose key is in a key file. */
 async function underKeyFile(count: number): Promise<{ folder: string; sources: KeySources; store: MemoryStore }> {
   const folder = tempFolder();
   await fileSource(folder).save('current', key);
@@ -52,7 +52,7 @@ async function underKeyFile(count: number): Promise<{ folder: string; sources: K
 }
 
 describe('rotating the key (R-KEY-09)', () => {
-  test('moves every row, keeps every fact, and lets the old key go', async () => {
+  test('reseals every row, keeps every fact, and deletes the old key', async () => {
     const { folder, store, sources } = await underKeyFile(1000);
     const old = new SealingKey(key).id.toString('hex');
     expect([...rowsByKey(folder).keys()]).toEqual([old]);
@@ -70,14 +70,14 @@ describe('rotating the key (R-KEY-09)', () => {
     const again = await openFileStore(folder, manualClock(), sources);
     expect(await again.upkeep?.verify()).toEqual({ entries: 1052, broken: 0, structure: [] });
     expect(await facts(again).history(keyOf(7))).toMatchObject([{ value: 'value 7' }]);
-    // The old key opens nothing any more.
+    // The old key no longer opens the memory.
     await again[Symbol.asyncDispose]();
     await fileSource(folder).save('current', key);
     const wrong = await openFileStore(folder, manualClock(), sources);
     expect(wrong.status().key.at).toBe('mismatch');
   });
 
-  test('everything is readable, writable and forgettable meanwhile, and progress is told', async () => {
+  test('allows reads, writes and forgets meanwhile, and reports its progress', async () => {
     const { store, folder } = await underKeyFile(3000);
     const seen = new Set<string>();
     const state = { done: false };
@@ -87,7 +87,7 @@ describe('rotating the key (R-KEY-09)', () => {
       seen.add(rotation.at);
       const at = (turn * 37) % 3000;
       const found = await facts(store).get(keyOf(at));
-      // One in ten is forgotten below.
+      // One fact in ten is forgotten below.
       if (at % 10 !== 1 && !found) throw new Error(`Fact ${at} could not be read during the rotation.`);
       if (at % 10 === 0) await facts(store).put(aDraft({ key: keyOf(at), value: `turn ${turn}` }));
       if (at % 10 === 1) await store.forget('me', { kinds: ['fact'], key: keyOf(at) });
@@ -100,7 +100,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect((await store.upkeep?.verify())?.broken).toBe(0);
   });
 
-  test('what was read before is found afterwards, changed and forgotten, though it stands elsewhere now', async () => {
+  test('leaves facts that were read before it readable, changeable and forgettable', async () => {
     const { store } = await underKeyFile(100);
     const read = (at: number) => facts(store).get(keyOf(at));
     for (let at = 0; at < 100; at += 1) await read(at);
@@ -112,7 +112,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(await facts(store).count()).toBe(99);
   });
 
-  test('a key overwritten during a rotation stands there once', async () => {
+  test('leaves one current entry for each key that is overwritten meanwhile', async () => {
     const { store, folder } = await underKeyFile(500);
     const rotating = store.upkeep?.rotate();
     await Promise.all(
@@ -127,7 +127,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(rowsByKey(folder).size).toBe(1);
   });
 
-  test('interrupted, it continues at the next start', async () => {
+  test('continues at the next start after an interruption', async () => {
     const { store, folder, sources } = await underKeyFile(2000);
     const rotating = store.upkeep?.rotate();
     while (store.status().rotation.at !== 'running' || rowsByKey(folder).size < 2) await new Promise(setImmediate);
@@ -149,7 +149,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(await fileSource(folder).read('next')).toEqual({ at: 'absent' });
   });
 
-  test('locked half way, it goes on when it is unlocked', async () => {
+  test('continues after an unlock if the memory was locked half-way', async () => {
     const { store, folder } = await underKeyFile(2000);
     const rotating = store.upkeep?.rotate();
     while (store.status().rotation.at !== 'running' || rowsByKey(folder).size < 2) await new Promise(setImmediate);
@@ -161,7 +161,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(await facts(store).get(keyOf(1999))).toBeDefined();
   });
 
-  test('half way through, one of the two keys is not enough (R-KEY-04)', async () => {
+  test('needs both keys after an interruption (R-KEY-04)', async () => {
     const { store, folder, sources } = await underKeyFile(2000);
     const rotating = store.upkeep?.rotate();
     while (store.status().rotation.at !== 'running' || rowsByKey(folder).size < 2) await new Promise(setImmediate);
@@ -172,7 +172,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(keyRecords(folder)).toHaveLength(2);
   });
 
-  test('a key that its owner hands in is taken from where the owner puts it', async () => {
+  test('uses the next key that the owner provides in the environment', async () => {
     const folder = tempFolder();
     const store = await openFileStore(
       folder,
@@ -187,13 +187,13 @@ describe('rotating the key (R-KEY-09)', () => {
   });
 
   test.each([
-    { what: 'none was handed in', environment: { HELMDECK_MEMORY_KEY: A_KEY }, says: /HELMDECK_MEMORY_KEY_NEXT/ },
+    { what: 'no next key is set', environment: { HELMDECK_MEMORY_KEY: A_KEY }, says: /HELMDECK_MEMORY_KEY_NEXT/ },
     {
-      what: 'the one in use was',
+      what: 'the next key is the current key',
       environment: { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT: A_KEY },
       says: /provide a new one/,
     },
-  ])('from the environment it is refused when $what, and nothing changes', async ({ environment, says }) => {
+  ])('is refused if $what, and nothing changes', async ({ environment, says }) => {
     const folder = tempFolder();
     const store = await openFileStore(folder, manualClock(), keyFrom(environment));
     await facts(store).put(aDraft());
@@ -205,7 +205,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(store.status().rotation).toEqual({ at: 'none' });
   });
 
-  test('twice at once is refused, and so is a backup meanwhile', async () => {
+  test('is refused during another rotation or a backup, and a backup is refused during a rotation', async () => {
     const { store } = await underKeyFile(500);
     const rotating = store.upkeep?.rotate();
     await expect(store.upkeep?.rotate()).rejects.toMatchObject({ code: 'unavailable' });
@@ -216,7 +216,7 @@ describe('rotating the key (R-KEY-09)', () => {
     await backing;
   });
 
-  test('a row that somebody edited does not stop it', async () => {
+  test('continues past an edited row', async () => {
     const { store, folder } = await underKeyFile(100);
     const db = new Sqlite(join(folder, 'memory.db'));
     db.exec('UPDATE entry SET expires_at = expires_at + 1 WHERE rowid = 70');
@@ -226,7 +226,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(await store.upkeep?.verify()).toEqual({ entries: 151, broken: 1, structure: [] });
   });
 
-  test('nor does one that a damaged page has turned into something else', async () => {
+  test('continues past a row with an invalid type, as a damaged page can have', async () => {
     const { store, folder, sources } = await underKeyFile(100);
     await store[Symbol.asyncDispose]();
     expect(forceRow(folder, 70, 'sealed = NULL')).toBe(1);
@@ -236,7 +236,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(await again.upkeep?.verify()).toMatchObject({ entries: 151, broken: 1 });
   });
 
-  test('a row that was damaged on the way keeps the old key, until its owner leaves the row behind', async () => {
+  test('keeps the old key if a row is damaged meanwhile, until the owner rotates again without that row', async () => {
     const { store, folder } = await underKeyFile(3000);
     const rotating = store.upkeep?.rotate();
     const moved = (): number | undefined => {
@@ -264,7 +264,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(store.status().quarantined).toBe(1);
   });
 
-  test('versions of a fact that was edited come along too', async () => {
+  test('reseals the versions of an edited fact', async () => {
     const { store, folder } = await underKeyFile(100);
     const db = new Sqlite(join(folder, 'memory.db'));
     db.exec('UPDATE entry SET expires_at = expires_at + 1 WHERE rowid = 1');
@@ -274,13 +274,13 @@ describe('rotating the key (R-KEY-09)', () => {
     expect([...rowsByKey(folder).values()].toSorted((one, other) => one - other)).toEqual([1, 151]);
   });
 
-  test('what died between the file and the key’s place is settled at the next start', async () => {
+  test('that was interrupted between the database and the key source is completed at the next start', async () => {
     const { store, folder, sources } = await underKeyFile(100);
     await store.upkeep?.rotate();
     await store[Symbol.asyncDispose]();
-    // As if the program had been killed before the new key had moved up.
+    // The state if the program was killed before it moved the new key to the current slot.
     const present = await fileSource(folder).read('current');
-    if (present.at !== 'found') throw new Error('The key is gone.');
+    if (present.at !== 'found') throw new Error('The key is missing.');
     await fileSource(folder).save('next', present.key);
     await fileSource(folder).save('current', key);
     const again = await openStore({ folder, clock: manualClock(), sources });

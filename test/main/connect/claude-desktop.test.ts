@@ -51,16 +51,21 @@ describe('the configuration of Claude Desktop is found (R-BUNDLE-04)', () => {
     ['Linux', 'linux', ['.config/Claude/'], '.config/Claude'],
     ['Windows, without a package', 'win32', ['AppData/Roaming/Claude/'], 'AppData/Roaming/Claude'],
     ['Windows, as a package', 'win32', [`${PACKAGE}/`], PACKED],
-    ['Windows, as a package in addition', 'win32', [`AppData/Roaming/Claude/${CONFIG}`, `${PACKED}/${CONFIG}`], PACKED],
+    [
+      'Windows, with both an installation and a package',
+      'win32',
+      [`AppData/Roaming/Claude/${CONFIG}`, `${PACKED}/${CONFIG}`],
+      PACKED,
+    ],
     // A new file in the package would hide the servers in the existing one.
     [
-      'Windows, as a package that has none of its own yet',
+      'Windows, with a package that has no configuration yet',
       'win32',
       [`AppData/Roaming/Claude/${CONFIG}`, `${PACKED}/`],
       'AppData/Roaming/Claude',
     ],
     [
-      'Windows, beside packages of others',
+      'Windows, with packages of other publishers',
       'win32',
       ['AppData/Local/Packages/ClaudeNotes_1/', 'AppData/Roaming/Claude/'],
       'AppData/Roaming/Claude',

@@ -71,8 +71,7 @@ const tomlSamples = laidOut({
     'a = """\n[mcp_servers.helmdeck]\n"" \\" """\nb = \'\'\'\n[x]\n#\'\'\'\n[t]\n>c = "[no] # \\" header"\n>d = \'[no]\'',
   'tables in all spellings':
     'mcp_servers.dotted.command = "x"\n[[list]]\n>a = { b = [ { c = 1 } ] }\n[[list]]\n[ "quoted" . \'too\' ]\n>x.y = 1',
-  'a table with its own tables':
-    '[mcp_servers.other]\ncommand = "x"\n[mcp_servers.other.env]\n>A = "b"\n[tui]\nnotifications = true',
+  'a table with subtables': '[mcp_servers.other]\ncommand = "x"\n[mcp_servers.other.env]\n>A = "b"\n[tui]\nnotifications = true',
 });
 
 /** Independent of the tested reader: removes comments and trailing commas with regular expressions. */
@@ -87,18 +86,18 @@ const readJson = (text: string): unknown =>
 const readToml = (text: string): unknown => toml.parse(text.replace(/^\uFEFF/, ''), { integersAsBigInt: true });
 
 /** Only checks that the entry is present. Other tests cover the command that it starts. */
-const there = (connector: Connector): Connector => ({
+const presenceOnly = (connector: Connector): Connector => ({
   ...connector,
   look: async () => ({ at: 'present', entry: { command: 'node', args: ['helmdeck-memory-mcp.mjs'], env: {} } }),
 });
 
-/** Whether `after` is `before` with one insertion and at most one comma before it. */
-function isOneMore(before: string, after: string): boolean {
+/** Whether `after` is `before` with one insertion, and at most one comma added before it. */
+function hasOneInsertion(before: string, after: string): boolean {
   const at = firstDifference(before, after);
-  return isPutInto(before, after) || (after[at] === ',' && isPutInto(before, after.slice(0, at) + after.slice(at + 1)));
+  return isInserted(before, after) || (after[at] === ',' && isInserted(before, after.slice(0, at) + after.slice(at + 1)));
 }
 
-function isPutInto(before: string, after: string): boolean {
+function isInserted(before: string, after: string): boolean {
   const at = firstDifference(before, after);
   return after.length > before.length && after.endsWith(before.slice(at));
 }
@@ -127,7 +126,7 @@ describe.each([
   { kind: 'TOML', connector: codex, file: '.codex/config.toml', samples: tomlSamples, servers: 'mcp_servers', read: readToml },
 ])('configurations in $kind', ({ connector, file, samples, servers, read }) => {
   test(`are edited minimally and restored byte for byte: ${samples.length} samples (R-CONN-01, R-CONN-03)`, async () => {
-    const { connections, home } = await createServedHome({ connectors: [there(connector)] });
+    const { connections, home } = await createServedHome({ connectors: [presenceOnly(connector)] });
     const path = join(home, file);
     mkdirSync(dirname(path));
     const client = connector.id;
@@ -140,7 +139,7 @@ describe.each([
       const was = Object(text.replace(/^\uFEFF/, '').trim() === '' ? {} : read(text)) as Record<string, object>;
       const meant = { ...was, [servers]: { ...was[servers], helmdeck: ours } };
       expect(read(after), name).toEqual(meant);
-      expect(isOneMore(text, after), `${name}\n${after}`).toBe(true);
+      expect(hasOneInsertion(text, after), `${name}\n${after}`).toBe(true);
       expect(after.includes('\r\n'), name).toBe(text.includes('\r\n'));
       expect(after.startsWith('\uFEFF'), name).toBe(text.startsWith('\uFEFF'));
       await connections.disconnect({ client });
@@ -236,7 +235,7 @@ describe.each([
   },
 ])('configurations in $kind that cannot be changed safely', ({ connector, file, broken }) => {
   test(`are refused with a reason and not changed: ${broken.length} samples (R-CONN-06)`, async () => {
-    const { connections, home, served } = await createServedHome({ connectors: [there(connector)] });
+    const { connections, home, served } = await createServedHome({ connectors: [presenceOnly(connector)] });
     const path = join(home, file);
     mkdirSync(dirname(path));
     for (const text of broken) {
@@ -253,7 +252,7 @@ describe.each([
 });
 
 test('a large configuration is edited, and one above the size limit is refused (R-CONN-06)', async () => {
-  const { connections, put } = await createServedHome({ connectors: [there(geminiCli)] });
+  const { connections, put } = await createServedHome({ connectors: [presenceOnly(geminiCli)] });
   const large = `{\n${Array.from({ length: 60_000 }, (_, index) => `  "setting ${index}": { "value": ${index} },`).join('\n')}\n  "z": 1\n}\n`;
   const path = put('.gemini/settings.json', large);
   await connections.connect({ client: 'gemini-cli', subject: 'me' });
@@ -288,11 +287,11 @@ test('a configuration is read again only after a change (R-CONN-04)', async () =
 });
 
 test('circular links, and folders in place of a file, are refused (R-CONN-06)', async () => {
-  const { connections, home } = await createServedHome({ connectors: [there(geminiCli)] });
+  const { connections, home } = await createServedHome({ connectors: [presenceOnly(geminiCli)] });
   const ask = () => connections.plan({ client: 'gemini-cli', subject: 'me' });
   mkdirSync(join(home, '.gemini/settings.json'), { recursive: true });
   await expect(ask()).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringMatching(/not a regular file/) });
-  const other = await createServedHome({ connectors: [there(codex)] });
+  const other = await createServedHome({ connectors: [presenceOnly(codex)] });
   mkdirSync(join(other.home, '.codex'));
   symlinkSync('config.toml', join(other.home, '.codex/config.toml'));
   other.program('codex', 'exit 0');

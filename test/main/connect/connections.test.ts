@@ -32,7 +32,7 @@ const all = [
 ];
 
 test.each(all)(
-  '$client is connected, tried, and disconnected without a trace (R-CONN-02, R-CONN-03, R-CONN-08, R-CONN-10)',
+  '$client is connected, tested, and disconnected without a trace (R-CONN-02, R-CONN-03, R-CONN-08, R-CONN-10)',
   async ({ client, file, text }) => {
     const { connections, put, row, served } = await createServedHome();
     const path = put(file, text, 0o640);
@@ -282,7 +282,7 @@ test.each([
     text: 'theme = "a"\n\n[mcp_servers.helmdeck]\nurl = "http://mine" # mine\ntool_timeout_sec = 60\n\n[mcp_servers.helmdeck.tools.x]\nmode = "a"\n',
     kept: '"http://mine" # mine\n',
   },
-])('an entry that was replaced comes back also in a file that others changed since: $file (R-CONN-03)', async (sample) => {
+])('a replaced entry is restored, even if other programs have changed the file since: $file (R-CONN-03)', async (sample) => {
   const { client, file, text, kept } = sample;
   const { connections, put, row } = await createServedHome();
   const path = put(file, text);
@@ -314,33 +314,36 @@ test.each([
     file: '.codex/config.toml',
     text: '[mcp_servers.helmdeck]\ncommand = "helmdeck-memory"\nargs = ["mcp", "--client", "codex"]\n',
   },
-])('$client, connected by hand as README says, is known, and gets its token back (R-CONN-03, R-CONN-04)', async (sample) => {
-  const { client, file, text } = sample;
-  const { connections, put, row, served } = await createServedHome();
-  const path = put(file, text);
-  expect(await row(client)).toMatchObject({ state: 'broken', why: expect.stringMatching(/token file is missing/) });
-  const own = await served.tokens.mint({ name: client, client, subject: 'work', days: 30, scopes: ['memory:read'] });
-  const tokenFile = join(served.folder, 'clients', `${client}.token`);
-  mkdirSync(dirname(tokenFile), { recursive: true });
-  writeFileSync(tokenFile, `${own.token}\n`, { mode: 0o600 });
-  expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
-  // Connected twice, the client uses our token.
-  for (const _ of [1, 2]) await connections.connect({ client, subject: 'me' });
-  expect(readFileSync(tokenFile, 'utf8')).not.toContain(own.token);
-  await connections.disconnect({ client });
-  expect(readFileSync(path, 'utf8')).toBe(text);
-  expect(readFileSync(tokenFile, 'utf8')).toBe(`${own.token}\n`);
-  expect(readdirSync(join(served.folder, 'clients'))).toEqual([`${client}.token`]);
-  expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
-  // Disconnecting removes everything.
-  await connections.disconnect({ client });
-  expect(await row(client)).toMatchObject({ state: 'not_connected' });
-  expect(existsSync(tokenFile)).toBe(false);
-  expect((await served.tokens.list()).tokens).toEqual([]);
-});
+])(
+  '$client, connected by hand as in the README, is recognised, and its token is restored (R-CONN-03, R-CONN-04)',
+  async (sample) => {
+    const { client, file, text } = sample;
+    const { connections, put, row, served } = await createServedHome();
+    const path = put(file, text);
+    expect(await row(client)).toMatchObject({ state: 'broken', why: expect.stringMatching(/token file is missing/) });
+    const own = await served.tokens.mint({ name: client, client, subject: 'work', days: 30, scopes: ['memory:read'] });
+    const tokenFile = join(served.folder, 'clients', `${client}.token`);
+    mkdirSync(dirname(tokenFile), { recursive: true });
+    writeFileSync(tokenFile, `${own.token}\n`, { mode: 0o600 });
+    expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
+    // Connected twice, the client uses our token.
+    for (const _ of [1, 2]) await connections.connect({ client, subject: 'me' });
+    expect(readFileSync(tokenFile, 'utf8')).not.toContain(own.token);
+    await connections.disconnect({ client });
+    expect(readFileSync(path, 'utf8')).toBe(text);
+    expect(readFileSync(tokenFile, 'utf8')).toBe(`${own.token}\n`);
+    expect(readdirSync(join(served.folder, 'clients'))).toEqual([`${client}.token`]);
+    expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
+    // Disconnecting removes everything.
+    await connections.disconnect({ client });
+    expect(await row(client)).toMatchObject({ state: 'not_connected' });
+    expect(existsSync(tokenFile)).toBe(false);
+    expect((await served.tokens.list()).tokens).toEqual([]);
+  },
+);
 
 test.each(['{ "command": "mine", "args": ["precious"] }', '{ "url": "http://127.0.0.1:7345/api/v1/mcp" }'])(
-  'an entry of that name that we never replaced is not ours to take out: %s (R-CONN-03)',
+  'an entry with our name that connecting did not replace is not removed: %s (R-CONN-03)',
   async (entry) => {
     const { connections, put } = await createServedHome();
     const text = `{ "mcpServers": { "helmdeck": ${entry} } }`;
@@ -353,7 +356,7 @@ test.each(['{ "command": "mine", "args": ["precious"] }', '{ "url": "http://127.
   },
 );
 
-test('an entry of ours without a record is removed by disconnecting (R-CONN-03)', async () => {
+test('our entry is removed by disconnecting, even without a record (R-CONN-03)', async () => {
   const { connections, put, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
@@ -526,7 +529,7 @@ test('concurrent connections do not overwrite each other, and the second of two 
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
 });
 
-test('a modified entry of ours is reported, and removed by disconnecting (R-CONN-03, R-CONN-04)', async () => {
+test('our entry is reported if it was modified, and is removed by disconnecting (R-CONN-03, R-CONN-04)', async () => {
   const { connections, put, row } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
@@ -584,7 +587,7 @@ test.each([
     gone: 'startup_timeout_sec = 30 # mine\ncommand = "/gone/node" # theirs',
   },
 ])(
-  'what its owner has added beside ours and to its environment stays, and is no other entry: $client (R-CONN-01)',
+  'settings that the owner added to our entry are kept, and the entry still counts as ours: $client (R-CONN-01)',
   async (one) => {
     const { client, file, of, add, command, gone } = one;
     const { connections, put, row } = await createServedHome();
@@ -624,7 +627,7 @@ test.each([
     '[mcp_servers.helmdeck.env]',
     'MINE = "a"',
   ],
-])('an entry of ours in TOML gets its new keys however it is spelled: %s %s %s (R-CONN-01)', async (...lines) => {
+])('our entry in TOML is updated in any spelling: %s %s %s (R-CONN-01)', async (...lines) => {
   const { connections, put, row } = await createServedHome();
   const path = put('.codex/config.toml', `${lines.join('\n')}\n\n[tui]\nx = 1`);
   await connections.connect({ client: 'codex', subject: 'me' });

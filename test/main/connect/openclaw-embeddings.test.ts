@@ -33,7 +33,7 @@ describe("OpenClaw's semantic search (R-EMB-10)", () => {
     ['2026.9.6', /"memory": \{\s*"search"/],
     ['2026.7.35', /"memorySearch": \{/],
   ])(
-    '%s is told the address, the model and a token that embeds, as shown before, and gets its bytes back',
+    '%s gets the address, the model and a token for embeddings as previewed, and disconnecting restores the file',
     async (version, where) => {
       const { connections, served, text } = await aHomeWithOpenClaw(version);
       const plan = await connections.plan(CLIENT);
@@ -148,7 +148,7 @@ describe("OpenClaw's semantic search (R-EMB-10)", () => {
   test.each([
     ['a search by words only', '{ "memory": { "search": { "provider": "none" } } }', /words only/],
     [
-      'none on purpose, before it was updated,',
+      'a search by words only from an earlier version',
       '{ "agents": { "defaults": { "memorySearch": { "provider": "none" } } } }',
       /memorySearch\.provider is none/,
     ],

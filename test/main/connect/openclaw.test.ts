@@ -55,7 +55,7 @@ test('R-CLAW-10 disconnecting removes the plugin and restores every file', async
   expect(await row('openclaw')).toMatchObject({ state: 'not_connected' });
 });
 
-test('R-CLAW-10 disconnecting keeps the changes of other programs and removes everything of ours', async () => {
+test('R-CLAW-10 disconnecting keeps the changes of other programs and removes everything that we added', async () => {
   const { connections, config, put, mcporter } = await aHomeWithOpenClaw();
   put('.mcporter/mcporter.json', '{ "mcpServers": { "other": { "command": "x" } }, "imports": [] }\n');
   await connections.connect(CLIENT);
@@ -100,7 +100,7 @@ describe('R-CONN-03 an entry of another program with our name', () => {
     );
   });
 
-  test('is kept when a plugin of ours without a record is removed', async () => {
+  test('is kept when our plugin is removed without a record', async () => {
     const settings = '"entries": { "helmdeck-memory": { "enabled": true } }';
     const text = CONFIG.replace('"memory"', `${OWN},\n  "memory"`).replace('"allow"', `${settings}, "allow"`);
     const { connections, config, row } = await aHomeWithOpenClaw(text);
@@ -160,7 +160,7 @@ describe('R-CLAW-15 a change of the configuration while the program of OpenClaw 
     expect(readFileSync(config, 'utf8')).not.toMatch(/helmdeck/);
   });
 
-  test('is kept by disconnecting, which removes everything of ours', async () => {
+  test('is kept by disconnecting, which removes everything that we added', async () => {
     const { connections, config, plugin, put } = await aHomeWithOpenClaw();
     await connections.connect(CLIENT);
     put('meanwhile', MEANWHILE);
@@ -286,7 +286,7 @@ test("R-CLAW-12 OpenClaw's own memory settings are never changed", async () => {
   expect(readFileSync(config, 'utf8')).not.toMatch(/qmd/i);
 });
 
-test('R-CLAW-10 OpenClaw is found by its own variables, and gets the options that its version supports', async () => {
+test('R-CLAW-10 OpenClaw is found through its environment variables, and gets the options that its version supports', async () => {
   const { host, home, put, row } = await createServedHome();
   const environment = host.environment as Record<string, string>;
   expect(await row('openclaw')).toMatchObject({ installed: false });

@@ -76,7 +76,7 @@ describe('a program of another vendor', () => {
   });
 
   test.skipIf(process.getuid?.() !== 0)(
-    'is passed over where another user owns it, or a group with other members may write it (R-CONN-07)',
+    'is ignored if another user owns it, or if a group with other members can write it (R-CONN-07)',
     () => {
       const NOBODY = 65_534;
       const { home, put, host } = aMachine((folder) => join(folder, 'bin'));
@@ -87,12 +87,12 @@ describe('a program of another vendor', () => {
         chownSync(place, NOBODY, NOBODY);
         expect(found(), `${place} belongs to another user`).toBeUndefined();
         chownSync(place, 0, NOBODY);
-        expect(found(), 'the group may only read').toBe(program);
+        expect(found(), 'the group can only read').toBe(program);
         chmodSync(place, 0o775);
-        expect(found(), `${place} may be written by a group of others`).toBeUndefined();
-        // The owner's own group: some distributions give every user one, and let it write.
+        expect(found(), `${place} can be written by a group with other members`).toBeUndefined();
+        // The owner's private group: some distributions create one for each user, and let it write.
         chownSync(place, ...own);
-        expect(found(), 'nobody else is in the group').toBe(program);
+        expect(found(), 'no other user is in the group').toBe(program);
         chmodSync(place, 0o755);
       }
       // An unknown group comes from a directory service and may have any members.

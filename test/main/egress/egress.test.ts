@@ -11,31 +11,31 @@ import { type FakeInternet, startFakeInternet, PUBLIC_IPV4, PUBLIC_IPV6 } from '
 
 const HOSTS = parseHostAllowlist(['*.example.com', '*.example.org', 'docs.example.com:8443'], 'ask its owner')!;
 
-let world: FakeInternet;
+let internet: FakeInternet;
 let clock: ManualClock;
 
 beforeEach(async () => {
   clock = manualClock();
-  world = await startFakeInternet({ clock });
+  internet = await startFakeInternet({ clock });
 });
 
 const get = (url: string, over: Partial<EgressRequest> = {}): Promise<EgressResponse> =>
-  world.egress.get({ url, hosts: HOSTS, signal: new AbortController().signal, ...over });
+  internet.egress.get({ url, hosts: HOSTS, signal: new AbortController().signal, ...over });
 
 /** A server that sends exactly these bytes. */
 const raw = (host: string, ...bytes: (string | Buffer)[]): void =>
-  world.respond(host, ({ socket }) => bytes.forEach((more) => socket.write(more)));
+  internet.respond(host, ({ socket }) => bytes.forEach((more) => socket.write(more)));
 
-const seen = async (condition: () => boolean): Promise<void> => {
+const waitUntil = async (condition: () => boolean): Promise<void> => {
   await expect.poll(condition, { interval: 5, timeout: 45_000 }).toBe(true);
 };
 
 /** The message of the rejection, once there is one. */
-const failing = (reply: Promise<EgressResponse>): Promise<unknown> => reply.catch((error: unknown) => error);
+const failureOf = (reply: Promise<EgressResponse>): Promise<unknown> => reply.catch((error: unknown) => error);
 
 describe('a request of a pack (R-PACK-14)', () => {
   test('is a GET over TLS that names the product and nothing else', async () => {
-    world.respond('docs.example.com', (_, response) => response.setHeader('X-One', ['a', 'b']).end('hello'));
+    internet.respond('docs.example.com', (_, response) => response.setHeader('X-One', ['a', 'b']).end('hello'));
     const reply = await get('https://docs.example.com/a%20b?q=1&r=%26#part', { headers: { Accept: 'text/plain' } });
     expect({ ...reply, body: reply.body.toString() }).toMatchObject({
       url: 'https://docs.example.com/a%20b?q=1&r=%26',
@@ -45,7 +45,7 @@ describe('a request of a pack (R-PACK-14)', () => {
       uncacheable: false,
     });
     expect(reply.headers.get('x-one')).toBe('a, b');
-    expect(world.requests).toEqual([
+    expect(internet.requests).toEqual([
       {
         method: 'GET',
         url: 'https://docs.example.com/a%20b?q=1&r=%26',
@@ -58,26 +58,26 @@ describe('a request of a pack (R-PACK-14)', () => {
         },
       },
     ]);
-    expect(world.connections).toEqual([`${PUBLIC_IPV4} 443`]);
+    expect(internet.connections).toEqual([`${PUBLIC_IPV4} 443`]);
   });
 
   test('reaches another port only if it is listed', async () => {
-    world.respond('docs.example.com:8443', (_, response) => response.end('there'));
+    internet.respond('docs.example.com:8443', (_, response) => response.end('there'));
     expect((await get('https://docs.example.com:8443/')).body.toString()).toBe('there');
-    expect(world.connections).toEqual([`${PUBLIC_IPV4} 8443`]);
+    expect(internet.connections).toEqual([`${PUBLIC_IPV4} 8443`]);
   });
 
   test('tries the next address if one refuses the connection', async () => {
-    world.names.set('docs.example.com', [['1.1.1.1', PUBLIC_IPV6]]);
-    world.respond('docs.example.com', (_, response) => response.end('hello'));
+    internet.names.set('docs.example.com', [['1.1.1.1', PUBLIC_IPV6]]);
+    internet.respond('docs.example.com', (_, response) => response.end('hello'));
     // The trap closes the connection during the handshake, which is not retried. Only a refused connection moves on to the next
     // address.
     const dial = (address: string, port: number): Socket =>
-      address === PUBLIC_IPV6 ? world.network.dial(address, port) : refused(world.network.dial(address, port));
-    const egress = createEgress({ ...world.network, dial, clock });
+      address === PUBLIC_IPV6 ? internet.network.dial(address, port) : refused(internet.network.dial(address, port));
+    const egress = createEgress({ ...internet.network, dial, clock });
     const reply = await egress.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal });
     expect(reply.body.toString()).toBe('hello');
-    expect(world.connections).toEqual(['1.1.1.1 443', `${PUBLIC_IPV6} 443`]);
+    expect(internet.connections).toEqual(['1.1.1.1 443', `${PUBLIC_IPV6} 443`]);
   });
 
   test('ignores proxies and certificate settings in the environment', async () => {
@@ -98,22 +98,22 @@ describe('a request of a pack (R-PACK-14)', () => {
       restore();
       proxy.close();
     });
-    world.respond('docs.example.com', (_, response) => response.end('hello'));
+    internet.respond('docs.example.com', (_, response) => response.end('hello'));
     expect((await get('https://docs.example.com/')).body.toString()).toBe('hello');
-    const { resolve, dial } = world.network;
-    const believing = createEgress({ resolve, dial, clock });
+    const { resolve, dial } = internet.network;
+    const proxiedEgress = createEgress({ resolve, dial, clock });
     await expect(
-      believing.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal }),
+      proxiedEgress.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal }),
     ).rejects.toMatchObject({ code: 'handler_failed', message: expect.stringContaining('has no valid certificate') as string });
     expect(proxied).toBe(0);
-    expect(world.requests).toHaveLength(1);
+    expect(internet.requests).toHaveLength(1);
   });
 
   test('stores no cookies', async () => {
-    world.respond('docs.example.com', (_, response) => response.setHeader('Set-Cookie', 'a=b').end());
+    internet.respond('docs.example.com', (_, response) => response.setHeader('Set-Cookie', 'a=b').end());
     await get('https://docs.example.com/');
     await get('https://docs.example.com/');
-    expect(world.requests.map(({ headers }) => headers.cookie)).toEqual([undefined, undefined]);
+    expect(internet.requests.map(({ headers }) => headers.cookie)).toEqual([undefined, undefined]);
   });
 
   test.each([
@@ -127,11 +127,11 @@ describe('a request of a pack (R-PACK-14)', () => {
     { says: 'X-Other: no-store', once: false },
   ])('a response with $says cannot be cached: $once, also after a redirect (R-PACK-04)', async ({ says, once: uncacheable }) => {
     const [name = '', value = ''] = says.split(': ');
-    world.respond('docs.example.com', (_, response) => response.setHeader(name, value).end());
-    world.respond('old.example.com', (_, response) =>
+    internet.respond('docs.example.com', (_, response) => response.setHeader(name, value).end());
+    internet.respond('old.example.com', (_, response) =>
       response.writeHead(302, { Location: 'https://new.example.com/', [name]: value }).end(),
     );
-    world.respond('new.example.com', (_, response) => response.end());
+    internet.respond('new.example.com', (_, response) => response.end());
     expect(await get('https://docs.example.com/')).toMatchObject({ uncacheable });
     expect(await get('https://old.example.com/')).toMatchObject({ url: 'https://new.example.com/', uncacheable });
   });
@@ -188,11 +188,11 @@ describe('an address that is refused before a connection (R-PACK-14)', () => {
     ['https://dоcs.example.net/', 'not an allowed host'],
   ])('%j', async (url, why) => {
     await expect(get(url)).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringContaining(why) as string });
-    expect([world.trappedConnections(), world.connections, world.requests]).toEqual([0, [], []]);
+    expect([internet.trappedConnections(), internet.connections, internet.requests]).toEqual([0, [], []]);
   });
 });
 
-const INSIDE = [
+const PRIVATE_ADDRESSES = [
   '127.0.0.1',
   '127.8.8.8',
   '0.0.0.0',
@@ -228,41 +228,41 @@ const INSIDE = [
 
 describe('a name with a private address is refused (R-PACK-14)', () => {
   test('the trap detects connections', async () => {
-    world.network.dial('10.0.0.1', 443).on('error', () => undefined);
-    await expect.poll(world.trappedConnections).toBe(1);
+    internet.network.dial('10.0.0.1', 443).on('error', () => undefined);
+    await expect.poll(internet.trappedConnections).toBe(1);
   });
 
-  test.each(INSIDE)('address %s', async (address) => {
-    world.names.set('docs.example.com', [[address]]);
+  test.each(PRIVATE_ADDRESSES)('address %s', async (address) => {
+    internet.names.set('docs.example.com', [[address]]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
       code: 'handler_failed',
       message: 'docs.example.com resolves to an address that is not public, so it is not contacted; check the name.',
     });
-    expect([world.trappedConnections(), world.connections, world.requests]).toEqual([0, [], []]);
+    expect([internet.trappedConnections(), internet.connections, internet.requests]).toEqual([0, [], []]);
   });
 
   test.each([
     ['public first', [PUBLIC_IPV4, '10.0.0.1']],
     ['public last', ['10.0.0.1', PUBLIC_IPV4]],
     ['mapped among public ones', [PUBLIC_IPV6, PUBLIC_IPV4, '::ffff:10.0.0.1']],
-    ['nothing at all', []],
+    ['no address', []],
   ])('private and public addresses: %s', async (_, addresses) => {
-    world.names.set('docs.example.com', [addresses]);
+    internet.names.set('docs.example.com', [addresses]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
-    expect([world.trappedConnections(), world.connections, world.requests]).toEqual([0, [], []]);
+    expect([internet.trappedConnections(), internet.connections, internet.requests]).toEqual([0, [], []]);
   });
 
   test('DNS rebinding: the name is resolved once, and the checked address is used', async () => {
-    world.names.set('docs.example.com', [[PUBLIC_IPV4], ['127.0.0.1']]);
-    world.respond('docs.example.com', (_, response) => response.end('hello'));
+    internet.names.set('docs.example.com', [[PUBLIC_IPV4], ['127.0.0.1']]);
+    internet.respond('docs.example.com', (_, response) => response.end('hello'));
     expect((await get('https://docs.example.com/')).body.toString()).toBe('hello');
-    expect(world.connections).toEqual([`${PUBLIC_IPV4} 443`]);
+    expect(internet.connections).toEqual([`${PUBLIC_IPV4} 443`]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
-    expect(world.connections).toHaveLength(1);
-    expect(world.trappedConnections()).toBe(0);
+    expect(internet.connections).toHaveLength(1);
+    expect(internet.trappedConnections()).toBe(0);
   });
 
-  test('also with the resolver of this system', async () => {
+  test('including a name that the system resolver maps to this machine', async () => {
     const inside = createTcpServer();
     let reached = 0;
     inside.on('connection', () => (reached += 1)).listen(0, '127.0.0.1');
@@ -283,15 +283,15 @@ describe('a name with a private address is refused (R-PACK-14)', () => {
 
 describe('a redirect (R-PACK-14)', () => {
   const redirect = (host: string, to: string, status = 302): void =>
-    world.respond(host, (_, response) => response.writeHead(status, { Location: to }).end('moved'));
+    internet.respond(host, (_, response) => response.writeHead(status, { Location: to }).end('moved'));
 
   test.each([301, 302, 303, 307, 308])('with status %i is followed, and keeps the headers within a host', async (status) => {
-    world.respond('docs.example.com', ({ url }, response) =>
+    internet.respond('docs.example.com', ({ url }, response) =>
       url === '/old' ? response.writeHead(status, { Location: 'new#part' }).end() : response.end('new'),
     );
     const reply = await get('https://docs.example.com/old', { headers: { Authorization: 'Bearer abc' } });
     expect(reply).toMatchObject({ url: 'https://docs.example.com/new', status: 200 });
-    expect(world.requests.map(({ method, headers }) => [method, headers.authorization])).toEqual([
+    expect(internet.requests.map(({ method, headers }) => [method, headers.authorization])).toEqual([
       ['GET', 'Bearer abc'],
       ['GET', 'Bearer abc'],
     ]);
@@ -299,15 +299,17 @@ describe('a redirect (R-PACK-14)', () => {
 
   test('to another host drops the headers, also if a later redirect leads back', async () => {
     redirect('docs.example.com', 'https://other.example.org/');
-    world.respond('other.example.org', (_, response) => response.writeHead(302, { Location: 'https://www.example.com/' }).end());
-    world.respond('www.example.com', ({ url }, response) =>
+    internet.respond('other.example.org', (_, response) =>
+      response.writeHead(302, { Location: 'https://www.example.com/' }).end(),
+    );
+    internet.respond('www.example.com', ({ url }, response) =>
       url === '/' ? response.writeHead(302, { Location: 'https://docs.example.com:8443/' }).end() : response.end(),
     );
-    world.respond('docs.example.com:8443', (_, response) => response.end('end'));
+    internet.respond('docs.example.com:8443', (_, response) => response.end('end'));
     const headers = { Authorization: 'Bearer abc', Cookie: 'a=b', Accept: 'text/plain', 'X-Own': 'c' };
     expect((await get('https://docs.example.com/', { headers })).url).toBe('https://docs.example.com:8443/');
-    expect(world.requests).toHaveLength(4);
-    for (const { headers: sent } of world.requests.slice(1)) {
+    expect(internet.requests).toHaveLength(4);
+    for (const { headers: sent } of internet.requests.slice(1)) {
       expect(Object.keys(sent).toSorted()).toEqual(['accept-encoding', 'connection', 'host', 'user-agent']);
     }
   });
@@ -332,30 +334,30 @@ describe('a redirect (R-PACK-14)', () => {
       code: 'handler_failed',
       message: expect.stringContaining(why) as string,
     });
-    expect([world.trappedConnections(), world.requests.length]).toEqual([0, 1]);
+    expect([internet.trappedConnections(), internet.requests.length]).toEqual([0, 1]);
   });
 
   test('to a listed name with a private address is refused, also after several redirects', async () => {
     redirect('a.example.com', 'https://b.example.com/');
     redirect('b.example.com', 'https://c.example.com/');
     redirect('c.example.com', 'https://inside.example.com/');
-    for (const address of INSIDE) {
-      world.names.set('inside.example.com', [[address]]);
+    for (const address of PRIVATE_ADDRESSES) {
+      internet.names.set('inside.example.com', [[address]]);
       await expect(get('https://a.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
     }
-    expect(world.trappedConnections()).toBe(0);
-    expect(new Set(world.connections)).toEqual(new Set([`${PUBLIC_IPV4} 443`]));
+    expect(internet.trappedConnections()).toBe(0);
+    expect(new Set(internet.connections)).toEqual(new Set([`${PUBLIC_IPV4} 443`]));
   });
 
   test('to the same name is refused if it then has a private address', async () => {
-    world.names.set('docs.example.com', [[PUBLIC_IPV4], ['10.0.0.1']]);
+    internet.names.set('docs.example.com', [[PUBLIC_IPV4], ['10.0.0.1']]);
     redirect('docs.example.com', '/again');
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
-    expect([world.trappedConnections(), world.requests.length]).toEqual([0, 1]);
+    expect([internet.trappedConnections(), internet.requests.length]).toEqual([0, 1]);
   });
 
   test('is followed at most five times', async () => {
-    world.respond('docs.example.com', ({ url = '' }, response) => {
+    internet.respond('docs.example.com', ({ url = '' }, response) => {
       const left = Number(url.slice(1));
       if (left > 0) response.writeHead(302, { Location: `/${left - 1}` }).end();
       else response.end('there');
@@ -364,7 +366,7 @@ describe('a redirect (R-PACK-14)', () => {
     await expect(get('https://docs.example.com/6')).rejects.toMatchObject({
       message: expect.stringContaining('more than 5 times') as string,
     });
-    expect(world.requests).toHaveLength(6 + 6);
+    expect(internet.requests).toHaveLength(6 + 6);
   });
 });
 
@@ -372,7 +374,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
   const MOST = 1024 * 1024;
 
   test('is accepted up to 1 MiB, and refused or truncated above', async () => {
-    world.respond('docs.example.com', ({ url = '' }, response) => response.end(Buffer.alloc(Number(url.slice(1)), 'x')));
+    internet.respond('docs.example.com', ({ url = '' }, response) => response.end(Buffer.alloc(Number(url.slice(1)), 'x')));
     expect((await get(`https://docs.example.com/${MOST}`)).body).toHaveLength(MOST);
     await expect(get(`https://docs.example.com/${MOST + 1}`)).rejects.toMatchObject({
       code: 'handler_failed',
@@ -399,7 +401,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
   test('without an end is stopped at the limit', async () => {
     let sent = 0;
     let gone = false;
-    world.respond('docs.example.com', (_, response) => {
+    internet.respond('docs.example.com', (_, response) => {
       const more = (): void => {
         while (response.writable && response.write(Buffer.alloc(65_536, 'x'))) sent += 65_536;
       };
@@ -409,12 +411,12 @@ describe('a response beyond a limit (R-PACK-14)', () => {
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
       message: expect.stringContaining('more than') as string,
     });
-    await seen(() => gone);
+    await waitUntil(() => gone);
     expect(sent).toBeLessThan(32 * MOST);
   });
 
   test('that is compressed is refused', async () => {
-    world.respond('docs.example.com', (_, response) =>
+    internet.respond('docs.example.com', (_, response) =>
       response.setHeader('Content-Encoding', 'gzip').end(gzipSync(Buffer.alloc(64 * MOST))),
     );
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
@@ -434,7 +436,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
 
   test('with endless headers is refused at the limit', async () => {
     let line: Socket | undefined;
-    world.respond('docs.example.com', ({ socket }) => {
+    internet.respond('docs.example.com', ({ socket }) => {
       line = socket;
       socket.write('HTTP/1.1 200 OK\r\n');
       const more = (): void => void (socket.writable && socket.write('X-More: and more\r\n', () => setImmediate(more)));
@@ -443,7 +445,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
       message: expect.stringContaining('headers of more than 16 KiB') as string,
     });
-    await seen(() => line?.destroyed === true);
+    await waitUntil(() => line?.destroyed === true);
   });
 
   test('with a thousand headers still prevents caching', async () => {
@@ -454,9 +456,9 @@ describe('a response beyond a limit (R-PACK-14)', () => {
 
   test('that is incomplete or not HTTP is reported', async () => {
     raw('noise.example.com', 'SSH-2.0-OpenSSH_9.6\r\n');
-    world.respond('short.example.com', ({ socket }) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhal'));
-    world.respond('gone.example.com', ({ socket }) => socket.destroy());
-    world.respond('upgrade.example.com', ({ socket }) =>
+    internet.respond('short.example.com', ({ socket }) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhal'));
+    internet.respond('gone.example.com', ({ socket }) => socket.destroy());
+    internet.respond('upgrade.example.com', ({ socket }) =>
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
     );
     for (const name of ['noise', 'short', 'gone', 'upgrade']) {
@@ -473,7 +475,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
       code: 'handler_failed',
       message: 'docs.example.net has no valid certificate, or closed the connection during the TLS handshake; try again later.',
     });
-    expect(world.requests).toEqual([]);
+    expect(internet.requests).toEqual([]);
   });
 });
 
@@ -482,52 +484,54 @@ describe('a timeout (R-PACK-14)', () => {
 
   test('ends a request after 10 s without data, before the headers and in the body', async () => {
     let line: Socket | undefined;
-    world.respond('docs.example.com', ({ socket, url }, response) => {
+    internet.respond('docs.example.com', ({ socket, url }, response) => {
       line = socket;
       if (url === '/body') response.writeHead(200).write('beginning');
     });
     for (const path of ['/headers', '/body']) {
       line = undefined;
-      const told = failing(get(`https://docs.example.com${path}`));
-      await seen(() => line !== undefined);
+      const failure = failureOf(get(`https://docs.example.com${path}`));
+      await waitUntil(() => line !== undefined);
       await clock.advance(11 * SECOND);
-      expect(await told, path).toMatchObject(timeout('was silent for 10'));
-      await seen(() => line?.destroyed === true);
+      expect(await failure, path).toMatchObject(timeout('was silent for 10'));
+      await waitUntil(() => line?.destroyed === true);
     }
     expect(clock.pendingTimers).toBe(0);
   });
 
   test('ends a request after 20 s in total', async () => {
     let answering: ServerResponse | undefined;
-    world.respond('docs.example.com', (_, response) => {
+    internet.respond('docs.example.com', (_, response) => {
       response.writeHead(200).write('.');
       answering = response;
     });
-    const told = failing(get('https://docs.example.com/'));
-    await seen(() => answering !== undefined);
+    const failure = failureOf(get('https://docs.example.com/'));
+    await waitUntil(() => answering !== undefined);
     for (let second = 0; second < 21; second += 1) {
       answering?.write('.');
       await new Promise((resolve) => setTimeout(resolve, 5));
       await clock.advance(SECOND);
     }
-    expect(await told).toMatchObject(timeout('took longer than 20'));
+    expect(await failure).toMatchObject(timeout('took longer than 20'));
   });
 
   test('ends a name lookup and a connection that never complete', async () => {
-    const errand = { url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal };
-    const unfound = failing(createEgress({ ...world.network, resolve: () => new Promise(() => undefined), clock }).get(errand));
+    const target = { url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal };
+    const failedLookup = failureOf(
+      createEgress({ ...internet.network, resolve: () => new Promise(() => undefined), clock }).get(target),
+    );
     await clock.advance(11 * SECOND);
-    expect(await unfound).toMatchObject(timeout('was silent for 10'));
+    expect(await failedLookup).toMatchObject(timeout('was silent for 10'));
     let dialled = false;
     const dial = (): Socket => {
       dialled = true;
       // A socket that neither connects nor fails.
       return new Socket();
     };
-    const unanswered = failing(createEgress({ ...world.network, dial, clock }).get(errand));
-    await seen(() => dialled);
+    const failedConnection = failureOf(createEgress({ ...internet.network, dial, clock }).get(target));
+    await waitUntil(() => dialled);
     await clock.advance(5 * SECOND);
-    expect(await unanswered).toMatchObject({
+    expect(await failedConnection).toMatchObject({
       code: 'handler_failed',
       message: 'docs.example.com could not be reached; try again later.',
     });
@@ -538,22 +542,22 @@ describe('a timeout (R-PACK-14)', () => {
     const reason = new Error('given up');
     await expect(get('https://docs.example.com/', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     const looking = new AbortController();
-    const never = createEgress({ ...world.network, resolve: () => new Promise(() => undefined), clock });
-    const unfound = failing(never.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: looking.signal }));
+    const never = createEgress({ ...internet.network, resolve: () => new Promise(() => undefined), clock });
+    const failedLookup = failureOf(never.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: looking.signal }));
     looking.abort(reason);
-    expect(await unfound).toBe(reason);
-    expect(world.connections).toEqual([]);
+    expect(await failedLookup).toBe(reason);
+    expect(internet.connections).toEqual([]);
     let line: Socket | undefined;
-    world.respond('docs.example.com', ({ socket }, response) => {
+    internet.respond('docs.example.com', ({ socket }, response) => {
       line = socket;
       response.writeHead(200).write('beginning');
     });
     const controller = new AbortController();
-    const told = failing(get('https://docs.example.com/', { signal: controller.signal }));
-    await seen(() => line !== undefined);
+    const failure = failureOf(get('https://docs.example.com/', { signal: controller.signal }));
+    await waitUntil(() => line !== undefined);
     controller.abort(reason);
-    expect(await told).toBe(reason);
-    await seen(() => line?.destroyed === true);
+    expect(await failure).toBe(reason);
+    await waitUntil(() => line?.destroyed === true);
     expect(clock.pendingTimers).toBe(0);
   });
 });

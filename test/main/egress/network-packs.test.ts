@@ -9,7 +9,7 @@ import { tempFolder } from '../../support/temp-folder.ts';
 import { measureWait } from '../../support/work.ts';
 import { runCli } from '../cli/run-cli.ts';
 
-/** The keychain of this system must not be met. */
+/** Replaces the keychain of this system. */
 const items = vi.hoisted(() => new Map<string, string>());
 
 vi.mock('keytar', () => ({
@@ -20,10 +20,10 @@ vi.mock('keytar', () => ({
   },
 }));
 
-let world: FakeInternet;
+let internet: FakeInternet;
 let folder: string;
 
-async function start(more: Record<string, string> = {}, network = world.network): Promise<RunningProgram> {
+async function start(more: Record<string, string> = {}, network = internet.network): Promise<RunningProgram> {
   const environment = {
     HELMDECK_DATA_DIR: folder,
     HELMDECK_MEMORY_KEY: A_KEY,
@@ -43,12 +43,12 @@ const run = ({ perform }: RunningProgram, name: string, input: Record<string, un
 
 beforeEach(async () => {
   items.clear();
-  world = await startFakeInternet();
+  internet = await startFakeInternet();
   folder = join(tempFolder(), 'data');
 });
 
 describe('the program with its packs', () => {
-  test('has six of its own, one of them off until hosts are listed (R-PACK-09)', async () => {
+  test('has six built-in packs, one of them off until hosts are listed (R-PACK-09)', async () => {
     const program = await start({});
     const { packs } = await program.perform(aCaller(), 'packs', {});
     expect(packs.map(({ name }) => name)).toEqual([
@@ -62,13 +62,13 @@ describe('the program with its packs', () => {
     expect(packs.filter(({ unavailable }) => unavailable !== undefined).map(({ name }) => name)).toEqual(['http.fetch']);
   });
 
-  test('asks nobody outside until one of them is run (R-PACK-14)', async () => {
-    const looked: string[] = [];
+  test('contacts no host until a pack is run (R-PACK-14)', async () => {
+    const lookups: string[] = [];
     const resolve = (name: string) => {
-      looked.push(name);
-      return world.network.resolve(name);
+      lookups.push(name);
+      return internet.network.resolve(name);
     };
-    const network = { ...world.network, resolve };
+    const network = { ...internet.network, resolve };
     const program = await start(
       { HELMDECK_FETCH_HOSTS: 'docs.example.com', HELMDECK_GITHUB_TOKEN: 'a-service-token-41d7' },
       network,
@@ -79,15 +79,15 @@ describe('the program with its packs', () => {
     );
     await program.perform(aCaller(), 'remember', { key: 'k', value: 'v' });
     await program.perform(aCaller(), 'search', { query: 'v' });
-    expect([looked, world.connections]).toEqual([[], []]);
-    world.respond('docs.example.com', (_, response) => response.end('hello'));
+    expect([lookups, internet.connections]).toEqual([[], []]);
+    internet.respond('docs.example.com', (_, response) => response.end('hello'));
     expect(await run(program, 'http.fetch', { url: 'https://docs.example.com/' })).toMatchObject({ output: { text: 'hello' } });
-    expect(looked).toEqual(['docs.example.com']);
+    expect(lookups).toEqual(['docs.example.com']);
   });
 
-  test('takes a credential from the command line at once, and forgets within a second what it opened when it is dropped (R-PACK-16)', async () => {
+  test('uses a credential from the command line at once, and deletes its cached outputs when the credential is dropped (R-PACK-16)', async () => {
     const program = await start();
-    world.respond('api.github.com', (_, response) => response.end('[]'));
+    internet.respond('api.github.com', (_, response) => response.end('[]'));
     const list = () => run(program, 'github.list_issues', { repo: 'octo/demo' });
     const credential = (verb: string) => runCli(['credential', verb, 'github'], { folder, input: 'a-service-token-41d7' });
     const cached = () => program.store.space({ subject: 'me' }, 'cache').count();
@@ -99,17 +99,17 @@ describe('the program with its packs', () => {
     expect(await credential('drop')).toMatchObject({ code: 0 });
     expect(await cached()).toBe(0);
     expect(await list()).toMatchObject({ cached: false });
-    expect(world.requests.map(({ headers }) => headers.authorization)).toEqual([
+    expect(internet.requests.map(({ headers }) => headers.authorization)).toEqual([
       undefined,
       'Bearer a-service-token-41d7',
       undefined,
     ]);
   });
 
-  test('takes a credential back within a second that GitHub refuses (R-PACK-16)', async () => {
+  test('deletes the cached outputs of a credential within a second after GitHub rejects it (R-PACK-16)', async () => {
     const program = await start({ HELMDECK_GITHUB_TOKEN: 'a-service-token-41d7' });
     let status = 200;
-    world.respond('api.github.com', (_, response) => response.writeHead(status).end('[]'));
+    internet.respond('api.github.com', (_, response) => response.writeHead(status).end('[]'));
     await run(program, 'github.list_issues', { repo: 'octo/demo' });
     status = 401;
     const waited = await measureWait(() =>

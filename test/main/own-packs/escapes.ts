@@ -78,7 +78,7 @@ export const escapes: readonly Escape[] = [
     name: 'a module in a data: URL',
     code: `await import('data:text/javascript,' + encodeURIComponent("import fs from 'node:fs'; fs.writeFileSync(" + JSON.stringify(target) + ", 'x')"));`,
   },
-  { name: 'a descriptor of its own', code: `const fs = ${node('fs')}; fs.writeSync(fs.openSync(target, 'w'), 'x');` },
+  { name: 'a new file descriptor', code: `const fs = ${node('fs')}; fs.writeSync(fs.openSync(target, 'w'), 'x');` },
   { name: 'a symbolic link', code: `${node('fs')}.symlinkSync(secret, target);` },
   { name: 'a hard link', code: `${node('fs')}.linkSync(secret, target);` },
   { name: 'a stream', code: `await new Promise((done) => ${node('fs')}.createWriteStream(target).end('x', done));` },
@@ -143,7 +143,10 @@ export const escapes: readonly Escape[] = [
     name: 'another Node',
     code: `${node('child_process')}.spawnSync(process.execPath, ['-e', 'require("fs").writeFileSync(' + JSON.stringify(target) + ', "x")']);`,
   },
-  { name: 'another program in its place', code: `process.execve('/bin/sh', ['sh', '-c', 'echo x > "$0"', target], {});` },
+  {
+    name: 'another program in place of this process',
+    code: `process.execve('/bin/sh', ['sh', '-c', 'echo x > "$0"', target], {});`,
+  },
   {
     name: 'native code',
     within: true,
@@ -155,7 +158,7 @@ export const escapes: readonly Escape[] = [
     within: true,
     code: `return process.binding('fs').internalModuleStat ? 'reached' : 'reached, in part';`,
   },
-  { name: 'the binding of the streams', within: true, code: `return 'reached ' + Object.keys(process.binding('pipe_wrap'));` },
+  { name: 'the binding of pipes', within: true, code: `return 'reached ' + Object.keys(process.binding('pipe_wrap'));` },
   {
     name: 'WASI',
     within: true,
@@ -167,9 +170,9 @@ export const escapes: readonly Escape[] = [
     code: `new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])); return 'reached';`,
   },
   { name: 'eval', within: true, code: `return eval("'reached'");` },
-  { name: 'the constructor of functions', within: true, code: `return new Function("return 'reached'")();` },
+  { name: 'the Function constructor', within: true, code: `return new Function("return 'reached'")();` },
   {
-    name: 'the constructor of async functions',
+    name: 'the AsyncFunction constructor',
     within: true,
     code: `return await (async () => {}).constructor("return 'reached'")();`,
   },
@@ -181,7 +184,7 @@ export const escapes: readonly Escape[] = [
     unshown: 'Node has it behind a flag',
   },
   {
-    name: 'storage of the web',
+    name: 'web storage',
     within: true,
     code: `localStorage.setItem('x', 'x'); return 'reached';`,
     unshown: 'Node has it behind a flag',
@@ -204,14 +207,14 @@ export const escapes: readonly Escape[] = [
     code: `await new Promise((done) => ${node('dgram')}.createSocket('udp4').send('x', port, '127.0.0.1', done));`,
   },
   {
-    name: 'a name server of its own',
+    name: 'another name server',
     code: `const resolver = new (${node('dns')}.promises.Resolver)({ timeout: 300, tries: 1 });
       resolver.setServers(['127.0.0.1:' + port]);
       await resolver.resolve4('secret.example').catch(() => undefined);`,
   },
   { name: 'fetch', code: `await fetch('http://127.0.0.1:' + port).catch(() => undefined);` },
   {
-    name: 'fetch with a method of its own',
+    name: 'fetch with another method',
     code: `await fetch('http://127.0.0.1:' + port, { method: 'POST', body: 'x' }).catch(() => undefined);`,
   },
   {
@@ -230,7 +233,7 @@ export const escapes: readonly Escape[] = [
       await dispatcher.request({ origin: 'http://127.0.0.1:' + port, path: '/', method: 'GET' }).catch(() => undefined);`,
   },
   {
-    name: 'a debugger that listens',
+    name: 'a listening debugger',
     within: true,
     code: `const inspector = ${node('inspector')}; inspector.open(0, '127.0.0.1'); const url = inspector.url(); inspector.close(); return url ? 'reached' : 'closed';`,
   },
@@ -240,7 +243,7 @@ export const escapes: readonly Escape[] = [
       return ${node('fs')}.existsSync(target) ? 'reached' : 'no';`,
   },
   {
-    name: 'listening',
+    name: 'listening on a port',
     within: true,
     code: `await new Promise((done, fail) => ${node('net')}.createServer().on('error', fail).listen(0, done)); return 'reached';`,
   },
@@ -258,7 +261,7 @@ export const escapes: readonly Escape[] = [
     name: 'a file of the owner through /proc/self/root',
     code: `return 'reached ' + ${node('fs')}.readFileSync('/proc/self/root' + secret, 'utf8');`,
   },
-  { name: 'whether there is a file', code: `${node('fs')}.realpathSync(secret); return 'reached';` },
+  { name: 'the existence of a file', code: `${node('fs')}.realpathSync(secret); return 'reached';` },
   { name: 'a signal to the program', code: `process.kill(parent, 0); return 'reached';` },
   {
     name: 'its debugger',
@@ -273,7 +276,7 @@ export const escapes: readonly Escape[] = [
   { name: 'the constructor of the global object', code: `reach(globalThis, target);` },
   { name: 'the constructor of a timer', code: `reach(setTimeout(() => undefined, 1), target);` },
   { name: 'the constructor of console', code: `reach(console, target);` },
-  { name: 'the constructor of an address', code: `reach(new URL('https://example.com/?a=1').searchParams, target);` },
+  { name: 'the constructor of a URL', code: `reach(new URL('https://example.com/?a=1').searchParams, target);` },
   { name: 'the constructor of an encoder', code: `reach(new TextEncoder().encode('x'), target); reach(crypto, target);` },
   { name: 'import.meta', code: `reach(import.meta, target);` },
   { name: 'the error of import()', code: `await import('node:nothing').catch((error) => reach(error, target));` },
@@ -285,7 +288,7 @@ export const escapes: readonly Escape[] = [
     name: 'the promise of import()',
     code: `const given = import('node:nothing'); reach(given, target); given.catch(() => undefined);`,
   },
-  { name: 'the error of an address', code: `try { new URL('no address'); } catch (error) { reach(error, target); }` },
+  { name: 'the error of an invalid URL', code: `try { new URL('no address'); } catch (error) { reach(error, target); }` },
   {
     name: 'the error of a wrong argument',
     code: `try { atob('é'); } catch (error) { reach(error, target); } try { setTimeout('x'); } catch (error) { reach(error, target); }`,
@@ -349,11 +352,11 @@ export const escapes: readonly Escape[] = [
       reach(sloppy(), target); reach((function () { return this; })(), target);`,
   },
   {
-    name: 'an object that is collected',
+    name: 'a garbage-collected object',
     code: `new FinalizationRegistry((...given) => reach(given, target)).register({}, {}); reach(new WeakRef(ec), target);`,
   },
   {
-    name: 'memory that is shared',
+    name: 'shared memory',
     code: `reach(new SharedArrayBuffer(8), target); reach(Atomics, target); reach(Intl, target);`,
   },
 ];

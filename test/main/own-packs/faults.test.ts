@@ -168,14 +168,14 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     const memory = await openMemoryWithOwnPack({
       handler: `ec.log("runs"); ec.signal.addEventListener('abort', () => ec.log('notified')); ${NEVER_RETURN}`,
     });
-    const giveUp = new AbortController();
+    const controller = new AbortController();
     const answer = memory
-      .perform(aCaller(), 'runPack', { name: OWN_PACK }, { signal: giveUp.signal })
+      .perform(aCaller(), 'runPack', { name: OWN_PACK }, { signal: controller.signal })
       .catch((error: unknown) => error);
     await vi.waitUntil(() => memory.logged.length > 0, 10_000);
     const [pid = ''] = packProcesses();
     expect(lives(pid)).toBe(true);
-    giveUp.abort();
+    controller.abort();
     expect(await answer).toMatchObject({ code: 'cancelled' });
     await vi.waitUntil(() => !lives(pid), 5000);
     expect(memory.logged).toContain('notified');
@@ -220,7 +220,7 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     await vi.waitUntil(() => membersOf(group) === 0, 5000);
   });
 
-  test('and a finished run leaves no process', async () => {
+  test('and none outlives its run', async () => {
     const { run } = await openMemoryWithOwnPack({ handler: `ec.log("runs"); return { said: 'done' };` });
     await run();
     await vi.waitUntil(() => packProcesses().length === 0, 5000);

@@ -28,7 +28,7 @@ describe('an invalid pack file is skipped with the reason', () => {
   test.each([
     ['is not JavaScript', 'export default {', /^test\.own: Unexpected .*; run node --check/],
     [
-      'has a slip further down',
+      'has a syntax error in a later line',
       packText().replace("title: 'Own',", "title: 'Own'"),
       /^test\.own: Unexpected .*; run node --check on the file$/,
     ],
@@ -49,30 +49,26 @@ describe('an invalid pack file is skipped with the reason', () => {
       /without a ttl; set memory\.ttl to 1 to 86400/,
     ],
     [
-      'keeps answers too long',
+      'caches outputs for too long',
       packText({ more: 'memory: { cache: true, ttl: 100_000 },' }),
       /without a ttl; set memory\.ttl to 1 to 86400/,
     ],
     ['declares a ttl of more than a year', packText({ more: 'memory: { ttl: 31_536_001 },' }), /^test\.own: memory\.ttl: /],
     ['declares an invalid category', packText({ more: `memory: { category: 'x y' },` }), /^test\.own: memory\.category: /],
     [
-      'asks for what JSON has not',
+      'has an input that JSON cannot represent',
       packText({ input: 'when: z.date()' }),
       /schema of its input cannot be represented in JSON Schema/,
     ],
     [
-      'answers what JSON has not',
+      'has an output that JSON cannot represent',
       packText({ output: 'z.string().transform((text) => text)' }),
       /schema of its output cannot be represented in JSON Schema/,
     ],
     ['has an input that is not an object', packText().replace(/input: .*/, 'input: z.string(),'), /its input must be z\.object/],
-    [
-      'asks for a host that is none',
-      packText({ more: `hosts: ['https://api.example.com'],` }),
-      /hosts must be host names, such as/,
-    ],
+    ['declares an invalid host', packText({ more: `hosts: ['https://api.example.com'],` }), /hosts must be host names, such as/],
     ['uses Node', packText({ before: 'process.exit(0);' }), /^test\.own: process is not defined \(line 2\)$/],
-    ['is larger than a pack is', packText({ before: `// ${'x'.repeat(1024 * 1024)}` }), /larger than 1024 KiB/],
+    ['is too large', packText({ before: `// ${'x'.repeat(1024 * 1024)}` }), /larger than 1024 KiB/],
   ])('because it %s', async (_what, text, says) => {
     writePack(folder, text);
     // The catalogue, not the loader, checks the lifetime.
@@ -91,7 +87,7 @@ describe('an invalid pack file is skipped with the reason', () => {
     expect(skipped).toEqual([{ name: OWN_PACK, why: expect.stringMatching(says) as string }]);
   });
 
-  test('because it never comes to say what it is', async () => {
+  test('because it never finishes loading', async () => {
     writePack(folder, packText({ before: 'for (;;);' }));
     const clock = manualClock();
     using own = new OwnPacks({ clock });

@@ -287,12 +287,12 @@ test('a run that is cancelled while waiting makes room for the next', async () =
   });
   const ask = (signal?: AbortSignal) => memory.perform(aCaller(), 'runPack', { name: OWN_PACK }, signal ? { signal } : {});
   const running = Array.from({ length: 4 }, () => ask());
-  const giveUp = new AbortController();
-  const impatient = ask(giveUp.signal).catch((error: unknown) => error);
-  const patient = ask();
-  giveUp.abort();
-  expect(await impatient).toMatchObject({ code: 'cancelled' });
-  expect(await Promise.all([...running, patient])).toHaveLength(5);
+  const controller = new AbortController();
+  const cancelledRun = ask(controller.signal).catch((error: unknown) => error);
+  const waitingRun = ask();
+  controller.abort();
+  expect(await cancelledRun).toMatchObject({ code: 'cancelled' });
+  expect(await Promise.all([...running, waitingRun])).toHaveLength(5);
 });
 
 test('an invalid file does not become a pack', async () => {

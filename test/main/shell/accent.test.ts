@@ -54,9 +54,9 @@ describe("the system's accent colour (R-DESK-43)", () => {
   });
 
   test.each(['', 'false', 'red', '12345', 'url(x)', 'ffffff;}*{display:none', '#1234567890'])(
-    'is ours where %j is told',
-    (told) => {
-      expect(accentStyle(told)).toBe('');
+    'is not used if the system reports %j',
+    (reported) => {
+      expect(accentStyle(reported)).toBe('');
     },
   );
 });

@@ -19,7 +19,7 @@ describe('the settings of the desktop (R-DESK-01)', () => {
 
   test.each([
     ['nothing', ''],
-    ['no JSON', '{'],
+    ['invalid JSON', '{'],
     ['a list', '[]'],
     ['other types', '{"place": {"x": "1"}, "told": 1, "startsHidden": null}'],
     ['an invalid place', '{"place": {"x": 1, "y": 1, "width": 0, "height": -5}}'],
@@ -38,10 +38,10 @@ describe('the settings of the desktop (R-DESK-01)', () => {
 
 test.each([
   { where: 'on the only screen', at: place, reachable: true },
-  { where: 'on a screen that is gone', at: { ...place, x: 3000 }, reachable: false },
+  { where: 'on a disconnected screen', at: { ...place, x: 3000 }, reachable: false },
   { where: 'above every screen', at: { ...place, y: -200 }, reachable: false },
-  { where: 'with a sliver at the right edge', at: { ...place, x: 1270 }, reachable: false },
-  { where: 'with a sliver at the lower edge', at: { ...place, y: 790 }, reachable: false },
+  { where: 'with a few pixels at the right edge', at: { ...place, x: 1270 }, reachable: false },
+  { where: 'with a few pixels at the lower edge', at: { ...place, y: 790 }, reachable: false },
   { where: 'partly to the left', at: { ...place, x: -400 }, reachable: true },
 ])('a window $where is reachable: $reachable', ({ at, reachable }) => {
   expect(isReachable(at, [{ x: 0, y: 0, width: 1280, height: 800 }])).toBe(reachable);

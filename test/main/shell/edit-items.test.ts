@@ -6,7 +6,7 @@ const editFlags = { ...ALL, canEditRichly: false };
 
 test.each([
   { where: 'a field', clicked: { isEditable: true, selectionText: '' }, offers: ['cut', 'copy', 'paste', 'selectAll'] },
-  { where: 'text that is marked', clicked: { isEditable: false, selectionText: 'a value' }, offers: ['copy'] },
+  { where: 'selected text', clicked: { isEditable: false, selectionText: 'a value' }, offers: ['copy'] },
   { where: 'anything else', clicked: { isEditable: false, selectionText: ' ' }, offers: [] },
 ])('a right click on $where offers $offers (R-DESK-17)', ({ clicked, offers }) => {
   expect(editItems({ ...clicked, editFlags }).flatMap(({ role }) => role ?? [])).toEqual(offers);

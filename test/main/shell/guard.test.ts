@@ -67,7 +67,7 @@ describe('a page (R-DESK-10)', () => {
   });
 
   test.each([...URLS, 'blob:https://example.com/0', 'blob:helmdeck-window://other/0'])(
-    'downloads nothing but what our page made: %s',
+    'can download only blobs of our page: %s',
     (url) => {
       const preventDefault = vi.fn<() => void>();
       const { asked } = download(url, 'x', preventDefault);

@@ -23,20 +23,20 @@ const LISTENING: ListeningState = { at: 'failed', why: 'it is taken' };
 /** Runs until it is cancelled. */
 const waiting = aPack(
   ({ signal }) => {
-    begun += 1;
-    return new Promise(() => signal.addEventListener('abort', () => (heard += 1)));
+    startedRuns += 1;
+    return new Promise(() => signal.addEventListener('abort', () => (cancelledRuns += 1)));
   },
   { name: 'test.waiting' },
 );
 const outside = aPack(() => ({ said: 'yes' }), { name: 'test.outside', usesNetwork: true });
-let begun = 0;
-let heard = 0;
+let startedRuns = 0;
+let cancelledRuns = 0;
 
 let ours: FakeContents;
 let memory: TestMemory;
 let bound: WindowBinding;
 let asked: ConsentQuestion[];
-let yes: boolean;
+let agrees: boolean;
 let unsaved: boolean[];
 let chosen: unknown[];
 
@@ -45,11 +45,11 @@ beforeEach(async () => {
   memory = await openTestMemory({ packs: { packs: [waiting, outside] } });
   asked = [];
   listening = LISTENING;
-  yes = false;
+  agrees = false;
   unsaved = [];
   chosen = [];
-  begun = 0;
-  heard = 0;
+  startedRuns = 0;
+  cancelledRuns = 0;
   const calls = createWindowCalls({
     perform: memory.perform,
     desktop: {
@@ -60,7 +60,7 @@ beforeEach(async () => {
     },
     chooseAtLogin: (choice) => (chosen.push(choice), { starts: choice.starts ?? false, hidden: choice.hidden ?? false }),
     setUnsaved: (given) => void unsaved.push(given),
-    askOwner: async (question) => (asked.push(question), yes),
+    askOwner: async (question) => (asked.push(question), agrees),
     clock: memory.clock,
   });
   bound = bindWindow({ calls: Promise.resolve(calls), window: () => ours.window });
@@ -100,7 +100,7 @@ describe('the window', () => {
   });
 
   test.each(['listening', 'resumeListening', 'showBundle', 'atLogin'])(
-    'says nothing with %s, and is refused if it does (R-DESK-11)',
+    'sends no input with %s, and is refused if it does (R-DESK-11)',
     async (name) => {
       for (const input of [undefined, null, 7, 'x', [], { more: 1 }]) {
         expect(await call('me', name, input)).toEqual({
@@ -143,13 +143,13 @@ describe('a call with an id', () => {
     const [one, other] = [new AbortController(), new AbortController()];
     const first = bridge.call('me', 'runPack', run, one.signal);
     const second = bridge.call('me', 'runPack', run, other.signal);
-    await expect.poll(() => begun).toBe(2);
+    await expect.poll(() => startedRuns).toBe(2);
     one.abort();
     expect(await first).toEqual(cancelled);
-    expect(heard).toBe(1);
+    expect(cancelledRuns).toBe(1);
     other.abort();
     expect(await second).toEqual(cancelled);
-    expect(heard).toBe(2);
+    expect(cancelledRuns).toBe(2);
   });
 
   test('is refused while a call with the same id is running (R-WIN-40)', async () => {
@@ -184,7 +184,7 @@ describe('every other caller is refused without an effect (R-DESK-11)', () => {
     ]);
   });
 
-  test('a frame that is gone', async () => {
+  test('a frame that no longer exists', async () => {
     expect(await outcome(await invoke({ sender: ours.contents, senderFrame: null }, 'call', ...write))).toEqual([
       forbidden,
       false,
@@ -268,7 +268,7 @@ describe('operations that need consent (R-DESK-08)', () => {
     expect(await call('me', name, input)).toMatchObject({ ok: false, code: 'declined' });
     expect(asked).toMatchObject([{ message: expect.stringMatching(question) as string }]);
     expect(await call('me', 'list', {})).toMatchObject({ value: { facts: [{ key: 'b' }, { key: 'a' }] } });
-    yes = true;
+    agrees = true;
     expect(await call('me', name, input)).not.toMatchObject({ code: 'declined' });
     expect(asked).toHaveLength(2);
   });
@@ -285,7 +285,7 @@ describe('operations that need consent (R-DESK-08)', () => {
     expect(await memory.as(theOwner)('backups', {})).toEqual(before);
     await memory.as(theOwner)('backup', {});
     expect(asked).toHaveLength(2);
-    yes = true;
+    agrees = true;
     expect(await call('me', 'backup', {})).toMatchObject({ ok: true });
   });
 
@@ -346,10 +346,10 @@ describe('forgetting single facts (R-DESK-08)', () => {
     expect(await byPack('k20')).toMatchObject({ code: 'declined' });
     expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Continue to remove facts?'));
     expect(await left()).toBe(4);
-    yes = true;
+    agrees = true;
     await call('me', 'forget', { scope: 'key:k20' });
     // A confirmation allows twenty more.
-    yes = false;
+    agrees = false;
     for (const key of ['k21', 'k22', 'k23']) await byPack(key);
     expect(asked).toHaveLength(3);
     expect(await left()).toBe(0);
@@ -414,7 +414,7 @@ test('resuming agents needs consent, and retrying a port does not (R-DESK-08)', 
   listening = { at: 'paused' };
   expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: false, code: 'declined' });
   expect(listening).toEqual({ at: 'paused' });
-  yes = true;
+  agrees = true;
   expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: true });
   expect(asked).toHaveLength(2);
   expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: true });
@@ -425,7 +425,7 @@ test('unlocking a memory that the owner locked needs consent (R-DESK-08)', async
   memory.store.lock();
   expect(await call('me', 'unlock', {})).toMatchObject({ ok: false, code: 'declined' });
   expect(memory.store.status().key.at).toBe('locked');
-  yes = true;
+  agrees = true;
   expect(await call('me', 'unlock', {})).toMatchObject({ ok: true });
   expect(asked.map(({ message }) => message)).toEqual(['Unlock the memory?', 'Unlock the memory?']);
   expect(memory.store.status().key.at).toBe('ok');

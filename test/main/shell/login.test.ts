@@ -27,9 +27,9 @@ describe.runIf(process.platform === 'linux')('starting at login', () => {
   });
 
   test.each([
-    { what: 'something else in the place of the folder', starts: true, make: () => writeFileSync(join(folder, 'autostart'), '') },
+    { what: 'a file in place of the folder', starts: true, make: () => writeFileSync(join(folder, 'autostart'), '') },
     {
-      what: 'an entry that cannot be taken away',
+      what: 'an entry that cannot be removed',
       starts: false,
       make: () => mkdirSync(join(folder, 'autostart/helmdeck-memory.desktop'), { recursive: true }),
     },

@@ -37,8 +37,8 @@ function read(file: string, variable: string): string {
 }
 
 /**
- * Follows the rule of OpenSSH for private keys: no other user may read a file of ours. A file of root may be readable, because
- * service managers provide secrets that way, but only root may write it. Pipes have no other readers.
+ * Follows the rule of OpenSSH for private keys: no other user may read a file that our user owns. A file of root may be readable,
+ * because service managers provide secrets that way, but only root may write it. Pipes have no other readers.
  */
 function refuseLooseMode(stats: Stats, variable: string): void {
   if (process.platform === 'win32' || !stats.isFile()) return;

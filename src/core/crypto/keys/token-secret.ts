@@ -4,12 +4,12 @@ import { readProvidedSecret } from './provided-secret.ts';
 const LEAST_BYTES = 32;
 
 /**
- * The secret that tokens are signed with, handed in by whoever starts the program so that they can sign tokens too. Undefined
- * when the environment names none. One that is set and cannot be honoured stops the start.
+ * The secret that signs tokens. An operator sets it to sign tokens with another program, too. Undefined if it is not set. Throws if
+ * it is too short or not UTF-8, which stops the start.
  */
 export function readTokenSecret(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const given = readProvidedSecret(environment, 'HELMDECK_JWT_SECRET');
-  // What is not UTF-8 would be another secret here than where tokens are signed.
+  // A secret that is not UTF-8 would be decoded differently here than by the program that signs tokens.
   if (!given || (Buffer.byteLength(given.text) >= LEAST_BYTES && !given.text.includes('\uFFFD'))) return given?.text;
   throw new Failure(
     'invalid_config',

@@ -10,7 +10,7 @@ interface Frame {
 
 /**
  * Limits error stacks to the pack's own frames. The other frames contain paths of this installation, and call sites expose them
- * too, so the pack cannot install a formatter of its own.
+ * too, so the pack cannot install another formatter.
  */
 export function hideForeignFrames(): void {
   Object.defineProperty(Error, 'prepareStackTrace', {

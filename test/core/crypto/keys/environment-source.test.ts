@@ -16,31 +16,31 @@ const file = (content: string, mode = 0o600): string => {
 };
 
 describe('a key from the environment (R-KEY-01)', () => {
-  test('nothing named is no source at all', () => {
+  test('is undefined if no variable for the current key is set', () => {
     expect(environmentSource({})).toBeUndefined();
     expect(environmentSource({ HELMDECK_MEMORY_KEY_NEXT: A_KEY })).toBeUndefined();
   });
 
-  test('64 hexadecimal characters, in either case', async () => {
+  test('has 64 hexadecimal characters, in upper or lower case', async () => {
     expect(await environmentSource({ HELMDECK_MEMORY_KEY: A_KEY.toUpperCase() })?.read('current')).toEqual({
       at: 'found',
       key: Buffer.from(A_KEY, 'hex'),
     });
   });
 
-  test('or the file that holds them, with the line end an editor leaves', async () => {
+  test('can be in a file, with or without a final line break', async () => {
     for (const end of ['', '\n', '\r\n']) {
       const source = environmentSource({ HELMDECK_MEMORY_KEY_FILE: file(A_KEY + end) });
       expect(await source?.read('current')).toEqual({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
     }
   });
 
-  test('the value goes before the file', async () => {
+  test('is read from the variable rather than the file', async () => {
     const source = environmentSource({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_FILE: file(ANOTHER_KEY) });
     expect(await source?.read('current')).toMatchObject({ key: Buffer.from(A_KEY, 'hex') });
   });
 
-  test('the next key has names of its own', async () => {
+  test('for the next slot has its own variables', async () => {
     const source = environmentSource({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT_FILE: file(ANOTHER_KEY) });
     expect(await source?.read('next')).toMatchObject({ key: Buffer.from(ANOTHER_KEY, 'hex') });
     expect(await environmentSource({ HELMDECK_MEMORY_KEY: A_KEY })?.read('next')).toEqual({ at: 'absent' });
@@ -50,11 +50,11 @@ describe('a key from the environment (R-KEY-01)', () => {
     { what: 'an empty value', value: '' },
     { what: '31 bytes', value: 'ab'.repeat(31) },
     { what: '33 bytes', value: 'ab'.repeat(33) },
-    { what: 'a line end', value: `${A_KEY}\n` },
-    { what: 'a blank', value: ` ${A_KEY}` },
+    { what: 'a line break', value: `${A_KEY}\n` },
+    { what: 'a leading space', value: ` ${A_KEY}` },
     { what: 'a prefix', value: `0x${'ab'.repeat(31)}` },
-    { what: 'letters that are no digits', value: 'xy'.repeat(32) },
-  ])('$what stops the start, by name and without what stood there (R-KEY-02)', async ({ value }) => {
+    { what: 'characters that are not hexadecimal digits', value: 'xy'.repeat(32) },
+  ])('with $what stops the start; the failure names the variable, not the value (R-KEY-02)', async ({ value }) => {
     const refused = environmentSource({ HELMDECK_MEMORY_KEY: value })?.read('current');
     await expect(refused).rejects.toMatchObject({
       code: 'invalid_config',
@@ -66,7 +66,7 @@ describe('a key from the environment (R-KEY-01)', () => {
   test.each([
     { what: 'is missing', path: () => join(tempFolder(), 'nowhere'), says: /HELMDECK_MEMORY_KEY_FILE names cannot be read/ },
     { what: 'is malformed', path: () => file(`${A_KEY}\n\n`), says: /HELMDECK_MEMORY_KEY_FILE must hold exactly 64/ },
-  ])('a key file that $what stops the start (R-KEY-02)', async ({ path, says }) => {
+  ])('in a file that $what stops the start (R-KEY-02)', async ({ path, says }) => {
     const refused = environmentSource({ HELMDECK_MEMORY_KEY_FILE: path() })?.read('current');
     await expect(refused).rejects.toMatchObject({ code: 'invalid_config', message: expect.stringMatching(says) as string });
   });
@@ -81,28 +81,34 @@ describe.skipIf(process.platform === 'win32')('a file that holds a secret (R-KEY
   ];
   const reading = async (read: (path: string) => unknown, path: string): Promise<unknown> => await read(path);
 
-  test.each(credentials)('of %s is refused while other users may open it, and says what to do', async (name, read, text) => {
-    for (const mode of [0o666, 0o644, 0o640, 0o604, 0o620]) {
-      await expect(reading(read, file(text, mode)), mode.toString(8)).rejects.toMatchObject({
-        code: 'invalid_config',
-        message: `Other users may open the file that ${name} names. Run chmod 600 on it; if they could read it until now, replace the secret.`,
-      });
-    }
-    for (const mode of [0o600, 0o400]) await expect(reading(read, file(text, mode))).resolves.toBeDefined();
-  });
+  test.each(credentials)(
+    'named by %s is refused while other users can open it, and the failure says what to do',
+    async (name, read, text) => {
+      for (const mode of [0o666, 0o644, 0o640, 0o604, 0o620]) {
+        await expect(reading(read, file(text, mode)), mode.toString(8)).rejects.toMatchObject({
+          code: 'invalid_config',
+          message: `Other users may open the file that ${name} names. Run chmod 600 on it; if they could read it until now, replace the secret.`,
+        });
+      }
+      for (const mode of [0o600, 0o400]) await expect(reading(read, file(text, mode))).resolves.toBeDefined();
+    },
+  );
 
-  test.skipIf(process.getuid?.() !== 0)('is refused where another user owns it', async () => {
+  test.skipIf(process.getuid?.() !== 0)('is refused if another user owns it', async () => {
     const path = file(A_KEY);
     chownSync(path, NOBODY, NOBODY);
     const read = environmentSource({ HELMDECK_MEMORY_KEY_FILE: path })?.read('current');
     await expect(read).rejects.toMatchObject({ message: expect.stringMatching(/belongs to another user/) as string });
   });
 
-  test.skipIf(process.getuid?.() !== 0)('may be readable where root hands it to a service', () => {
-    const path = file(A_KEY, 0o444);
-    chmodSync(dirname(path), 0o755);
-    const program = `import { readProvidedSecret } from './src/core/crypto/keys/provided-secret.ts'; console.log(readProvidedSecret(process.env, 'HELMDECK_MEMORY_KEY').text)`;
-    const options = { uid: NOBODY, env: { HELMDECK_MEMORY_KEY_FILE: path }, encoding: 'utf8' } as const;
-    expect(execFileSync(process.execPath, ['--input-type=module-typescript', '-e', program], options).trim()).toBe(A_KEY);
-  });
+  test.skipIf(process.getuid?.() !== 0)(
+    'may be readable by every user if root owns it, because service managers provide it that way',
+    () => {
+      const path = file(A_KEY, 0o444);
+      chmodSync(dirname(path), 0o755);
+      const program = `import { readProvidedSecret } from './src/core/crypto/keys/provided-secret.ts'; console.log(readProvidedSecret(process.env, 'HELMDECK_MEMORY_KEY').text)`;
+      const options = { uid: NOBODY, env: { HELMDECK_MEMORY_KEY_FILE: path }, encoding: 'utf8' } as const;
+      expect(execFileSync(process.execPath, ['--input-type=module-typescript', '-e', program], options).trim()).toBe(A_KEY);
+    },
+  );
 });

@@ -8,12 +8,12 @@ import { tempFolder } from '../../../support/temp-folder.ts';
 const key = Buffer.from(A_KEY, 'hex');
 
 describe('a key file in the data folder (R-KEY-01)', () => {
-  test('is not there until its owner makes it', async () => {
+  test('does not exist until its owner creates it', async () => {
     expect(await fileSource(tempFolder()).read('current')).toEqual({ at: 'absent' });
     expect(fileSource(tempFolder()).createsOnFirstStart).toBe(false);
   });
 
-  test('is kept for the owner alone, and reads back', async () => {
+  test('is readable by its owner only, and returns the saved key', async () => {
     const folder = tempFolder();
     const source = fileSource(folder);
     await source.save('current', key);
@@ -26,7 +26,7 @@ describe('a key file in the data folder (R-KEY-01)', () => {
     expect(readFileSync(join(folder, 'memory.key'), 'utf8')).toBe(`${ANOTHER_KEY}\n`);
   });
 
-  test('that others could read is refused (R-KEY-02)', async () => {
+  test('that other users can read is refused (R-KEY-02)', async () => {
     const folder = tempFolder();
     await fileSource(folder).save('current', key);
     chmodSync(join(folder, 'memory.key'), 0o640);
@@ -36,7 +36,7 @@ describe('a key file in the data folder (R-KEY-01)', () => {
     });
   });
 
-  test('that points elsewhere is refused, also to nowhere (R-KEY-02)', async () => {
+  test('that is a symbolic link is refused, even if its target does not exist (R-KEY-02)', async () => {
     const folder = tempFolder();
     symlinkSync(join(folder, 'other'), join(folder, 'memory.key'));
     await expect(fileSource(folder).read('current')).rejects.toMatchObject({ code: 'key_unavailable' });
@@ -44,7 +44,7 @@ describe('a key file in the data folder (R-KEY-01)', () => {
     await expect(fileSource(folder).read('current')).rejects.toMatchObject({ code: 'key_unavailable' });
   });
 
-  test('that holds something else is refused without repeating it (R-KEY-02)', async () => {
+  test('with other content is refused, and the failure does not quote the content (R-KEY-02)', async () => {
     const folder = tempFolder();
     writeFileSync(join(folder, 'memory.key'), 'hunter2', { mode: 0o600 });
     const refused = fileSource(folder).read('current');

@@ -3,22 +3,22 @@ import { keySources } from '../../../../src/core/crypto/keys/key-sources.ts';
 import { A_KEY } from '../../../support/store.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
 
-const placesOf = (desktop: boolean, environment: Record<string, string> = {}) =>
+const sourcesOf = (desktop: boolean, environment: Record<string, string> = {}) =>
   keySources({ environment, folder: tempFolder(), desktop })('0123456789abcdef').map(({ name, createsOnFirstStart }) => [
     name.replace(/ \(.*\)| in .*/, ''),
     createsOnFirstStart,
   ]);
 
-test('a desktop makes its key in the keychain of the system, and nothing else makes one by itself (R-KEY-11)', () => {
-  expect(placesOf(true)[0]).toEqual(['the OS keychain', true]);
+test('a desktop creates its key in the OS keychain, and no other source creates a key without a request (R-KEY-11)', () => {
+  expect(sourcesOf(true)[0]).toEqual(['the OS keychain', true]);
   expect(
-    placesOf(true)
+    sourcesOf(true)
       .slice(1)
       .some(([, creates]) => creates),
   ).toBe(false);
-  expect(placesOf(false).some(([, creates]) => creates)).toBe(false);
+  expect(sourcesOf(false).some(([, creates]) => creates)).toBe(false);
 });
 
-test('what the environment names goes before, on a desktop too (R-KEY-01)', () => {
-  expect(placesOf(true, { HELMDECK_MEMORY_KEY: A_KEY })).toEqual([[expect.any(String), false]]);
+test('a key in the environment takes precedence, also on a desktop (R-KEY-01)', () => {
+  expect(sourcesOf(true, { HELMDECK_MEMORY_KEY: A_KEY })).toEqual([[expect.any(String), false]]);
 });

@@ -12,7 +12,7 @@ const source = (chain: Keychain | undefined) =>
   keychainSource('0123456789abcdef', { load: () => Promise.resolve(chain), timeoutMs: 20, creates: true });
 
 describe('the OS keychain', () => {
-  test('keeps a key, and no other memory sees it (R-KEY-01)', async () => {
+  test('stores a key that no other memory reads (R-KEY-01)', async () => {
     const chain = fakeKeychain();
     await source(chain).save('current', key);
     expect(await source(chain).read('current')).toEqual({ at: 'found', key });
@@ -23,7 +23,7 @@ describe('the OS keychain', () => {
     expect(await source(chain).read('current')).toEqual({ at: 'absent' });
   });
 
-  test('is empty only when the canary could be written or seen (R-KEY-06)', async () => {
+  test('counts as empty only if the canary can be written or read (R-KEY-06)', async () => {
     const chain = fakeKeychain();
     expect(await source(chain).read('current')).toEqual({ at: 'absent' });
     expect([...chain.items.keys()]).toEqual(['helmdeck-memory canary']);
@@ -32,35 +32,35 @@ describe('the OS keychain', () => {
 
   test.each([
     {
-      what: 'a locked one',
+      what: 'a locked keychain',
       chain: fakeKeychain({ locked: true }),
       reading: { at: 'locked', why: 'it keeps nothing' },
     },
     {
-      what: 'one that waits for its owner',
+      what: 'a keychain that waits for its owner',
       chain: fakeKeychain({ hangs: true }),
       reading: { at: 'locked', why: 'it is waiting for you to unlock it' },
     },
     {
-      what: 'one that cannot be reached',
+      what: 'an unreachable keychain',
       chain: fakeKeychain({ fails: 'Timeout was reached on /run/user/0/bus' }),
       reading: { at: 'unavailable', why: 'it does not answer' },
     },
     {
-      what: 'one without its library',
+      what: 'a keychain without its library',
       chain: undefined,
       reading: { at: 'unavailable', why: 'its system library is not installed' },
     },
-  ])('$what is never taken for an empty one (R-KEY-06)', async ({ chain, reading }) => {
+  ])('$what is not reported as empty (R-KEY-06)', async ({ chain, reading }) => {
     expect(await source(chain).read('current')).toEqual(reading);
   });
 
-  test('one that does not keep what it is given is found out at once (R-KEY-06)', async () => {
+  test('fails to save a key that it does not return (R-KEY-06)', async () => {
     await expect(source(fakeKeychain({ forgets: true })).save('current', key)).rejects.toMatchObject({ code: 'key_unavailable' });
     await expect(source(fakeKeychain({ hangs: true })).save('current', key)).rejects.toMatchObject({ code: 'key_unavailable' });
   });
 
-  test('an item that is no key is refused without repeating it (R-KEY-02)', async () => {
+  test('with an item that is not a key is refused, and the failure does not quote the item (R-KEY-02)', async () => {
     const chain = fakeKeychain();
     await source(chain).save('current', key);
     for (const name of chain.items.keys()) chain.items.set(name, 'hunter2');
@@ -70,33 +70,33 @@ describe('the OS keychain', () => {
     });
   });
 
-  test('is not loaded where no session leads to it, and asked again when one does (R-KEY-06, R-KEY-08)', async () => {
+  test('is not loaded without a desktop session, and is used once there is one (R-KEY-06, R-KEY-08)', async () => {
     let session = false;
     let loaded = 0;
     const chain = fakeKeychain();
     const load = () => Promise.resolve(((loaded += 1), chain));
-    const asked = keychainSource('0123456789abcdef', { load, creates: true, isReachable: () => session });
-    expect(await asked.read('current')).toEqual({ at: 'unavailable', why: 'no desktop session leads to it' });
-    await expect(asked.save('current', key)).rejects.toMatchObject({ code: 'key_unavailable' });
+    const sessionSource = keychainSource('0123456789abcdef', { load, creates: true, isReachable: () => session });
+    expect(await sessionSource.read('current')).toEqual({ at: 'unavailable', why: 'no desktop session leads to it' });
+    await expect(sessionSource.save('current', key)).rejects.toMatchObject({ code: 'key_unavailable' });
     expect(loaded).toBe(0);
     session = true;
-    await asked.save('current', key);
-    expect(await asked.read('current')).toEqual({ at: 'found', key });
+    await sessionSource.save('current', key);
+    expect(await sessionSource.read('current')).toEqual({ at: 'found', key });
   });
 
   test.each([
-    { what: 'the address of a bus', environment: { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/run/user/1000/bus' }, leads: true },
-    { what: 'a screen, from which a bus is started', environment: { DISPLAY: ':0' }, leads: true },
-    { what: 'another keyring than that of the session', environment: { SECRET_BACKEND: 'file' }, leads: true },
-    { what: 'nothing', environment: {}, leads: false },
-    { what: 'an empty address', environment: { DBUS_SESSION_BUS_ADDRESS: '' }, leads: false },
-  ])('on Linux $what leads to it: $leads', ({ environment, leads }) => {
-    expect(hasSessionBus(environment, 'linux')).toBe(leads);
+    { what: 'a bus address', environment: { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/run/user/1000/bus' }, reachable: true },
+    { what: 'a display, from which a bus can be started', environment: { DISPLAY: ':0' }, reachable: true },
+    { what: 'a keyring other than the session keyring', environment: { SECRET_BACKEND: 'file' }, reachable: true },
+    { what: 'no variables', environment: {}, reachable: false },
+    { what: 'an empty bus address', environment: { DBUS_SESSION_BUS_ADDRESS: '' }, reachable: false },
+  ])('on Linux it can be reached with $what: $reachable', ({ environment, reachable }) => {
+    expect(hasSessionBus(environment, 'linux')).toBe(reachable);
     expect(hasSessionBus(environment, 'darwin')).toBe(true);
     expect(hasSessionBus(environment, 'win32')).toBe(true);
   });
 
-  test('on Linux the bus in the folder of a session leads to it', () => {
+  test('on Linux it can be reached through a bus socket in the session folder', () => {
     const folder = tempFolder();
     expect(hasSessionBus({ XDG_RUNTIME_DIR: folder }, 'linux')).toBe(false);
     writeFileSync(join(folder, 'bus'), '');

@@ -1,4 +1,4 @@
-/** A text that gives something away, and what `findSecret` calls it. */
+/** A text that contains a credential, and the kind that `findSecret` reports for it. */
 export interface Credential {
   readonly kind: string;
   readonly text: string;
@@ -16,7 +16,7 @@ const randomFrom = (seed: number) => (): number => {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
 };
 
-/** Made, not written down: nothing here opens anything, and no scanner of public code finds a token in this file. */
+/** Generated, so that this file contains no real credential and secret scanners do not report it. */
 const letters = (seed: number) => {
   const random = randomFrom(seed);
   const of = (alphabet: string) => (length: number) =>
@@ -37,7 +37,7 @@ const letters = (seed: number) => {
 
 const json64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Well-formed credentials of every kind we know; another seed, other letters. */
+/** Well-formed credentials of every known kind. Each seed gives different ones. */
 export function credentials(seed: number): readonly Credential[] {
   const { digits, upper, lower, base32, alnum, url, base64, hex, uuid } = letters(seed);
   const jwt = (claims: object) => [json64({ alg: 'HS256', typ: 'JWT' }), json64(claims), url(43)].join('.');

@@ -1,4 +1,4 @@
-/** What people and agents really ask to be remembered. None of it gives anything away. */
+/** Realistic facts of users and agents. None contains a credential. */
 export const ordinaryFacts: readonly string[] = [
   // Preferences and decisions
   'React over Vue (Konflux constraint)',
@@ -162,11 +162,11 @@ export const ordinaryFacts: readonly string[] = [
   'パスワードは1Passwordで管理しています。',
   '비밀번호는 사내 금고에 보관합니다.',
 
-  // Long turns
+  // Long conversations
   'User: I forgot my password again.\nAssistant: Open Settings, choose Security, then Reset password. You will get a mail with a link that works for 15 minutes.\nUser: The link says the token is invalid.\nAssistant: Then it was used already; ask for a new one. The token is single-use, and the page consumes it when it loads.',
   'We talked about authentication for an hour. Summary: OAuth 2.1 with PKCE for the desktop app, client credentials for CI, no API keys for people. Tokens are JWTs signed with EdDSA; the JWKS is at /.well-known/jwks.json. Secrets live in Vault under kv/konflux, read by the agent through a sidecar. Passwords are gone since passkeys arrived in March.',
 
-  // More of all of these, as they came up
+  // More of each kind
   'Prefers Rust for services that must not pause, Python for notebooks',
   'Reads mail twice a day: 09:00 and 16:00; never after 18:00',
   'Konflux is the internal name of the CI system; the public name is Forge',
@@ -404,7 +404,7 @@ export const ordinaryFacts: readonly string[] = [
   'Post-mortem 2026-02-17: an expired client secret stopped billing for 41 minutes. Alert was muted. Action items: (1) alert 30 days ahead, owner Grace; (2) move to workload identity, owner Ada; (3) document rotation in docs/runbooks/secret-rotation.md. Commit 77ab03f9c1d2e3f4a5b6c7d8e9f0a1b2c3d4e5f6 raised the threshold.',
   'Interview notes: she knows OAuth 2.1, OIDC, SAML; explained why JWTs in localStorage are a bad idea and how DPoP binds a token to a key. Asked good questions about key rotation. Password manager of choice: Bitwarden. Start date 2026-05-04.',
 
-  // What the guard once took for a credential, or nearly
+  // Facts that an earlier guard mistook for a credential, or almost did
   'src/main.c:1042:5:error:C2065x is what the old compiler printed',
   'DATABASE_URL=postgres://app:$DB_PASSWORD@db.internal:5432/app',
   'https://USER:PASSWORD@proxy.internal:3128',

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import type { SearchableFact } from '../../../../src/core/search/fact-index.ts';
 
-/** A question with the facts that answer it: 3 is the one looked for, 1 one that is worth seeing. */
+/** A question with the relevance of the facts that answer it: 3 for the best answer, 1 for a useful one. */
 export interface Judged {
   readonly kind: string;
   readonly text: string;
   readonly relevant: Readonly<Record<string, number>>;
-  /** Kept out of sight while the search is tuned. */
+  /** Not looked at while the search is tuned. */
   readonly held?: true;
 }
 
