@@ -128,7 +128,7 @@ describe('a locked memory (R-LOCK-03)', () => {
   });
 
   test('discards the outputs of a cancelled pipeline run, also after an immediate unlock', async () => {
-    const { pack, begun } = heldPack();
+    const { pack, started } = heldPack();
     const echo = aPack(({ input: { what } }) => ({ said: what }));
     const memory = await openTestMemory({ packs: { packs: [echo, pack] } });
     const steps = [
@@ -137,7 +137,7 @@ describe('a locked memory (R-LOCK-03)', () => {
     ];
     await memory.as(me)('createPipeline', { id: 'two', steps });
     const { run_id: id } = await memory.as(me)('runPipeline', { id: 'two', inputs: { what: 'opened before the lock' } });
-    await begun;
+    await started;
     const [first] = (await memory.as(me)('pipelineRun', { run_id: id })).steps;
     expect(first?.output).toEqual({ said: 'opened before the lock' });
     memory.store.lock();
