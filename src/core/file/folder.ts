@@ -7,17 +7,17 @@ import { diskFailureOf } from './disk-failure.ts';
 import { errorCodeOf } from './files.ts';
 
 /**
- * Locks a data folder for one process, by an exclusive transaction on a separate database. The operating system releases the lock
- * when the process ends, so there is never a stale lock.
+ * Locks a data folder for one process, with an exclusive transaction on a separate database. The operating system releases the
+ * lock when the process exits, so a lock is never stale.
  */
 export function lockFolder(folder: string): Disposable {
   const file = join(folder, 'lock.db');
   let db: Database | undefined;
   try {
     createPrivately(file);
-    // Two processes that start at once may block each other for a moment, and one of them gets the lock.
+    // Wait up to 200 ms, because two processes that start at the same time can block each other briefly before one gets the lock.
     db = new Sqlite(file, { timeout: 200 });
-    // Nothing is written to it, so that a start on a full disk works.
+    // Keep the journal in memory, so that the program can start on a full disk.
     db.pragma('journal_mode = MEMORY');
     db.exec('BEGIN EXCLUSIVE');
   } catch (cause) {
@@ -50,7 +50,7 @@ function refused(cause: unknown, folder: string): Failure {
   );
 }
 
-/** SQLite would create it with the permissions of the umask. */
+/** Creates a file that only the owner can read. SQLite would create it with the permissions of the umask. */
 function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));

@@ -24,14 +24,14 @@ export function prepareFolder(folder: string): void {
   }
 }
 
-/** The name of each new folder is durable only when its parent folder is synced. */
+/** Flushes the parent of each new folder, because the name of a folder is durable only after its parent is flushed. */
 function syncNames(first: string, last: string): void {
   for (let folder = last; folder.length >= first.length; folder = dirname(folder)) syncFolder(dirname(folder));
 }
 
 /**
- * Creates a folder and its parents, and returns the first that did not exist. `mkdir` of Node with `recursive` never ends in /proc,
- * which answers ENOENT although the parent exists.
+ * Creates a folder and its missing parents. Returns the first folder that did not exist. Node's `mkdir` with `recursive` is not
+ * used, because it never returns in /proc, which reports ENOENT although the parent exists.
  */
 function make(folder: string): string | undefined {
   try {
@@ -44,7 +44,7 @@ function make(folder: string): string | undefined {
   }
 }
 
-/** False if the folder exists, perhaps because another start has just created it. */
+/** Creates one folder. Returns false if the folder exists, for example because another process has just created it. */
 function makeIn(folder: string): boolean {
   try {
     mkdirSync(folder, { mode: 0o700 });

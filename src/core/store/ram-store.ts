@@ -16,7 +16,7 @@ const EPHEMERAL: KeyState = {
     'There is no key, so everything is lost when the program ends; make one with helmdeck-memory key init --file, or set HELMDECK_MEMORY_KEY, and start again.',
 };
 
-/** The memory of a program that has no key: a database in RAM, sealed with a random key that exists nowhere else. */
+/** A memory without a stored key: a database in RAM, encrypted with a random key that is stored nowhere else. */
 export class RamStore extends SqliteStore {
   constructor(clock: Clock, quota?: Quota) {
     const connection = new Connection(undefined, openInRam());
@@ -37,7 +37,7 @@ export class RamStore extends SqliteStore {
     return EPHEMERAL;
   }
 
-  /** The key state of this memory never changes. */
+  /** Never calls a listener, because the key state of a memory in RAM never changes. */
   override onKeyChange(): Disposable {
     return { [Symbol.dispose]: () => undefined };
   }
@@ -48,7 +48,7 @@ function keyInRam(): KeySource {
   return {
     name: 'this process',
     createsOnFirstStart: false,
-    // A copy, because the reader wipes what it gets.
+    // Return a copy, because the caller overwrites the returned key with zeros.
     read: (slot) => Promise.resolve(slot === 'current' ? { at: 'found', key: Buffer.from(key) } : { at: 'absent' }),
   };
 }
