@@ -52,7 +52,7 @@ export class DatabaseFile {
       while (this.#recordedFrames < frames) {
         const count = Math.min(FRAMES_AT_ONCE, frames - this.#recordedFrames);
         const read = readSync(log, bytes, 0, count * FRAME, LOG_HEADER + this.#recordedFrames * FRAME);
-        if (read < count * FRAME) throw new Error('The log is shorter than SQLite says.');
+        if (read < count * FRAME) throw new Error('The log is shorter than SQLite reports.');
         for (let frame = 0; frame < count; frame += 1) this.#changed.add(bytes.readUInt32BE(frame * FRAME));
         this.#recordedFrames += count;
       }

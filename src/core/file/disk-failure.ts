@@ -53,7 +53,7 @@ const diskFails = (cause: unknown): Failure =>
 const corrupt = (cause: unknown): Failure =>
   new Failure(
     'store_unavailable',
-    'The file memory.db is damaged; restore the last backup with: helmdeck-memory restore, or save what can be read with: helmdeck-memory salvage.',
+    'The file memory.db is damaged; restore the last backup with: helmdeck-memory restore, or save the readable facts with: helmdeck-memory salvage.',
     {
       cause,
     },
@@ -62,9 +62,9 @@ const corrupt = (cause: unknown): Failure =>
 const readOnly = (cause: unknown): Failure =>
   new Failure(
     'store_unavailable',
-    'The file memory.db cannot be opened and written; check the permissions of the data folder, and whether its disk is read-only.',
+    'Helmdeck Memory cannot open the file memory.db for writing; check the permissions of the data folder, and whether its disk is read-only.',
     { cause },
   );
 
 const busy = (cause: unknown): Failure =>
-  new Failure('store_unavailable', 'Another program holds the file memory.db; close it and try again.', { cause });
+  new Failure('store_unavailable', 'Another program has locked the file memory.db; close that program and try again.', { cause });

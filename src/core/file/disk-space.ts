@@ -52,7 +52,7 @@ export class FreeSpace {
 export const lowDiskSpace = (): Failure =>
   new Failure(
     'disk_full',
-    'Less than 100 MiB are free on the disk, and they are left to other programs; free some space and try again. Reading and forgetting still work.',
+    'The disk has less than 100 MiB of free space, which is reserved for other programs; free some space and try again. Reading and forgetting still work.',
   );
 
 const RESERVE_BYTES = MIB;

@@ -192,7 +192,7 @@ export class Disk {
       this.#state = {
         at: 'failed',
         why: 'the disk reports errors',
-        remedy: 'Check the disk. The program resumes when the disk works again.',
+        remedy: 'Check the disk. Helmdeck Memory resumes when the disk works again.',
       };
     }
   }

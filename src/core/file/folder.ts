@@ -33,20 +33,24 @@ function refused(cause: unknown, folder: string): Failure {
   if (code === 'SQLITE_BUSY') {
     return new Failure(
       'unavailable',
-      'Another Helmdeck Memory is using this data folder; use that one, close it, or choose another folder.',
+      'Another Helmdeck Memory process is using this data folder; use that process, stop it, or choose another data folder.',
       { cause },
     );
   }
   if (code === 'SQLITE_NOTADB') {
     return new Failure(
       'store_unavailable',
-      'The file lock.db in the data folder is damaged; it holds nothing, so delete it and start again.',
+      'The file lock.db in the data folder is damaged; it contains no data, so delete it and restart Helmdeck Memory.',
       { cause },
     );
   }
   return (
     diskFailureOf(cause, folder)?.failure ??
-    new Failure('invalid_config', 'The data folder cannot be written; check its permissions and its disk.', { cause })
+    new Failure(
+      'invalid_config',
+      'Helmdeck Memory cannot write to the data folder; check the permissions of the folder and its disk.',
+      { cause },
+    )
   );
 }
 

@@ -9,12 +9,15 @@ export function prepareFolder(folder: string): void {
   if ((mode & 0o170000) !== 0o040000) {
     throw new Failure(
       'invalid_config',
-      'The data folder must be a folder and not a link. Set HELMDECK_DATA_DIR to the folder itself.',
+      'The data folder must be a folder and not a symbolic link. Set HELMDECK_DATA_DIR to the folder itself.',
     );
   }
   if (process.platform === 'win32') return;
   if (uid !== process.getuid?.()) {
-    throw new Failure('invalid_config', 'The data folder belongs to another user. Set HELMDECK_DATA_DIR to a folder of yours.');
+    throw new Failure(
+      'invalid_config',
+      'The data folder belongs to another user. Set HELMDECK_DATA_DIR to a folder that you own.',
+    );
   }
   if ((mode & 0o077) !== 0) {
     throw new Failure(
@@ -63,7 +66,7 @@ function made(folder: string): Stats {
   } catch (cause) {
     throw new Failure(
       'invalid_config',
-      'The data folder cannot be created or read. Set HELMDECK_DATA_DIR to a folder of yours.',
+      'The data folder cannot be created or read. Set HELMDECK_DATA_DIR to a folder that you own.',
       { cause },
     );
   }

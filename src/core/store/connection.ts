@@ -354,7 +354,7 @@ function requireTables<T>(prepareAll: () => T): T {
   try {
     return prepareAll();
   } catch (error) {
-    if (errorCodeOf(error) === 'SQLITE_ERROR') throw damaged('its tables are not those of a memory', error);
+    if (errorCodeOf(error) === 'SQLITE_ERROR') throw damaged('it does not have the tables of a memory', error);
     throw error;
   }
 }

@@ -133,7 +133,10 @@ function requireSettings(db: Database): void {
     ['page_size', PAGE_BYTES],
   ] as const) {
     if (db.pragma(name, { simple: true }) === wanted) continue;
-    throw new Failure('invalid_config', `SQLite cannot set ${name} = ${wanted} here. Keep the data folder on a local disk.`);
+    throw new Failure(
+      'invalid_config',
+      `SQLite cannot set ${name} = ${wanted} in this data folder. Move the data folder to a local disk.`,
+    );
   }
 }
 
@@ -180,7 +183,7 @@ function inspect(file: string, version: number): void {
   const header = Buffer.alloc(100);
   const handle = openSync(file, 'r');
   try {
-    if (readSync(handle, header, 0, header.length, 0) < header.length) throw damaged('it has been cut short');
+    if (readSync(handle, header, 0, header.length, 0) < header.length) throw damaged('it is truncated');
   } finally {
     closeSync(handle);
   }
@@ -188,14 +191,14 @@ function inspect(file: string, version: number): void {
   if (header.readUInt32BE(68) !== APPLICATION_ID) {
     throw new Failure(
       'store_unavailable',
-      'The file memory.db belongs to another program; move it away, or choose another data folder.',
+      'The file memory.db belongs to another program; move the file to another folder, or choose another data folder.',
     );
   }
   if (header.readUInt32BE(60) > version) throw newer(header.readUInt32BE(60), version);
   // If there is a log, pages can be missing from the file, so the size proves nothing.
   if (hasLog(file)) return;
   const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
-  if (statSync(file).size < header.readUInt32BE(28) * pageSize) throw damaged('it has been cut short');
+  if (statSync(file).size < header.readUInt32BE(28) * pageSize) throw damaged('it is truncated');
 }
 
 /**
@@ -220,7 +223,7 @@ function requireVersion(db: Database): void {
   const parts = version.split('.').map(Number);
   const at = OLDEST_SQLITE.findIndex((wanted, index) => parts[index] !== wanted);
   if (at >= 0 && (parts[at] ?? 0) < (OLDEST_SQLITE[at] ?? 0)) {
-    throw new Failure('unavailable', `SQLite ${version} can damage a memory. Use version ${OLDEST_SQLITE.join('.')} or later.`);
+    throw new Failure('unavailable', `SQLite ${version} can corrupt a memory. Use SQLite ${OLDEST_SQLITE.join('.')} or later.`);
   }
 }
 
@@ -234,5 +237,5 @@ export const damaged = (how: string, cause?: unknown): Failure =>
 const newer = (found: number, known: number): Failure =>
   new Failure(
     'store_unavailable',
-    `This memory was written by a newer Helmdeck Memory (schema ${found}, this program knows ${known}); update the program. Nothing was changed.`,
+    `This memory was written by a newer version of Helmdeck Memory (schema ${found}; this version supports up to ${known}); update Helmdeck Memory. Nothing was changed.`,
   );

@@ -20,7 +20,10 @@ export const entryOf = ({ key, value, category, tags, author, lifetime }: EntryD
  */
 export function expiryOf(lifetime: number, now: number): number {
   if (lifetime > 0 && lifetime <= TTL.max * 1000) return now + lifetime;
-  throw new Failure('invalid_input', `A lifetime must be more than 0 and at most ${TTL.max} seconds. Ask for a shorter one.`);
+  throw new Failure(
+    'invalid_input',
+    `A lifetime must be more than 0 and at most ${TTL.max} seconds. Request a lifetime in this range.`,
+  );
 }
 
 /** Builds the activity entry for a note. */

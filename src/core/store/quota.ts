@@ -33,7 +33,7 @@ export function quotaExceeded(kind: QuotaKind, what: keyof Quota, quota: Quota):
       `Packs have reached their limit of ${most} for this subject. End sessions, or let the pack forget entries that it does not need.`,
     );
   }
-  const holds = what === 'facts' ? `${quota.facts} facts` : `${size(quota.bytes)}, earlier versions included`;
+  const holds = what === 'facts' ? `${quota.facts} facts` : `${size(quota.bytes)}, including earlier versions`;
   return new Failure(
     'quota_exceeded',
     `This memory has reached its limit of ${holds}. Forget facts that are no longer needed, or ask its owner to raise ${SETTING[what]}.`,

@@ -13,7 +13,7 @@ import type { Quota } from './store.ts';
 const EPHEMERAL: KeyState = {
   at: 'ephemeral',
   remedy:
-    'There is no key, so everything is lost when the program ends; make one with helmdeck-memory key init --file, or set HELMDECK_MEMORY_KEY, and start again.',
+    'There is no key, so all facts are lost when Helmdeck Memory exits; create a key with helmdeck-memory key init --file, or set HELMDECK_MEMORY_KEY, and restart.',
 };
 
 /** A memory without a stored key: a database in RAM, encrypted with a random key that is stored nowhere else. */
@@ -29,7 +29,10 @@ export class RamStore extends SqliteStore {
   }
 
   override lock(): void {
-    throw new Failure('unavailable', 'This memory has no key, so it cannot be locked. It is lost when the program ends.');
+    throw new Failure(
+      'unavailable',
+      'This memory has no key, so it cannot be locked. Its facts are lost when Helmdeck Memory exits.',
+    );
   }
 
   override async unlock(): Promise<KeyState> {

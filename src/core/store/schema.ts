@@ -55,7 +55,7 @@ export function requireSchema(db: Database, steps: readonly Migration[], check: 
   if (first === undefined) return;
   throw new Failure(
     'store_unavailable',
-    `The schema of this memory was changed outside Helmdeck Memory: ${first}. Restore a backup with: helmdeck-memory restore, or save what can be read with: helmdeck-memory salvage.`,
+    `The schema of this memory was changed outside Helmdeck Memory: ${first}. Restore a backup with: helmdeck-memory restore, or save the readable facts with: helmdeck-memory salvage.`,
   );
 }
 

@@ -98,7 +98,7 @@ export class SqliteStore implements MemoryStore {
     });
     if (folder === undefined) return;
     const now = (): number => time.now();
-    this.upkeep = new FileUpkeep({ connection, keys, rows, queue, folder, now, doubtful: () => time.inDoubt });
+    this.upkeep = new FileUpkeep({ connection, keys, rows, queue, folder, now, isClockInDoubt: () => time.inDoubt });
     sweeper.scheduleAt(now() + FIRST_SWEEP_MS);
     this.#keyAvailable();
   }

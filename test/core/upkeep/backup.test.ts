@@ -287,7 +287,7 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
       make: (file: string) => writeFileSync(file, readFileSync(file).subarray(0, 8192)),
       says: /cut short/,
     },
-    { what: 'is something else', make: (file: string) => writeFileSync(file, 'hello'), says: /damaged: it has been cut short/ },
+    { what: 'is something else', make: (file: string) => writeFileSync(file, 'hello'), says: /damaged: it is truncated/ },
   ])('a backup that $what is refused, and the memory stays as it was', async ({ make, says }) => {
     const all = await scene();
     await all.store[Symbol.asyncDispose]();

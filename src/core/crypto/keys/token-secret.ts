@@ -1,18 +1,18 @@
 import { Failure } from '../../../contract/failure.ts';
 import { readProvidedSecret } from './provided-secret.ts';
 
-const LEAST_BYTES = 32;
+const MIN_BYTES = 32;
 
 /**
- * The secret that tokens are signed with, handed in by whoever starts the program so that they can sign tokens too. Undefined
- * when the environment names none. One that is set and cannot be honoured stops the start.
+ * Reads the secret that signs tokens. Whoever starts the program can provide it, so that they can sign tokens too. Undefined if
+ * the environment provides no secret. Throws at startup if the secret is invalid.
  */
 export function readTokenSecret(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const given = readProvidedSecret(environment, 'HELMDECK_JWT_SECRET');
-  // What is not UTF-8 would be another secret here than where tokens are signed.
-  if (!given || (Buffer.byteLength(given.text) >= LEAST_BYTES && !given.text.includes('\uFFFD'))) return given?.text;
+  // Reject text that is not UTF-8, because decoding would change it, so it would differ from the secret of the other signer.
+  if (!given || (Buffer.byteLength(given.text) >= MIN_BYTES && !given.text.includes('\uFFFD'))) return given?.text;
   throw new Failure(
     'invalid_config',
-    `${given.where} must hold ${LEAST_BYTES} bytes or more of UTF-8 text; put a longer one there, or make one with: openssl rand -hex ${LEAST_BYTES}.`,
+    `${given.where} must contain at least ${MIN_BYTES} bytes of UTF-8 text; enter a longer secret there, or create one with: openssl rand -hex ${MIN_BYTES}.`,
   );
 }
