@@ -81,7 +81,6 @@ const KEY_HASH_BYTES = 16;
  * @internal
  */
 export const SEGMENT_RECORDS = 2 ** 20;
-/** Maximum derived keys in the cache. There can be many, because each run of the program opens a new segment. */
 const MAX_CACHED_SEGMENTS = 1024;
 
 /** Derives all keys from one master key, which itself encrypts nothing. Counts the records left in the open segment. */
@@ -118,7 +117,7 @@ export class SealingKey {
    * look unrelated.
    */
   hash(namespace: Namespace, key: string): Buffer {
-    // A write looks up the row and then encrypts it, so it needs the same hash twice in a row.
+    // Reuse the last hash, because a write looks up the row and then encrypts it with the same hash.
     if (key === this.#hashed?.key && namespace === this.#hashed.namespace) return this.#hashed.hash;
     const { subject, session } = namespace;
     const hash = createHmac('sha256', this.#hashes)
@@ -147,7 +146,6 @@ export class SealingKey {
     return secret;
   }
 
-  /** Number of records that can still be encrypted in the open segment. */
   get recordsLeft(): number {
     return this.#left;
   }
@@ -311,8 +309,8 @@ export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], se
 }
 
 /**
- * Returns the id of the key in the header of an encrypted entry. Only decrypting the entry proves the id. Empty for a damaged
- * row.
+ * Returns the id of the key in the header of an encrypted entry, or an empty buffer for a damaged row. Anyone can write a false
+ * id; only decrypting the entry proves the id.
  */
 export const keyIdOf = (sealed: Buffer): Buffer => (Buffer.isBuffer(sealed) ? sealed.subarray(1, SEGMENT_AT) : Buffer.alloc(0));
 

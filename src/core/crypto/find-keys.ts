@@ -13,7 +13,6 @@ export interface KeyRecord {
 
 export interface HeldKeys {
   readonly ring: KeyRing;
-  /** The source of the current key. */
   readonly source: KeySource;
   readonly slot: KeySlot;
 }
@@ -75,12 +74,12 @@ export async function createFirstKey(sources: readonly KeySource[]): Promise<Hel
 const heldKeysOf = ({ key, source, slot }: Candidate): HeldKeys => ({ ring: new KeyRing(key), source, slot });
 
 function match(records: readonly KeyRecord[], candidates: readonly Candidate[]): HeldKeys | undefined {
-  const holding = (role: KeyRecord['role']): Candidate | undefined => {
+  const candidateFor = (role: KeyRecord['role']): Candidate | undefined => {
     const record = records.find((one) => one.role === role);
     return record && candidates.find(({ key }) => key.id.equals(record.id) && key.matchesProof(record.proof));
   };
-  const current = holding('current');
-  const retiring = holding('retiring');
+  const current = candidateFor('current');
+  const retiring = candidateFor('retiring');
   // An interrupted rotation needs both keys, because some entries are still encrypted with the old key.
   if (!current || (records.length > 1 && !retiring)) return undefined;
   return { ring: new KeyRing(current.key, retiring?.key), source: current.source, slot: current.slot };

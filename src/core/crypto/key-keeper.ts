@@ -27,13 +27,11 @@ export class KeyKeeper {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly sources: readonly KeySource[];
-  /** Progress of a key rotation. The rotation updates this field. */
   rotation: StoreStatus['rotation'] = { at: 'none' };
   readonly #broken = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #keys: HeldKeys | undefined;
-  /** The key state while no key is held. */
-  #state: WithoutKey = { at: 'locked', why: 'its key has not been read yet', remedy: 'Try again.' };
+  #state: WithoutKey = { at: 'locked', why: 'the key has not been read yet', remedy: 'Try again.' };
   #announced: KeyState['at'] = 'locked';
   #lockedByOwner = false;
   #lockCount = 0;
@@ -84,18 +82,18 @@ export class KeyKeeper {
     if (this.#pendingUnlock || this.#clock.steady() - this.#readAt >= RETRY_MS) await this.unlock();
   }
 
-  lock(why = 'its owner locked it'): void {
+  lock(why = 'the owner locked it'): void {
     this.#lockCount += 1;
     this.#keys = undefined;
     this.#lockedByOwner = true;
-    this.#state = { at: 'locked', why, remedy: 'Unlock it in the window, or with: helmdeck-memory unlock.' };
+    this.#state = { at: 'locked', why, remedy: 'Unlock the memory in the window, or with: helmdeck-memory unlock.' };
     this.#announce();
   }
 
   unlock(): Promise<KeyState> {
     if (this.#pendingUnlock?.lockCount === this.#lockCount) return this.#pendingUnlock.result;
-    // If the owner locked the memory during an earlier attempt, that attempt will not unlock it, so wait for it and start
-    // another.
+    // Wait for an earlier attempt, during which the owner locked the memory. That attempt will not unlock the memory, so start
+    // another one.
     const earlier = this.#pendingUnlock?.result.catch(() => undefined);
     const pending = {
       lockCount: this.#lockCount,

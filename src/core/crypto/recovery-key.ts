@@ -12,11 +12,6 @@ import {
 } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 
-/**
- * The recovery key is the private half of a key pair. The database stores the public half, encrypted, and the master key wrapped
- * with the public half. So a rotation can wrap the new master key without the recovery key. An old master key cannot decrypt
- * newer data (R-KEY).
- */
 const SECRET_BYTES = 32;
 const CHECK_BYTES = 3;
 const NONCE_BYTES = 12;
@@ -36,6 +31,11 @@ export const RECOVERY_WRAPPED_KEY = 'recovery';
 export const RECOVERY_WRAPPED_RETIRING_KEY = 'recovery of the retiring key';
 export const WRAPPED_KEY_NAMES: ReadonlySet<string> = new Set([RECOVERY_WRAPPED_KEY, RECOVERY_WRAPPED_RETIRING_KEY]);
 
+/**
+ * The recovery key is the private half of a key pair. The database stores the public half, encrypted, and the master key wrapped with
+ * the public half. So a rotation can wrap the new master key without the recovery key. An old master key cannot decrypt newer data
+ * (R-KEY).
+ */
 export interface RecoveryPair {
   /** The recovery key, which is shown once and never stored. */
   readonly recoveryKey: string;
@@ -67,15 +67,15 @@ export function wrapKey(master: Buffer, publicKey: Buffer, once = generateKeyPai
 }
 
 /** Unwraps and returns the master key. Throws a failure if the recovery key is mistyped or belongs to another memory. */
-export function unwrapKey(words: string, lockedUp: Buffer): Buffer {
-  const privateKey = createPrivateKey({ key: Buffer.concat([PRIVATE_HEAD, read(words)]), type: 'pkcs8', format: 'der' });
-  const other = lockedUp.subarray(0, SECRET_BYTES);
+export function unwrapKey(recoveryKey: string, wrapped: Buffer): Buffer {
+  const privateKey = createPrivateKey({ key: Buffer.concat([PRIVATE_HEAD, read(recoveryKey)]), type: 'pkcs8', format: 'der' });
+  const other = wrapped.subarray(0, SECRET_BYTES);
   const secret = sharedSecret(privateKey, readPublic(other), other, bytesOf(createPublicKey(privateKey)));
-  const isFirstFormat = lockedUp.length === FIRST_FORMAT_BYTES;
-  const body = lockedUp.subarray(isFirstFormat ? SECRET_BYTES : SECRET_BYTES + NONCE_BYTES, -TAG_BYTES);
-  const nonce = isFirstFormat ? FIRST_NONCE : lockedUp.subarray(SECRET_BYTES, SECRET_BYTES + NONCE_BYTES);
+  const isFirstFormat = wrapped.length === FIRST_FORMAT_BYTES;
+  const body = wrapped.subarray(isFirstFormat ? SECRET_BYTES : SECRET_BYTES + NONCE_BYTES, -TAG_BYTES);
+  const nonce = isFirstFormat ? FIRST_NONCE : wrapped.subarray(SECRET_BYTES, SECRET_BYTES + NONCE_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', secret, nonce, { authTagLength: TAG_BYTES });
-  decipher.setAuthTag(lockedUp.subarray(-TAG_BYTES));
+  decipher.setAuthTag(wrapped.subarray(-TAG_BYTES));
   try {
     return Buffer.concat([decipher.update(body), decipher.final()]);
   } catch (cause) {
@@ -119,8 +119,8 @@ function spell(secret: Buffer): string {
   return text.replace(/.{4}(?=.)/g, '$&-');
 }
 
-function read(words: string): Buffer {
-  const letters = words.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1');
+function read(recoveryKey: string): Buffer {
+  const letters = recoveryKey.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1');
   const bytes = SECRET_BYTES + CHECK_BYTES;
   const wrong = new Failure(
     'invalid_input',

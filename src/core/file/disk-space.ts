@@ -71,7 +71,6 @@ export class DiskReserve {
     this.refill();
   }
 
-  /** Whether the reserve has its full size. False if the disk did not have enough space. */
   get isFull(): boolean {
     return this.#full;
   }

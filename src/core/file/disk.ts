@@ -36,7 +36,7 @@ export class Disk {
   constructor(deps: Deps) {
     this.#deps = deps;
     this.#purger = new Purger(() => deps.connection.truncateLog(), deps.clock);
-    // An earlier run may have been killed between a delete and its purge.
+    // Purge at startup, because an earlier run may have been killed between a delete and its purge.
     this.#purger.purgeNow();
     if (deps.folder !== undefined) this.#scheduledScan = deps.clock.after(SCAN_AFTER_MS, () => void this.#scanOnce());
   }

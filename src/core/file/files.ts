@@ -28,7 +28,7 @@ export function writeNewFile(path: string, content: string): void {
 
 function writeDraft(path: string, content: string): string {
   const draft = `${path}.new`;
-  // A leftover file at this path could be a symbolic link, or readable by other users.
+  // Delete a leftover file, which could be a symbolic link or readable by other users.
   rmSync(draft, { force: true });
   writeFileSync(draft, content, { mode: 0o600, flag: 'wx' });
   return draft;
@@ -36,7 +36,7 @@ function writeDraft(path: string, content: string): string {
 
 /** Flushes a folder, so that new and renamed files in it survive a power failure. */
 export function syncFolder(folder: string): void {
-  // Windows cannot open a folder to flush it, and NTFS already journals file names.
+  // Skip Windows, which cannot open a folder to flush it. NTFS already journals file names.
   if (process.platform === 'win32') return;
   const handle = openSync(folder, 'r');
   try {

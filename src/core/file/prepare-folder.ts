@@ -5,7 +5,7 @@ import { errorCodeOf, syncFolder } from './files.ts';
 
 /** Creates the data folder, or checks that it belongs to the owner and that no other user can read it (R-STORE-03). */
 export function prepareFolder(folder: string): void {
-  const { mode, uid } = made(resolve(folder));
+  const { mode, uid } = createOrRead(resolve(folder));
   if ((mode & 0o170000) !== 0o040000) {
     throw new Failure(
       'invalid_config',
@@ -36,19 +36,19 @@ function syncNames(first: string, last: string): void {
  * Creates a folder and its missing parents. Returns the first folder that did not exist. Node's `mkdir` with `recursive` is not
  * used, because it never returns in /proc, which reports ENOENT although the parent exists.
  */
-function make(folder: string): string | undefined {
+function createWithParents(folder: string): string | undefined {
   try {
-    return makeIn(folder) ? folder : undefined;
+    return createOne(folder) ? folder : undefined;
   } catch (error) {
     const above = dirname(folder);
     if (errorCodeOf(error) !== 'ENOENT' || above === folder) throw error;
-    const first = make(above);
-    return makeIn(folder) ? (first ?? folder) : first;
+    const first = createWithParents(above);
+    return createOne(folder) ? (first ?? folder) : first;
   }
 }
 
 /** Creates one folder. Returns false if the folder exists, for example because another process has just created it. */
-function makeIn(folder: string): boolean {
+function createOne(folder: string): boolean {
   try {
     mkdirSync(folder, { mode: 0o700 });
     return true;
@@ -58,9 +58,9 @@ function makeIn(folder: string): boolean {
   }
 }
 
-function made(folder: string): Stats {
+function createOrRead(folder: string): Stats {
   try {
-    const first = make(folder);
+    const first = createWithParents(folder);
     if (first !== undefined) syncNames(first, folder);
     return lstatSync(folder);
   } catch (cause) {

@@ -1,8 +1,8 @@
 import type { Clock } from '../time/clock.ts';
 
 /**
- * Milliseconds from a delete to its purge, so that one flush serves all deletes of half a second. The limit is one second
- * (R-PURGE-02).
+ * Milliseconds from a delete to its purge. The delay lets one flush purge all deletes of half a second, within the promised
+ * second (R-PURGE-02).
  */
 const SOON_MS = 500;
 

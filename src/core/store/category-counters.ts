@@ -82,7 +82,6 @@ const CATEGORIES = `
   END;
 `;
 
-/** Counts the rows of each category, for overviews. */
 export class CategoryCounters {
   readonly #categories: Statement;
 

@@ -13,7 +13,6 @@ interface Host {
    * Converts an error to the failure for the callers. `doubtful` is true if the error leaves the contents of the disk uncertain.
    */
   readonly explain: (error: unknown) => Pick<DiskFailure, 'doubtful'> & { readonly failure: unknown };
-  /** Called after each commit. */
   readonly committed?: () => void;
 }
 
@@ -53,7 +52,6 @@ export class CommitQueue {
   #waiting = 0;
   #waitingBefore = 0;
   #collectUntil = 0;
-  /** Duration of the last commit in milliseconds. */
   #commitMs = 0;
   #scheduled: NodeJS.Immediate | undefined;
   #idle: (() => void)[] = [];
@@ -98,7 +96,6 @@ export class CommitQueue {
     }
   }
 
-  /** Resolves when the queue is empty. */
   whenIdle(): Promise<void> {
     return this.#scheduled ? new Promise((resolve) => this.#idle.push(resolve)) : Promise.resolve();
   }

@@ -129,7 +129,6 @@ export class Connection {
     this.#file?.close();
   }
 
-  /** Runs `step` in its own transaction. Commits, or rolls back if `step` throws. */
   transaction<T>(step: () => T): T {
     try {
       this.begin();
@@ -236,13 +235,12 @@ export class Connection {
       scrubbed = this.#file.scrub();
     } finally {
       this.#sql.rollback.run();
-      // Otherwise SQLite would write its cached pages over the scrubbed pages.
+      // Drop SQLite's cached pages, because SQLite would otherwise write them over the scrubbed pages.
       if (scrubbed) this.#sql.dropPageCache.run();
     }
     return true;
   }
 
-  /** Number of pages that changed after they were last scrubbed. */
   get changedPages(): number {
     return this.#file?.changedPages ?? 0;
   }
@@ -318,7 +316,6 @@ export class Connection {
     return Number(this.#sql.insertNamespace.run(namespace.subject, namespace.session ?? '').lastInsertRowid);
   }
 
-  /** Deletes the namespaces of sessions that contain no entries. */
   deleteEmptySessions(): void {
     if (this.#sql.deleteEmptySessions.run().changes > 0) this.#ids.clear();
   }

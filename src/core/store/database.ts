@@ -195,7 +195,7 @@ function inspect(file: string, version: number): void {
     );
   }
   if (header.readUInt32BE(60) > version) throw newer(header.readUInt32BE(60), version);
-  // If there is a log, pages can be missing from the file, so the size proves nothing.
+  // Do not check the size if there is a log, because some pages may be only in the log.
   if (hasLog(file)) return;
   const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
   if (statSync(file).size < header.readUInt32BE(28) * pageSize) throw damaged('it is truncated');

@@ -110,32 +110,32 @@ export class EntryReader {
     const { connection, rows } = this.#context;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return { entries: [], rows: [] };
-    const { limit, matches, bytes = STEP_BYTES, uncached: once = false } = query;
+    const { limit, matches, bytes = STEP_BYTES, uncached = false } = query;
     const { by, start } = ORDERS[query.sort];
     const entries: Entry[] = [];
-    const named: number[] = [];
+    const rowNumbers: number[] = [];
     let after = query.after ?? start;
     let opened = 0;
     for (let seen = 0; seen < MAX_ROWS_PER_STEP;) {
-      const likely = seen === 0 ? FIRST_CHUNK : Math.ceil(((bytes - opened) * seen) / opened);
-      const chunk = Math.min(CHUNK, likely, matches ? CHUNK : limit - entries.length);
+      const estimate = seen === 0 ? FIRST_CHUNK : Math.ceil(((bytes - opened) * seen) / opened);
+      const chunk = Math.min(CHUNK, estimate, matches ? CHUNK : limit - entries.length);
       const found = this.#rowsAfter(id, kind, query, after, chunk + 1);
       for (const [index, row] of found.slice(0, chunk).entries()) {
-        const entry = once ? rows.open(namespace, kind, row) : rows.openCached(namespace, kind, row);
+        const entry = uncached ? rows.open(namespace, kind, row) : rows.openCached(namespace, kind, row);
         after = { at: row[by], row: row.row };
         // On a damaged page, the column may not contain a blob, whatever its type says.
         opened += Buffer.isBuffer(row.sealed) ? row.sealed.length : 0;
         if (entry && (matches?.(entry) ?? true)) {
           entries.push(entry);
-          named.push(row.row);
+          rowNumbers.push(row.row);
         }
-        if (index + 1 === found.length) return { entries, rows: named };
-        if (entries.length === limit || opened >= bytes) return { entries, rows: named, next: after };
+        if (index + 1 === found.length) return { entries, rows: rowNumbers };
+        if (entries.length === limit || opened >= bytes) return { entries, rows: rowNumbers, next: after };
       }
-      if (found.length === 0) return { entries, rows: named };
+      if (found.length === 0) return { entries, rows: rowNumbers };
       seen += chunk;
     }
-    return { entries, rows: named, next: after };
+    return { entries, rows: rowNumbers, next: after };
   }
 
   #rowsAfter(

@@ -290,7 +290,8 @@ export class EntryWriter {
     const result = write();
     if (freeSpace?.isLow && this.#used(namespace, kind).bytes > before.bytes) throw lowDiskSpace();
     const limit = quotaOf(kind, quota);
-    // Facts only, because an entry of a pack or a pipeline can be longer than any fact.
+    // Number of facts that certainly fit into the quota. Used only for facts, because an entry of a pack or a pipeline can be
+    // longer than any fact.
     const fitting = Math.min(limit.facts - before.facts, Math.floor((limit.bytes - before.bytes) / MAX_ADDED_BYTES));
     if (kind === 'fact' && fitting > 0) {
       this.#fitting = { subject: namespace.subject, writes: fitting - 1 };

@@ -2,7 +2,6 @@ import { Failure } from '../../contract/failure.ts';
 import { TTL } from '../../contract/limits.ts';
 import type { ActivityNote, Author, Entry, EntryDraft, WriteOutcome } from './store.ts';
 
-/** Builds the first version of an entry. */
 export const entryOf = ({ key, value, category, tags, author, lifetime }: EntryDraft, now: number): Entry => ({
   key,
   value,
@@ -26,7 +25,6 @@ export function expiryOf(lifetime: number, now: number): number {
   );
 }
 
-/** Builds the activity entry for a note. */
 export function activityEntryOf(note: ActivityNote, outcome: WriteOutcome | undefined, now: number): Entry {
   const value = outcome && note.valueFor?.(outcome);
   return entryOf(value === undefined ? note : { ...note, value }, now);

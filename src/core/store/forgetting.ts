@@ -11,7 +11,6 @@ import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.t
  * are deleted with their fact.
  */
 const TOMBSTONED: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
-/** Kinds that are not counted as deleted entries. */
 const UNCOUNTED: ReadonlySet<Kind> = new Set(['history', 'activity']);
 /**
  * The order in which kinds are deleted. Activity rows come first, because the activity row of the forget itself is written later
@@ -82,7 +81,6 @@ export const FORGET_START: ForgetProgress = {
   recorded: false,
 };
 
-/** The entries of one kind in one namespace. */
 interface Group {
   readonly namespace: NamespaceRow;
   readonly kind: Kind;
@@ -128,7 +126,6 @@ export class ForgetJob {
     );
   }
 
-  /** Counts the entries of one slice. */
   count(from: ForgetProgress): ForgetProgress {
     return this.#slice(from, () => true);
   }
@@ -182,16 +179,16 @@ export class ForgetJob {
         continue;
       }
       const row = this.#read(group, number, budget);
-      const isJudged = row !== undefined && partlyDeleted !== undefined && isUnchanged(row, partlyDeleted);
-      if (partlyDeleted && !isJudged) {
+      const isSameMatch = row !== undefined && partlyDeleted !== undefined && isUnchanged(row, partlyDeleted);
+      if (partlyDeleted && !isSameMatch) {
         // After the last slice, the fact was rewritten or deleted. Its versions that existed when the fact matched must still be
         // deleted.
         if (!this.#deleteVersions(group, partlyDeleted, partlyDeleted.updated_at, budget)) continue;
         partlyDeleted = undefined;
       }
-      const matching = isJudged ? { row, key: this.#selection.key } : row && this.#judge(group, row);
+      const matching = isSameMatch ? { row, key: this.#selection.key } : row && this.#match(group, row);
       if (matching) {
-        if (!visit(group, matching, budget, isJudged)) {
+        if (!visit(group, matching, budget, isSameMatch)) {
           partlyDeleted = matching.row;
           continue;
         }
@@ -241,8 +238,7 @@ export class ForgetJob {
     return isHere ? row : undefined;
   }
 
-  /** Returns the row if it still matches the selection. */
-  #judge({ namespace, kind }: Group, row: EntryRow): Matching | undefined {
+  #match({ namespace, kind }: Group, row: EntryRow): Matching | undefined {
     const { rows } = this.#deps;
     const { key, category, matches } = this.#selection;
     if (category !== undefined && row.category !== category) return undefined;
@@ -331,7 +327,6 @@ export class ForgetJob {
 
 const FIRST = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 
-/** Tracks how much work a slice has left. */
 class Budget {
   readonly #until = performance.now() + SLICE.ms;
   #begun = false;
@@ -371,8 +366,8 @@ class Budget {
 }
 
 /** Compares two readings of a row by their seals, because every write makes a new seal even if the content is the same. */
-const isUnchanged = (row: EntryRow, judged: EntryRow): boolean =>
-  row.row === judged.row && row.key_hash.equals(judged.key_hash) && sameSeal(row.sealed, judged.sealed);
+const isUnchanged = (row: EntryRow, matched: EntryRow): boolean =>
+  row.row === matched.row && row.key_hash.equals(matched.key_hash) && sameSeal(row.sealed, matched.sealed);
 
 /**
  * Compares two seals. The check is needed because on a damaged page the columns may not contain blobs, whatever their type says.

@@ -10,8 +10,8 @@ const MOST: Partial<Record<Kind, number>> = RECORD_ROWS;
 export const rowLimit = (kind: Kind): number => MOST[kind] ?? Infinity;
 
 /**
- * Whether one client must not evict the rows of another client of this kind. Cached pack results are not protected, because the
- * pack can run again.
+ * Whether rows of this kind are protected from eviction by other clients. Cached pack results are not protected, because the pack
+ * can run again.
  */
 export const isSharedKind = (kind: Kind): boolean => kind === 'activity' || kind === 'audit';
 
@@ -36,7 +36,7 @@ export function quotaExceeded(kind: QuotaKind, what: keyof Quota, quota: Quota):
   const holds = what === 'facts' ? `${quota.facts} facts` : `${size(quota.bytes)}, including earlier versions`;
   return new Failure(
     'quota_exceeded',
-    `This memory has reached its limit of ${holds}. Forget facts that are no longer needed, or ask its owner to raise ${SETTING[what]}.`,
+    `This memory has reached its limit of ${holds}. Forget facts that are no longer needed, or ask the owner to raise ${SETTING[what]}.`,
   );
 }
 
@@ -73,7 +73,6 @@ const ROWS = `
   END;
 `;
 
-/** Counts the storage that subjects use, for the quotas. */
 export class UsageCounters {
   readonly #usage: Readonly<Record<QuotaKind, Statement>>;
   readonly #expired: Readonly<Record<QuotaKind, Statement>>;

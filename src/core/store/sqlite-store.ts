@@ -332,7 +332,7 @@ export class SqliteStore implements MemoryStore {
     sweeper.stop();
     await this.upkeep?.stop();
     await queue.whenIdle();
-    // Without a key, nothing was written, so the file is left unchanged.
+    // Without a key, nothing was written, so the file must stay unchanged.
     if (keys.heldKeys) {
       // A short-lived program has no sweep that would review the clock, so review it here.
       await time.review();

@@ -21,7 +21,6 @@ const NEWEST_FIRST = 'AND updated_at <= ? AND (updated_at < ? OR rowid < ?) ORDE
 const OLDEST_FIRST = 'AND updated_at >= ? AND (updated_at > ? OR rowid > ?) ORDER BY updated_at, rowid';
 const SOONEST_FIRST = 'AND expires_at >= ? AND (expires_at > ? OR rowid > ?) ORDER BY expires_at, rowid';
 
-/** Prepares the statements for one kind of entry in one namespace. */
 export function prepareKind(db: Database, kind: Kind) {
   // The kind is part of the SQL text. If the kind were a parameter that a partial index depends on, SQLite would plan the statement
   // again at each call, which costs more than the search.

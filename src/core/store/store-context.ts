@@ -8,7 +8,6 @@ import type { ChangeNotifier } from './events.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { Quota } from './store.ts';
 
-/** The components of one open memory, which share this object. */
 export interface StoreContext {
   readonly connection: Connection;
   readonly keys: KeyKeeper;

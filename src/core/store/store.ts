@@ -27,7 +27,6 @@ export interface Author {
   readonly definedBy?: string;
 }
 
-/** A new entry, as provided by the caller. */
 export interface EntryDraft {
   readonly key: string;
   readonly value: string;
@@ -239,7 +238,6 @@ export interface ForgetResult {
   readonly olderBackups: number;
 }
 
-/** The maximum that a subject can store. */
 export interface Quota {
   readonly facts: number;
   /** Sealed bytes of the facts and their history. */
@@ -353,7 +351,6 @@ export interface VerificationReport {
   readonly entries: number;
   /** Number of entries with a broken seal. */
   readonly broken: number;
-  /** Structural errors in the database file. */
   readonly structure: readonly string[];
 }
 
@@ -370,7 +367,6 @@ export interface Upkeep {
    * Writes a complete copy of the memory, with its tombstones and encrypted like the original, and verifies every row of the copy.
    */
   backup(): Promise<BackupResult>;
-  /** Whether this memory has a recovery key. */
   readonly recoverable: boolean;
   /** Newest first. */
   backups(): readonly Backup[];

@@ -36,7 +36,6 @@ export class Sweeper {
     this.#deps = deps;
   }
 
-  /** Schedules a sweep at `time`, when an entry expires. */
   scheduleAt(time: number): void {
     if (this.#stopped || (this.#next && this.#next.at <= time)) return;
     this.#next?.timer[Symbol.dispose]();
@@ -57,7 +56,6 @@ export class Sweeper {
     this.#next?.timer[Symbol.dispose]();
   }
 
-  /** Deletes up to `limit` expired entries in one commit. */
   async sweep(limit: number): Promise<SweepResult> {
     const { time, disk, queue, changes } = this.#deps;
     await time.review();
@@ -124,7 +122,7 @@ export class Sweeper {
       if (kind !== 'history') changed.set(`${row.namespace} ${kind}`, { namespace, kind });
     }
     const removed = expired.length;
-    // The limit was reached, so more entries may have expired.
+    // The limit was reached, so there may be more expired entries.
     if (removed === limit) return { removed, next: now, changed: [...changed.values()] };
     connection.deleteEmptySessions();
     connection.sql.deleteOldTombstones.run(now - TOMBSTONE_TTL * 1000);

@@ -17,8 +17,8 @@ const IDLE_INTERVAL_MS = 3_600_000;
 const DOUBTFUL_WRITES = 'written in doubt';
 
 /**
- * The layout of the encrypted bytes: trusted time ‖ start and kind of the doubt ‖ uptime ‖ id of the uptime counter. Absent parts
- * at the end are omitted.
+ * Byte offsets in the encrypted clock state: trusted time ‖ start and kind of the doubt ‖ uptime ‖ id of the uptime counter.
+ * Absent parts at the end are omitted.
  */
 const SINCE_AT = 8;
 const KIND_AT = SINCE_AT + 8;
@@ -64,7 +64,6 @@ interface Deps {
 export class StoredClock {
   readonly #deps: Deps;
   readonly #time: Timekeeper;
-  /** Whether the file contains a time from an earlier run. */
   readonly #hasEarlierTime: boolean;
   #savedTime = 0;
   #loaded = false;
@@ -80,12 +79,11 @@ export class StoredClock {
     this.#deps = deps;
     this.#hasEarlierTime = deps.connection.meta(STORED_CLOCK) !== undefined;
     this.#doubtfulWrites = deps.connection.meta(DOUBTFUL_WRITES) !== undefined;
-    // Until the stored time can be read, the trusted time is 0. So the clock is in doubt, and nothing is deleted because it seems
-    // expired.
     const suspected = (): void => {
       this.#hasUnsavedDoubt = true;
       if (this.#loaded) this.saveWhenDue();
     };
+    // Until the stored time can be read, the trusted time is 0. So the clock is in doubt, and no entry is deleted as expired.
     this.#time = new Timekeeper(deps.clock, this.#hasEarlierTime ? 0 : undefined, () => deps.corrected(), suspected);
   }
 
@@ -195,7 +193,6 @@ export class StoredClock {
 /** The state while there is no key. The time of the last run cannot be read then, so the clock cannot be checked. */
 const CLOCK_UNCHECKED: ClockState = { at: 'unchecked' };
 
-/** Describes the state of the clock for the owner. */
 function clockStateOf(reading: ClockReading): ClockState {
   if (reading.at === 'ok') return reading;
   const machine = formatTime(reading.wall);
@@ -206,7 +203,7 @@ function clockStateOf(reading: ClockReading): ClockState {
       machine,
       memory,
       why: `the clock of this machine says ${dayOf(machine)}, but this memory has already recorded ${dayOf(memory)}`,
-      remedy: `If the clock is wrong, set it. If it is right, ${confirm}.`,
+      remedy: `If the clock is wrong, set it. If the clock is right, ${confirm}.`,
     };
   }
   const { trusted, atStart, reviewIn } = reading;
@@ -219,8 +216,8 @@ function clockStateOf(reading: ClockReading): ClockState {
     why: whyAhead(machine, memory, atStart),
     remedy:
       reviewIn === undefined
-        ? `If the clock is wrong, set it. If it is right, ${confirm}.`
-        : `If the clock is wrong, set it. If it is right, ${confirm}, or wait: a clock that the system reports as synchronized is accepted after an hour.`,
+        ? `If the clock is wrong, set it. If the clock is right, ${confirm}.`
+        : `If the clock is wrong, set it. If the clock is right, ${confirm}, or wait: a clock that the system reports as synchronized is accepted after an hour.`,
     ...(reviewIn !== undefined && { review_in_seconds: Math.ceil(reviewIn / 1000) }),
   };
 }

@@ -27,7 +27,6 @@ interface Doubt {
   readonly atStart: boolean;
 }
 
-/** A doubt in the form that is stored for the next run. */
 interface StoredDoubt {
   /** Wall clock time when the doubt began. */
   readonly since: number;
@@ -157,7 +156,6 @@ export class Timekeeper {
     this.#doubt = { ...doubt, since: doubt.since - (wall - before.since), atStart: before.atStart };
   }
 
-  /** Returns the state to store for the next run. */
   toStore(): StoredTime {
     const trusted = this.trusted();
     const doubt = this.#doubt;

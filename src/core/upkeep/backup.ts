@@ -89,7 +89,6 @@ function asOneFile(file: string): void {
   }
 }
 
-/** Returns an unused file name in the backup folder. */
 export function backupName(folder: string, label: string, now: number): string {
   const target = join(folder, BACKUPS_FOLDER);
   if (mkdirSync(target, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(folder);

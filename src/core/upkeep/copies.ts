@@ -99,7 +99,7 @@ function isOurs(file: string): boolean {
     if (readSync(handle, header, 0, header.length, 0) < header.length) return false;
     return header.toString('latin1', 0, MAGIC.length) === MAGIC && header.readUInt32BE(68) === APPLICATION_ID;
   } catch {
-    // An unreadable file must not prevent a forget.
+    // Skip an unreadable file, because it must not prevent a forget.
     return false;
   } finally {
     if (handle !== undefined) closeSync(handle);

@@ -30,9 +30,7 @@ export interface NewerState {
   readonly memory: string | undefined;
   readonly tombstones: readonly Tombstone[];
   readonly revocations: readonly { readonly id: string; readonly expires_at: number }[];
-  /** Number of segments opened under each key. */
   readonly segments: readonly { readonly id: Buffer; readonly segment: number }[];
-  /** Names of all secrets. */
   readonly names: ReadonlySet<string>;
   /** The secrets that could be decrypted. Empty if the key is not available. */
   readonly secrets: ReadonlyMap<string, Buffer>;
@@ -50,7 +48,7 @@ export const EMPTY_NEWER_STATE: NewerState = {
 /** Reads the state of the replaced memory. Undefined if the memory cannot be read. */
 export async function readNewerState(
   file: string,
-  places: (connection: Connection) => readonly KeySource[],
+  keySources: (connection: Connection) => readonly KeySource[],
 ): Promise<NewerState | undefined> {
   if (!existsSync(file)) return EMPTY_NEWER_STATE;
   try {
@@ -64,7 +62,7 @@ export async function readNewerState(
         revocations: connection.sql.revocations.all() as NewerState['revocations'],
         segments: connection.sql.keyRecords.all() as NewerState['segments'],
         names: new Set(names),
-        secrets: secretsIn(connection, names, await ringOf(connection, places(connection))),
+        secrets: secretsIn(connection, names, await ringOf(connection, keySources(connection))),
       };
     } finally {
       connection.close();
@@ -74,11 +72,11 @@ export async function readNewerState(
   }
 }
 
-async function ringOf(connection: Connection, places: readonly KeySource[]): Promise<KeyRing | undefined> {
+async function ringOf(connection: Connection, keySources: readonly KeySource[]): Promise<KeyRing | undefined> {
   const records = connection.sql.keyRecords.all() as KeyRecord[];
   // Return no key, because without a key record `findKeys` would accept any key.
   if (records.length === 0) return undefined;
-  const found = await findKeys(records, places);
+  const found = await findKeys(records, keySources);
   return found.at === 'ok' ? found.keys.ring : undefined;
 }
 
@@ -134,7 +132,6 @@ function carrySegments(connection: Connection, keys: KeyKeeper, newer: NewerStat
   keys.abandonSegment();
 }
 
-/** Returns the number of segments that the replaced memory opened under this key. */
 export const openedSegments = ({ segments }: NewerState, key: Buffer): number =>
   segments.find(({ id }) => id.equals(key))?.segment ?? 0;
 

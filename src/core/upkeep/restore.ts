@@ -79,9 +79,9 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
   removeDrafts(folder);
   try {
     copy(backup, draft);
-    const since = await readNewerState(file, (connection) => placesFor(connection, options));
-    const result = await makeReady(draft, options, since ?? EMPTY_NEWER_STATE);
-    const before = putAside(file, folder, clock.now());
+    const since = await readNewerState(file, (connection) => keySourcesFor(connection, options));
+    const result = await prepareDraft(draft, options, since ?? EMPTY_NEWER_STATE);
+    const before = moveToBackups(file, folder, clock.now());
     renameSync(draft, file);
     syncFolder(folder);
     return { ...result, replacedMemory: before, readReplacedMemory: since !== undefined };
@@ -104,29 +104,29 @@ export async function recoverKey({
     throw new Failure('not_found', 'There is no memory in this data folder; restore a backup into it first.');
   const connection = new Connection(file, openDatabase(file));
   try {
-    const places = sources(String(connection.meta('memory')));
+    const keySources = sources(String(connection.meta('memory')));
     const recovered = recoveredFrom(connection, recoveryKey);
-    const keys = new KeyKeeper(connection, clock, [handedIn(recovered)]);
+    const keys = new KeyKeeper(connection, clock, [recoveredKeySource(recovered)]);
     if ((await keys.unlock()).at !== 'ok')
       throw new Failure('key_unavailable', 'The recovered key does not open this memory; restore a backup instead.');
-    await keepIn(places, recovered, keys.records().find(({ role }) => role === 'current')?.source);
+    await storeKeys(keySources, recovered, keys.records().find(({ role }) => role === 'current')?.source);
   } finally {
     connection.close();
   }
 }
 
-async function makeReady(
+async function prepareDraft(
   draft: string,
   { sources, clock, recoveryKey }: RestoreOptions,
   since: NewerState,
 ): Promise<Omit<RestoreResult, 'replacedMemory' | 'readReplacedMemory'>> {
   const connection = new Connection(draft, openDatabase(draft));
   try {
-    const places = sources(String(connection.meta('memory')));
+    const keySources = sources(String(connection.meta('memory')));
     const keys = new KeyKeeper(
       connection,
       clock,
-      recoveryKey === undefined ? places : [handedIn(recoveredFrom(connection, recoveryKey))],
+      recoveryKey === undefined ? keySources : [recoveredKeySource(recoveredFrom(connection, recoveryKey))],
     );
     await keys.unlock();
     keys.requireKeys();
@@ -135,7 +135,7 @@ async function makeReady(
     const result = await forgetAgain(connection, keys, rows, since.tombstones, clock.now());
     const revokedTokens = applyNewerState(connection, keys, since);
     if (recoveryKey !== undefined)
-      await bringUnderPresentKey({ connection, keys, rows, segmentsOf: (key) => openedSegments(since, key) }, places);
+      await resealWithPresentKey({ connection, keys, rows, segmentsOf: (key) => openedSegments(since, key) }, keySources);
     connection.truncateLog();
     connection.db.pragma('journal_mode = DELETE');
     return { ...result, revokedTokens };
@@ -188,18 +188,18 @@ async function forgetAgain(
     const real = kind === 'history' ? 'fact' : kind;
     const named = entry && names.get(tombstoneHash(secret, namespace, real, entry.key).toString('hex'));
     return [...scopes.filter((scope) => covers(scope, namespace, KIND_NUMBERS[real], row.category)), ...(named ?? [])].some(
-      (tombstone) => wasThere(row.updated_at, tombstone, now),
+      (tombstone) => existedAt(row.updated_at, tombstone, now),
     );
   };
   let entries = 0;
-  let keptForgotten = 0;
+  let stillForgotten = 0;
   let broken = 0;
   try {
     for await (const slice of walkEntries(connection, rows)) {
       for (const walked of slice) {
         if (forgotten(walked)) {
           rows.deleteRow(walked.row);
-          keptForgotten += 1;
+          stillForgotten += 1;
         } else if (walked.entry) entries += 1;
         else broken += 1;
       }
@@ -214,14 +214,14 @@ async function forgetAgain(
     connection.rollback();
     throw error;
   }
-  return { entries, stillForgotten: keptForgotten, broken };
+  return { entries, stillForgotten, broken };
 }
 
 /**
  * Whether an entry existed when the tombstone was written. Times in the future come from a wrong clock. An entry with a future
  * time is treated as existing, and for a tombstone with a future time, its last trusted time is used.
  */
-const wasThere = (writtenAt: number, { at, trusted }: Tombstone, now: number): boolean =>
+const existedAt = (writtenAt: number, { at, trusted }: Tombstone, now: number): boolean =>
   writtenAt > now || writtenAt <= (at > now ? trusted : at);
 
 const covers = (
@@ -236,17 +236,17 @@ const covers = (
   (scope.category === null || scope.category === category);
 
 /** Encrypts the restored memory with this machine's key for it. If the machine has no such key, stores the recovered key. */
-async function bringUnderPresentKey(
+async function resealWithPresentKey(
   parts: Omit<ConstructorParameters<typeof Rotation>[0], 'queue'>,
-  places: readonly KeySource[],
+  keySources: readonly KeySource[],
 ): Promise<void> {
   const { connection, keys } = parts;
   const recovered = { current: keys.ring.current.export() };
-  for (const place of places) {
-    const present = await place.read('current').catch(() => undefined);
+  for (const keySource of keySources) {
+    const present = await keySource.read('current').catch(() => undefined);
     if (present?.at !== 'found') continue;
     if (present.key.equals(recovered.current)) return;
-    const source: KeySource = { name: place.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
+    const source: KeySource = { name: keySource.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
     keys.replaceKeys({ ...keys.requireKeys(), source });
     const queue = new CommitQueue(connection, {
       explain: (failure) => ({ failure, doubtful: true }),
@@ -255,44 +255,44 @@ async function bringUnderPresentKey(
     await new Rotation({ ...parts, queue }).run();
     return;
   }
-  await keepIn(places, recovered, undefined);
+  await storeKeys(keySources, recovered, undefined);
 }
 
 /**
  * Stores the keys in their former source, or in the first source that can store a key. Overwrites a key there that does not
  * match. If that source is locked or unavailable, throws instead of using a less secure source.
  */
-async function keepIn(places: readonly KeySource[], keys: Keys, from: string | undefined): Promise<void> {
-  const able = places.filter(({ save: keep }) => keep);
-  const place = able.find(({ name }) => name === from) ?? able[0];
-  const reading = place && (await place.read('current').catch(() => undefined));
-  if (place?.save && reading?.at !== 'locked' && reading?.at !== 'unavailable') {
-    if (keys.next) await place.save('next', keys.next);
-    return place.save('current', keys.current);
+async function storeKeys(keySources: readonly KeySource[], keys: Keys, from: string | undefined): Promise<void> {
+  const writable = keySources.filter(({ save }) => save);
+  const keySource = writable.find(({ name }) => name === from) ?? writable[0];
+  const reading = keySource && (await keySource.read('current').catch(() => undefined));
+  if (keySource?.save && reading?.at !== 'locked' && reading?.at !== 'unavailable') {
+    if (keys.next) await keySource.save('next', keys.next);
+    return keySource.save('current', keys.current);
   }
-  const closed =
+  const reason =
     reading && 'why' in reading
-      ? `${place?.name} is ${reading.at}: ${reading.why}`
+      ? `${keySource?.name} is ${reading.at}: ${reading.why}`
       : 'no key source on this machine can store a key';
   throw new Failure(
     'key_unavailable',
-    `The recovered key was not stored, because ${closed}. Unlock that key source or make another one available, and try again.`,
+    `The recovered key was not stored, because ${reason}. Unlock that key source or make another one available, and try again.`,
   );
 }
 
 /** Returns the key sources for the replaced memory: its own sources, and the recovery key if it matches. */
-function placesFor(connection: Connection, { sources, recoveryKey }: RestoreOptions): readonly KeySource[] {
-  const places = sources(String(connection.meta('memory')));
-  if (recoveryKey === undefined) return places;
+function keySourcesFor(connection: Connection, { sources, recoveryKey }: RestoreOptions): readonly KeySource[] {
+  const keySources = sources(String(connection.meta('memory')));
+  if (recoveryKey === undefined) return keySources;
   try {
-    return [...places, handedIn(recoveredFrom(connection, recoveryKey))];
+    return [...keySources, recoveredKeySource(recoveredFrom(connection, recoveryKey))];
   } catch {
     // The recovery key does not match, because the replaced memory has a newer recovery key or no recovery key.
-    return places;
+    return keySources;
   }
 }
 
-const handedIn = (keys: Keys): KeySource => ({
+const recoveredKeySource = (keys: Keys): KeySource => ({
   name: 'the recovery key',
   createsOnFirstStart: false,
   read: (slot) => {
@@ -305,10 +305,10 @@ const handedIn = (keys: Keys): KeySource => ({
  * Decrypts the master keys with the recovery key. During a rotation there are two master keys, one for each slot of a key source.
  */
 function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
-  const [lockedUp, retiring] = [connection.meta(RECOVERY_WRAPPED_KEY), connection.meta(RECOVERY_WRAPPED_RETIRING_KEY)];
-  if (!Buffer.isBuffer(lockedUp))
+  const [wrapped, retiring] = [connection.meta(RECOVERY_WRAPPED_KEY), connection.meta(RECOVERY_WRAPPED_RETIRING_KEY)];
+  if (!Buffer.isBuffer(wrapped))
     throw new Failure('not_found', 'This memory never had a recovery key; only its own key opens it.');
-  const key = unwrapKey(recoveryKey, lockedUp);
+  const key = unwrapKey(recoveryKey, wrapped);
   return Buffer.isBuffer(retiring) ? { current: unwrapKey(recoveryKey, retiring), next: key } : { current: key };
 }
 
@@ -316,26 +316,26 @@ function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
  * Moves the replaced memory to the backups and returns its new path. Uses a hard link, so that `memory.db` exists at every
  * moment. A leftover log or journal is moved too, because SQLite would apply it to the restored file.
  */
-function putAside(file: string, folder: string, now: number): string | undefined {
+function moveToBackups(file: string, folder: string, now: number): string | undefined {
   if (!existsSync(file)) {
     // Delete a leftover log, which is useless without its database file.
     removeDatabase(file);
     return undefined;
   }
-  const aside = backupName(folder, 'before-restore', now);
+  const backup = backupName(folder, 'before-restore', now);
   try {
-    linkSync(file, aside);
+    linkSync(file, backup);
   } catch {
     // Copy the file, because some file systems have no hard links. The copy gets its final name only when it is complete.
-    const draft = `${aside}.new`;
+    const draft = `${backup}.new`;
     copyFileSync(file, draft);
     syncFile(draft);
-    renameSync(draft, aside);
+    renameSync(draft, backup);
   }
-  for (const log of ['-wal', '-journal']) if (existsSync(file + log)) renameSync(file + log, aside + log);
+  for (const log of ['-wal', '-journal']) if (existsSync(file + log)) renameSync(file + log, backup + log);
   rmSync(`${file}-shm`, { force: true });
-  syncFolder(dirname(aside));
-  return aside;
+  syncFolder(dirname(backup));
+  return backup;
 }
 
 function copy(backup: string, draft: string): void {

@@ -88,9 +88,9 @@ export class Rotation {
       connection.setMeta(PLACE, 0);
       // Both keys are needed until the rotation ends, so the recovery key must be able to restore both.
       const recovery = keys.readSecret(RECOVERY_PUBLIC_KEY);
-      const lockedUp = connection.meta(RECOVERY_WRAPPED_KEY);
-      if (recovery && Buffer.isBuffer(lockedUp)) {
-        connection.setMeta(RECOVERY_WRAPPED_RETIRING_KEY, lockedUp);
+      const wrapped = connection.meta(RECOVERY_WRAPPED_KEY);
+      if (recovery && Buffer.isBuffer(wrapped)) {
+        connection.setMeta(RECOVERY_WRAPPED_RETIRING_KEY, wrapped);
         connection.setMeta(RECOVERY_WRAPPED_KEY, wrapKey(bytes, recovery));
       }
     });
@@ -199,7 +199,7 @@ export class Rotation {
   async #end(): Promise<void> {
     const { connection, keys, queue } = this.#deps;
     const { ring, source } = keys.requireKeys();
-    // The log still contains rows sealed with the old key.
+    // Truncate the log, because it still contains rows that are encrypted with the old key.
     if (!connection.truncateLog()) {
       throw new Failure(
         'store_unavailable',

@@ -46,7 +46,7 @@ export class FileUpkeep implements Upkeep {
 
   async makeRecoveryKey(): Promise<string> {
     const { connection, keys, queue } = this.#deps;
-    const { recoveryKey: words, publicKey } = createRecoveryPair();
+    const { recoveryKey, publicKey } = createRecoveryPair();
     await queue.run(() => {
       if (keys.ring.retiring)
         throw new Failure('unavailable', 'A key rotation is running; create a recovery key after the rotation has finished.');
@@ -55,7 +55,7 @@ export class FileUpkeep implements Upkeep {
       connection.setMeta(RECOVERY_WRAPPED_KEY, wrapKey(bytes, publicKey));
       bytes.fill(0);
     });
-    return words;
+    return recoveryKey;
   }
 
   get recoverable(): boolean {

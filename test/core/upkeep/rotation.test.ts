@@ -134,7 +134,7 @@ describe('rotating the key (R-KEY-09)', () => {
     await Promise.all([
       expect(rotating).rejects.toMatchObject({
         code: 'cancelled',
-        message: expect.stringMatching(/continues at the next start/) as string,
+        message: expect.stringMatching(/resumes at the next startup/) as string,
       }),
       store[Symbol.asyncDispose](),
     ]);
@@ -165,7 +165,7 @@ describe('rotating the key (R-KEY-09)', () => {
     const { store, folder, sources } = await underKeyFile(2000);
     const rotating = store.upkeep?.rotate();
     while (store.status().rotation.at !== 'running' || rowsByKey(folder).size < 2) await new Promise(setImmediate);
-    await Promise.all([expect(rotating).rejects.toThrow(/continues at the next start/), store[Symbol.asyncDispose]()]);
+    await Promise.all([expect(rotating).rejects.toThrow(/resumes at the next startup/), store[Symbol.asyncDispose]()]);
     rmSync(join(folder, 'memory.key.next'));
     const again = await openFileStore(folder, manualClock(), sources);
     expect(again.status().key.at).toBe('mismatch');
@@ -187,11 +187,11 @@ describe('rotating the key (R-KEY-09)', () => {
   });
 
   test.each([
-    { what: 'none was handed in', environment: { HELMDECK_MEMORY_KEY: A_KEY }, says: /HELMDECK_MEMORY_KEY_NEXT/ },
+    { what: 'no next key was provided', environment: { HELMDECK_MEMORY_KEY: A_KEY }, says: /HELMDECK_MEMORY_KEY_NEXT/ },
     {
-      what: 'the one in use was',
+      what: 'the next key was the current key',
       environment: { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT: A_KEY },
-      says: /provide a new one/,
+      says: /provide a different key/,
     },
   ])('from the environment it is refused when $what, and nothing changes', async ({ environment, says }) => {
     const folder = tempFolder();

@@ -372,7 +372,7 @@ describe('a refused start prints one line', () => {
   test('because the program is already running (R-DUR-12)', async () => {
     const folder = aFolder();
     const first = await start(withAKey(folder));
-    expect(await refused(5, withAKey(folder))).toMatch(/Another Helmdeck Memory is using this data folder/);
+    expect(await refused(5, withAKey(folder))).toMatch(/Another Helmdeck Memory process is using this data folder/);
     expect(await first.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
   });
 
@@ -384,7 +384,7 @@ describe('a refused start prints one line', () => {
     for (const other of starts.filter((one) => one !== first)) {
       const { code, errorOutput } = await other.end();
       expect(code).toBe(5);
-      expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: Another Helmdeck Memory is using this data folder.*\n$/);
+      expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: Another Helmdeck Memory process is using this data folder.*\n$/);
     }
     using owner = await findOwnerClient(folder);
     expect(await owner?.call('status', {})).toMatchObject({ store: { kept: 'file', file: { at: 'open' } } });

@@ -75,20 +75,20 @@ export function openKeychainItems(
   { load = loadKeychain, timeoutMs = TIMEOUT_MS, isReachable: reachable = () => true }: KeychainOptions = {},
 ): KeychainItems {
   const keychain = async (): Promise<Keychain> => {
-    if (!reachable()) throw new OutOfReach('this process has no desktop session');
+    if (!reachable()) throw new KeychainUnavailable('this process has no desktop session');
     const loaded = await load();
-    if (!loaded) throw new OutOfReach('its system library is not installed');
+    if (!loaded) throw new KeychainUnavailable('its system library is not installed');
     return loaded;
   };
 
   /** Returns why the keychain shows no items, or undefined if it is unlocked. */
   const whyClosed = async (chain: Keychain): Promise<string | undefined> => {
-    const canary = await ask(chain, timeoutMs, () => chain.getPassword(SERVICE, CANARY));
-    if (canary === late) return waiting;
+    const canary = await callWithTimeout(chain, timeoutMs, () => chain.getPassword(SERVICE, CANARY));
+    if (canary === timedOut) return waiting;
     if (canary !== null) return undefined;
     try {
-      const written = await ask(chain, timeoutMs, () => chain.setPassword(SERVICE, CANARY, 'here'));
-      return written === late ? waiting : undefined;
+      const written = await callWithTimeout(chain, timeoutMs, () => chain.setPassword(SERVICE, CANARY, 'here'));
+      return written === timedOut ? waiting : undefined;
     } catch {
       return 'it does not store new items';
     }
@@ -100,24 +100,26 @@ export function openKeychainItems(
         const chain = await keychain();
         const why = await whyClosed(chain);
         if (why !== undefined) return { at: 'locked', why };
-        const found = await ask(chain, timeoutMs, () => chain.getPassword(SERVICE, account));
-        if (found === late) return { at: 'locked', why: waiting };
+        const found = await callWithTimeout(chain, timeoutMs, () => chain.getPassword(SERVICE, account));
+        if (found === timedOut) return { at: 'locked', why: waiting };
         return found === null ? { at: 'absent' } : { at: 'found', text: found };
       } catch (error) {
-        return { at: 'unavailable', why: error instanceof OutOfReach ? error.message : 'it does not answer' };
+        return { at: 'unavailable', why: error instanceof KeychainUnavailable ? error.message : 'it does not respond' };
       }
     },
     async save(account, text) {
-      await done(`did not store ${what}`, async () => {
+      await requireSuccess(`did not store ${what}`, async () => {
         const chain = await keychain();
-        const kept = await ask(chain, timeoutMs, () => chain.setPassword(SERVICE, account, text));
-        return kept !== late && (await ask(chain, timeoutMs, () => chain.getPassword(SERVICE, account))) === text;
+        const stored = await callWithTimeout(chain, timeoutMs, () => chain.setPassword(SERVICE, account, text));
+        return (
+          stored !== timedOut && (await callWithTimeout(chain, timeoutMs, () => chain.getPassword(SERVICE, account))) === text
+        );
       });
     },
     async remove(account) {
-      await done(`did not remove ${what}`, async () => {
+      await requireSuccess(`did not remove ${what}`, async () => {
         const chain = await keychain();
-        return (await ask(chain, timeoutMs, () => chain.deletePassword(SERVICE, account))) !== late;
+        return (await callWithTimeout(chain, timeoutMs, () => chain.deletePassword(SERVICE, account))) !== timedOut;
       });
     },
   };
@@ -139,7 +141,7 @@ export function keychainSource(
     async read(slot): Promise<KeyReading> {
       const reading = await items.read(account(slot));
       if (reading.at !== 'found') return reading;
-      return { at: 'found', key: parseKey(reading.text, 'The item of Helmdeck Memory in the OS keychain') };
+      return { at: 'found', key: parseKey(reading.text, 'The Helmdeck Memory item in the OS keychain') };
     },
     save: (slot, key) => items.save(account(slot), key.toString('hex')),
     remove: (slot) => items.remove(account(slot)),
@@ -150,16 +152,16 @@ export function keychainSource(
  * Runs a step that must return true. Otherwise throws a failure that tells the owner what to do. The keychain's own error is
  * attached as the cause, for developers.
  */
-async function done(what: string, step: () => Promise<boolean>): Promise<void> {
-  const told = (options?: ErrorOptions) =>
+async function requireSuccess(what: string, step: () => Promise<boolean>): Promise<void> {
+  const failure = (options?: ErrorOptions) =>
     new Failure('key_unavailable', `The OS keychain ${what}; unlock it and try again.`, options);
-  const fulfilled = await step().catch((cause: unknown) => {
-    throw told({ cause });
+  const succeeded = await step().catch((cause: unknown) => {
+    throw failure({ cause });
   });
-  if (!fulfilled) throw told();
+  if (!succeeded) throw failure();
 }
 
-const late = Symbol('late');
+const timedOut = Symbol('timedOut');
 
 /** Keychains with a call that timed out and is still running. */
 const busy = new WeakSet<Keychain>();
@@ -168,16 +170,16 @@ const busy = new WeakSet<Keychain>();
  * Calls the keychain with a timeout. The call itself continues after the timeout. Until it ends, no other call starts, because
  * each call would block a thread of Node and show another dialog to the owner.
  */
-async function ask<T>(chain: Keychain, timeoutMs: number, question: () => Promise<T>): Promise<T | typeof late> {
-  if (busy.has(chain)) return late;
-  const answer = question();
+async function callWithTimeout<T>(chain: Keychain, timeoutMs: number, call: () => Promise<T>): Promise<T | typeof timedOut> {
+  if (busy.has(chain)) return timedOut;
+  const answer = call();
   let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<typeof late>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, late);
+  const limit = new Promise<typeof timedOut>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, timedOut);
   });
   try {
     const first = await Promise.race([answer, limit]);
-    if (first === late) {
+    if (first === timedOut) {
       busy.add(chain);
       const answered = () => void busy.delete(chain);
       answer.then(answered, answered);
@@ -192,4 +194,4 @@ async function ask<T>(chain: Keychain, timeoutMs: number, question: () => Promis
  * The keychain cannot be used, for a reason whose message is safe to show. Messages of the keychain itself are not shown, because
  * they can contain paths.
  */
-class OutOfReach extends Error {}
+class KeychainUnavailable extends Error {}

@@ -9,7 +9,8 @@ const MIN_BYTES = 32;
  */
 export function readTokenSecret(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const given = readProvidedSecret(environment, 'HELMDECK_JWT_SECRET');
-  // Reject text that is not UTF-8, because decoding would change it, so it would differ from the secret of the other signer.
+  // Text that is not UTF-8 is rejected, because decoding changes it. The decoded secret would then differ from the secret with
+  // which other programs sign tokens.
   if (!given || (Buffer.byteLength(given.text) >= MIN_BYTES && !given.text.includes('\uFFFD'))) return given?.text;
   throw new Failure(
     'invalid_config',

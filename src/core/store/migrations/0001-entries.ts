@@ -47,7 +47,8 @@ export function entries(db: Database): void {
     CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at);
 
     -- When a backup is restored, tombstones delete forgotten entries again. A tombstone is a keyed hash of one key, or a whole
-    -- scope. While the clock is in doubt, trusted is the latest time before the doubt; otherwise it equals at.
+    -- scope. While the clock is in doubt, the column trusted is the latest time before the doubt; otherwise it equals the column
+    -- at.
     CREATE TABLE tombstone (
       at INTEGER NOT NULL,
       trusted INTEGER NOT NULL,

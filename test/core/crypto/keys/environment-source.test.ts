@@ -85,7 +85,7 @@ describe.skipIf(process.platform === 'win32')('a file that holds a secret (R-KEY
     for (const mode of [0o666, 0o644, 0o640, 0o604, 0o620]) {
       await expect(reading(read, file(text, mode)), mode.toString(8)).rejects.toMatchObject({
         code: 'invalid_config',
-        message: `Other users may open the file that ${name} names. Run chmod 600 on it; if they could read it until now, replace the secret.`,
+        message: `Other users have access to the file that ${name} names. Run chmod 600 on the file, and replace the secret if other users could read it.`,
       });
     }
     for (const mode of [0o600, 0o400]) await expect(reading(read, file(text, mode))).resolves.toBeDefined();

@@ -34,7 +34,7 @@ describe('the OS keychain', () => {
     {
       what: 'a locked one',
       chain: fakeKeychain({ locked: true }),
-      reading: { at: 'locked', why: 'it keeps nothing' },
+      reading: { at: 'locked', why: 'it does not store new items' },
     },
     {
       what: 'one that waits for its owner',
@@ -44,7 +44,7 @@ describe('the OS keychain', () => {
     {
       what: 'one that cannot be reached',
       chain: fakeKeychain({ fails: 'Timeout was reached on /run/user/0/bus' }),
-      reading: { at: 'unavailable', why: 'it does not answer' },
+      reading: { at: 'unavailable', why: 'it does not respond' },
     },
     {
       what: 'one without its library',
@@ -76,7 +76,7 @@ describe('the OS keychain', () => {
     const chain = fakeKeychain();
     const load = () => Promise.resolve(((loaded += 1), chain));
     const asked = keychainSource('0123456789abcdef', { load, creates: true, isReachable: () => session });
-    expect(await asked.read('current')).toEqual({ at: 'unavailable', why: 'no desktop session leads to it' });
+    expect(await asked.read('current')).toEqual({ at: 'unavailable', why: 'this process has no desktop session' });
     await expect(asked.save('current', key)).rejects.toMatchObject({ code: 'key_unavailable' });
     expect(loaded).toBe(0);
     session = true;
