@@ -155,7 +155,7 @@ export class Rotation {
     if (broken <= 0) return;
     throw new Failure(
       'store_unavailable',
-      `${broken} entries cannot be decrypted with the new key, so the old key is kept; rotate again to continue without these entries.`,
+      `Entries that cannot be decrypted with the new key: ${broken}. The old key is kept; rotate again to continue without these entries.`,
     );
   }
 

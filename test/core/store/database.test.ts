@@ -132,7 +132,9 @@ describe('a damaged or foreign file is refused and does not change (R-DUR-05, R-
         db.pragma('user_version = 99');
         db.close();
       },
-      says: new RegExp(`newer Helmdeck Memory \\(schema 99, this program knows ${migrations.length}\\); update`),
+      says: new RegExp(
+        `newer version of Helmdeck Memory \\(schema 99; this version supports up to ${migrations.length}\\); update`,
+      ),
     },
   ];
 

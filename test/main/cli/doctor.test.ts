@@ -87,7 +87,7 @@ describe('the doctor', () => {
     writeFileSync(keyFile(), ANOTHER_KEY);
     expect(await complaints()).toContainEqual(expect.stringMatching(/^bad key The key is mismatch: .*Provide the key/));
     writeFileSync(keyFile(), 'no-key-5e5e');
-    expect(await complaints()).toContainEqual(expect.stringMatching(/^(?!.*5e5e)bad memory .*must hold exactly 64/));
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^(?!.*5e5e)bad memory .*must contain exactly 64/));
   });
 
   test('reports a damaged file, and an entry with a broken seal', async () => {

@@ -355,7 +355,7 @@ describe('the program', () => {
     await (await start(withAKey(folder))).end('SIGTERM');
     const before = readFileSync(join(folder, 'memory.db'));
     const running = await start({ ...withAKey(folder), HELMDECK_MEMORY_KEY: ANOTHER_KEY });
-    expect(running.output).toMatch(/WARNING: THE KEY IS MISMATCH: .*\nProvide the key that was kept in/);
+    expect(running.output).toMatch(/WARNING: THE KEY IS MISMATCH: .*\nProvide the key that was stored in/);
     expect(await running.end('SIGTERM')).toMatchObject({ code: 0 });
     expect(readFileSync(join(folder, 'memory.db')).equals(before)).toBe(true);
   });
@@ -384,7 +384,9 @@ describe('a refused start prints one line', () => {
     for (const other of starts.filter((one) => one !== first)) {
       const { code, errorOutput } = await other.end();
       expect(code).toBe(5);
-      expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: Another Helmdeck Memory process is using this data folder.*\n$/);
+      expect(errorOutput).toMatch(
+        /^Helmdeck Memory cannot start: Another Helmdeck Memory process is using this data folder.*\n$/,
+      );
     }
     using owner = await findOwnerClient(folder);
     expect(await owner?.call('status', {})).toMatchObject({ store: { kept: 'file', file: { at: 'open' } } });

@@ -59,13 +59,13 @@ describe('a key from the environment (R-KEY-01)', () => {
     await expect(refused).rejects.toMatchObject({
       code: 'invalid_config',
       message:
-        'HELMDECK_MEMORY_KEY must hold exactly 64 hexadecimal characters; put the right key there, or make one with: openssl rand -hex 32.',
+        'HELMDECK_MEMORY_KEY must contain exactly 64 hexadecimal characters; enter the correct key there, or create a new key with: openssl rand -hex 32.',
     });
   });
 
   test.each([
     { what: 'is missing', path: () => join(tempFolder(), 'nowhere'), says: /HELMDECK_MEMORY_KEY_FILE names cannot be read/ },
-    { what: 'is malformed', path: () => file(`${A_KEY}\n\n`), says: /HELMDECK_MEMORY_KEY_FILE must hold exactly 64/ },
+    { what: 'is malformed', path: () => file(`${A_KEY}\n\n`), says: /HELMDECK_MEMORY_KEY_FILE must contain exactly 64/ },
   ])('a key file that $what stops the start (R-KEY-02)', async ({ path, says }) => {
     const refused = environmentSource({ HELMDECK_MEMORY_KEY_FILE: path() })?.read('current');
     await expect(refused).rejects.toMatchObject({ code: 'invalid_config', message: expect.stringMatching(says) as string });

@@ -70,7 +70,7 @@ describe('the OS keychain', () => {
     });
   });
 
-  test('is not loaded where no session leads to it, and asked again when one does (R-KEY-06, R-KEY-08)', async () => {
+  test('is not loaded without a desktop session, and is loaded later when there is one (R-KEY-06, R-KEY-08)', async () => {
     let session = false;
     let loaded = 0;
     const chain = fakeKeychain();
@@ -90,13 +90,13 @@ describe('the OS keychain', () => {
     { what: 'another keyring than that of the session', environment: { SECRET_BACKEND: 'file' }, leads: true },
     { what: 'nothing', environment: {}, leads: false },
     { what: 'an empty address', environment: { DBUS_SESSION_BUS_ADDRESS: '' }, leads: false },
-  ])('on Linux $what leads to it: $leads', ({ environment, leads }) => {
+  ])('on Linux $what makes it reachable: $leads', ({ environment, leads }) => {
     expect(hasSessionBus(environment, 'linux')).toBe(leads);
     expect(hasSessionBus(environment, 'darwin')).toBe(true);
     expect(hasSessionBus(environment, 'win32')).toBe(true);
   });
 
-  test('on Linux the bus in the folder of a session leads to it', () => {
+  test('on Linux the bus in the folder of a session makes it reachable', () => {
     const folder = tempFolder();
     expect(hasSessionBus({ XDG_RUNTIME_DIR: folder }, 'linux')).toBe(false);
     writeFileSync(join(folder, 'bus'), '');
