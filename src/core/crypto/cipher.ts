@@ -176,7 +176,6 @@ export class SealingKey {
   }
 }
 
-/** The current key and, during a rotation, also the old key. */
 export class KeyRing {
   readonly current: SealingKey;
   readonly retiring: SealingKey | undefined;
@@ -228,7 +227,6 @@ export interface SealContext {
   readonly expiresAt: number;
 }
 
-/** The encrypted fields of an entry. */
 export interface EntryContent {
   readonly key: string;
   readonly value: string;

@@ -35,7 +35,7 @@ class DoubtfulDisk extends Error {
 
 /** Maximum jobs in one transaction. Larger transactions would delay readers. */
 const MAX_JOBS = 256;
-/** Pause after a background job while other jobs wait, as a multiple of the duration of the background job. */
+/** Length of the pause after a background job while other jobs wait, as a multiple of the background job's duration. */
 const BACKGROUND_PAUSE_FACTOR = 14;
 
 /**

@@ -32,7 +32,7 @@ export interface NamespaceRow extends Required<Namespace> {
 const LOG_FRAMES = 1000;
 /** Bytes by which the file grows at once. Growth makes the next flush slow, so the file grows rarely and in large steps. */
 const PREALLOCATED_BYTES = 128 * PAGE_BYTES;
-/** Number of pages with possible deleted bytes at which the pages are scrubbed immediately. */
+/** Number of changed pages at which they are scrubbed immediately, because changed pages can contain deleted bytes. */
 const CHANGED_PAGES = 4000;
 
 /**
@@ -42,7 +42,7 @@ const CHANGED_PAGES = 4000;
 export class Connection {
   /** Events of entries. `commit` publishes them and `rollback` discards them. */
   readonly events = new EntryEvents();
-  /** Called after a transaction or a savepoint is rolled back. */
+  /** Called when a transaction or a savepoint is rolled back. */
   onRollback: (() => void) | undefined;
   readonly #path: string | undefined;
   readonly #file: DatabaseFile | undefined;

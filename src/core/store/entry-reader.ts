@@ -99,7 +99,6 @@ export class EntryReader {
     return (category === undefined ? count.get(id, time.now()) : countInCategory.get(id, time.now(), category)) as number;
   }
 
-  /** Counts the entries that expire before a time. Uses an index and decrypts nothing. */
   countEnding(namespace: Namespace, kind: Kind, before: number): number {
     const { connection, time } = this.#context;
     const id = connection.namespaceId(namespace);

@@ -308,7 +308,6 @@ export class EntryWriter {
     return true;
   }
 
-  /** Returns the storage that the facts of a subject use, without expired facts. */
   usage(subject: string): Quota {
     return this.#withoutExpired(subject, 'fact', this.#context.connection.usageCounters.usage(subject, 'fact'));
   }

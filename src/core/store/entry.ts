@@ -30,7 +30,7 @@ export function activityEntryOf(note: ActivityNote, outcome: WriteOutcome | unde
   return entryOf(value === undefined ? note : { ...note, value }, now);
 }
 
-/** Returns the facts that the store adds to the activity note of a write, or undefined if there are none. */
+/** Returns the details that the store adds to the activity note of a write, or undefined if there are none. */
 export function outcomeOf(before: Entry | undefined, after: Entry, now: number): WriteOutcome | undefined {
   const late = after.updatedAt > now;
   const shortened = before !== undefined && shortens(before, after);

@@ -18,7 +18,6 @@ export class EntryEvents {
     if (this.#listeners.size > 0) this.#pending.push(event);
   }
 
-  /** Events of the current transaction, which are not published yet. */
   get pending(): readonly EntryEvent[] {
     return this.#pending;
   }

@@ -8,11 +8,10 @@ export interface UndoableForget {
   readonly fact: FactWithHistory;
 }
 
-/** Whether a forget or an undo affects a version of a fact. */
 type Covers = (version: Entry) => boolean;
 
-/** Maximum facts in the buffer. When one more is added, the oldest is dropped. */
-const MOST = 16;
+/** Maximum facts in the buffer. When another fact is added, the oldest is dropped. */
+const MAX_FACTS = 16;
 
 /**
  * Stores facts that the window forgot, in RAM, for the seconds in which the owner can undo the forget. Each fact has a random
@@ -41,7 +40,7 @@ export class ForgetUndoBuffer implements Disposable {
     const timer = this.#clock.after(UNDO_FORGET_MS, () => void this.#held.delete(handle));
     this.#held.set(handle, { ...forget, timer });
     const [oldest] = this.#held.keys();
-    if (oldest !== undefined && this.#held.size > MOST) this.drop(oldest);
+    if (oldest !== undefined && this.#held.size > MAX_FACTS) this.drop(oldest);
     return handle;
   }
 

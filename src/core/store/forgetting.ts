@@ -7,8 +7,8 @@ import type { StoreContext } from './store-context.ts';
 import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.ts';
 
 /**
- * Kinds that get tombstones, so that restoring a backup does not bring forgotten entries back. History has none, because versions
- * are deleted with their fact.
+ * Kinds that get tombstones, so that restoring a backup does not bring forgotten entries back. The kind `history` is not
+ * included, because versions are deleted with their fact.
  */
 const TOMBSTONED: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
 const UNCOUNTED: ReadonlySet<Kind> = new Set(['history', 'activity']);
@@ -44,7 +44,7 @@ export class Forgetting {
     return new ForgetJob(this.#deps, subject, { ...selection, kinds: selection.kinds.filter((kind) => !UNCOUNTED.has(kind)) });
   }
 
-  /** Deletes everything in one step. Use it for a single key, in a transaction. */
+  /** Runs a whole forget in one step, for a selection of a single key. Call it in a transaction. */
   run(subject: string, selection: Selection): number {
     const job = this.begin(subject, selection);
     let progress = FORGET_START;

@@ -29,7 +29,6 @@ export interface StoreOptions {
   readonly sources: KeySources;
   /** Quota of each subject. If absent, storage is unlimited. */
   readonly quota?: Quota;
-  /** Reads the free space of a disk. Tests replace this function. */
   readonly statDisk?: StatDisk;
 }
 

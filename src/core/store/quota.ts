@@ -20,7 +20,6 @@ export type QuotaKind = 'fact' | 'pack';
 
 export const isQuotaKind = (kind: Kind): kind is QuotaKind => kind === 'fact' || kind === 'pack';
 
-/** Returns the quota for a kind. Facts and entries of packs have separate quotas. */
 export const quotaOf = (kind: QuotaKind, quota: Quota): Quota =>
   kind === 'fact' ? quota : { facts: PACK.memory, bytes: quota.bytes };
 
@@ -109,7 +108,6 @@ export class UsageCounters {
     return this.#usage[kind].get({ subject }) as Quota;
   }
 
-  /** Returns the part of the used storage whose entries are expired but not yet deleted. */
   expired(subject: string, kind: QuotaKind, now: number): Quota {
     return this.#expired[kind].get({ subject, now }) as Quota;
   }

@@ -49,7 +49,6 @@ export function schemaDifferences(db: Database, steps: readonly Migration[], che
   return differences;
 }
 
-/** Throws if the schema differs from the schema that the migrations create. */
 export function requireSchema(db: Database, steps: readonly Migration[], check: SchemaCheck): void {
   const [first] = schemaDifferences(db, steps, check);
   if (first === undefined) return;

@@ -7,11 +7,9 @@ import { KIND_NUMBERS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
 
 /** Maximum rows in the cache of decrypted rows: one or two pages for each active caller. */
-const CACHED_ROWS = 1024;
-/** Maximum sealed bytes of a row in the cache. */
-const MAX_CACHED_BYTES = 4096;
+const MAX_CACHED_ROWS = 1024;
+const MAX_CACHED_ROW_BYTES = 4096;
 
-/** A cached entry, with every field that its seal authenticates. */
 interface Opened {
   readonly namespace: Namespace;
   readonly kind: Kind;
@@ -96,8 +94,8 @@ export class SealedRows {
     }
     const entry = this.open(namespace, kind, row);
     this.#uncache(row.row);
-    if (!entry || row.sealed.length > MAX_CACHED_BYTES) return entry;
-    const [oldest] = this.#opened.size >= CACHED_ROWS ? this.#opened.keys() : [];
+    if (!entry || row.sealed.length > MAX_CACHED_ROW_BYTES) return entry;
+    const [oldest] = this.#opened.size >= MAX_CACHED_ROWS ? this.#opened.keys() : [];
     if (oldest !== undefined) this.#uncache(oldest);
     this.#opened.set(row.row, { namespace, kind, row, entry });
     this.#cachedKeys.set(cacheKey(namespace, kind, entry.key), row.row);

@@ -45,7 +45,7 @@ const LOG_PAGES = 200;
 /** Milliseconds from startup to the first sweep, so that the sweep does not delay the first requests. */
 const FIRST_SWEEP_MS = 500;
 const IMMEDIATELY = 0;
-/** Maximum notes that wait in RAM for the key or for disk space. When one more is added, the oldest is dropped. */
+/** Maximum notes that wait in RAM for the key or for disk space. When another note is added, the oldest is dropped. */
 const MAX_UNRECORDED = 1000;
 
 export interface SqliteParts {
@@ -58,7 +58,6 @@ export interface SqliteParts {
   readonly freeSpace?: FreeSpace;
   /** Absent if storage is unlimited. */
   readonly quota?: Quota;
-  /** Lock of the data folder, released when the store is closed. */
   readonly lock?: Disposable;
 }
 
@@ -72,7 +71,6 @@ export class SqliteStore implements MemoryStore {
   readonly #reader: EntryReader;
   readonly #writer: EntryWriter;
   readonly #overviews: OverviewReader;
-  /** Notes that could not be written to the activity record yet, oldest first. */
   readonly #unrecorded: { readonly subject: string; readonly note: ActivityNote; readonly at: number }[] = [];
   #closed = false;
 

@@ -81,13 +81,12 @@ export interface PageQuery {
   readonly category?: string;
   /** Only entries that expire before this time, in milliseconds since 1970. */
   readonly expiresBefore?: number;
-  /** Filter that is called with each decrypted entry. Only entries for which it returns true are on the page. */
+  /** Filter, called with each decrypted entry. The page contains only entries for which the filter returns true. */
   readonly matches?: (entry: Entry) => boolean;
   /**
    * Approximate number of sealed bytes to decrypt for one page; at least one entry is always decrypted. `STEP_BYTES` by default.
    */
   readonly bytes?: number;
-  /** If true, decrypted entries are not cached. */
   readonly uncached?: boolean;
   /** The `next` cursor of the previous page. */
   readonly after?: EntryCursor;
@@ -120,7 +119,7 @@ export interface ActivityNote extends EntryDraft {
   readonly valueFor?: (outcome: WriteOutcome) => string;
 }
 
-/** Facts about a write that only the store knows, for the activity note. */
+/** Details of a write that only the store knows, which are added to the activity note. */
 export interface WriteOutcome {
   /**
    * Update time of the fact, if later than the time of the note. Several writes within one millisecond get increasing update times.
@@ -219,7 +218,6 @@ export interface Selection {
   readonly key?: string;
   /** Filter that is called with each decrypted entry. Needs the master key. */
   readonly matches?: (entry: Entry, kind: Kind) => boolean;
-  /** Only this session of the subject. */
   readonly session?: string;
 }
 
@@ -271,13 +269,11 @@ export interface Vault {
    * token's expiry time.
    */
   revokeToken(id: string, until: number): Promise<void>;
-  /** Returns the ids of revoked tokens that have not expired. */
   revokedTokens(): Promise<readonly string[]>;
 }
 
 export interface SweepResult {
   readonly removed: number;
-  /** The time at which the next entry expires. */
   readonly next?: number;
 }
 
@@ -296,15 +292,14 @@ export interface MemoryStore extends AsyncDisposable {
    * be forgotten even if their key is lost.
    */
   forget(subject: string, selection: Selection, note?: ActivityNote, yieldTurn?: YieldTurn): Promise<ForgetResult>;
-  /** Counts the entries that `forget` would delete. */
   countMatching(subject: string, selection: Selection, yieldTurn?: YieldTurn): Promise<number>;
   /**
    * Returns the storage that a subject uses, including earlier versions, and the subject's quota. Works without the master key.
    */
   usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }>;
   /**
-   * Records an action that is not a write in the activity record of a subject. While the memory is locked or its disk is full,
-   * the note waits in RAM.
+   * Adds a note about an action other than a write to a subject's activity record. While the memory is locked or its disk is
+   * full, the note waits in RAM.
    */
   recordActivity(subject: string, note: ActivityNote): Promise<void>;
   sweep(limit: number): Promise<SweepResult>;

@@ -20,7 +20,6 @@ export function formatTime(ms: number): string {
   return `${dateOf(day)}${two[Math.floor(minutes / 60)]}:${two[minutes % 60]}:${two[seconds % 60]}.${three[rest % 1000]}Z`;
 }
 
-/** Formats a day number as a date, followed by the `T`. */
 function dateOf(day: number): string {
   const known = dates.get(day);
   if (known !== undefined) return known;

@@ -123,7 +123,6 @@ export class StoredClock {
     if (this.#hasUnsavedDoubt || !this.#hasEarlierTime) this.saveWhenDue();
   }
 
-  /** Returns the latest time that is not in doubt. */
   trusted(): number {
     return this.#time.trusted();
   }

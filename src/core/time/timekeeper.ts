@@ -6,8 +6,8 @@ const DAY = 24 * HOUR;
 /** Milliseconds by which the wall clock can be ahead of the expected time before it is in doubt. */
 const JUMP = DAY;
 /**
- * Milliseconds that a clock in doubt must run without another jump. Only then does the system's report that it is synchronized
- * count.
+ * Milliseconds that a clock in doubt must run without another jump before the system's report of synchronization can end the
+ * doubt.
  */
 const PROBATION = HOUR;
 /** Longest sleep, or time between two runs, that is accepted without the owner's confirmation, in milliseconds. */
@@ -22,7 +22,8 @@ interface Doubt {
   /** Milliseconds by which the wall clock is ahead of the expected time. */
   readonly ahead: number;
   /**
-   * Whether the doubt was found at startup. The time difference may then be real time during which the program was not running.
+   * Whether the doubt was found at startup. The wall clock may then be right, because the program may not have been running for
+   * that time.
    */
   readonly atStart: boolean;
 }
@@ -42,7 +43,6 @@ export interface StoredTime {
   readonly uptime?: { readonly origin: string; readonly ms: number } | undefined;
 }
 
-/** Result of comparing the wall clock with the trusted time. */
 export type ClockReading =
   | { readonly at: 'ok' }
   | {
@@ -227,9 +227,9 @@ export class Timekeeper {
   }
 
   /**
-   * Returns the milliseconds between two runs, by the uptime. Returns 0 if the uptime cannot prove them, so that a wrong wall
-   * clock is in doubt. The result never exceeds the difference by the wall clock, so that the trusted time cannot run ahead of
-   * the wall clock.
+   * Returns for how many milliseconds the program was not running, measured by the uptime. Returns 0 if the uptime cannot prove
+   * this time, so that a wrong wall clock is in doubt. The result never exceeds the time measured by the wall clock, so that the
+   * trusted time cannot run ahead of the wall clock.
    */
   #absenceSince({ trusted, uptime }: StoredTime): number {
     if (uptime === undefined || uptime.origin !== this.#clock.uptimeOrigin()) return 0;

@@ -27,8 +27,7 @@ const BACKUP_LOG = /^([^.]+\.db)-(?:wal|shm|journal)$/;
  * database.
  */
 const FOREIGN_FOLDERS: ReadonlySet<string> = new Set(['electron', 'embeddings', 'packs']);
-/** Depth of subfolders to search for databases. */
-const MAX_DEPTH = 4;
+const MAX_FOLDER_DEPTH = 4;
 const MAGIC = 'SQLite format 3\0';
 
 /** Removes a database and the files that SQLite creates beside it. */
@@ -84,7 +83,8 @@ function databasesBelow(folder: string, depth: number): DatabaseCopy[] {
   for (const entry of entriesIn(folder)) {
     const file = join(folder, entry.name);
     if (entry.isDirectory()) {
-      if (depth < MAX_DEPTH && !(depth === 1 && FOREIGN_FOLDERS.has(entry.name))) found.push(...databasesBelow(file, depth + 1));
+      if (depth < MAX_FOLDER_DEPTH && !(depth === 1 && FOREIGN_FOLDERS.has(entry.name)))
+        found.push(...databasesBelow(file, depth + 1));
     } else if (entry.isFile() && isOurs(file)) found.push({ file, at: Math.floor(statOf(file)?.mtimeMs ?? 0) });
   }
   return found;

@@ -148,7 +148,7 @@ function carryTokens(connection: Connection, keys: KeyKeeper, { names, secrets }
       connection.sql.insertRevocation.run(id, NEVER_EXPIRES);
       unreadable += 1;
     }
-    // The owner's last decision to pause or resume the token applies.
+    // Keep the owner's last decision to pause or resume the token.
     const paused = VAULT_PREFIX + PAUSED_TOKEN + id;
     if (names.has(paused)) keys.saveSecret(paused, Buffer.from('paused'));
     else keys.deleteSecret(paused);
@@ -156,7 +156,10 @@ function carryTokens(connection: Connection, keys: KeyKeeper, { names, secrets }
   return unreadable;
 }
 
-/** Copies credentials, so that a restore does not bring back deleted credentials or replace newer ones. */
+/**
+ * Copies the credentials of the replaced memory into the restored memory, so that a restore does not bring back deleted
+ * credentials or replace newer ones.
+ */
 function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secrets }: NewerState): void {
   const prefix = VAULT_PREFIX + CREDENTIAL;
   for (const name of withPrefix(new Set(connection.sql.metaBlobs.all() as string[]), prefix))

@@ -86,7 +86,7 @@ export class Rotation {
       connection.sql.insertKeyRecord.run(next.id, 'current', next.proof(), source.name);
       connection.sql.updateSegment.run(this.#deps.segmentsOf?.(next.id) ?? 0, next.id);
       connection.setMeta(PLACE, 0);
-      // Both keys are needed until the rotation ends, so the recovery key must be able to restore both.
+      // Wrap both keys for the recovery key, because both are needed until the rotation ends.
       const recovery = keys.readSecret(RECOVERY_PUBLIC_KEY);
       const wrapped = connection.meta(RECOVERY_WRAPPED_KEY);
       if (recovery && Buffer.isBuffer(wrapped)) {

@@ -164,7 +164,6 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
   }
 }
 
-/** Returns the last row number in any readable index, or 0. */
 function lastIn(...indexes: readonly Connection['sql']['rowsAfter'][]): number {
   const rows = indexes.map((index) => {
     try {

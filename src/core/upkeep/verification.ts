@@ -18,7 +18,6 @@ export interface WalkedEntry {
   readonly entry: Entry | undefined;
 }
 
-/** Decrypts every row of the file, in slices. */
 export async function* walkEntries(connection: Connection, rows: SealedRows): AsyncGenerator<readonly WalkedEntry[]> {
   for (let place = 0; ;) {
     const namespaces = new Map(connection.namespaces().map((row) => [row.id, namespaceOf(row)]));
@@ -47,7 +46,6 @@ export async function verifyMemory(connection: Connection, rows: SealedRows, key
   return { entries, broken, structure: [...schemaDifferences(connection.db, migrations), ...integrityErrors(connection)] };
 }
 
-/** Returns the errors that SQLite finds in pages and indexes. */
 export function integrityErrors({ db }: Connection): string[] {
   const lines = db.pragma('integrity_check') as { integrity_check: string }[];
   return lines.map((line) => line.integrity_check).filter((line) => line !== 'ok');

@@ -36,7 +36,6 @@ type ItemReading =
   | { readonly at: 'locked'; readonly why: string }
   | { readonly at: 'unavailable'; readonly why: string };
 
-/** Reads and stores secrets in the OS keychain, each under an account name. */
 export interface KeychainItems {
   read(account: string): Promise<ItemReading>;
   /** Stores a text. Resolves only after the text was read back unchanged. */

@@ -2,7 +2,6 @@ import { CREDENTIAL_SHAPE } from '../../../contract/credential.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { readProvidedSecret } from './provided-secret.ts';
 
-/** Environment variable of each credential, by the name that packs use. */
 const SETTINGS = { github: 'HELMDECK_GITHUB_TOKEN' } as const;
 
 /**
