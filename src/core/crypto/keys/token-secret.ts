@@ -4,8 +4,8 @@ import { readProvidedSecret } from './provided-secret.ts';
 const MIN_BYTES = 32;
 
 /**
- * Reads the secret that signs tokens. Whoever starts the program can provide it, so that they can sign tokens too. Undefined if
- * the environment provides no secret. Throws at startup if the secret is invalid.
+ * Reads the secret that signs tokens. The operator can provide this secret at startup, so that other programs of the operator can
+ * sign tokens too. Undefined if the environment provides no secret. Throws if the secret is invalid.
  */
 export function readTokenSecret(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const given = readProvidedSecret(environment, 'HELMDECK_JWT_SECRET');
