@@ -43,7 +43,7 @@ export async function malformed(): Promise<void> {
   const short = randomBytes(31);
   await place.save('current', short);
   await check('R-KEY-02 31 bytes in the keychain: the start fails with a message that names the keychain and not the value', () =>
-    stops(() => open(MEMORY), /the OS keychain must hold exactly 64 hexadecimal/, short.toString('hex')),
+    stops(() => open(MEMORY), /the OS keychain must contain exactly 64 hexadecimal/, short.toString('hex')),
   );
   await check('R-KEY-04 31 bytes in the keychain: memory.db stays byte for byte', () =>
     assert.equal(fingerprint(MEMORY), before),

@@ -155,7 +155,7 @@ describe('limits', () => {
     {
       what: 'bytes',
       quota: { facts: 99, bytes: 900 },
-      says: /^This memory has reached its limit of 900 bytes, earlier versions included/,
+      says: /^This memory has reached its limit of 900 bytes, including earlier versions/,
     },
   ])(
     'an exceeded quota of $what has the same message everywhere, and affects no other subject (R-FACT-16)',
@@ -251,7 +251,7 @@ describe('a locked memory', () => {
     locked.store.lock();
     const { json } = await request(locked.url, '/api/v1/mcp/qmd', { token, body: {} });
     expect(json.message).toMatch(
-      /^The memory cannot be searched at present\. [A-Z].*its owner locked it\. Unlock it in the window/,
+      /^The memory cannot be searched at present\. [A-Z].*the owner locked it\. Unlock the memory in the window/,
     );
   });
 });
@@ -260,7 +260,9 @@ describe('a locked memory', () => {
 const unsearchable: Outcome = {
   refused: {
     code: 'qmd_unavailable',
-    message: expect.stringMatching(/^The memory cannot be searched at present\. .* Unlock it in the window, or with: /) as string,
+    message: expect.stringMatching(
+      /^The memory cannot be searched at present\. .* Unlock the memory in the window, or with: /,
+    ) as string,
   },
 };
 

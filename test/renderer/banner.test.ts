@@ -36,7 +36,7 @@ test('every page shows that the memory is locked, with a button that unlocks it 
   await served.perform(theOwner, 'lock', {});
   await page.mouse.move(10, 10);
   await pass(6 * SECOND);
-  await banner(page).getByText('This memory is locked. Its owner locked it.').waitFor();
+  await banner(page).getByText('This memory is locked. The owner locked it.').waitFor();
   await expect.poll(() => page.content()).not.toMatch(/React over Vue|frontend-framework/);
   for (const name of PAGES) {
     await page.getByRole('navigation', { name: 'Sections' }).getByRole('button', { name, exact: true }).click();
@@ -78,7 +78,7 @@ test.each([
   [{ at: 'absent' }, 'The key for this memory is missing.'],
   [{ at: 'found', key: Buffer.alloc(32, 7) }, 'This memory was sealed with another key.'],
   [{ at: 'locked', why: 'the keyring is closed' }, 'The keyring is closed. Unlock the keychain of the test'],
-  [{ at: 'unavailable', why: 'the keyring is asleep' }, 'The keyring is asleep. Start this program where'],
+  [{ at: 'unavailable', why: 'the keyring is asleep' }, 'The keyring is asleep. Start Helmdeck Memory in a session'],
 ] as const)('the banner reports the key state %j with a remedy (R-WIN-23)', async (reading, says) => {
   await using opened = await keyed();
   const { page, store, source, advance: pass } = opened;

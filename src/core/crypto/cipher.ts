@@ -10,7 +10,10 @@ import {
 } from 'node:crypto';
 import type { Author, Kind, Namespace } from '../store/store.ts';
 
-/** Encodes fields, each after its length. Different lists give different bytes, so a sealed frame has one reading (R-SEAL). */
+/**
+ * Encodes fields, each preceded by its length. Different lists of fields always give different bytes, so encrypted bytes can be
+ * decoded in only one way (R-SEAL).
+ */
 export function encodeFrame(fields: readonly (string | Uint8Array)[]): Buffer {
   const lengths: number[] = [];
   let total = 0;
@@ -33,7 +36,7 @@ export function encodeFrame(fields: readonly (string | Uint8Array)[]): Buffer {
   return bytes;
 }
 
-/** Decodes at most `most` fields between two offsets. Throws if a field extends past the end. */
+/** Decodes at most `most` fields between two offsets. Throws if a field extends past the end offset. */
 export function decodeFrame(bytes: Buffer, from: number, to: number, most: number): string[] {
   const texts: string[] = [];
   let at = from;
@@ -55,7 +58,10 @@ export function decodeFrame(bytes: Buffer, from: number, to: number, most: numbe
   return texts;
 }
 
-/** One byte below 128, two below 16,384, otherwise five. Each length has exactly one encoding. */
+/**
+ * Writes a length as one byte below 128, two bytes below 16,384, otherwise five bytes. Each length has exactly one encoding.
+ * Returns the offset after the length.
+ */
 function writeLength(bytes: Buffer, at: number, length: number): number {
   if (length < 0x80) {
     bytes[at] = length;
@@ -71,14 +77,13 @@ const KEY_ID_BYTES = 4;
 const KEY_HASH_BYTES = 16;
 
 /**
- * Records sealed with one derived key. The limit keeps a repeated random nonce implausible (R-SEAL).
+ * Maximum records encrypted with one derived key, so that a repeated random nonce is very unlikely (R-SEAL).
  * @internal
  */
 export const SEGMENT_RECORDS = 2 ** 20;
-/** Size of the cache of derived keys. Each start opens a new segment, so there can be many. */
-const SEGMENTS_AT_HAND = 1024;
+const MAX_CACHED_SEGMENTS = 1024;
 
-/** All keys derived from one master key, which itself seals nothing. Counts the records left in the open segment. */
+/** Derives all keys from one master key, which itself encrypts nothing. Counts the records left in the open segment. */
 export class SealingKey {
   readonly id: Buffer;
   readonly #master: KeyObject;
@@ -97,7 +102,7 @@ export class SealingKey {
     this.#nonces = createSecretKey(derive(this.#master, 'nonce', 32));
   }
 
-  /** Lets the database recognize this key. The key cannot be derived from it. */
+  /** Returns bytes by which the database recognizes this key. The key cannot be derived from these bytes. */
   proof(): Buffer {
     return derive(this.#master, 'proof', 32);
   }
@@ -107,9 +112,12 @@ export class SealingKey {
     return own.length === proof.length && timingSafeEqual(own, proof);
   }
 
-  /** Replaces a key on disk. It depends on the namespace, so equal keys of two subjects look unrelated. */
+  /**
+   * Returns the hash that represents an entry's key on disk. The hash depends on the namespace, so equal keys of two subjects
+   * look unrelated.
+   */
   hash(namespace: Namespace, key: string): Buffer {
-    // A write looks up the row and then seals it, so the same hash is needed twice in a row.
+    // Reuse the last hash, because a write looks up the row and then encrypts it with the same hash.
     if (key === this.#hashed?.key && namespace === this.#hashed.namespace) return this.#hashed.hash;
     const { subject, session } = namespace;
     const hash = createHmac('sha256', this.#hashes)
@@ -120,7 +128,7 @@ export class SealingKey {
     return hash;
   }
 
-  /** Derives pseudorandom bytes from the parts and their lengths. */
+  /** Derives pseudorandom bytes from `parts` and their lengths. */
   nonce(parts: readonly Buffer[]): Buffer {
     const lengths = Buffer.allocUnsafe(4 * parts.length);
     for (const [at, { length }] of parts.entries()) lengths.writeUInt32BE(length, 4 * at);
@@ -133,12 +141,11 @@ export class SealingKey {
     const known = this.#segments.get(number);
     if (known) return known;
     const secret = createSecretKey(derive(this.#master, `segment ${number}`, 32));
-    if (this.#segments.size >= SEGMENTS_AT_HAND) this.#segments.delete(this.#segments.keys().next().value ?? number);
+    if (this.#segments.size >= MAX_CACHED_SEGMENTS) this.#segments.delete(this.#segments.keys().next().value ?? number);
     this.#segments.set(number, secret);
     return secret;
   }
 
-  /** Records that the open segment can still take. */
   get recordsLeft(): number {
     return this.#left;
   }
@@ -148,7 +155,7 @@ export class SealingKey {
     this.#left = SEGMENT_RECORDS;
   }
 
-  /** After a failed commit the stored segment number is unknown, so the segment is not used again. */
+  /** Stops using the open segment. Called after a failed commit, because the stored segment number is then unknown. */
   abandonSegment(): void {
     this.#left = 0;
   }
@@ -158,18 +165,17 @@ export class SealingKey {
   }
 
   nextSegment(): { segment: number; secret: KeyObject } {
-    if (this.#left <= 0) throw new Error('No segment is open to seal into.');
+    if (this.#left <= 0) throw new Error('No segment is open.');
     this.#left -= 1;
     return { segment: this.#current, secret: this.segment(this.#current) };
   }
 
-  /** The master key, for storing it in another source. */
+  /** Returns the master key, for storing it in another source. */
   export(): Buffer {
     return this.#master.export();
   }
 }
 
-/** The current key, and during a rotation also the old one. */
 export class KeyRing {
   readonly current: SealingKey;
   readonly retiring: SealingKey | undefined;
@@ -184,7 +190,7 @@ export class KeyRing {
     return this.retiring?.id.equals(id) ? this.retiring : undefined;
   }
 
-  /** The hashes under which a key may be stored; the current one first. */
+  /** Returns the hashes under which an entry's key can be stored, beginning with the hash of the current master key. */
   hashes(namespace: Namespace, key: string): Buffer[] {
     const hashes = [this.current.hash(namespace, key)];
     if (this.retiring) hashes.push(this.retiring.hash(namespace, key));
@@ -196,12 +202,12 @@ const derive = (master: KeyObject, purpose: string, bytes: number): Buffer =>
   Buffer.from(hkdfSync('sha256', master, '', `helmdeck-memory/1 ${purpose}`, bytes));
 
 /**
- * A sealed entry is: format ‖ key id ‖ segment ‖ nonce ‖ ciphertext ‖ tag.
+ * Layout of an encrypted entry: format ‖ key id ‖ segment ‖ nonce ‖ ciphertext ‖ tag.
  *
- * Format, key id and segment are readable without the key, and authenticated with everything else (R-SEAL).
+ * Format, key id and segment can be read without the key, and are authenticated together with everything else (R-SEAL).
  */
 const FORMAT = 1;
-/** The format of an entry whose author has one more field, `definedBy`. All other entries use the first format. */
+/** Format of an entry whose author has the field `definedBy`. All other entries use the first format. */
 const DEFINED_FORMAT = 2;
 const NONCE_BYTES = 12;
 const RANDOM_BYTES = 16;
@@ -210,7 +216,7 @@ const SEGMENT_AT = 1 + KEY_ID_BYTES;
 const NONCE_AT = SEGMENT_AT + 4;
 const BODY_AT = NONCE_AT + NONCE_BYTES;
 
-/** The unencrypted columns of an entry. They are authenticated: if one is changed, the seal does not open. */
+/** The unencrypted columns of an entry. The seal authenticates these columns: if a column is changed, the seal does not open. */
 export interface SealContext {
   readonly namespace: Namespace;
   readonly kind: Kind;
@@ -221,7 +227,6 @@ export interface SealContext {
   readonly expiresAt: number;
 }
 
-/** The encrypted fields of an entry. */
 export interface EntryContent {
   readonly key: string;
   readonly value: string;
@@ -229,7 +234,7 @@ export interface EntryContent {
   readonly author: Author;
 }
 
-/** The seal does not match its row: the row was edited, moved or cut, or sealed with a key that we do not have. */
+/** The seal does not match its row, because the row was edited, moved, truncated, or encrypted with an unknown key. */
 export class BrokenSeal extends Error {
   override readonly name = 'BrokenSeal';
 }
@@ -243,9 +248,9 @@ export function sealEntry(key: SealingKey, place: SealContext, body: EntryConten
 }
 
 export function openEntry(ring: KeyRing, place: SealContext, sealed: Buffer): EntryContent {
-  // A damaged page can return columns of types that the schema does not allow.
+  // Check the types, because a damaged page can return types that the schema does not allow.
   if (!Buffer.isBuffer(place.keyHash) || typeof place.category !== 'string' || !Buffer.isBuffer(sealed)) {
-    throw new BrokenSeal('This is not a sealed entry.');
+    throw new BrokenSeal('The row was not written by Helmdeck Memory.');
   }
   const plain = openBytes(ring, placeOf(place), sealed);
   const [key, value, client, transport, token, ...rest] = decodeFrame(plain, 0, plain.length, Infinity);
@@ -259,7 +264,7 @@ export function openEntry(ring: KeyRing, place: SealContext, sealed: Buffer): En
   return { key, value, tags, author: { ...author, definedBy } };
 }
 
-/** Seals a secret that is not an entry, and binds it to `place`. */
+/** Encrypts bytes and binds them to `place`: they can be decrypted only with the same `place`. */
 export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], plain: Buffer, format = FORMAT): Buffer {
   const { segment, secret } = key.nextSegment();
   const sealed = Buffer.allocUnsafe(BODY_AT + plain.length + TAG_BYTES);
@@ -278,10 +283,10 @@ export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], 
 
 export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], sealed: Buffer): Buffer {
   const known = sealed[0] === FORMAT || sealed[0] === DEFINED_FORMAT;
-  if (sealed.length < BODY_AT + TAG_BYTES || !known) throw new BrokenSeal('This is not a sealed entry.');
+  if (sealed.length < BODY_AT + TAG_BYTES || !known) throw new BrokenSeal('The bytes are not an encrypted entry.');
   const key = ring.find(sealed.subarray(1, SEGMENT_AT));
-  if (!key) throw new BrokenSeal('It was sealed with another key.');
-  // By default Node accepts tags of 4 bytes, which can be guessed in hours.
+  if (!key) throw new BrokenSeal('The entry was encrypted with another key.');
+  // Require the full tag length, because by default Node accepts tags of 4 bytes, which an attacker can guess in hours.
   const decipher = createDecipheriv(
     'aes-256-gcm',
     key.segment(sealed.readUInt32BE(SEGMENT_AT)),
@@ -301,12 +306,16 @@ export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], se
   return plain;
 }
 
-/** The id of the key in the header of a sealed entry. It is proved only by opening the entry. Empty for a damaged row. */
+/**
+ * Returns the id of the key in the header of an encrypted entry, or an empty buffer for a damaged row. Anyone can write a false
+ * id; only decrypting the entry proves the id.
+ */
 export const keyIdOf = (sealed: Buffer): Buffer => (Buffer.isBuffer(sealed) ? sealed.subarray(1, SEGMENT_AT) : Buffer.alloc(0));
 
 const placeOf = (place: SealContext): (string | Buffer)[] => {
   const times = Buffer.allocUnsafe(24);
-  // Doubles hold every millisecond exactly, and accept any number from an edited column without throwing.
+  // Write times as doubles, which represent every millisecond exactly and accept any number from an edited column without
+  // throwing.
   times.writeDoubleBE(place.createdAt, 0);
   times.writeDoubleBE(place.updatedAt, 8);
   times.writeDoubleBE(place.expiresAt, 16);
@@ -323,13 +332,13 @@ const placeOf = (place: SealContext): (string | Buffer)[] => {
   ];
 };
 
-/** One system call fills the whole pool, which is faster than one call for each nonce. */
+/** Pool of random bytes. One system call fills the whole pool, which is faster than one call for each nonce. */
 const pool = Buffer.alloc(RANDOM_BYTES * 1024);
 let used = pool.length;
 
 /**
- * The random part of a nonce. Two copies of one running machine can draw the same bytes, so the nonce also depends on the
- * sealed text. A repeated nonce then means the same text in the same place, which reveals nothing new.
+ * Returns the random part of a nonce. Two copies of a running virtual machine can generate the same bytes, so the nonce also
+ * depends on the encrypted text. A repeated nonce then means the same text in the same place, which reveals nothing new.
  */
 function nextRandom(): Buffer {
   if (used === pool.length) {

@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs';
 
 /**
- * A core dump would contain the key and opened facts (R-KEY-13). On Linux this excludes the memory of this process and its
- * children from dumps. On other systems the owner must limit core dumps.
+ * Excludes the memory of this process and its children from core dumps on Linux, because a core dump would contain the key and
+ * decrypted facts (R-KEY-13). On other systems the owner must limit core dumps.
  */
 export function excludeFromCoreDumps(): void {
   try {
     writeFileSync('/proc/self/coredump_filter', '0');
   } catch {
-    // Other systems do not have this file.
+    // Ignore the error, because other systems do not have this file.
   }
 }

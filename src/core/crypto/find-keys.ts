@@ -3,7 +3,7 @@ import type { KeyState } from '../../contract/status.ts';
 import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './cipher.ts';
 import type { KeyReading, KeySource, KeySlot } from './keys/key-source.ts';
 
-/** What the database stores about a key that sealed it: enough to recognize the key, not to derive it. */
+/** The database's record of a key that encrypted it: enough to recognize the key, but not to derive it. */
 export interface KeyRecord {
   readonly id: Buffer;
   readonly role: 'current' | 'retiring';
@@ -13,14 +13,13 @@ export interface KeyRecord {
 
 export interface HeldKeys {
   readonly ring: KeyRing;
-  /** The source of the current key. */
   readonly source: KeySource;
   readonly slot: KeySlot;
 }
 
-/** `none`: there is no key, and the database needs none yet. */
+/** Result of the search for keys. `none`: there is no key, and the database does not need one yet. */
 export type KeyLookup =
-  | { at: 'ok'; custody: HeldKeys }
+  | { at: 'ok'; keys: HeldKeys }
   | { at: 'none'; unreadable: boolean }
   | Exclude<KeyState, { at: 'ok' | 'ephemeral' }>;
 
@@ -30,13 +29,16 @@ interface Candidate {
   readonly slot: KeySlot;
 }
 
-/** Finds the keys that sealed a database. Never creates a key, and reports each source that is locked, unreachable, empty or wrong (R-KEY). */
+/**
+ * Finds the keys that encrypted a database. Never creates a key. If the keys are not found, reports which source is locked,
+ * unreachable, empty or has the wrong key (R-KEY).
+ */
 export async function findKeys(records: readonly KeyRecord[], sources: readonly KeySource[]): Promise<KeyLookup> {
   const candidates: Candidate[] = [];
   const refusals: { source: KeySource; reading: Exclude<KeyReading, { at: 'found' }> }[] = [];
   for (const slot of ['current', 'next'] as const) {
     for (const source of sources) {
-      // A locked source is not read twice, because each read may show a dialog on the owner's screen.
+      // Do not read a locked source twice, because each read can show a dialog on the owner's screen.
       if (refusals.some((refusal) => refusal.source === source && refusal.reading.at !== 'absent')) continue;
       const reading = await source.read(slot);
       if (reading.at === 'found') {
@@ -44,8 +46,8 @@ export async function findKeys(records: readonly KeyRecord[], sources: readonly 
         reading.key.fill(0);
       } else if (slot === 'current') refusals.push({ source, reading });
     }
-    const custody = records.length > 0 ? match(records, candidates) : candidates[0] && custodyOf(candidates[0]);
-    if (custody) return { at: 'ok', custody };
+    const keys = records.length > 0 ? match(records, candidates) : candidates[0] && heldKeysOf(candidates[0]);
+    if (keys) return { at: 'ok', keys };
   }
   for (const { source, reading } of refusals) if (reading.at === 'locked') return lockedAt(source, reading.why);
   const unavailable = refusals.flatMap(({ source, reading }) =>
@@ -56,29 +58,29 @@ export async function findKeys(records: readonly KeyRecord[], sources: readonly 
   return unavailable ? unavailableAt(unavailable.source, unavailable.why) : absent(records);
 }
 
-/** Creates the first key of a new memory in a source that allows it without asking the owner. */
+/** Creates the first key of a new memory, in the first source that allows this without asking the owner. */
 export async function createFirstKey(sources: readonly KeySource[]): Promise<HeldKeys | undefined> {
   for (const source of sources) {
     if (!source.createsOnFirstStart || !source.save || (await source.read('current')).at !== 'absent') continue;
     const master = randomBytes(MASTER_KEY_BYTES);
     await source.save('current', master);
-    const custody = custodyOf({ key: new SealingKey(master), source, slot: 'current' });
+    const keys = heldKeysOf({ key: new SealingKey(master), source, slot: 'current' });
     master.fill(0);
-    return custody;
+    return keys;
   }
   return undefined;
 }
 
-const custodyOf = ({ key, source, slot }: Candidate): HeldKeys => ({ ring: new KeyRing(key), source, slot });
+const heldKeysOf = ({ key, source, slot }: Candidate): HeldKeys => ({ ring: new KeyRing(key), source, slot });
 
 function match(records: readonly KeyRecord[], candidates: readonly Candidate[]): HeldKeys | undefined {
-  const holding = (role: KeyRecord['role']): Candidate | undefined => {
+  const candidateFor = (role: KeyRecord['role']): Candidate | undefined => {
     const record = records.find((one) => one.role === role);
     return record && candidates.find(({ key }) => key.id.equals(record.id) && key.matchesProof(record.proof));
   };
-  const current = holding('current');
-  const retiring = holding('retiring');
-  // An interrupted rotation needs both keys: some entries are still sealed with the old one.
+  const current = candidateFor('current');
+  const retiring = candidateFor('retiring');
+  // An interrupted rotation needs both keys, because some entries are still encrypted with the old key.
   if (!current || (records.length > 1 && !retiring)) return undefined;
   return { ring: new KeyRing(current.key, retiring?.key), source: current.source, slot: current.slot };
 }
@@ -86,22 +88,22 @@ function match(records: readonly KeyRecord[], candidates: readonly Candidate[]):
 const lockedAt = (source: KeySource, why: string): KeyLookup => ({
   at: 'locked',
   why: `${source.name} is locked: ${why}`,
-  remedy: `Unlock ${source.name}, by logging in to the desktop for instance, and try again; nothing else is needed.`,
+  remedy: `Unlock ${source.name}, for example by logging in to the desktop, and try again.`,
 });
 
 const unavailableAt = (source: KeySource, why: string): KeyLookup => ({
   at: 'unavailable',
   why: `${source.name} cannot be reached: ${why}`,
-  remedy: `Start this program where ${source.name} is running, or hand in the key with HELMDECK_MEMORY_KEY or HELMDECK_MEMORY_KEY_FILE.`,
+  remedy: `Start Helmdeck Memory in a session in which ${source.name} is available, or provide the key with HELMDECK_MEMORY_KEY or HELMDECK_MEMORY_KEY_FILE.`,
 });
 
 const absent = (records: readonly KeyRecord[]): KeyLookup => ({
   at: 'absent',
-  remedy: `The key of this memory is gone from ${records[0]?.source ?? 'its place'}; bring it back with: helmdeck-memory key recovery --use, or forget the facts it sealed.`,
+  remedy: `The key of this memory is missing from ${records[0]?.source ?? 'its source'}; restore it with: helmdeck-memory key recovery --use, or forget the facts that it encrypted.`,
 });
 
 const mismatch = (candidates: readonly Candidate[], records: readonly KeyRecord[]): KeyLookup => ({
   at: 'mismatch',
-  why: `the key in ${candidates[0]?.source.name ?? 'the place asked'} is not the one this memory was sealed with`,
-  remedy: `Provide the key that was kept in ${records[0]?.source ?? 'another place'}, or its recovery key with: helmdeck-memory key recovery --use.`,
+  why: `the key in ${candidates[0]?.source.name ?? 'the key source'} is not the key that this memory was encrypted with`,
+  remedy: `Provide the key that was stored in ${records[0]?.source ?? 'another source'}, or restore it from the recovery key with: helmdeck-memory key recovery --use.`,
 });

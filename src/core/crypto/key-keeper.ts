@@ -9,25 +9,29 @@ import { type HeldKeys, findKeys, type KeyRecord, createFirstKey } from './find-
 import type { KeySource } from './keys/key-source.ts';
 import { WRAPPED_KEY_NAMES } from './recovery-key.ts';
 
-/** The key source is not read again sooner than this, because a keychain may answer with a dialog on the owner's screen. */
+/**
+ * Minimum milliseconds between two automatic reads of the key sources, because a keychain can show a dialog on the owner's screen
+ * at each read.
+ */
 const RETRY_MS = 2000;
 const TOMBSTONE_KEY = 'tombstone key';
 export const STORED_CLOCK = 'clock';
 
 type WithoutKey = Exclude<KeyState, { at: 'ok' | 'ephemeral' }>;
 
-/** Holds the keys while the memory is unlocked. Everything that seals or opens uses them, so dropping them locks the memory. */
+/**
+ * Holds the keys while the memory is unlocked. Everything that encrypts or decrypts uses these keys, so dropping them locks the
+ * memory.
+ */
 export class KeyKeeper {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly sources: readonly KeySource[];
-  /** The progress of a key rotation, which the rotation updates. */
   rotation: StoreStatus['rotation'] = { at: 'none' };
   readonly #broken = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #keys: HeldKeys | undefined;
-  /** The state while no key is held. */
-  #state: WithoutKey = { at: 'locked', why: 'its key has not been read yet', remedy: 'Try again.' };
+  #state: WithoutKey = { at: 'locked', why: 'the key has not been read yet', remedy: 'Try again.' };
   #announced: KeyState['at'] = 'locked';
   #lockedByOwner = false;
   #lockCount = 0;
@@ -46,15 +50,15 @@ export class KeyKeeper {
     return this.#keys ? { at: 'ok', source: this.#keys.source.name } : this.#state;
   }
 
-  /** Calls `listener` after the key became available, was lost or was locked, however that happened. */
+  /** Calls `listener` after the key became available, was lost or was locked, for any reason. */
   onChange(listener: () => void): Disposable {
-    // A new wrapper for each call lets the same function subscribe twice.
+    // A new wrapper function, so that the same listener can subscribe twice to the Set.
     const entry = (): void => listener();
     this.#listeners.add(entry);
     return { [Symbol.dispose]: () => void this.#listeners.delete(entry) };
   }
 
-  /** Throws a failure with the state and its remedy while no key is held. */
+  /** The keys that are held. If no key is held, throws a failure with the key state and its remedy. */
   get ring(): KeyRing {
     return this.requireKeys().ring;
   }
@@ -63,29 +67,33 @@ export class KeyKeeper {
     return this.#keys;
   }
 
-  /** Throws as `ring` does. */
+  /** Returns the keys that are held, with their source. Throws like `ring` if no key is held. */
   requireKeys(): HeldKeys {
     if (this.#keys) return this.#keys;
     throw refusal(this.#state);
   }
 
-  /** Reads the sources again unless the owner locked the memory, so that unlocking the keychain needs no restart. */
+  /**
+   * Reads the key sources again, unless the owner locked the memory. So after the owner unlocks the keychain, no restart is
+   * needed.
+   */
   async retryUnlock(): Promise<void> {
     if (this.#keys || this.#lockedByOwner) return;
     if (this.#pendingUnlock || this.#clock.steady() - this.#readAt >= RETRY_MS) await this.unlock();
   }
 
-  lock(why = 'its owner locked it'): void {
+  lock(why = 'the owner locked it'): void {
     this.#lockCount += 1;
     this.#keys = undefined;
     this.#lockedByOwner = true;
-    this.#state = { at: 'locked', why, remedy: 'Unlock it in the window, or with: helmdeck-memory unlock.' };
+    this.#state = { at: 'locked', why, remedy: 'Unlock the memory in the window, or with: helmdeck-memory unlock.' };
     this.#announce();
   }
 
   unlock(): Promise<KeyState> {
     if (this.#pendingUnlock?.lockCount === this.#lockCount) return this.#pendingUnlock.result;
-    // The owner locked the memory during the earlier attempt, so that attempt will not unlock it.
+    // Wait for an earlier attempt, during which the owner locked the memory. That attempt will not unlock the memory, so start
+    // another one.
     const earlier = this.#pendingUnlock?.result.catch(() => undefined);
     const pending = {
       lockCount: this.#lockCount,
@@ -100,7 +108,10 @@ export class KeyKeeper {
     return pending.result;
   }
 
-  /** A key with room for at least one record. Call it in a transaction, because it may open a segment. */
+  /**
+   * Returns a key whose open segment can encrypt at least one more record. Call it in a transaction, because it may open a
+   * segment.
+   */
   sealingKey(): SealingKey {
     const key = this.ring.current;
     if (key.recordsLeft === 0) {
@@ -112,7 +123,7 @@ export class KeyKeeper {
     return key;
   }
 
-  /** The transaction that may have opened a segment was rolled back. */
+  /** Stops using the open segment. Called when the transaction that may have opened it was rolled back. */
   abandonSegment(): void {
     this.#keys?.ring.current.abandonSegment();
   }
@@ -121,13 +132,16 @@ export class KeyKeeper {
     return this.#connection.sql.keyRecords.all() as (KeyRecord & { segment: number })[];
   }
 
-  /** Installs the keys of a rotation. Throws if the memory has been locked meanwhile. */
+  /** Replaces the held keys during a rotation. Throws if the memory was locked meanwhile. */
   replaceKeys(keys: HeldKeys): void {
     this.requireKeys();
     this.#keys = keys;
   }
 
-  /** Opens one of the database's own secrets, which are bound to their names. Undefined if it is missing or its seal is broken. */
+  /**
+   * Decrypts one of the database's own secrets, each of which is bound to its name. Undefined if the secret is missing or its
+   * seal is broken.
+   */
   readSecret(name: string): Buffer | undefined {
     const sealed = this.#connection.meta(name);
     if (!Buffer.isBuffer(sealed)) return undefined;
@@ -146,36 +160,39 @@ export class KeyKeeper {
     return this.#broken.size;
   }
 
-  /** Counts the secrets that do not open in this file or a copy of it. */
+  /** Counts the secrets that cannot be decrypted in this file or in a copy of it. */
   countBrokenSecrets(connection: Connection): number {
     const names = (connection.sql.metaBlobs.all() as string[]).filter((name) => !WRAPPED_KEY_NAMES.has(name));
     return names.filter((name) => !opens(this.ring, name, connection.meta(name))).length;
   }
 
-  /** The HMAC key for the names of forgotten facts. Rotations keep it, so that tombstones still match old backups. Call it in a transaction. */
+  /**
+   * Returns the HMAC key for the names of forgotten facts. Rotations keep this key, so that tombstones still match old backups.
+   * Call it in a transaction, because the first call creates the key.
+   */
   tombstoneKey(): Buffer | undefined {
     const stored = this.readSecret(TOMBSTONE_KEY);
-    // Existing tombstones would not match a new key, so a broken one is not replaced.
+    // Do not replace a key with a broken seal, because existing tombstones would not match a new key.
     if (stored || this.#broken.has(TOMBSTONE_KEY)) return stored;
     const created = randomBytes(32);
     this.saveSecret(TOMBSTONE_KEY, created);
     return created;
   }
 
-  /** Call it in a transaction. */
+  /** Encrypts a secret and stores it under its name. Call it in a transaction. */
   saveSecret(name: string, secret: Buffer): void {
     this.#connection.setMeta(name, sealBytes(this.sealingKey(), ['secret', name], secret));
   }
 
-  /** Needs no key. Call it in a transaction. */
+  /** Deletes a secret. Works without the master key. Call it in a transaction. */
   deleteSecret(name: string): void {
     this.#connection.deleteMeta(name);
     this.#broken.delete(name);
   }
 
   /**
-   * Seals every secret with the current key. Skips wrapped keys, which only the recovery key opens, and leaves broken secrets
-   * as they are. Call it in a transaction.
+   * Encrypts every secret with the current key. Skips wrapped keys, which only the recovery key can decrypt, and secrets with a
+   * broken seal. Call it in a transaction.
    */
   resealSecrets(): void {
     for (const name of this.#connection.sql.metaBlobs.all() as string[]) {
@@ -189,8 +206,8 @@ export class KeyKeeper {
     const lockCount = this.#lockCount;
     const records = this.records();
     const found = await findKeys(records, this.sources);
-    const keys = found.at === 'ok' ? found.custody : found.at === 'none' ? await createFirstKey(this.sources) : undefined;
-    // The owner locked the memory while the sources were read, and the lock wins.
+    const keys = found.at === 'ok' ? found.keys : found.at === 'none' ? await createFirstKey(this.sources) : undefined;
+    // Stay locked if the owner locked the memory while the sources were read.
     if (lockCount !== this.#lockCount) return this.state;
     if (keys) {
       this.#lockedByOwner = false;
@@ -204,7 +221,7 @@ export class KeyKeeper {
     return this.state;
   }
 
-  /** From then on only this key opens the memory. */
+  /** Records the first key. Afterwards, only this key opens the memory. */
   #recordFirstKey({ ring, source }: HeldKeys): void {
     try {
       this.#connection.transaction(() => {
@@ -236,7 +253,10 @@ function opens(ring: KeyRing, name: string, sealed: unknown): boolean {
   }
 }
 
-/** Completes a rotation that ended in the database but not in the key source. Until then the key is read from the `next` slot. */
+/**
+ * Completes a rotation that ended in the database but not in the key source. Until then, the key is still in the `next` slot of
+ * the source.
+ */
 async function finishRotation({ ring, source, slot }: HeldKeys): Promise<void> {
   if (ring.retiring || !source.save) return;
   const bytes = ring.current.export();
@@ -246,7 +266,7 @@ async function finishRotation({ ring, source, slot }: HeldKeys): Promise<void> {
     if (slot === 'next') await source.save('current', bytes);
     await source.remove?.('next');
   } catch {
-    // The source is busy or locked; the next start tries again.
+    // Ignore the error, because the next startup tries again if the source is busy or locked.
   } finally {
     bytes.fill(0);
   }

@@ -12,31 +12,32 @@ import {
 } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 
-/**
- * The recovery key is the private half of a key pair. The database stores the public half and the master key wrapped with it.
- * So a rotation can wrap the new master key without the recovery key, and an old master key does not open newer data (R-KEY).
- */
 const SECRET_BYTES = 32;
 const CHECK_BYTES = 3;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Records of the first format carry no nonce and were encrypted with this one. */
+/** Nonce of wrapped keys in the first format, which stored no nonce. */
 const FIRST_NONCE = Buffer.alloc(NONCE_BYTES);
 const FIRST_FORMAT_BYTES = SECRET_BYTES + SECRET_BYTES + TAG_BYTES;
-/** The fixed DER prefixes of X25519 keys; the 32 key bytes follow. */
+/** Fixed DER prefixes of X25519 keys. The 32 bytes of the key follow. */
 const PRIVATE_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
 const PUBLIC_HEAD = Buffer.from('302a300506032b656e032100', 'hex');
-/** Crockford's alphabet, without letters that look like digits. */
+/** Crockford's base-32 alphabet, which has no letters that look like digits. */
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** Names under which the database stores the sealed public half and the wrapped master keys. */
+/** Names of the encrypted public half and of the wrapped master keys in the `meta` table. */
 export const RECOVERY_PUBLIC_KEY = 'recovery public key';
 export const RECOVERY_WRAPPED_KEY = 'recovery';
 export const RECOVERY_WRAPPED_RETIRING_KEY = 'recovery of the retiring key';
 export const WRAPPED_KEY_NAMES: ReadonlySet<string> = new Set([RECOVERY_WRAPPED_KEY, RECOVERY_WRAPPED_RETIRING_KEY]);
 
+/**
+ * The recovery key is the private half of a key pair. The database stores the public half, encrypted, and the master key wrapped with
+ * the public half. So a rotation can wrap the new master key without the recovery key. An old master key cannot decrypt newer data
+ * (R-KEY).
+ */
 export interface RecoveryPair {
-  /** Shown once and never stored. */
+  /** The recovery key, which is shown once and never stored. */
   readonly recoveryKey: string;
   readonly publicKey: Buffer;
 }
@@ -48,8 +49,9 @@ export function createRecoveryPair(): RecoveryPair {
 }
 
 /**
- * Only the recovery key opens the result. Two copies of a virtual machine can draw the same one-time pair, and then rotate to
- * different master keys. The nonce is derived from the master key, so even they never use one nonce for two master keys.
+ * Wraps a master key, so that only the recovery key can unwrap it. Two copies of a virtual machine can generate the same
+ * ephemeral key pair, and then rotate to different master keys. The nonce is therefore derived from the master key, so that two
+ * master keys never share a nonce.
  */
 export function wrapKey(master: Buffer, publicKey: Buffer, once = generateKeyPairSync('x25519')): Buffer {
   const own = bytesOf(once.publicKey);
@@ -64,22 +66,22 @@ export function wrapKey(master: Buffer, publicKey: Buffer, once = generateKeyPai
   return Buffer.concat([own, nonce, cipher.update(master), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Returns the master key. Throws a failure if the recovery key is mistyped or belongs to another memory. */
-export function unwrapKey(words: string, lockedUp: Buffer): Buffer {
-  const privateKey = createPrivateKey({ key: Buffer.concat([PRIVATE_HEAD, read(words)]), type: 'pkcs8', format: 'der' });
-  const other = lockedUp.subarray(0, SECRET_BYTES);
+/** Unwraps and returns the master key. Throws a failure if the recovery key is mistyped or belongs to another memory. */
+export function unwrapKey(recoveryKey: string, wrapped: Buffer): Buffer {
+  const privateKey = createPrivateKey({ key: Buffer.concat([PRIVATE_HEAD, read(recoveryKey)]), type: 'pkcs8', format: 'der' });
+  const other = wrapped.subarray(0, SECRET_BYTES);
   const secret = sharedSecret(privateKey, readPublic(other), other, bytesOf(createPublicKey(privateKey)));
-  const isFirstFormat = lockedUp.length === FIRST_FORMAT_BYTES;
-  const body = lockedUp.subarray(isFirstFormat ? SECRET_BYTES : SECRET_BYTES + NONCE_BYTES, -TAG_BYTES);
-  const nonce = isFirstFormat ? FIRST_NONCE : lockedUp.subarray(SECRET_BYTES, SECRET_BYTES + NONCE_BYTES);
+  const isFirstFormat = wrapped.length === FIRST_FORMAT_BYTES;
+  const body = wrapped.subarray(isFirstFormat ? SECRET_BYTES : SECRET_BYTES + NONCE_BYTES, -TAG_BYTES);
+  const nonce = isFirstFormat ? FIRST_NONCE : wrapped.subarray(SECRET_BYTES, SECRET_BYTES + NONCE_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', secret, nonce, { authTagLength: TAG_BYTES });
-  decipher.setAuthTag(lockedUp.subarray(-TAG_BYTES));
+  decipher.setAuthTag(wrapped.subarray(-TAG_BYTES));
   try {
     return Buffer.concat([decipher.update(body), decipher.final()]);
   } catch (cause) {
     throw new Failure(
       'invalid_input',
-      'This recovery key belongs to another memory, or to this one before a newer recovery key was made; use the newest.',
+      'This recovery key belongs to another memory, or was replaced by a newer recovery key; use the newest recovery key of this memory.',
       {
         cause,
       },
@@ -106,7 +108,7 @@ const readPublic = (bytes: Buffer): KeyObject =>
 const check = (secret: Buffer): Buffer =>
   createHash('sha256').update('helmdeck-memory/1 recovery check').update(secret).digest().subarray(0, CHECK_BYTES);
 
-/** 56 characters in groups of four. The last ones are a checksum against typing errors. */
+/** Formats a recovery key: 56 characters in groups of four. The last characters are a checksum that detects typing errors. */
 function spell(secret: Buffer): string {
   let bits = BigInt(`0x${Buffer.concat([secret, check(secret)]).toString('hex')}`);
   let text = '';
@@ -117,12 +119,12 @@ function spell(secret: Buffer): string {
   return text.replace(/.{4}(?=.)/g, '$&-');
 }
 
-function read(words: string): Buffer {
-  const letters = words.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1');
+function read(recoveryKey: string): Buffer {
+  const letters = recoveryKey.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1');
   const bytes = SECRET_BYTES + CHECK_BYTES;
   const wrong = new Failure(
     'invalid_input',
-    'The recovery key is not spelled right; it has 56 letters and digits in groups of four, so compare them one by one.',
+    'The recovery key contains a typing error; it must have 56 letters and digits in groups of four, so compare them one by one.',
   );
   if (letters.length !== (bytes * 8) / 5 || Array.from(letters).some((letter) => !LETTERS.includes(letter))) throw wrong;
   let bits = 0n;

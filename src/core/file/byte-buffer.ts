@@ -1,6 +1,6 @@
 /**
- * Joins received chunks in one growing buffer. A list of chunks of one byte each would take about four hundred times as much memory,
- * and so exceed the limit on the size of a body.
+ * Joins received chunks in one growing buffer. A list of one-byte chunks would take about 400 times as much memory, and so exceed
+ * the limit for a request body.
  */
 export class ByteBuffer {
   #buffer = Buffer.alloc(0);

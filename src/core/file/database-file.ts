@@ -4,12 +4,12 @@ import { PAGE_BYTES } from '../store/database.ts';
 
 const PAGE = PAGE_BYTES;
 const LOG_HEADER = 32;
-/** A frame is a header of 24 bytes, which begins with the page number, and the page. */
+/** Bytes of a log frame: a header of 24 bytes, which begins with the page number, and the page. */
 const FRAME = 24 + PAGE;
 const PAGES_AT_ONCE = 256;
 const FRAMES_AT_ONCE = 64;
 
-/** Header lengths by the first byte of the page, for pages of tables and indexes. Other pages begin with 0. */
+/** Page header lengths by the first byte of the page. Only pages of tables and indexes are listed; other pages begin with 0. */
 const HEADERS = new Map([
   [2, 12],
   [5, 12],
@@ -18,12 +18,12 @@ const HEADERS = new Map([
 ]);
 
 /**
- * Works on the database file beside SQLite: it preallocates space, and scrubs deleted bytes. `secure_delete` overwrites a deleted row,
- * but when a page is split or merged, copies of its rows stay in the unused middle of the page (R-PURGE-01). The log shows which
- * pages have changed.
+ * Changes the database file without SQLite: preallocates space and scrubs deleted bytes. `secure_delete` overwrites a deleted
+ * row. But when a page is split or merged, copies of its rows stay in the unused middle of the page (R-PURGE-01). The log shows
+ * which pages have changed.
  *
- * Scrubbing overwrites only parts that are unused by the file format, and only while the log is empty and no other connection can
- * write. The handle stays open as long as the database, because closing it would release the locks of SQLite on the file.
+ * Scrubbing overwrites only parts that the file format does not use, and only while the log is empty and no other connection can
+ * write. The file handle stays open as long as the database, because closing it would release SQLite's locks on the file.
  */
 export class DatabaseFile {
   readonly #log: string;
@@ -38,12 +38,12 @@ export class DatabaseFile {
     this.#handle = openSync(file, 'r+');
   }
 
-  /** Pages that changed since they were last scrubbed. */
+  /** Number of pages that changed after they were last scrubbed. */
   get changedPages(): number {
     return this.#changed.size;
   }
 
-  /** Records which pages a log of this many frames holds. */
+  /** Records which pages the first `frames` frames of the log contain. */
   recordChangedPages(frames: number): void {
     if (frames <= this.#recordedFrames) return;
     const log = openSync(this.#log, 'r');
@@ -52,7 +52,7 @@ export class DatabaseFile {
       while (this.#recordedFrames < frames) {
         const count = Math.min(FRAMES_AT_ONCE, frames - this.#recordedFrames);
         const read = readSync(log, bytes, 0, count * FRAME, LOG_HEADER + this.#recordedFrames * FRAME);
-        if (read < count * FRAME) throw new Error('The log is shorter than SQLite says.');
+        if (read < count * FRAME) throw new Error('The log is shorter than SQLite reports.');
         for (let frame = 0; frame < count; frame += 1) this.#changed.add(bytes.readUInt32BE(frame * FRAME));
         this.#recordedFrames += count;
       }
@@ -61,12 +61,12 @@ export class DatabaseFile {
     }
   }
 
-  /** The next commit begins the log again at its first frame. */
+  /** Call this when the next commit will overwrite the log from its first frame. */
   logRestarted(): void {
     this.#recordedFrames = 0;
   }
 
-  /** Grows the file to `needed` bytes, and by `ahead` more if the disk has room. Returns its length. */
+  /** Grows the file to `needed` bytes, and by `ahead` more bytes if the disk has space. Returns the length of the file. */
   preallocate(needed: number, ahead: number): number {
     const size = fstatSync(this.#handle).size;
     if (size >= needed) return size;
@@ -83,7 +83,7 @@ export class DatabaseFile {
       for (let at = size; at < bytes;) at += writeSync(this.#handle, zeros, 0, bytes - at, at);
       return bytes;
     } catch (error) {
-      // Part of the space is useless, and a forget may need it.
+      // Return the partial space to the disk, because a forget may need it.
       ftruncateSync(this.#handle, size);
       throw error;
     }
@@ -93,7 +93,10 @@ export class DatabaseFile {
     return statSync(this.#log).size === 0;
   }
 
-  /** True if bytes were overwritten. Then cached pages are out of date. */
+  /**
+   * Overwrites the unused parts of the changed pages with zeros. Returns true if bytes were overwritten; SQLite's cached pages
+   * are then out of date.
+   */
   scrub(): boolean {
     let scrubbed = false;
     const page = Buffer.allocUnsafe(PAGE);
@@ -105,7 +108,8 @@ export class DatabaseFile {
       writeSync(this.#handle, Buffer.alloc(unused.end - unused.start), 0, unused.end - unused.start, at + unused.start);
       scrubbed = true;
     }
-    // After a failed flush the file looks scrubbed, but the disk may not be.
+    // If the flush fails, the file looks scrubbed, but the disk may still contain the old bytes. The flag then makes the next
+    // call write them again.
     this.#unflushed = scrubbed;
     if (scrubbed) fdatasyncSync(this.#handle);
     this.#unflushed = false;
@@ -113,7 +117,7 @@ export class DatabaseFile {
     return scrubbed;
   }
 
-  /** Searches all pages for bytes that a killed run did not scrub. True if there are some. */
+  /** Searches all pages for deleted bytes that a killed run did not scrub. Returns true if there are any. */
   async scanForRemnants(): Promise<boolean> {
     const pages = Math.floor(fstatSync(this.#handle).size / PAGE);
     const bytes = Buffer.allocUnsafe(PAGES_AT_ONCE * PAGE);
@@ -135,7 +139,7 @@ export class DatabaseFile {
   }
 }
 
-/** The gap between the cell pointers, which grow from the start of the page, and the cells, which grow from its end. */
+/** Returns the gap between the cell pointers, which grow from the start of the page, and the cells, which grow from its end. */
 function unusedPart(page: Buffer, number: number): { start: number; end: number } | undefined {
   const header = number === 1 ? 100 : 0;
   const length = HEADERS.get(page.readUInt8(header));

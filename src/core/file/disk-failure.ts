@@ -2,16 +2,16 @@ import { statfsSync } from 'node:fs';
 import { Failure } from '../../contract/failure.ts';
 import { errorCodeOf } from './files.ts';
 
-/** With less free space than this, an I/O error without a reason counts as a full disk. */
+/** With fewer free bytes than this, an I/O error without a reason is treated as a full disk. */
 const NEARLY_FULL_BYTES = 1024 * 1024;
 
 export interface DiskFailure {
   readonly failure: Failure;
-  /** The connection may hold pages that never reached the disk, so it must be replaced. */
+  /** Whether the connection can have cached pages that never reached the disk. The connection must then be replaced. */
   readonly doubtful: boolean;
 }
 
-/** The meaning of an error of SQLite or of the disk; undefined for any other error. */
+/** Converts an error of SQLite or of the disk to a failure for the caller. Returns undefined for any other error. */
 export function diskFailureOf(error: unknown, folder: string): DiskFailure | undefined {
   const code = errorCodeOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') return { failure: diskFull(error), doubtful: false };
@@ -53,7 +53,7 @@ const diskFails = (cause: unknown): Failure =>
 const corrupt = (cause: unknown): Failure =>
   new Failure(
     'store_unavailable',
-    'The file memory.db is damaged; restore the last backup with: helmdeck-memory restore, or save what can be read with: helmdeck-memory salvage.',
+    'The file memory.db is damaged; restore the last backup with: helmdeck-memory restore, or save the readable facts with: helmdeck-memory salvage.',
     {
       cause,
     },
@@ -62,9 +62,9 @@ const corrupt = (cause: unknown): Failure =>
 const readOnly = (cause: unknown): Failure =>
   new Failure(
     'store_unavailable',
-    'The file memory.db cannot be opened and written; check the permissions of the data folder, and whether its disk is read-only.',
+    'Helmdeck Memory cannot open the file memory.db for writing; check the permissions of the data folder, and whether its disk is read-only.',
     { cause },
   );
 
 const busy = (cause: unknown): Failure =>
-  new Failure('store_unavailable', 'Another program holds the file memory.db; close it and try again.', { cause });
+  new Failure('store_unavailable', 'Another program has locked the file memory.db; close that program and try again.', { cause });

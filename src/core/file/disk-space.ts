@@ -4,15 +4,18 @@ import { Failure } from '../../contract/failure.ts';
 import type { Clock } from '../time/clock.ts';
 
 const MIB = 1024 * 1024;
-/** Left free for other programs. */
+/** Bytes of free space that are left to other programs. */
 const MIN_FREE_BYTES = 100 * MIB;
-/** A smaller disk is taken to hold little but this memory, and may be filled. */
+/**
+ * Minimum size of a disk that is treated as shared with other programs. A smaller disk is treated as dedicated to the memory, so
+ * the memory can fill it.
+ */
 const SHARED_DISK_BYTES = 1024 * MIB;
 const CHECK_EVERY_MS = 1000;
 
 export type StatDisk = (folder: string) => { readonly bsize: number; readonly bavail: number; readonly blocks: number };
 
-/** Whether the rest of the disk must be left to other programs (R-DUR-03). */
+/** Checks whether the remaining disk space must be left to other programs (R-DUR-03). */
 export class FreeSpace {
   readonly #folder: string;
   readonly #clock: Pick<Clock, 'steady'>;
@@ -26,7 +29,7 @@ export class FreeSpace {
     this.#statDisk = statDisk;
   }
 
-  /** At most a second old. */
+  /** Whether free space is low. The value is at most one second old. */
   get isLow(): boolean {
     const now = this.#clock.steady();
     if (now - this.#checkedAt < CHECK_EVERY_MS) return this.#low;
@@ -40,7 +43,7 @@ export class FreeSpace {
       const { bsize, bavail, blocks } = this.#statDisk(this.#folder);
       return blocks * bsize >= SHARED_DISK_BYTES && bavail * bsize < MIN_FREE_BYTES;
     } catch {
-      // If the system cannot say, a full disk is noticed by the write itself.
+      // The free space is unknown, so report that it is not low. If the disk is full, the write itself fails.
       return false;
     }
   }
@@ -49,13 +52,16 @@ export class FreeSpace {
 export const lowDiskSpace = (): Failure =>
   new Failure(
     'disk_full',
-    'Less than 100 MiB are free on the disk, and they are left to other programs; free some space and try again. Reading and forgetting still work.',
+    'The disk has less than 100 MiB of free space, which is reserved for other programs; free some space and try again. Reading and forgetting still work.',
   );
 
 const RESERVE_BYTES = MIB;
 const MIN_RESERVE_BYTES = 128 * 1024;
 
-/** A file that holds disk space. It is deleted when a forget finds none, to make room for the log of the forget. */
+/**
+ * A file that reserves disk space. If a forget finds no free space, the file is deleted, so that the log of the forget fits on
+ * the disk.
+ */
 export class DiskReserve {
   readonly #file: string;
   #full = false;
@@ -65,7 +71,6 @@ export class DiskReserve {
     this.refill();
   }
 
-  /** False while the disk had no room for the whole reserve. */
   get isFull(): boolean {
     return this.#full;
   }
@@ -75,7 +80,7 @@ export class DiskReserve {
     this.#full = false;
   }
 
-  /** Takes as much as there is, up to the whole reserve. */
+  /** Recreates the reserve with as much space as the disk has, up to the full size. */
   refill(): void {
     this.#full ||= statSync(this.#file, { throwIfNoEntry: false })?.size === RESERVE_BYTES;
     for (let bytes = RESERVE_BYTES; !this.#full && bytes >= MIN_RESERVE_BYTES; bytes /= 2) {
@@ -91,7 +96,7 @@ export class DiskReserve {
       writeFileSync(this.#file, Buffer.alloc(bytes), { mode: 0o600, flag: 'wx' });
       return true;
     } catch {
-      // A half written reserve would only take space from others.
+      // Delete the partly written file, because it would only take space from others.
       this.release();
       return false;
     }

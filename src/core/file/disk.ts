@@ -7,25 +7,25 @@ import { type DiskFailure, diskFailureOf } from './disk-failure.ts';
 import type { DiskReserve } from './disk-space.ts';
 import { Purger } from './purger.ts';
 
-/** On a full disk an attempt to refill the reserve costs as much as a write. */
+/** Minimum milliseconds between attempts to refill the reserve, because on a full disk each attempt costs as much as a write. */
 const REFILL_EVERY_MS = 100;
-/** The scan after a start waits for the first requests. */
+/** Milliseconds from startup to the scan for deleted bytes, so that the scan does not delay the first requests. */
 const SCAN_AFTER_MS = 200;
 
 interface Deps {
   readonly connection: Connection;
-  /** Absent for a memory in RAM. */
+  /** `folder` and `reserve` are absent for a memory in RAM. */
   readonly folder?: string;
   readonly reserve?: DiskReserve;
   readonly clock: Clock;
 }
 
-/** The file of the store on its disk: errors, a full disk, the length of the log, and the purge of deleted bytes. */
+/** Manages the database file on its disk: errors, a full disk, the length of the log, and the purge of deleted bytes. */
 export class Disk {
   readonly #deps: Deps;
   readonly #purger: Purger;
   #state: FileState = { at: 'open' };
-  /** The scan for deleted bytes that an earlier run left in the file. False if it failed. */
+  /** The scan for deleted bytes that an earlier run left in the file. Resolves to false if the scan failed. */
   #scan: Promise<boolean> | undefined;
   #scanned = false;
   readonly #scheduledScan: Disposable | undefined;
@@ -36,7 +36,7 @@ export class Disk {
   constructor(deps: Deps) {
     this.#deps = deps;
     this.#purger = new Purger(() => deps.connection.truncateLog(), deps.clock);
-    // An earlier run may have been killed after a delete and before the purge.
+    // Purge at startup, because an earlier run may have been killed between a delete and its purge.
     this.#purger.purgeNow();
     if (deps.folder !== undefined) this.#scheduledScan = deps.clock.after(SCAN_AFTER_MS, () => void this.#scanOnce());
   }
@@ -45,7 +45,7 @@ export class Disk {
     return this.#state;
   }
 
-  /** Runs a step on the file. Throws a failure with the meaning of an error. */
+  /** Runs a step on the file. Converts errors to failures that explain them. */
   attempt<T>(step: () => T): T {
     this.require();
     try {
@@ -55,14 +55,14 @@ export class Disk {
     }
   }
 
-  /** Returns the failure for the callers. Reopens the file if its contents are in doubt. */
+  /** Converts an error to the failure for the callers. Reopens the file if its contents are in doubt. */
   explain(error: unknown): DiskFailure {
     const failure = diskFailureOf(error, this.#deps.folder ?? '.') ?? { failure: asFailure(error), doubtful: false };
     if (failure.doubtful) this.#reopen();
     return failure;
   }
 
-  /** Reopens the file if an error closed it. Throws if that fails. */
+  /** Reopens the file if an earlier error closed it. Throws if the file cannot be reopened. */
   require(): void {
     if (this.#state.at === 'open') return;
     this.#reopen();
@@ -71,7 +71,9 @@ export class Disk {
     }
   }
 
-  /** After a commit, keeps the log short. Each step runs in a separate event loop turn, so that requests run in between. */
+  /**
+   * Keeps the log short. Called after each commit. Each step runs in a separate event loop turn, so that requests run in between.
+   */
   committed(): void {
     if (this.#isShorteningLog) return;
     this.#isShorteningLog = true;
@@ -83,8 +85,9 @@ export class Disk {
   }
 
   /**
-   * True once no deleted byte is left. On a full disk the reserve makes room for the purge. If nothing was deleted and no earlier
-   * purge is due, it does nothing, because a purge flushes the file while other requests wait.
+   * Purges deleted bytes. Returns true if no deleted byte is left. On a full disk, the reserve provides space for the purge. If
+   * nothing was deleted and no earlier purge is pending, does nothing, because a purge flushes the file while other requests
+   * wait.
    */
   async purge(hasDeleted: boolean): Promise<boolean> {
     if (!hasDeleted && this.#scanned && !this.#purger.isDue) return true;
@@ -102,8 +105,8 @@ export class Disk {
   }
 
   /**
-   * Runs a step in a transaction on a full disk. The reserve makes room for its log. The log is truncated before other writers can
-   * take that room.
+   * Runs a step in a transaction on a full disk. The reserve provides space for the log. The log is truncated immediately, before
+   * other writers can use that space.
    */
   commitInReserve<T>(step: () => T): T {
     const { connection, reserve } = this.#deps;
@@ -121,14 +124,14 @@ export class Disk {
     return this.attempt(() => connection.withoutPreallocation(commit));
   }
 
-  /** Truncates a log of at least this many pages, in two steps. If one fails, the next purge does it. */
+  /** Truncates the log in two steps if it has at least `pages` pages. If a step fails, the next purge truncates the log. */
   async shortenLog(pages: number, yieldTurn: YieldTurn): Promise<void> {
     if (!this.#tryStep(() => this.#deps.connection.checkpointLogFrom(pages))) return;
     await yieldTurn();
     this.#tryStep(() => this.#deps.connection.truncateLog());
   }
 
-  /** Refills the reserve when there is space again, before writers use it up. */
+  /** Refills the reserve when the disk has space again, before writers use that space. */
   refillReserve(): void {
     const { reserve, clock } = this.#deps;
     if (!reserve || reserve.isFull || clock.steady() - this.#refilledAt < REFILL_EVERY_MS) return;
@@ -136,7 +139,7 @@ export class Disk {
     reserve.refill();
   }
 
-  /** Truncates the log if it can; otherwise the next start does. */
+  /** Closes the file. Truncates the log if possible; otherwise the next startup truncates it. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#purger.stop();
@@ -145,12 +148,15 @@ export class Disk {
     try {
       this.#deps.connection.truncateLog();
     } catch {
-      // Everything acknowledged is durable already.
+      // Ignore the error, because every acknowledged write is already durable.
     }
     this.#deps.connection.close();
   }
 
-  /** False if the step failed. Everything acknowledged is durable, and the next write meets the error. */
+  /**
+   * Runs a step and ignores its error. Returns false if the step failed. Every acknowledged write is already durable, and the
+   * next write will report the disk error.
+   */
   #tryStep(step: () => boolean): boolean {
     if (this.#closed) return false;
     try {
@@ -160,7 +166,7 @@ export class Disk {
     }
   }
 
-  /** Scans once each time the file is opened. */
+  /** Returns the running or finished scan, or starts one. The file is scanned once each time it is opened. */
   #scanOnce(): Promise<boolean> {
     return (this.#scan ??= this.#scanForRemnants());
   }
@@ -186,7 +192,7 @@ export class Disk {
       this.#state = {
         at: 'failed',
         why: 'the disk reports errors',
-        remedy: 'Check the disk. The program resumes when the disk works again.',
+        remedy: 'Check the disk. Helmdeck Memory resumes when the disk works again.',
       };
     }
   }

@@ -1,12 +1,12 @@
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Replaces a file atomically, readable by the owner only. A link is replaced, not followed. */
+/** Replaces a file atomically. Only the owner can read the new file. A symbolic link is replaced and not followed. */
 export function writePrivateFile(path: string, content: string): void {
   renameSync(writeDraft(path, content), path);
 }
 
-/** As `writePrivateFile`, and durable after a power cut. */
+/** Like `writePrivateFile`, but the new file also survives a power failure. */
 export function writeDurableFile(path: string, content: string): void {
   const draft = writeDraft(path, content);
   syncFile(draft);
@@ -14,7 +14,7 @@ export function writeDurableFile(path: string, content: string): void {
   syncFolder(dirname(path));
 }
 
-/** As `writeDurableFile`, but fails if the path exists: unlike a rename, a link does not replace a file. */
+/** Like `writeDurableFile`, but fails if the path exists. Uses a hard link, because a rename would replace an existing file. */
 export function writeNewFile(path: string, content: string): void {
   const draft = writeDraft(path, content);
   try {
@@ -28,15 +28,15 @@ export function writeNewFile(path: string, content: string): void {
 
 function writeDraft(path: string, content: string): string {
   const draft = `${path}.new`;
-  // A file left there may be readable by others, or be a link.
+  // Delete a leftover file, which could be a symbolic link or readable by other users.
   rmSync(draft, { force: true });
   writeFileSync(draft, content, { mode: 0o600, flag: 'wx' });
   return draft;
 }
 
-/** Makes new and changed names in a folder durable. */
+/** Flushes a folder, so that new and renamed files in it survive a power failure. */
 export function syncFolder(folder: string): void {
-  // Windows cannot open a folder. NTFS journals the names itself.
+  // Skip Windows, which cannot open a folder to flush it. NTFS already journals file names.
   if (process.platform === 'win32') return;
   const handle = openSync(folder, 'r');
   try {
@@ -55,5 +55,5 @@ export function syncFile(path: string): void {
   }
 }
 
-/** The code of an error of the system or of SQLite, or an empty string. */
+/** Returns the code of a system or SQLite error, or an empty string for other errors. */
 export const errorCodeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');

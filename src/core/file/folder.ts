@@ -7,17 +7,17 @@ import { diskFailureOf } from './disk-failure.ts';
 import { errorCodeOf } from './files.ts';
 
 /**
- * Locks a data folder for one process, by an exclusive transaction on a separate database. The operating system releases the lock
- * when the process ends, so there is never a stale lock.
+ * Locks a data folder for one process, with an exclusive transaction on a separate database. The operating system releases the
+ * lock when the process exits, so a lock is never stale.
  */
 export function lockFolder(folder: string): Disposable {
   const file = join(folder, 'lock.db');
   let db: Database | undefined;
   try {
     createPrivately(file);
-    // Two processes that start at once may block each other for a moment, and one of them gets the lock.
+    // Wait up to 200 ms, because two processes that start at the same time can block each other briefly before one gets the lock.
     db = new Sqlite(file, { timeout: 200 });
-    // Nothing is written to it, so that a start on a full disk works.
+    // Keep the journal in memory, so that the program can start on a full disk.
     db.pragma('journal_mode = MEMORY');
     db.exec('BEGIN EXCLUSIVE');
   } catch (cause) {
@@ -33,24 +33,28 @@ function refused(cause: unknown, folder: string): Failure {
   if (code === 'SQLITE_BUSY') {
     return new Failure(
       'unavailable',
-      'Another Helmdeck Memory is using this data folder; use that one, close it, or choose another folder.',
+      'Another Helmdeck Memory process is using this data folder; use that process, stop it, or choose another data folder.',
       { cause },
     );
   }
   if (code === 'SQLITE_NOTADB') {
     return new Failure(
       'store_unavailable',
-      'The file lock.db in the data folder is damaged; it holds nothing, so delete it and start again.',
+      'The file lock.db in the data folder is damaged; it contains no data, so delete it and restart Helmdeck Memory.',
       { cause },
     );
   }
   return (
     diskFailureOf(cause, folder)?.failure ??
-    new Failure('invalid_config', 'The data folder cannot be written; check its permissions and its disk.', { cause })
+    new Failure(
+      'invalid_config',
+      'Helmdeck Memory cannot write to the data folder; check the permissions of the folder and its disk.',
+      { cause },
+    )
   );
 }
 
-/** SQLite would create it with the permissions of the umask. */
+/** Creates a file that only the owner can read. SQLite would create it with the permissions of the umask. */
 function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));

@@ -5,16 +5,19 @@ import { errorCodeOf, syncFolder } from './files.ts';
 
 /** Creates the data folder, or checks that it belongs to the owner and that no other user can read it (R-STORE-03). */
 export function prepareFolder(folder: string): void {
-  const { mode, uid } = made(resolve(folder));
+  const { mode, uid } = createOrRead(resolve(folder));
   if ((mode & 0o170000) !== 0o040000) {
     throw new Failure(
       'invalid_config',
-      'The data folder must be a folder and not a link. Set HELMDECK_DATA_DIR to the folder itself.',
+      'The data folder must be a folder and not a symbolic link. Set HELMDECK_DATA_DIR to the folder itself.',
     );
   }
   if (process.platform === 'win32') return;
   if (uid !== process.getuid?.()) {
-    throw new Failure('invalid_config', 'The data folder belongs to another user. Set HELMDECK_DATA_DIR to a folder of yours.');
+    throw new Failure(
+      'invalid_config',
+      'The data folder belongs to another user. Set HELMDECK_DATA_DIR to a folder that you own.',
+    );
   }
   if ((mode & 0o077) !== 0) {
     throw new Failure(
@@ -24,28 +27,28 @@ export function prepareFolder(folder: string): void {
   }
 }
 
-/** The name of each new folder is durable only when its parent folder is synced. */
+/** Flushes the parent of each new folder, because the name of a folder is durable only after its parent is flushed. */
 function syncNames(first: string, last: string): void {
   for (let folder = last; folder.length >= first.length; folder = dirname(folder)) syncFolder(dirname(folder));
 }
 
 /**
- * Creates a folder and its parents, and returns the first that did not exist. `mkdir` of Node with `recursive` never ends in /proc,
- * which answers ENOENT although the parent exists.
+ * Creates a folder and its missing parents. Returns the first folder that did not exist. Node's `mkdir` with `recursive` is not
+ * used, because it never returns in /proc, which reports ENOENT although the parent exists.
  */
-function make(folder: string): string | undefined {
+function createWithParents(folder: string): string | undefined {
   try {
-    return makeIn(folder) ? folder : undefined;
+    return createOne(folder) ? folder : undefined;
   } catch (error) {
     const above = dirname(folder);
     if (errorCodeOf(error) !== 'ENOENT' || above === folder) throw error;
-    const first = make(above);
-    return makeIn(folder) ? (first ?? folder) : first;
+    const first = createWithParents(above);
+    return createOne(folder) ? (first ?? folder) : first;
   }
 }
 
-/** False if the folder exists, perhaps because another start has just created it. */
-function makeIn(folder: string): boolean {
+/** Creates one folder. Returns false if the folder exists, for example because another process has just created it. */
+function createOne(folder: string): boolean {
   try {
     mkdirSync(folder, { mode: 0o700 });
     return true;
@@ -55,15 +58,15 @@ function makeIn(folder: string): boolean {
   }
 }
 
-function made(folder: string): Stats {
+function createOrRead(folder: string): Stats {
   try {
-    const first = make(folder);
+    const first = createWithParents(folder);
     if (first !== undefined) syncNames(first, folder);
     return lstatSync(folder);
   } catch (cause) {
     throw new Failure(
       'invalid_config',
-      'The data folder cannot be created or read. Set HELMDECK_DATA_DIR to a folder of yours.',
+      'The data folder cannot be created or read. Set HELMDECK_DATA_DIR to a folder that you own.',
       { cause },
     );
   }

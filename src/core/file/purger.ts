@@ -1,11 +1,14 @@
 import type { Clock } from '../time/clock.ts';
 
-/** Deleted bytes must be purged within a second (R-PURGE-02). One flush serves all deletes of half a second. */
+/**
+ * Milliseconds from a delete to its purge. The delay lets one flush purge all deletes of half a second, within the promised
+ * second (R-PURGE-02).
+ */
 const SOON_MS = 500;
 
 /**
- * Removes deleted bytes from the write-ahead log. `secure_delete` overwrites them in their pages, but the log holds earlier copies
- * of these pages until it is truncated (R-PURGE-01).
+ * Removes deleted bytes from the write-ahead log. `secure_delete` overwrites the bytes in their pages, but the log contains
+ * earlier copies of these pages until it is truncated (R-PURGE-01).
  */
 export class Purger {
   readonly #truncateLog: () => boolean;
@@ -13,13 +16,13 @@ export class Purger {
   #scheduled: Disposable | undefined;
   #stopped = false;
 
-  /** `truncateLog` returns false while another connection reads the log. */
+  /** `truncateLog` must return false while another connection reads the log. */
   constructor(truncateLog: () => boolean, clock: Clock) {
     this.#truncateLog = truncateLog;
     this.#clock = clock;
   }
 
-  /** True once no deleted byte is left. Otherwise it is tried again soon. */
+  /** Purges now. Returns true if no deleted byte is left in the log; otherwise schedules another attempt. */
   purgeNow(): boolean {
     this.#cancel();
     const purged = this.#tryToTruncate();
@@ -53,7 +56,7 @@ export class Purger {
     try {
       return this.#truncateLog();
     } catch {
-      // The disk is full or fails. The commit is durable, and the log is truncated later.
+      // The disk is full or reports an error. The commit is durable, so the log can be truncated later.
       return false;
     }
   }

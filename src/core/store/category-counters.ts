@@ -5,7 +5,7 @@ import type { Kind } from './store.ts';
 interface CategoryCount {
   readonly category: string;
   readonly rows: number;
-  /** Changes with every change in this category, and never returns to an earlier number. */
+  /** A number that is different after every change in this category, and never repeats. */
   readonly version: number;
 }
 
@@ -15,18 +15,21 @@ const inCategories = Object.values(KIND_NUMBERS)
   .map((kind) => `(${kind})`)
   .join(', ');
 
-/** Separate from the usage counters, because these need every row and the category counters need only an index. */
+/**
+ * SQL that creates the tables and triggers of the category counters. They are separate from the usage counters, because usage
+ * counters must read every row, and category counters read only an index.
+ */
 const CATEGORIES = `
   CREATE TEMP TABLE category_tally (
     namespace INTEGER NOT NULL, kind INTEGER NOT NULL, category TEXT NOT NULL, rows INTEGER NOT NULL, version INTEGER NOT NULL,
     PRIMARY KEY (namespace, kind, category)
   ) WITHOUT ROWID;
-  -- One number for all categories. An empty category has no row, and must not get an old number when it returns.
+  -- All categories share one number. An empty category has no row here, and must not get an old number when it has entries again.
   CREATE TEMP TABLE change (last INTEGER NOT NULL);
 
   INSERT INTO change VALUES (0);
-  -- Seeks each category in the index and counts its rows, which is twice as fast as GROUP BY. SQLite uses the partial index only
-  -- if the condition on the kind is the same, word for word.
+  -- Seeks each category in the index and counts its rows, which is twice as fast as GROUP BY. SQLite uses a partial index only if
+  -- the query contains its condition on the kind word for word.
   INSERT INTO category_tally
     WITH RECURSIVE place (namespace, kind, category) AS (
       SELECT id, column1, (SELECT min(category) FROM main.entry
@@ -43,7 +46,7 @@ const CATEGORIES = `
           AND one.kind <> ${history} AND one.kind <> ${activity}), 0
       FROM place WHERE category IS NOT NULL
     UNION ALL
-    -- Activity is in no index by category. CROSS JOIN makes SQLite read it namespace by namespace.
+    -- No index contains activity rows by category. CROSS JOIN makes SQLite read these rows one namespace at a time.
     SELECT namespace, kind, category, count(*), 0 FROM main.namespace CROSS JOIN main.entry ON namespace = id
       WHERE kind = ${activity} GROUP BY namespace, kind, category;
 
@@ -79,7 +82,6 @@ const CATEGORIES = `
   END;
 `;
 
-/** Rows per category, for overviews. */
 export class CategoryCounters {
   readonly #categories: Statement;
 
@@ -90,7 +92,7 @@ export class CategoryCounters {
     );
   }
 
-  /** A to Z. */
+  /** Returns the categories of a namespace and kind in alphabetical order. */
   of(namespaceId: number, kind: Kind): CategoryCount[] {
     return this.#categories.all(namespaceId, KIND_NUMBERS[kind]) as CategoryCount[];
   }

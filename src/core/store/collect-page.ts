@@ -1,13 +1,13 @@
 import type { EntryCursor, Entry, EntryPage, PageQuery, Space } from './store.ts';
 
 interface Steps {
-  /** Awaited between two steps, so that other requests run in between. */
+  /** Called and awaited between two steps, so that other requests can run. */
   readonly between: () => Promise<unknown>;
-  /** The page ends after this many characters of values. */
+  /** Number of characters of values after which the page ends. Unlimited by default. */
   readonly enough?: number;
 }
 
-/** Reads a full page, in several steps if the entries are long. */
+/** Reads a full page, in several steps if the entries are long. A single step would delay other requests. */
 export async function collectPage(space: Space, query: PageQuery, { between, enough = Infinity }: Steps): Promise<EntryPage> {
   const entries: Entry[] = [];
   const rows: number[] = [];

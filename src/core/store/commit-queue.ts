@@ -7,11 +7,12 @@ type Transactions = Pick<
 >;
 
 interface Host {
-  /** Called before each transaction. Throws if the file is not open. */
+  /** Called before each transaction. Throws if the database file is not open. */
   readonly require?: () => void;
-  /** Returns the failure for the callers, and whether the error leaves the contents of the disk in doubt. */
+  /**
+   * Converts an error to the failure for the callers. `doubtful` is true if the error leaves the contents of the disk uncertain.
+   */
   readonly explain: (error: unknown) => Pick<DiskFailure, 'doubtful'> & { readonly failure: unknown };
-  /** Called after each commit. */
   readonly committed?: () => void;
 }
 
@@ -21,7 +22,7 @@ interface Job {
   reject(error: unknown): void;
 }
 
-/** Ends the whole transaction, because a job met an error after which the contents of the disk are in doubt. */
+/** Thrown to roll back the whole transaction when the error of one job leaves the contents of the disk uncertain. */
 class DoubtfulDisk extends Error {
   readonly failure: unknown;
   readonly doubtful = true;
@@ -32,14 +33,14 @@ class DoubtfulDisk extends Error {
   }
 }
 
-/** Larger transactions would delay readers. */
+/** Maximum jobs in one transaction. Larger transactions would delay readers. */
 const MAX_JOBS = 256;
-/** While other jobs wait, background jobs pause for this many times as long as the last one took. */
-const BACKGROUND_PAUSE = 14;
+/** Length of the pause after a background job while other jobs wait, as a multiple of the background job's duration. */
+const BACKGROUND_PAUSE_FACTOR = 14;
 
 /**
- * Writes that arrive in the same event loop turn share one transaction and one flush of the disk. If one fails, the others do
- * not. A promise resolves after the commit that makes its write durable (R-DUR-01).
+ * Commits writes. Writes that arrive in the same event loop turn share one transaction and one disk flush. If one write fails,
+ * the others still succeed. A promise resolves after the commit that makes its write durable (R-DUR-01).
  */
 export class CommitQueue {
   readonly #transactions: Transactions;
@@ -47,11 +48,10 @@ export class CommitQueue {
   readonly #lanes = new Map<string, Job[]>();
   readonly #background: ((isAlone: boolean) => Job)[] = [];
   #backgroundPausedUntil = 0;
-  /** Jobs in the lanes, now and one turn ago. */
+  /** Number of jobs in the lanes, now and one event loop turn ago. */
   #waiting = 0;
   #waitingBefore = 0;
   #collectUntil = 0;
-  /** How long the last commit took, in milliseconds. */
   #commitMs = 0;
   #scheduled: NodeJS.Immediate | undefined;
   #idle: (() => void)[] = [];
@@ -61,7 +61,10 @@ export class CommitQueue {
     this.#host = host;
   }
 
-  /** Jobs of one lane run in order. Lanes take turns, so that a client with many writes does not delay others (R-FACT-17). */
+  /**
+   * Runs a job in a shared transaction. Jobs of one lane run in order. Lanes take turns, so that a client with many writes does
+   * not delay other clients (R-FACT-17).
+   */
   run<T>(job: () => T, lane = ''): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const waiting = this.#lanes.get(lane);
@@ -73,8 +76,8 @@ export class CommitQueue {
   }
 
   /**
-   * Runs a job that is not urgent, one per transaction and for a small part of the time while others wait. `isAlone` is
-   * true if it is alone in its transaction; otherwise it should do less.
+   * Runs a job that is not urgent: one per transaction, and only for a small part of the time while other jobs wait. `isAlone` is
+   * false if the job shares its transaction with other jobs, so it should then do less work.
    */
   runInBackground<T>(job: (isAlone: boolean) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -89,11 +92,10 @@ export class CommitQueue {
       return job();
     } finally {
       const now = performance.now();
-      this.#backgroundPausedUntil = now + BACKGROUND_PAUSE * (now - start);
+      this.#backgroundPausedUntil = now + BACKGROUND_PAUSE_FACTOR * (now - start);
     }
   }
 
-  /** Resolves when the queue is empty. */
   whenIdle(): Promise<void> {
     return this.#scheduled ? new Promise((resolve) => this.#idle.push(resolve)) : Promise.resolve();
   }
@@ -105,8 +107,9 @@ export class CommitQueue {
   }
 
   /**
-   * Clients that were answered together write again within the next few turns. Waiting one more turn is cheaper than one more
-   * flush, as long as each turn brings more jobs and the wait is no longer than a flush.
+   * Waits for more jobs before the commit. Clients that received their responses together usually write again within a few event
+   * loop turns, and waiting one turn is cheaper than one more flush. Stops waiting when a turn brings no more jobs, or when the
+   * wait is as long as a flush.
    */
   #collect(): void {
     const more = this.#waiting > this.#waitingBefore && this.#waiting < MAX_JOBS;
@@ -123,7 +126,7 @@ export class CommitQueue {
     if (!this.#scheduled) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** Takes an equal share from each lane. A lane with jobs left moves behind the others. */
+  /** Takes the next jobs, an equal number from each lane. A lane with jobs left moves behind the others. */
   #next(): Job[] {
     const share = Math.max(1, Math.floor(MAX_JOBS / this.#lanes.size));
     const jobs: Job[] = [];
@@ -152,8 +155,8 @@ export class CommitQueue {
     } catch (error) {
       this.#rollback();
       const { failure, doubtful } = error instanceof DoubtfulDisk ? error : this.#host.explain(error);
-      // One job can use up a resource of all, such as disk space. Nothing was committed, so each job is tried alone. A failed flush
-      // is never repeated, because the disk may have lost the first attempt without saying so.
+      // One job can exhaust a shared resource, such as disk space, so retry each job alone; nothing was committed. A failed flush
+      // is never repeated, because the disk may have lost the first attempt without reporting it.
       if (jobs.length > 1 && !doubtful) for (const job of jobs) this.#commit([job]);
       else for (const job of jobs) job.reject(failure);
       return;
@@ -165,7 +168,7 @@ export class CommitQueue {
     try {
       this.#transactions.rollback();
     } catch {
-      // The connection lost the transaction. Callers get the error that ended it.
+      // SQLite has already rolled back. Callers receive the error that caused the rollback.
     }
   }
 
@@ -174,7 +177,7 @@ export class CommitQueue {
     return () => job.resolve(value);
   }
 
-  /** A job that fails rolls back its own changes only. */
+  /** Runs a job in a savepoint, so that a failed job rolls back only its own changes. */
   #runInSavepoint(job: Job): () => void {
     this.#transactions.savepoint();
     try {

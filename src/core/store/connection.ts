@@ -10,7 +10,7 @@ import { requireSchema } from './schema.ts';
 import { type KindStatements, prepare, prepareKind, type Statements } from './statements.ts';
 import type { Kind, Namespace } from './store.ts';
 
-/** A row of the file. Only an opened seal proves that the other columns are genuine. */
+/** A row of the `entry` table. Only a valid `sealed` column proves that the other columns are genuine. */
 export interface EntryRow {
   row: number;
   key_hash: Buffer;
@@ -21,26 +21,26 @@ export interface EntryRow {
   sealed: Buffer;
 }
 
-/** A query for entries that expire after this time returns expired ones too. */
+/** Lower bound of the expiry time for queries that also return expired entries. */
 export const INCLUDE_EXPIRED = -Number.MAX_SAFE_INTEGER;
 
 export interface NamespaceRow extends Required<Namespace> {
   id: number;
 }
 
-/** A write-ahead log of this many pages is moved into the file after the commit. */
+/** Number of pages in the write-ahead log at which a commit starts a checkpoint. */
 const LOG_FRAMES = 1000;
-/** A file that grows makes the next flush slow, so it grows seldom and by a lot. */
+/** Bytes by which the file grows at once. Growth makes the next flush slow, so the file grows rarely and in large steps. */
 const PREALLOCATED_BYTES = 128 * PAGE_BYTES;
-/** When this many pages may hold deleted bytes, they are scrubbed at once. */
+/** Number of changed pages at which they are scrubbed immediately, because changed pages can contain deleted bytes. */
 const CHANGED_PAGES = 4000;
 
 /**
- * The one connection to the file, with its statements, its transactions and the events of its entries. After a disk error `reopen`
- * replaces the SQLite connection, because the old one may hold pages that never reached the disk.
+ * The only connection to the file, with its prepared statements, transactions and entry events. After a disk error, `reopen`
+ * replaces the SQLite connection, because the old connection can have cached pages that never reached the disk.
  */
 export class Connection {
-  /** Published by `commit`, dropped by `rollback`. */
+  /** Events of entries. `commit` publishes them and `rollback` discards them. */
   readonly events = new EntryEvents();
   /** Called when a transaction or a savepoint is rolled back. */
   onRollback: (() => void) | undefined;
@@ -54,13 +54,13 @@ export class Connection {
   #categoryCounters: CategoryCounters | undefined;
   #countsUsage = false;
   #logLimit = LOG_FRAMES;
-  /** The known length of the file. */
+  /** Last known length of the file in bytes; 0 if unknown. */
   #fileBytes = 0;
   #preallocatedBytes = PREALLOCATED_BYTES;
-  /** The schema version that was last compared with the migrations. */
+  /** SQLite's schema counter at the time of the last successful schema check. */
   #schemaVersion: number | undefined;
 
-  /** Without a path the database is in RAM, and the methods for its file do nothing. */
+  /** If `path` is undefined, the database is in RAM, and the methods that work on its file do nothing. */
   constructor(path: string | undefined, db: Database) {
     this.#path = path;
     this.#db = db;
@@ -76,18 +76,21 @@ export class Connection {
     return this.#sql;
   }
 
-  /** Created on first use, which reads the whole file. */
+  /** Counters of the storage used. The first call creates them, which reads the whole file. */
   get usageCounters(): UsageCounters {
     this.#countsUsage = true;
     return (this.#usageCounters ??= new UsageCounters(this.#db));
   }
 
-  /** Do not create them in a transaction, because a rollback would delete their tables. */
+  /**
+   * Counters of rows per category. The first call creates them and must not be inside a transaction, because a rollback would
+   * delete their tables.
+   */
   get categoryCounters(): CategoryCounters {
     return (this.#categoryCounters ??= new CategoryCounters(this.#db));
   }
 
-  /** From now on every transaction has usage counters. */
+  /** Makes every later transaction maintain the usage counters. */
   countUsage(): void {
     this.#countsUsage = true;
   }
@@ -104,7 +107,10 @@ export class Connection {
     return prepared;
   }
 
-  /** Forgets which pages may hold deleted bytes. `scanForRemnants` finds them again. */
+  /**
+   * Replaces the SQLite connection. Discards the list of pages that can contain deleted bytes, so call `scanForRemnants`
+   * afterwards.
+   */
   reopen(): void {
     if (this.#path === undefined) return this.rollback();
     this.#ids.clear();
@@ -123,7 +129,6 @@ export class Connection {
     this.#file?.close();
   }
 
-  /** Runs a step in its own transaction: commits it, or rolls it back if it throws. */
   transaction<T>(step: () => T): T {
     try {
       this.begin();
@@ -141,14 +146,16 @@ export class Connection {
   }
 
   begin(): void {
-    // Counters created inside a transaction would be lost by its rollback.
+    // Create the counters before the transaction begins, because a rollback would delete their tables.
     if (this.#countsUsage) this.#usageCounters ??= new UsageCounters(this.#db);
     this.#sql.begin.run();
-    // A trigger of another program could keep each row that is deleted. From here on no program can add one.
+    // A trigger that another program added could insert deleted rows again. During the transaction, no other program can add one.
     this.#requireSchema();
   }
 
-  /** SQLite counts every change of the schema, so this is cheap. */
+  /**
+   * Throws if the schema was changed outside Helmdeck Memory. The check is cheap, because SQLite keeps a counter of schema changes.
+   */
   #requireSchema(): void {
     const version = this.#sql.schemaVersion.get() as number;
     if (version === this.#schemaVersion) return;
@@ -162,7 +169,7 @@ export class Connection {
     this.events.publish();
   }
 
-  /** Works also after SQLite itself has rolled back. */
+  /** Rolls back the transaction. Does nothing to the database if SQLite already rolled back. */
   rollback(): void {
     this.onRollback?.();
     this.events.rollback();
@@ -188,8 +195,8 @@ export class Connection {
   }
 
   /**
-   * Moves every page of the log into the file, truncates the log, and scrubs the unused parts of the changed pages. False while
-   * another connection reads the log.
+   * Moves every page of the log into the file, truncates the log, and scrubs the unused parts of the changed pages. Returns false
+   * while another connection reads the log.
    */
   truncateLog(): boolean {
     if (!this.#file) return true;
@@ -199,7 +206,10 @@ export class Connection {
     return this.#scrub();
   }
 
-  /** After a checkpoint, whatever its result, SQLite may restart the log and shorten the file. */
+  /**
+   * Runs a checkpoint statement. Afterwards, whatever the result, SQLite can restart the log or shorten the file, so cached sizes
+   * are discarded.
+   */
   #checkpoint(statement: Statement): { busy: number; checkpointed: number } {
     try {
       return statement.get() as { busy: number; checkpointed: number };
@@ -213,7 +223,10 @@ export class Connection {
     this.#fileBytes = 0;
   }
 
-  /** Holds the write lock, and does nothing if there was a commit since the log was truncated. */
+  /**
+   * Scrubs the changed pages while holding the write lock. Returns false, without scrubbing, if there was a commit after the log
+   * was truncated.
+   */
   #scrub(): boolean {
     this.#sql.begin.run();
     let scrubbed = false;
@@ -222,25 +235,24 @@ export class Connection {
       scrubbed = this.#file.scrub();
     } finally {
       this.#sql.rollback.run();
-      // SQLite would write its cached pages back over the scrubbed ones.
+      // Drop SQLite's cached pages, because SQLite would otherwise write them over the scrubbed pages.
       if (scrubbed) this.#sql.dropPageCache.run();
     }
     return true;
   }
 
-  /** Pages that changed since they were last scrubbed. */
   get changedPages(): number {
     return this.#file?.changedPages ?? 0;
   }
 
-  /** True if an earlier run left deleted bytes in the file. */
+  /** Returns true if an earlier run left deleted bytes in the file. */
   scanForRemnants(): Promise<boolean> {
     return this.#file?.scanForRemnants() ?? Promise.resolve(false);
   }
 
   /**
-   * A commit needs disk space in the log only, and the file grows later, when the log is moved. On a disk that is full by then
-   * nothing could be purged. So the file grows now, and a commit that finds no space is refused.
+   * Grows the file before the commit, so that a commit without enough disk space fails. Otherwise the commit would need space only
+   * in the log. The file would grow later, at the checkpoint, and on a full disk nothing could be purged.
    */
   #preallocate(): void {
     if (!this.#file) return;
@@ -248,7 +260,7 @@ export class Connection {
     if (needed > this.#fileBytes) this.#fileBytes = this.#file.preallocate(needed, this.#preallocatedBytes);
   }
 
-  /** On a full disk, a commit in this step takes no more space than it needs. */
+  /** Runs `step` with the minimum growth of the file, so that its commit can succeed on a nearly full disk. */
   withoutPreallocation<T>(step: () => T): T {
     this.#preallocatedBytes = 0;
     try {
@@ -259,20 +271,23 @@ export class Connection {
   }
 
   /**
-   * Moves a long log into the file. Runs after the commit, so that no response waits for it. True if enough pages have changed
-   * to scrub them at once, in a separate step.
+   * Moves a long log into the file. Called after a commit, so that no response waits for it. Returns true if so many pages have
+   * changed that they should be scrubbed, in a separate step.
    */
   checkpointLongLog(): boolean {
     const frames = this.#logFrames();
     if (!this.#file || frames < this.#logLimit) return false;
     this.#file.recordChangedPages(frames);
     const { checkpointed } = this.#checkpoint(this.#sql.checkpoint);
-    // Another connection reads the log, so the next attempt waits until it has grown by as much again.
+    // If another connection reads the log, the next attempt waits until the log has grown by `LOG_FRAMES` again.
     this.#logLimit = checkpointed === frames ? LOG_FRAMES : frames + LOG_FRAMES;
     return this.#file.changedPages >= CHANGED_PAGES;
   }
 
-  /** Moves a log of at least this many pages into the file. If true, the log can be truncated, in a separate step. */
+  /**
+   * Moves the log into the file if it has at least `frames` pages. Returns true if the log can then be truncated, in a separate
+   * step.
+   */
   checkpointLogFrom(frames: number): boolean {
     const length = this.#logFrames();
     if (!this.#file || length < frames) return false;
@@ -285,7 +300,7 @@ export class Connection {
     return Math.max(0, (this.#sql.logSize.get() as { log: number }).log);
   }
 
-  /** Undefined if nothing was ever stored there. */
+  /** Returns the id of a namespace, or undefined if nothing was ever stored in it. */
   namespaceId({ subject, session = '' }: Namespace): number | undefined {
     const name = `${subject.length}:${subject}${session}`;
     const known = this.#ids.get(name);
@@ -301,7 +316,6 @@ export class Connection {
     return Number(this.#sql.insertNamespace.run(namespace.subject, namespace.session ?? '').lastInsertRowid);
   }
 
-  /** Deletes the names of sessions that hold no entries. */
   deleteEmptySessions(): void {
     if (this.#sql.deleteEmptySessions.run().changes > 0) this.#ids.clear();
   }
@@ -332,12 +346,12 @@ function statementsFor(db: Database): Statements {
   }
 }
 
-/** A statement that SQLite cannot prepare means that the file has other tables. */
+/** Prepares statements. If SQLite rejects a statement, the file does not have the tables of a memory. */
 function requireTables<T>(prepareAll: () => T): T {
   try {
     return prepareAll();
   } catch (error) {
-    if (errorCodeOf(error) === 'SQLITE_ERROR') throw damaged('its tables are not those of a memory', error);
+    if (errorCodeOf(error) === 'SQLITE_ERROR') throw damaged('it does not have the tables of a memory', error);
     throw error;
   }
 }

@@ -5,27 +5,29 @@ import type { SealedRows } from './sealed-rows.ts';
 import { KIND_BY_NUMBER } from './statements.ts';
 import type { SpaceChange, Entry } from './store.ts';
 
-/** An entry dated further in the future was written while the clock was wrong. */
+/** An entry dated more than this many milliseconds in the future was written while the clock was wrong. */
 const MARGIN_MS = 60_000;
 const ROWS_READ_AT_ONCE = 1000;
 const ROWS_WRITTEN_AT_ONCE = 50;
 
-/** How far a date is ahead of the time, if it is so far that a wrong clock must have written it; otherwise 0. */
+/**
+ * Returns the milliseconds by which a date is in the future, if so many that only a wrong clock can have written it; otherwise 0.
+ */
 export const aheadBy = (date: number, now: number): number => (date - now > MARGIN_MS ? date - now : 0);
 
 interface Deps {
   readonly connection: Connection;
   readonly rows: SealedRows;
   readonly now: () => number;
-  /** Runs a job in a transaction. */
   readonly commit: <T>(job: () => T) => Promise<T>;
-  /** Runs a synchronous query. */
+  /** Runs a query and converts disk errors to failures. */
   readonly read: <T>(query: () => T) => Promise<T>;
 }
 
 /**
- * Corrects the dates of entries that were written while the clock was ahead, once it is right again. Each keeps the lifetime
- * that it was given and its place among the versions of its key (R-TIME-05, R-TIME-07). An entry with a broken seal stays as it is.
+ * Corrects the dates of entries that were written while the clock was ahead. Call it when the clock is right again. Each entry
+ * keeps its lifetime and its position among the versions of its key (R-TIME-05, R-TIME-07). An entry with a broken seal is not
+ * changed.
  */
 export async function correctDates(deps: Deps): Promise<readonly SpaceChange[]> {
   const changed = new Map<string, SpaceChange>();
@@ -41,7 +43,7 @@ export async function correctDates(deps: Deps): Promise<readonly SpaceChange[]> 
   }
 }
 
-/** The row numbers of entries from the future, oldest first. */
+/** Returns the row numbers of entries dated in the future, oldest first. */
 async function datedAhead({ connection, now, read }: Deps): Promise<number[]> {
   const found: { row: number; updated_at: number }[] = [];
   for (let last = 0; ;) {
@@ -54,7 +56,7 @@ async function datedAhead({ connection, now, read }: Deps): Promise<number[]> {
   return found.toSorted((one, other) => one.updated_at - other.updated_at || one.row - other.row).map(({ row }) => row);
 }
 
-/** Undefined if it cannot be opened. */
+/** Corrects the dates of one row. Returns the change to announce, or undefined if the row cannot be decrypted. */
 function correct({ connection, rows, now }: Deps, number: number): SpaceChange | undefined {
   const row = connection.sql.rowById.get(number) as (EntryRow & { kind: number; namespace: number }) | undefined;
   const namespaceRow = row && connection.namespaces().find(({ id }) => id === row.namespace);
@@ -63,8 +65,8 @@ function correct({ connection, rows, now }: Deps, number: number): SpaceChange |
   const namespace = namespaceOf(namespaceRow);
   const entry = rows.open(namespace, kind, row);
   if (!entry) return undefined;
-  const told: SpaceChange = { namespace, kind: kind === 'history' ? 'fact' : kind };
-  if (aheadBy(entry.updatedAt, now()) === 0) return told;
+  const change: SpaceChange = { namespace, kind: kind === 'history' ? 'fact' : kind };
+  if (aheadBy(entry.updatedAt, now()) === 0) return change;
   const before = connection.sql.lastVersionBefore.get(row.namespace, row.key_hash, entry.updatedAt) as number | null;
   const updatedAt = Math.max(now(), (before ?? 0) + 1);
   const ahead = entry.updatedAt - updatedAt;
@@ -75,5 +77,5 @@ function correct({ connection, rows, now }: Deps, number: number): SpaceChange |
     expiresAt: entry.expiresAt - ahead,
   };
   rows.replace(namespace, kind, row, corrected);
-  return told;
+  return change;
 }

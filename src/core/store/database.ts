@@ -19,16 +19,16 @@ import { type Migration, migrations } from './migrations/index.ts';
 import { requireSchema, type SchemaCheck } from './schema.ts';
 import { Sqlite } from './sqlite.ts';
 
-/** "HDMM" in the header identifies our files. */
+/** Application id in the SQLite header ("HDMM"), which identifies memory databases. */
 export const APPLICATION_ID = 0x48_44_4d_4d;
 export const PAGE_BYTES = 4096;
 export const MEMORY_FILE = 'memory.db';
-/** Earlier versions can corrupt the database when the write-ahead log is reset at the wrong moment. */
+/** Minimum SQLite version. Earlier versions can corrupt the database if the write-ahead log is reset at the wrong moment. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
 /**
- * Opens the file, or creates it, and migrates its schema. A file that is damaged, newer than this program, or another program's is
- * refused before a byte of it changes (R-DUR-05).
+ * Opens or creates the database file and migrates its schema. A file that is damaged, newer than this program, or of another
+ * program is rejected before any byte of the file changes (R-DUR-05).
  */
 export function openDatabase(
   file: string,
@@ -37,7 +37,7 @@ export function openDatabase(
   check: SchemaCheck = 'exact',
 ): Database {
   if (existsSync(file)) inspect(file, steps.length);
-  // SQLite would apply the log of the lost file to the new one.
+  // Reject, because SQLite would apply the log of the lost file to a new file.
   else if (hasLog(file)) throw damaged('it is missing, but its log memory.db-wal exists');
   else create(file, steps);
   let db: Database | undefined;
@@ -47,7 +47,7 @@ export function openDatabase(
     return db;
   } catch (error) {
     db?.close();
-    // The statements are correct, so the file does not match its header.
+    // The statements are known to be correct, so the cause must be a file that does not match its header.
     if (errorCodeOf(error) === 'SQLITE_ERROR') throw damaged('its header does not match its contents', error);
     throw diskFailureOf(error, dirname(file))?.failure ?? error;
   }
@@ -58,7 +58,7 @@ interface ConnectOptions {
   readonly check?: SchemaCheck;
 }
 
-/** Opens a connection with the settings that every connection must have. */
+/** Opens a connection and applies the settings that every connection needs. */
 export function connect(file: string, { steps = migrations, check = 'exact' }: ConnectOptions = {}): Database {
   if (hasLog(file)) flushAgain(`${file}-wal`);
   const db = new Sqlite(file, { fileMustExist: true, timeout: 0 });
@@ -66,7 +66,7 @@ export function connect(file: string, { steps = migrations, check = 'exact' }: C
     requireVersion(db);
     db.pragma('trusted_schema = OFF');
     db.pragma('cell_size_check = ON');
-    // Before any statement that changes the file or could run a foreign trigger.
+    // Check before any statement that changes the file or that could run a trigger of another program.
     requireOurs(db, steps, check);
     return configure(db);
   } catch (error) {
@@ -75,7 +75,7 @@ export function connect(file: string, { steps = migrations, check = 'exact' }: C
   }
 }
 
-/** Opens a database in RAM. No part of it is written to a disk, not even temporary tables. */
+/** Opens a database in RAM. Nothing is written to a disk, not even temporary tables. */
 export function openInRam(): Database {
   const db = new Sqlite(':memory:');
   requireVersion(db);
@@ -84,14 +84,17 @@ export function openInRam(): Database {
   return db;
 }
 
-/** The last writable connection moves the log into the file when it closes. A read-only connection that closes later prevents that. */
+/**
+ * Closes a connection without changing the file. The last writable connection would move the log into the file when it closes; a
+ * read-only connection that closes later prevents this.
+ */
 function closeUnchanged(db: Database, file: string): void {
   let last: Database | undefined;
   try {
     if (hasLog(file)) last = new Sqlite(file, { readonly: true, fileMustExist: true });
     last?.prepare('SELECT count(*) FROM sqlite_schema').get();
   } catch {
-    // A file that SQLite cannot read is not changed by closing it either.
+    // Closing a file that SQLite cannot read does not change the file either.
   } finally {
     db.close();
     last?.close();
@@ -107,21 +110,21 @@ function requireOurs(db: Database, steps: readonly Migration[], check: SchemaChe
 
 function configure(db: Database): Database {
   db.pragma('journal_mode = WAL');
-  // In our build, switching to WAL sets this to NORMAL, which loses acknowledged writes at a power cut.
+  // In this SQLite build, switching to WAL sets `synchronous` to NORMAL, which loses acknowledged writes in a power failure.
   db.pragma('synchronous = FULL');
   db.pragma('fullfsync = ON');
   db.pragma('checkpoint_fullfsync = ON');
-  // Overwrites deleted bytes. FAST would leave whole pages unchanged.
+  // Overwrite deleted bytes with zeros. The setting FAST would leave whole deleted pages unchanged.
   db.pragma('secure_delete = ON');
-  // Temporary tables of statements must not reach the disk.
+  // Temporary tables must not reach the disk.
   db.pragma('temp_store = MEMORY');
-  // Connection runs the checkpoints, because it must first read which pages the log holds.
+  // `Connection` runs the checkpoints, because it must first read which pages are in the log.
   db.pragma('wal_autocheckpoint = 0');
   requireSettings(db);
   return db;
 }
 
-/** SQLite silently ignores a pragma that the build does not know. */
+/** Checks that the settings took effect, because SQLite silently ignores a pragma that the build does not support. */
 function requireSettings(db: Database): void {
   for (const [name, wanted] of [
     ['journal_mode', 'wal'],
@@ -130,12 +133,15 @@ function requireSettings(db: Database): void {
     ['page_size', PAGE_BYTES],
   ] as const) {
     if (db.pragma(name, { simple: true }) === wanted) continue;
-    throw new Failure('invalid_config', `SQLite cannot set ${name} = ${wanted} here. Keep the data folder on a local disk.`);
+    throw new Failure(
+      'invalid_config',
+      `SQLite cannot set ${name} = ${wanted} in this data folder. Move the data folder to a local disk.`,
+    );
   }
 }
 
 /**
- * Applies the missing migrations, each in a transaction.
+ * Applies the missing migrations, each in its own transaction.
  * @internal
  */
 export function migrate(db: Database, steps: readonly Migration[], backUp?: (db: Database, version: number) => void): void {
@@ -151,7 +157,10 @@ export function migrate(db: Database, steps: readonly Migration[], backUp?: (db:
   }
 }
 
-/** The file gets its name only when it is complete. So an empty or partly written `memory.db` is always damaged. */
+/**
+ * Creates the database under a temporary name and renames the complete file. So an empty or partly written `memory.db` is always
+ * damaged.
+ */
 function create(file: string, steps: readonly Migration[]): void {
   const draft = `${file}.new`;
   for (const leftover of [draft, `${draft}-journal`]) rmSync(leftover, { force: true });
@@ -169,12 +178,12 @@ function create(file: string, steps: readonly Migration[]): void {
   syncFolder(dirname(file));
 }
 
-/** Reads the header without SQLite, which would recover, and so change, the file when it opens it. */
+/** Checks the file header without SQLite, because SQLite would recover, and so change, the file when it opens the file. */
 function inspect(file: string, version: number): void {
   const header = Buffer.alloc(100);
   const handle = openSync(file, 'r');
   try {
-    if (readSync(handle, header, 0, header.length, 0) < header.length) throw damaged('it has been cut short');
+    if (readSync(handle, header, 0, header.length, 0) < header.length) throw damaged('it is truncated');
   } finally {
     closeSync(handle);
   }
@@ -182,19 +191,19 @@ function inspect(file: string, version: number): void {
   if (header.readUInt32BE(68) !== APPLICATION_ID) {
     throw new Failure(
       'store_unavailable',
-      'The file memory.db belongs to another program; move it away, or choose another data folder.',
+      'The file memory.db belongs to another program; move the file to another folder, or choose another data folder.',
     );
   }
   if (header.readUInt32BE(60) > version) throw newer(header.readUInt32BE(60), version);
-  // With a log, the file alone may be incomplete.
+  // Do not check the size if there is a log, because some pages may be only in the log.
   if (hasLog(file)) return;
   const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
-  if (statSync(file).size < header.readUInt32BE(28) * pageSize) throw damaged('it has been cut short');
+  if (statSync(file).size < header.readUInt32BE(28) * pageSize) throw damaged('it is truncated');
 }
 
 /**
- * Rewrites and flushes the log. After a failed flush the system may cache parts of the log that never reached the disk. SQLite
- * would read them and append commits, and all of these would be lost at a power cut.
+ * Rewrites and flushes the log. After an earlier failed flush, the system cache can contain parts of the log that never reached
+ * the disk. SQLite would read these parts and append commits, and a power failure would lose all of them.
  */
 function flushAgain(log: string): void {
   const handle = openSync(log, 'r+');
@@ -214,7 +223,7 @@ function requireVersion(db: Database): void {
   const parts = version.split('.').map(Number);
   const at = OLDEST_SQLITE.findIndex((wanted, index) => parts[index] !== wanted);
   if (at >= 0 && (parts[at] ?? 0) < (OLDEST_SQLITE[at] ?? 0)) {
-    throw new Failure('unavailable', `SQLite ${version} can damage a memory. Use version ${OLDEST_SQLITE.join('.')} or later.`);
+    throw new Failure('unavailable', `SQLite ${version} can corrupt a memory. Use SQLite ${OLDEST_SQLITE.join('.')} or later.`);
   }
 }
 
@@ -228,5 +237,5 @@ export const damaged = (how: string, cause?: unknown): Failure =>
 const newer = (found: number, known: number): Failure =>
   new Failure(
     'store_unavailable',
-    `This memory was written by a newer Helmdeck Memory (schema ${found}, this program knows ${known}); update the program. Nothing was changed.`,
+    `This memory was written by a newer version of Helmdeck Memory (schema ${found}; this version supports up to ${known}); update Helmdeck Memory. Nothing was changed.`,
   );

@@ -16,9 +16,9 @@ import {
 const FIRST: EntryCursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 const LAST: EntryCursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER };
 
-/** Rows opened in one step while searching for matching ones. More would delay other requests. */
-const LOOKED_AT = 500;
-/** Rows read at once. The first chunk shows how long the rows are, and so how many of them one step will open. */
+/** Maximum rows decrypted in one step while searching for matching entries. More rows would delay other requests. */
+const MAX_ROWS_PER_STEP = 500;
+/** Maximum rows read at once. The first chunk is smaller, because its row sizes decide how many rows the next chunks read. */
 const CHUNK = 50;
 const FIRST_CHUNK = 2;
 
@@ -35,7 +35,7 @@ const ORDERS: Record<PageQuery['sort'], Order> = {
   expires: { all: 'soonest', inCategory: 'soonestInCategory', start: FIRST, by: 'expires_at' },
 };
 
-/** Reads the entries that have not expired. Each method is one synchronous step. */
+/** Reads entries that have not expired. Each method is one synchronous step. */
 export class EntryReader {
   readonly #context: Pick<StoreContext, 'connection' | 'rows' | 'time'>;
 
@@ -69,7 +69,7 @@ export class EntryReader {
     return found.map((row) => rows.open(namespace, 'history', row)).filter((entry) => entry !== undefined);
   }
 
-  /** Rows with their writers. Rows whose seal is broken share one name, which no writer can have. */
+  /** Returns rows with their writers. Rows with a broken seal all get the writer `''`, which no real writer has. */
   writersOf(namespace: Namespace, kind: Kind, found: readonly EntryRow[]): (EntryCursor & { readonly writer: string })[] {
     return found.map((row) => {
       const entry = this.#context.rows.open(namespace, kind, row);
@@ -77,7 +77,7 @@ export class EntryReader {
     });
   }
 
-  /** The next rows of a kind with their writers, oldest first, expired rows included. */
+  /** Returns the next rows of a kind with their writers, oldest first, including expired rows. */
   writersAfter(namespace: Namespace, kind: Kind, { at, row }: EntryCursor, limit: number): (EntryCursor & { writer: string })[] {
     const { connection } = this.#context;
     const id = connection.namespaceId(namespace);
@@ -99,7 +99,6 @@ export class EntryReader {
     return (category === undefined ? count.get(id, time.now()) : countInCategory.get(id, time.now(), category)) as number;
   }
 
-  /** Counts in an index, and opens no entry. */
   countEnding(namespace: Namespace, kind: Kind, before: number): number {
     const { connection, time } = this.#context;
     const id = connection.namespaceId(namespace);
@@ -110,33 +109,32 @@ export class EntryReader {
     const { connection, rows } = this.#context;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return { entries: [], rows: [] };
-    const { limit, matches, bytes = STEP_BYTES, uncached: once = false } = query;
+    const { limit, matches, bytes = STEP_BYTES, uncached = false } = query;
     const { by, start } = ORDERS[query.sort];
     const entries: Entry[] = [];
-    const named: number[] = [];
+    const rowNumbers: number[] = [];
     let after = query.after ?? start;
     let opened = 0;
-    // Rows with a broken seal and rows that do not match are skipped.
-    for (let seen = 0; seen < LOOKED_AT;) {
-      const likely = seen === 0 ? FIRST_CHUNK : Math.ceil(((bytes - opened) * seen) / opened);
-      const chunk = Math.min(CHUNK, likely, matches ? CHUNK : limit - entries.length);
+    for (let seen = 0; seen < MAX_ROWS_PER_STEP;) {
+      const estimate = seen === 0 ? FIRST_CHUNK : Math.ceil(((bytes - opened) * seen) / opened);
+      const chunk = Math.min(CHUNK, estimate, matches ? CHUNK : limit - entries.length);
       const found = this.#rowsAfter(id, kind, query, after, chunk + 1);
       for (const [index, row] of found.slice(0, chunk).entries()) {
-        const entry = once ? rows.open(namespace, kind, row) : rows.openCached(namespace, kind, row);
+        const entry = uncached ? rows.open(namespace, kind, row) : rows.openCached(namespace, kind, row);
         after = { at: row[by], row: row.row };
-        // On a damaged page the blob may be missing, whatever its type says.
+        // On a damaged page, the column may not contain a blob, whatever its type says.
         opened += Buffer.isBuffer(row.sealed) ? row.sealed.length : 0;
         if (entry && (matches?.(entry) ?? true)) {
           entries.push(entry);
-          named.push(row.row);
+          rowNumbers.push(row.row);
         }
-        if (index + 1 === found.length) return { entries, rows: named };
-        if (entries.length === limit || opened >= bytes) return { entries, rows: named, next: after };
+        if (index + 1 === found.length) return { entries, rows: rowNumbers };
+        if (entries.length === limit || opened >= bytes) return { entries, rows: rowNumbers, next: after };
       }
-      if (found.length === 0) return { entries, rows: named };
+      if (found.length === 0) return { entries, rows: rowNumbers };
       seen += chunk;
     }
-    return { entries, rows: named, next: after };
+    return { entries, rows: rowNumbers, next: after };
   }
 
   #rowsAfter(

@@ -26,19 +26,22 @@ import { expiryWithGrace, type Grace, planRevert, restoredVersion } from './undo
 
 type Dates = Pick<Entry, 'updatedAt' | 'expiresAt'>;
 
-/** Rows evicted at once, so that not every write evicts one. */
-const EVICTED_ROWS = 100;
-/** The most bytes that one write of a fact can add: the longest value with all its tags, and the version that it replaces. */
-const MOST_ADDED = 4 * VALUE_BYTES;
+/** Number of rows evicted at once, so that not every write must evict a row. */
+const ROWS_EVICTED_AT_ONCE = 100;
+/**
+ * Maximum bytes that one write of a fact can add: the longest value with all its tags, and the earlier version that the write
+ * moves to the history.
+ */
+const MAX_ADDED_BYTES = 4 * VALUE_BYTES;
 
-/** Writes entries. Call its methods in a transaction. */
+/** Writes entries. Call the methods in a transaction. */
 export class EntryWriter {
   readonly #context: StoreContext;
   readonly #reader: EntryReader;
   readonly #forgetting: Forgetting;
   readonly #fairEviction: FairEviction;
-  /** The subject that wrote last, and how many more of its writes surely fit, so that these need no count. */
-  #room = { subject: '', writes: 0 };
+  /** The subject of the last write, and how many more of its writes certainly fit into the quota. These writes need no check. */
+  #fitting = { subject: '', writes: 0 };
 
   constructor(context: StoreContext, reader: EntryReader, forgetting: Forgetting) {
     this.#context = context;
@@ -49,11 +52,11 @@ export class EntryWriter {
   }
 
   put(namespace: Namespace, kind: Kind, draft: EntryDraft, note?: ActivityNote): PutResult {
-    return this.#inRoom(namespace, kind, () => this.#put(namespace, kind, draft, note));
+    return this.#withinQuota(namespace, kind, () => this.#put(namespace, kind, draft, note));
   }
 
   change(namespace: Namespace, kind: Kind, key: string, change: EntryUpdate, note?: ActivityNote): Entry | undefined {
-    return this.#inRoom(namespace, kind, () => this.#change(namespace, kind, key, change, note));
+    return this.#withinQuota(namespace, kind, () => this.#change(namespace, kind, key, change, note));
   }
 
   #put(namespace: Namespace, kind: Kind, draft: EntryDraft, note?: ActivityNote): PutResult {
@@ -62,7 +65,7 @@ export class EntryWriter {
     const before = found && found.expires_at > this.#now() ? rows.open(namespace, kind, found) : undefined;
     const fresh = entryOf(draft, this.#now());
     if (!found || !before) {
-      // An expired entry, or one that does not open, is replaced together with its versions.
+      // An expired entry, or an entry that cannot be decrypted, is replaced together with its versions.
       if (found) this.#deleteReplaced(namespace, kind, found);
       rows.insert(namespace, kind, fresh);
       if (found) disk.purgeSoon();
@@ -104,13 +107,13 @@ export class EntryWriter {
   }
 
   restoreForgotten(namespace: Namespace, { entry, versions, row, lastTombstone }: FactWithHistory, note: ActivityNote): boolean {
-    return this.#inRoom(namespace, 'fact', () => {
+    return this.#withinQuota(namespace, 'fact', () => {
       const { connection, keys, rows } = this.#context;
       if (entry.expiresAt <= this.#now() || rows.find(namespace, 'fact', entry.key)) return false;
       rows.insert(namespace, 'fact', this.#scheduleExpiry(entry), row);
       for (const version of versions.toReversed()) rows.insert(namespace, 'history', this.#scheduleExpiry(version));
       const secret = keys.tombstoneKey();
-      // By row and not by time: an older tombstone can bear a later time, from when the clock was wrong.
+      // Select by row number instead of time, because an older tombstone can have a later time if the clock was wrong.
       if (secret) connection.sql.deleteTombstonesAfter.run(tombstoneHash(secret, namespace, 'fact', entry.key), lastTombstone);
       this.recordActivity(namespace, note);
       return true;
@@ -131,9 +134,9 @@ export class EntryWriter {
     } else if (plan.what === 'restored') {
       const restored = this.#restored(entry, plan.to);
       const before = this.#used(namespace, 'fact');
-      this.#room.writes = 0;
+      this.#fitting.writes = 0;
       this.#supersede(namespace, kind, row, entry, restored);
-      // The undo must work in a full memory too, so it deletes versions until it takes no more room than before.
+      // An undo must work even if the quota is used up, so delete versions until the write needs no more storage than before.
       for (const version of plan.expendable) {
         if (this.#exceededQuota(namespace, 'fact', before)) this.#deleteVersion(namespace, version);
       }
@@ -143,7 +146,7 @@ export class EntryWriter {
     return plan.what;
   }
 
-  /** `at` is the time of the action, if that was before now. */
+  /** Adds an activity entry. `at` is the time of the action, if the action was earlier. */
   recordActivity(
     namespace: Namespace,
     note: ActivityNote,
@@ -154,9 +157,10 @@ export class EntryWriter {
   }
 
   /**
-   * A date in the future marks an expiry that a clock in doubt has set; the correction moves both back by the same amount.
-   * An unchanged expiry therefore gets no such date. If the earlier version has a future date, this one gets a later one, and a new
-   * expiry moves by the same amount, or the correction would put it into the past.
+   * Returns the dates of a changed entry. A future update time marks an expiry that was set by a clock in doubt: the correction
+   * later moves both back by the same amount. An unchanged expiry therefore gets no future update time. If the earlier version
+   * has a future update time, the new version gets an even later one. The new expiry is then moved ahead equally, because
+   * otherwise the correction would move the expiry into the past.
    */
   #datesAfter(before: Entry, expiresAt: number): Dates {
     if (expiresAt === before.expiresAt) return { expiresAt, updatedAt: Math.max(this.#trustedNow(), before.updatedAt + 1) };
@@ -170,7 +174,10 @@ export class EntryWriter {
     return dated && expiresAt !== before.expiresAt ? this.#datesAfter(before, expiresAt) : { expiresAt };
   }
 
-  /** If the undone version has a future date, the correction will move this one back, so its expiry is moved ahead here. */
+  /**
+   * Returns the version that an undo writes. If the undone version has a future date, a later correction of dates will move the
+   * restored version back too, so its expiry is moved ahead here to compensate.
+   */
   #restored(entry: Entry, to: Entry): Entry {
     const now = this.#trustedNow();
     const back = restoredVersion(entry, to, now);
@@ -211,13 +218,16 @@ export class EntryWriter {
     if (surplus <= 0) return;
     const isShared = isSharedKind(kind);
     if (isShared && !this.#fairEviction.scan(namespace, kind)) return;
-    if (surplus < EVICTED_ROWS) return;
+    if (surplus < ROWS_EVICTED_AT_ONCE) return;
     if (isShared) this.#fairEviction.evict(namespace, kind, surplus);
     else rows.deleteOldest(id, kind, surplus);
     disk.purgeSoon();
   }
 
-  /** While the clock is in doubt the entry may not have expired. It becomes a version, which shows again when the clock is right. */
+  /**
+   * Deletes an expired or unreadable entry that a write replaces. While the clock is in doubt, a fact may not really have
+   * expired, so it becomes a version. That version is visible again when the clock is right.
+   */
   #deleteReplaced(namespace: Namespace, kind: Kind, found: EntryRow): void {
     const { connection, rows, time } = this.#context;
     const doubtful = kind === 'fact' && time.inDoubt ? rows.open(namespace, kind, found) : undefined;
@@ -226,7 +236,7 @@ export class EntryWriter {
     rows.insert(namespace, 'history', doubtful);
   }
 
-  /** The earlier version of a fact moves to its history. */
+  /** Replaces an entry. If the entry is a fact, its earlier version moves to the history. */
   #supersede(namespace: Namespace, kind: Kind, row: EntryRow, before: Entry, after: Entry): void {
     const { keys, rows, disk } = this.#context;
     rows.replace(namespace, kind, row, after);
@@ -239,8 +249,9 @@ export class EntryWriter {
   }
 
   /**
-   * Returns true if the history was too long. The present version is never evicted, and counts for its author. Of the versions of one
-   * writer, evicts the one that was current for the shortest time: a loop of writes evicts its own versions, not earlier ones.
+   * Evicts surplus versions, and returns true if there were any. The current version is never evicted, but it counts for its
+   * author. Of the versions of one writer, the version that was current for the shortest time is evicted first. So a loop of
+   * writes evicts its own versions instead of earlier ones.
    */
   #evictVersions(namespace: Namespace, hash: Buffer | undefined, { author, updatedAt }: Entry): boolean {
     const { connection, rows } = this.#context;
@@ -268,10 +279,10 @@ export class EntryWriter {
   }
 
   /**
-   * Checks the quota after the write. A refusal rolls back the whole write, its note included. A write that takes no more room than
-   * before is never refused, also in a memory that holds too much.
+   * Runs a write and then checks the quota. If the quota is exceeded, the failure rolls back the whole write with its note. A
+   * write that needs no more storage than before is never rejected, even if the memory already exceeds the quota.
    */
-  #inRoom<T>(namespace: Namespace, kind: Kind, write: () => T): T {
+  #withinQuota<T>(namespace: Namespace, kind: Kind, write: () => T): T {
     const { quota, freeSpace } = this.#context;
     if (!quota || !isQuotaKind(kind)) return write();
     if (kind === 'fact' && !freeSpace?.isLow && this.#surelyFits(namespace)) return write();
@@ -279,10 +290,11 @@ export class EntryWriter {
     const result = write();
     if (freeSpace?.isLow && this.#used(namespace, kind).bytes > before.bytes) throw lowDiskSpace();
     const limit = quotaOf(kind, quota);
-    // Only for facts: an entry of a pack or a pipeline can be longer than any fact.
-    const fitting = Math.min(limit.facts - before.facts, Math.floor((limit.bytes - before.bytes) / MOST_ADDED));
+    // Number of facts that certainly fit into the quota. Used only for facts, because an entry of a pack or a pipeline can be
+    // longer than any fact.
+    const fitting = Math.min(limit.facts - before.facts, Math.floor((limit.bytes - before.bytes) / MAX_ADDED_BYTES));
     if (kind === 'fact' && fitting > 0) {
-      this.#room = { subject: namespace.subject, writes: fitting - 1 };
+      this.#fitting = { subject: namespace.subject, writes: fitting - 1 };
       return result;
     }
     const exceeded = this.#exceededQuota(namespace, kind, before);
@@ -291,17 +303,16 @@ export class EntryWriter {
   }
 
   #surelyFits({ subject }: Namespace): boolean {
-    if (this.#room.subject !== subject || this.#room.writes <= 0) return false;
-    this.#room.writes -= 1;
+    if (this.#fitting.subject !== subject || this.#fitting.writes <= 0) return false;
+    this.#fitting.writes -= 1;
     return true;
   }
 
-  /** The room that the facts of a subject take, without expired ones. */
   usage(subject: string): Quota {
     return this.#withoutExpired(subject, 'fact', this.#context.connection.usageCounters.usage(subject, 'fact'));
   }
 
-  /** Undefined if there is room, or no more is used than before. */
+  /** Returns which quota is exceeded. Undefined if the storage is within the quota, or if it has not grown. */
   #exceededQuota(namespace: Namespace, kind: QuotaKind, before: Quota): keyof Quota | undefined {
     const { quota } = this.#context;
     if (!quota) return undefined;
@@ -310,7 +321,7 @@ export class EntryWriter {
     return (['facts', 'bytes'] as const).find((what) => after[what] > limit[what] && after[what] > before[what]);
   }
 
-  /** Expired entries do not count, swept or not. They are looked up only if the quota seems exceeded. */
+  /** Returns the used storage. Expired entries are subtracted only if the quota seems exceeded, because finding them is slow. */
   #used({ subject }: Namespace, kind: QuotaKind): Quota {
     const { connection, quota } = this.#context;
     const used = connection.usageCounters.usage(subject, kind);

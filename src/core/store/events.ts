@@ -1,8 +1,8 @@
 import type { EntryEvent, SpaceChange } from './store.ts';
 
 /**
- * Entries that a transaction changed. They are published when the transaction is durable, before its writer gets an answer, so
- * that the writer's next search finds them. A rollback drops them.
+ * Publishes the entries that a transaction changed. Events are published when the transaction is durable and before its writer
+ * receives a response, so that the writer's next search finds its entries. A rollback discards the events.
  */
 export class EntryEvents {
   readonly #listeners = new Set<(event: EntryEvent) => void>();
@@ -18,7 +18,6 @@ export class EntryEvents {
     if (this.#listeners.size > 0) this.#pending.push(event);
   }
 
-  /** Changes of the running transaction. */
   get pending(): readonly EntryEvent[] {
     return this.#pending;
   }
@@ -42,14 +41,17 @@ export class EntryEvents {
     for (const event of events) for (const listener of this.#listeners) callOrReset(listener, event);
   }
 
-  /** Listeners can no longer rely on earlier events. */
+  /** Tells listeners to discard what they derived from earlier events and to read all entries again. */
   publishReset(): void {
     this.rollback();
     for (const listener of this.#listeners) listener({ what: 'reset' });
   }
 }
 
-/** The write is durable by now, so a listener that throws must start again. Other listeners do not notice. */
+/**
+ * Calls a listener. If the listener throws, it receives `reset` and must read all entries again, because the write is already
+ * durable and cannot fail. Other listeners are not affected.
+ */
 function callOrReset(listener: (event: EntryEvent) => void, event: EntryEvent): void {
   try {
     listener(event);
@@ -58,14 +60,14 @@ function callOrReset(listener: (event: EntryEvent) => void, event: EntryEvent): 
   }
 }
 
-/** Tells listeners that a space changed, once for all changes of one event loop turn. */
+/** Notifies listeners that a space changed, once for all changes of one event loop turn. */
 export class ChangeNotifier {
   readonly #listeners = new Set<(changed: SpaceChange) => void>();
   readonly #pending = new Map<string, SpaceChange>();
   #scheduled = false;
 
   subscribe(listener: (changed: SpaceChange) => void): Disposable {
-    // A separate wrapper lets the same function subscribe twice.
+    // A new wrapper function, so that the same listener can subscribe twice to the Set.
     const entry = (changed: SpaceChange): void => listener(changed);
     this.#listeners.add(entry);
     return { [Symbol.dispose]: () => void this.#listeners.delete(entry) };

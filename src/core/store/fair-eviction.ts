@@ -6,9 +6,9 @@ import { KIND_NUMBERS } from './statements.ts';
 import type { EntryCursor, EntryEvent, Kind, Namespace } from './store.ts';
 
 /**
- * Chooses rows to evict: each time the least valuable row of the writer that holds the most, so that a writer that writes a lot
- * evicts its own rows and not those of another. Takes the writers of the rows, oldest first, and returns positions. Of rows of
- * equal value the oldest is evicted.
+ * Chooses `count` rows to evict. Each step takes the least valuable row of the writer with the most rows, so that a writer with
+ * many rows evicts its own rows and not those of others. `writers` are the writers of the rows, oldest row first. Returns
+ * positions in this list. Among rows of equal value, the oldest is evicted.
  */
 export function fairEviction(
   writers: readonly string[],
@@ -23,7 +23,7 @@ export function fairEviction(
   }
   const evicted: number[] = [];
   while (evicted.length < Math.min(count, writers.length)) {
-    // On a tie the first writer in the map is taken. It has the oldest row.
+    // On a tie, this takes the first writer in the map, who has the oldest row.
     const largest = [...held.values()].reduce((most, one) => (one.length > most.length ? one : most));
     const least = largest.reduce((lowest, one) => (valueOf(one) < valueOf(lowest) ? one : lowest));
     largest.splice(largest.indexOf(least), 1);
@@ -32,21 +32,21 @@ export function fairEviction(
   return evicted;
 }
 
-/** Rows opened per write while the writers of a full record are read for the first time. */
+/** Rows decrypted per write while the writers of a full record are read for the first time. */
 const SCANNED_PER_WRITE = 128;
 
-/** Who wrote each row of a full record, oldest first. */
+/** The writer of each row of a full record, oldest row first. */
 interface RecordWriters {
   readonly namespace: Namespace;
   readonly kind: Kind;
   readonly writers: Map<number, string>;
-  /** Where the scan continues; undefined once every row was read. */
+  /** Position where the scan continues; undefined when every row was read. */
   next: EntryCursor | undefined;
 }
 
 /**
- * Evicts rows from records that several clients write to, so that each client keeps its fair share. Who wrote a row is sealed,
- * so the writers of a full record are read once, a few rows per write, and then follow the entry events.
+ * Evicts rows from records to which several clients write, so that each client keeps its fair share. The writer of a row is
+ * encrypted. So the writers of a full record are read once, a few rows per write, and are then updated by entry events.
  */
 export class FairEviction {
   readonly #connection: Connection;
@@ -61,7 +61,7 @@ export class FairEviction {
     this.#reader = reader;
   }
 
-  /** Reads some more writers of a full record. True once all are known. Call it in a transaction. */
+  /** Reads the writers of some more rows. Returns true when the writers of all rows are known. Call it in a transaction. */
   scan(namespace: Namespace, kind: Kind): boolean {
     const record = this.#record(namespace, kind);
     if (!record.next) return true;
@@ -72,18 +72,18 @@ export class FairEviction {
     return !record.next;
   }
 
-  /** Call it in a transaction, after `scan` returned true. */
+  /** Evicts `count` rows. Call it in a transaction, after `scan` returned true. */
   evict(namespace: Namespace, kind: Kind, count: number): void {
     const record = this.#record(namespace, kind);
     const writers = new Map(record.writers);
-    // Changes of this transaction, which are not published yet.
+    // Include the changes of this transaction, whose events are not published yet.
     for (const event of this.#connection.events.pending) follow({ ...record, writers }, event);
     const numbers = [...writers.keys()];
     const id = this.#connection.namespaceId(namespace);
     for (const position of fairEviction([...writers.values()], count)) {
       const row = numbers[position] ?? NaN;
       const found = this.#connection.sql.rowById.get(row) as { namespace: number; kind: number } | undefined;
-      // The row was read in a transaction that was rolled back.
+      // A row that is not in this record was read in a transaction that was rolled back, so remove it from the list.
       if (found?.namespace !== id || found?.kind !== KIND_NUMBERS[kind]) record.writers.delete(row);
       else this.#rows.deleteRow({ row });
     }
@@ -102,7 +102,7 @@ export class FairEviction {
   #subscribe(): void {
     this.#subscribed = true;
     this.#connection.events.subscribe((event) => {
-      // Names of clients are sealed, so none stays in memory after a lock.
+      // Client names are encrypted, so they must not stay in RAM after a lock.
       if (event.what === 'reset') this.#records.clear();
       else for (const record of this.#records.values()) follow(record, event);
     });
@@ -115,6 +115,6 @@ function follow({ namespace, kind, writers, next }: RecordWriters, event: EntryE
   if (event.what === 'deleted') writers.delete(event.row);
   if (event.what !== 'stored' || event.kind !== kind) return;
   if (event.namespace.subject !== namespace.subject || event.namespace.session !== namespace.session) return;
-  // A row that the scan has not reached yet is read by the scan, in its order.
+  // Ignore a new row that the scan has not reached yet. The scan will read it in the right order.
   if (!next || writers.has(event.row)) writers.set(event.row, writerOf(event.entry.author));
 }

@@ -8,15 +8,14 @@ export interface UndoableForget {
   readonly fact: FactWithHistory;
 }
 
-/** Whether a forget or an undo covers a version of a fact. */
 type Covers = (version: Entry) => boolean;
 
-/** When more facts are held, the oldest is dropped. */
-const MOST = 16;
+/** Maximum facts in the buffer. When another fact is added, the oldest is dropped. */
+const MAX_FACTS = 16;
 
 /**
- * Facts that the window forgot, held in RAM for the seconds in which the forget can be undone. Each has a random handle, so only
- * the page that forgot a fact can bring it back, and a page can bring back nothing that it wrote itself.
+ * Stores facts that the window forgot, in RAM, for the seconds in which the owner can undo the forget. Each fact has a random
+ * handle, so only the page that forgot a fact can restore it. A page cannot restore facts that it wrote itself.
  */
 export class ForgetUndoBuffer implements Disposable {
   readonly #clock: Clock;
@@ -30,8 +29,8 @@ export class ForgetUndoBuffer implements Disposable {
   }
 
   /**
-   * Returns the handle of the fact. It replaces an earlier forget of the same key. Undefined while a forget or an undo that
-   * covers the fact is running.
+   * Adds a forgotten fact and returns its handle. Replaces an earlier forget of the same key. Returns undefined while a forget or
+   * an undo that covers the fact is running.
    */
   add(forget: UndoableForget): string | undefined {
     const { namespace, fact } = forget;
@@ -41,11 +40,11 @@ export class ForgetUndoBuffer implements Disposable {
     const timer = this.#clock.after(UNDO_FORGET_MS, () => void this.#held.delete(handle));
     this.#held.set(handle, { ...forget, timer });
     const [oldest] = this.#held.keys();
-    if (oldest !== undefined && this.#held.size > MOST) this.drop(oldest);
+    if (oldest !== undefined && this.#held.size > MAX_FACTS) this.drop(oldest);
     return handle;
   }
 
-  /** Undefined if the fact was forgotten in the memory of another subject. */
+  /** Returns the forgotten fact, or undefined if the handle is unknown or belongs to another subject. */
   find(subject: string, handle: string): UndoableForget | undefined {
     const held = this.#held.get(handle);
     return held?.namespace.subject === subject ? held : undefined;
@@ -56,12 +55,12 @@ export class ForgetUndoBuffer implements Disposable {
     this.#held.delete(handle);
   }
 
-  /** Drops the facts of a subject of which a version is covered. */
+  /** Drops the facts of a subject that have a covered version. */
   discard(subject: string, covers: Covers): void {
     this.#dropAll((held) => isCovered(held, subject, covers));
   }
 
-  /** Drops the covered facts, and holds no further such fact until the returned value is disposed. */
+  /** Drops the covered facts, and rejects further covered facts until the caller disposes the returned value. */
   exclude(subject: string, covers: Covers): Disposable {
     this.discard(subject, covers);
     const exclusion = { subject, covers };

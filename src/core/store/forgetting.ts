@@ -6,27 +6,28 @@ import { KIND_NUMBERS } from './statements.ts';
 import type { StoreContext } from './store-context.ts';
 import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.ts';
 
-/** Kinds with tombstones, because a restored backup could bring them back. Versions are deleted with their fact. */
+/**
+ * Kinds that get tombstones, so that restoring a backup does not bring forgotten entries back. The kind `history` is not
+ * included, because versions are deleted with their fact.
+ */
 const TOMBSTONED: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
-/** Kinds that do not count as deleted entries. */
 const UNCOUNTED: ReadonlySet<Kind> = new Set(['history', 'activity']);
 /**
- * Activity rows are deleted first: the row of this forget is written later and may get the number of a deleted row. Versions are
- * deleted last: by then only versions without a fact are left.
+ * The order in which kinds are deleted. Activity rows come first, because the activity row of the forget itself is written later
+ * and can reuse the row number of a deleted row. Versions come last, because by then only versions without a fact are left.
  */
 const ORDER: readonly Kind[] = ['activity', 'fact', 'audit', 'cache', 'pack', 'history'];
 
 /**
- * The work of one slice, which is one commit. Other requests wait for a whole slice, and on a full disk the reserve must
- * hold its log. A slice handles at least one row.
+ * Limits of one slice, which is one commit: milliseconds, rows and sealed bytes. Other requests wait for a whole slice, and on a
+ * full disk the reserve must have space for the log of a slice. A slice always handles at least one row.
  */
 const SLICE = { ms: 0.3, rows: 12, bytes: STEP_BYTES };
-/** Row numbers read at once: an index holds them, so they cost little. */
+/** Row numbers read at once. Many are cheap, because they are read from an index. */
 const LISTED = 1000;
 
 type Deps = Pick<StoreContext, 'connection' | 'keys' | 'rows' | 'time'>;
 
-/** Starts forgets. */
 export class Forgetting {
   readonly #deps: Deps;
 
@@ -38,12 +39,12 @@ export class Forgetting {
     return new ForgetJob(this.#deps, subject, selection);
   }
 
-  /** Counting skips the kinds that are never counted. */
+  /** Like `begin`, for counting only. Leaves out the kinds that are never counted. */
   beginCount(subject: string, selection: Selection): ForgetJob {
     return new ForgetJob(this.#deps, subject, { ...selection, kinds: selection.kinds.filter((kind) => !UNCOUNTED.has(kind)) });
   }
 
-  /** Deletes everything in one step, for a single key. Call it in a transaction. */
+  /** Runs a whole forget in one step, for a selection of a single key. Call it in a transaction. */
   run(subject: string, selection: Selection): number {
     const job = this.begin(subject, selection);
     let progress = FORGET_START;
@@ -52,18 +53,18 @@ export class Forgetting {
   }
 }
 
-/** The progress of a forget. A slice that is rolled back starts again from the progress it was given. */
+/** The progress of a forget. A slice that is rolled back runs again from the same progress. */
 export interface ForgetProgress {
   readonly done: boolean;
-  /** Entries deleted, or counted, that a caller could have seen. */
+  /** Number of deleted or counted entries that were visible to callers. */
   readonly entries: number;
-  /** Rows deleted, versions included. */
+  /** Number of deleted rows, including versions. */
   readonly rows: number;
   readonly group: number;
   readonly row: number;
-  /** The fact whose versions are being deleted, as it was when it matched and its tombstone was written. */
+  /** The fact whose versions are being deleted, as it was when it matched the selection and its tombstone was written. */
   readonly partlyDeleted: EntryRow | undefined;
-  /** Whether the tombstone of the whole scope is written. */
+  /** Whether the tombstones of the whole scope are written. */
   readonly tombstoned: boolean;
   /** Whether the activity record has a row for this forget. */
   readonly recorded: boolean;
@@ -80,29 +81,28 @@ export const FORGET_START: ForgetProgress = {
   recorded: false,
 };
 
-/** One kind of entry in one namespace. */
 interface Group {
   readonly namespace: NamespaceRow;
   readonly kind: Kind;
-  /** The rows that existed when this group was listed. */
+  /** Numbers of the rows that existed when this group was listed. */
   readonly listed: number[];
-  /** Where listing continues; undefined when it is complete. */
+  /** Position where listing continues; undefined when the list is complete. */
   next: { at: number; row: number } | undefined;
 }
 
 interface Matching {
   readonly row: EntryRow;
-  /** Absent when the row did not have to be opened, or its seal is broken. */
+  /** Undefined if the row did not have to be decrypted, or if its seal is broken. */
   readonly key: string | undefined;
 }
 
-/** Whether entries must be opened to know if they match. */
+/** Whether entries must be decrypted to decide if they match the selection. */
 export const needsKey = (selection: Selection): boolean => selection.key !== undefined || selection.matches !== undefined;
 
 /**
- * Deletes, or counts, the entries of a selection, one slice at a time. Writes tombstones, so that a restored backup does not bring
- * them back. It lists row numbers first and checks each row when it reaches it. So it ends even if
- * other clients keep writing, and misses no row that stays in place.
+ * Deletes or counts the entries of a selection, one slice at a time. Writes tombstones, so that restoring a backup does not bring
+ * the entries back. The job first lists row numbers, and then checks each row when it reaches that row. So the job ends even if
+ * other clients keep writing, and it misses no row that exists throughout.
  */
 export class ForgetJob {
   readonly #deps: Deps;
@@ -126,7 +126,6 @@ export class ForgetJob {
     );
   }
 
-  /** Counts the entries of one slice. */
   count(from: ForgetProgress): ForgetProgress {
     return this.#slice(from, () => true);
   }
@@ -146,7 +145,10 @@ export class ForgetJob {
     return to;
   }
 
-  /** Visits rows until the slice is used up. The visitor returns false if it needs the row again in the next slice. */
+  /**
+   * Calls `visit` for matching rows until the budget of the slice is spent. `visit` returns false if it needs the row again in
+   * the next slice.
+   */
   #slice(
     from: ForgetProgress,
     visit: (group: Group, matching: Matching, budget: Budget, partlyDeleted: boolean) => boolean,
@@ -177,15 +179,16 @@ export class ForgetJob {
         continue;
       }
       const row = this.#read(group, number, budget);
-      const isJudged = row !== undefined && partlyDeleted !== undefined && isUnchanged(row, partlyDeleted);
-      if (partlyDeleted && !isJudged) {
-        // The fact was written again or deleted. The versions that matched with it are still deleted.
+      const isSameMatch = row !== undefined && partlyDeleted !== undefined && isUnchanged(row, partlyDeleted);
+      if (partlyDeleted && !isSameMatch) {
+        // After the last slice, the fact was rewritten or deleted. Its versions that existed when the fact matched must still be
+        // deleted.
         if (!this.#deleteVersions(group, partlyDeleted, partlyDeleted.updated_at, budget)) continue;
         partlyDeleted = undefined;
       }
-      const matching = isJudged ? { row, key: this.#selection.key } : row && this.#judge(group, row);
+      const matching = isSameMatch ? { row, key: this.#selection.key } : row && this.#match(group, row);
       if (matching) {
-        if (!visit(group, matching, budget, isJudged)) {
+        if (!visit(group, matching, budget, isSameMatch)) {
           partlyDeleted = matching.row;
           continue;
         }
@@ -200,7 +203,9 @@ export class ForgetJob {
     return progress(false);
   }
 
-  /** Lists expired rows too. After a correction of the clock they could otherwise return. */
+  /**
+   * Lists the row numbers of a group. Includes expired rows, because they would become visible again if the clock is set back.
+   */
   #list(group: Group): number {
     const { connection, rows } = this.#deps;
     const { key, category } = this.#selection;
@@ -222,8 +227,8 @@ export class ForgetJob {
   }
 
   /**
-   * The row, if it is still in this group. Since it was listed it may have been deleted, and its number, or that of its
-   * namespace, may belong to something else now, even of another subject.
+   * Reads a listed row. Returns undefined if the row is no longer in this group: the row or its namespace may have been deleted
+   * meanwhile, and another subject's entry may have reused the number.
    */
   #read({ namespace, kind }: Group, number: number, budget: Budget): EntryRow | undefined {
     const { connection } = this.#deps;
@@ -233,8 +238,7 @@ export class ForgetJob {
     return isHere ? row : undefined;
   }
 
-  /** The row, if it matches at this moment. */
-  #judge({ namespace, kind }: Group, row: EntryRow): Matching | undefined {
+  #match({ namespace, kind }: Group, row: EntryRow): Matching | undefined {
     const { rows } = this.#deps;
     const { key, category, matches } = this.#selection;
     if (category !== undefined && row.category !== category) return undefined;
@@ -244,7 +248,10 @@ export class ForgetJob {
     return entry && matches(entry, kind) ? { row, key: entry.key } : undefined;
   }
 
-  /** Deletes the versions of a fact before the fact, so that an interrupted forget finds the fact again. False if versions are left. */
+  /**
+   * Deletes a row. The versions of a fact are deleted before the fact, so that an interrupted forget finds the fact again.
+   * Returns false if rows are left for the next slice.
+   */
   #deleteRow(group: Group, row: EntryRow, budget: Budget): boolean {
     if (group.kind === 'fact') {
       if (!this.#deleteVersions(group, row, Number.MAX_SAFE_INTEGER, budget) || !budget.allowsDelete) return false;
@@ -254,7 +261,9 @@ export class ForgetJob {
     return true;
   }
 
-  /** Deletes the versions of a fact that were written until a time. False if some are left. */
+  /**
+   * Deletes the versions of a fact that were written at or before `until`. Returns false if versions are left for the next slice.
+   */
   #deleteVersions({ namespace, kind }: Group, { key_hash: hash }: EntryRow, until: number, budget: Budget): boolean {
     const { connection, rows } = this.#deps;
     if (kind !== 'fact' || connection.namespaceId(namespaceOf(namespace)) !== namespace.id) return true;
@@ -266,14 +275,18 @@ export class ForgetJob {
     return true;
   }
 
-  /** Whether one tombstone covers the whole scope: a kind, or a category if there is no key to hash names with. */
+  /**
+   * Whether one tombstone covers a whole kind or category. A category needs this only if there is no key with which to hash each
+   * name.
+   */
   get #coversScope(): boolean {
     return !needsKey(this.#selection) && (this.#selection.category === undefined || !this.#deps.keys.heldKeys);
   }
 
   /**
-   * Written before the first row is deleted, so that an interrupted forget also holds for older backups. It covers entries written
-   * before the forget began, because those written meanwhile may stay.
+   * Writes the tombstones of the whole scope. Called before the first row is deleted, so that an interrupted forget is also
+   * applied to older backups when they are restored. These tombstones cover only entries written before the forget began, because
+   * entries written during the forget can stay.
    */
   #writeScopeTombstones(): void {
     const { kinds, session, category } = this.#selection;
@@ -292,7 +305,7 @@ export class ForgetJob {
     if (secret && name !== undefined) {
       connection.sql.insertHashTombstone.run(at, trusted, tombstoneHash(secret, namespaceOf(namespace), kind, name));
     } else {
-      // The name cannot be read or hashed here, but the copy in a backup may be intact.
+      // The name cannot be decrypted or hashed here, but the row may be intact in a backup, so cover its category.
       this.#insertScopeTombstone(at, trusted, namespace.session, KIND_NUMBERS[kind], row.category);
     }
   }
@@ -301,7 +314,7 @@ export class ForgetJob {
     this.#deps.connection.sql.insertScopeTombstone.run(at, trusted, this.#subject, session, kind, category);
   }
 
-  /** Throws if the memory was locked since the last slice. */
+  /** Throws if the key is needed and the memory was locked after the last slice. */
   #requireKey(): void {
     if (needsKey(this.#selection)) this.#deps.keys.requireKeys();
   }
@@ -314,7 +327,6 @@ export class ForgetJob {
 
 const FIRST = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 
-/** The remaining work of a slice. */
 class Budget {
   readonly #until = performance.now() + SLICE.ms;
   #begun = false;
@@ -331,12 +343,12 @@ class Budget {
     return this.#rows;
   }
 
-  /** Every slice deletes at least one row, however long it took to read it. */
+  /** Whether another row can be deleted. The first row of a slice is always allowed, so that every slice makes progress. */
   get allowsDelete(): boolean {
     return this.#rows === 0 || !this.spent;
   }
 
-  /** Most groups are empty, and listing them costs little. */
+  /** Counts listed rows against the time limit only after many rows, because listing is cheap and most groups are empty. */
   listed(rows: number): void {
     this.#listed += 10 + rows;
     this.#begun ||= this.#listed > LISTED / 2;
@@ -353,15 +365,17 @@ class Budget {
   }
 }
 
-/** Every write makes a new seal, even one with the same content. */
-const isUnchanged = (row: EntryRow, judged: EntryRow): boolean =>
-  row.row === judged.row && row.key_hash.equals(judged.key_hash) && sameSeal(row.sealed, judged.sealed);
+/** Compares two readings of a row by their seals, because every write makes a new seal even if the content is the same. */
+const isUnchanged = (row: EntryRow, matched: EntryRow): boolean =>
+  row.row === matched.row && row.key_hash.equals(matched.key_hash) && sameSeal(row.sealed, matched.sealed);
 
-/** On a damaged page the blobs may be missing, whatever their type says. */
+/**
+ * Compares two seals. The check is needed because on a damaged page the columns may not contain blobs, whatever their type says.
+ */
 const sameSeal = (one: unknown, other: unknown): boolean =>
   Buffer.isBuffer(one) && Buffer.isBuffer(other) ? one.equals(other) : one === other;
 
-/** On a damaged page the blob may be missing, whatever its type says. */
+/** Returns the sealed bytes of a row. On a damaged page the column may not contain a blob, whatever its type says. */
 const sizeOf = ({ sealed }: EntryRow): number => (Buffer.isBuffer(sealed) ? sealed.length : 0);
 
 export const tombstoneHash = (secret: Buffer, { subject, session }: Namespace, kind: Kind, key: string): Buffer =>

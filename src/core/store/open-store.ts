@@ -20,22 +20,21 @@ import { RamStore } from './ram-store.ts';
 import { SqliteStore } from './sqlite-store.ts';
 import type { MemoryStore, Quota } from './store.ts';
 
-/** The key sources, in the order in which they are read. `memory` identifies one of several memories of a machine. */
+/** Returns the key sources in the order in which they are read. `memory` identifies one of several memories on a machine. */
 export type KeySources = (memory: string) => readonly KeySource[];
 
 export interface StoreOptions {
   readonly folder: string;
   readonly clock: Clock;
   readonly sources: KeySources;
-  /** The quota of each subject. If absent, nothing is limited. */
+  /** Quota of each subject. If absent, storage is unlimited. */
   readonly quota?: Quota;
-  /** Replaced in tests. */
   readonly statDisk?: StatDisk;
 }
 
 /**
- * Opens the memory of a data folder. Without a key and without a file the memory is in RAM only (R-KEY-03). A file needs the key that
- * it was sealed with (R-KEY-04).
+ * Opens the memory of a data folder. If there is neither a key nor a database file, the memory is only in RAM (R-KEY-03). An
+ * existing file needs the key that encrypted it (R-KEY-04).
  */
 export async function openStore(options: StoreOptions): Promise<MemoryStore> {
   const { folder, clock, sources, quota } = options;
@@ -71,15 +70,18 @@ async function openKept(
     if (connection.meta('memory') === undefined) connection.setMeta('memory', made);
     const keys = new KeyKeeper(connection, clock, sources(String(connection.meta('memory'))));
     await keys.unlock();
-    const room = new FreeSpace(folder, clock, look);
-    return new SqliteStore({ connection, keys, clock, folder, reserve, lock, room, ...(quota && { quota }) });
+    const freeSpace = new FreeSpace(folder, clock, look);
+    return new SqliteStore({ connection, keys, clock, folder, reserve, lock, freeSpace, ...(quota && { quota }) });
   } catch (error) {
     connection.close();
     throw error;
   }
 }
 
-/** On a full disk the reserve makes room for the other files of SQLite, so that reading and forgetting still work. */
+/**
+ * Opens the database. If the disk is full, releases the reserve, so that SQLite has space for its other files, and tries again.
+ * So reading and forgetting still work.
+ */
 function openInAnySpace<T>(open: () => T, reserve: DiskReserve): T {
   try {
     return open();

@@ -5,7 +5,7 @@ import type { Kind, Namespace, Overview } from './store.ts';
 
 interface OpenedKey {
   readonly row: number;
-  /** Identifies this state of the row. */
+  /** Identifies this version of the row, because every write makes a new seal. */
   readonly seal: string;
   readonly key: string;
   readonly expiresAt: number;
@@ -18,7 +18,7 @@ interface Recent {
   readonly keys: readonly OpenedKey[];
 }
 
-/** A cached overview, and the time in which it is right unless an entry changes. */
+/** A cached overview. It is valid between `from` and `until`, unless an entry changes. */
 interface CachedOverview {
   readonly revision: number;
   readonly from: number;
@@ -41,9 +41,9 @@ const NEVER = Number.MAX_SAFE_INTEGER;
 const MAX_CACHED = 4096;
 
 /**
- * The table of contents of one kind of entry in a namespace. Counters give the numbers, and the newest keys of each category are
- * cached. When an entry of a category changes or expires, only its new rows are opened. If nothing changed, the whole overview
- * comes from the cache.
+ * Reads overviews of the entries of one kind in a namespace. Counters provide the numbers, and the newest keys of each category
+ * are cached. After an entry of a category changes or expires, only the new rows of that category are decrypted. If nothing
+ * changed, the whole overview comes from the cache.
  */
 export class OverviewReader {
   readonly #context: Pick<StoreContext, 'connection' | 'rows' | 'time'>;
@@ -61,7 +61,7 @@ export class OverviewReader {
     if (id === undefined) return { categories: [], more: 0 };
     const now = this.#context.time.now();
     const { categoryCounters: categories } = connection;
-    // New counters begin again with the same version numbers.
+    // New counters repeat the version numbers of the old counters, so the cache must be cleared.
     if (categories !== this.#counters) this.clear();
     this.#counters = categories;
     const where = `${id} ${kind} ${most.categories} ${most.keys}`;
@@ -92,7 +92,7 @@ export class OverviewReader {
     return { categories, more: living.length - categories.length };
   }
 
-  /** Keys are sealed, so none stays in RAM after a lock. */
+  /** Clears the cache. Called at a lock, because keys are encrypted and must not stay in RAM. */
   clear(): void {
     this.#overviews.clear();
     this.#recent.clear();
@@ -101,7 +101,7 @@ export class OverviewReader {
   #recentOf(place: Place, { name, version, most, now }: { name: string; version: number; most: number; now: number }): string[] {
     const where = `${place.id} ${place.kind} ${name}`;
     const known = this.#recent.get(where);
-    // After a correction of the clock, expired entries may show again.
+    // If the clock was set back, entries that had expired are visible again, so a cache entry from the future is not used.
     const fits = known?.version === version && known.most === most && known.at <= now;
     if (fits && known.keys.every(({ expiresAt }) => expiresAt > now)) return known.keys.map(({ key }) => key);
     const keys = this.#newest(place, { name, most, now }, known?.keys ?? []);
@@ -110,7 +110,7 @@ export class OverviewReader {
     return keys.map(({ key }) => key);
   }
 
-  /** Rows with a broken seal are skipped. */
+  /** Reads the newest keys of a category. Skips rows with a broken seal. */
   #newest(
     { namespace, kind, id }: Place,
     { name, most, now }: { name: string; most: number; now: number },
@@ -134,6 +134,6 @@ export class OverviewReader {
   }
 }
 
-/** The authentication tag of the seal, which covers the whole row, and the times. */
+/** Returns an id of a row's version: the authentication tag of the seal, which covers the whole row, and the times. */
 const sealOf = ({ created_at, updated_at, expires_at, sealed }: EntryRow): string =>
   `${created_at} ${updated_at} ${expires_at} ${sealed.toString('latin1', Math.max(0, sealed.length - 16))}`;

@@ -6,25 +6,24 @@ import type { Kind, Quota } from './store.ts';
 
 const MOST: Partial<Record<Kind, number>> = RECORD_ROWS;
 
-/** The most rows of a kind in one namespace. The oldest are evicted. */
+/** Returns the maximum rows of a kind in one namespace. When there are more, the oldest are evicted. */
 export const rowLimit = (kind: Kind): number => MOST[kind] ?? Infinity;
 
 /**
- * Kinds in which one client must not evict the rows of another. Cached pack results are not among them, because the pack can run
- * again.
+ * Whether rows of this kind are protected from eviction by other clients. Cached pack results are not protected, because the pack
+ * can run again.
  */
 export const isSharedKind = (kind: Kind): boolean => kind === 'activity' || kind === 'audit';
 
-/** Kinds with a quota. Their writes are refused instead of evicting other entries. */
+/** Kinds with a quota. Writes beyond the quota are rejected instead of evicting other entries. */
 export type QuotaKind = 'fact' | 'pack';
 
 export const isQuotaKind = (kind: Kind): kind is QuotaKind => kind === 'fact' || kind === 'pack';
 
-/** Facts and entries of packs have separate quotas. */
 export const quotaOf = (kind: QuotaKind, quota: Quota): Quota =>
   kind === 'fact' ? quota : { facts: PACK.memory, bytes: quota.bytes };
 
-/** The refusal of a write beyond the quota (R-FACT-16, R-PACK-28). */
+/** Builds the failure of a write beyond the quota (R-FACT-16, R-PACK-28). */
 export function quotaExceeded(kind: QuotaKind, what: keyof Quota, quota: Quota): Failure {
   if (kind === 'pack') {
     const most = what === 'facts' ? `${quota.facts} entries` : size(quota.bytes);
@@ -33,10 +32,10 @@ export function quotaExceeded(kind: QuotaKind, what: keyof Quota, quota: Quota):
       `Packs have reached their limit of ${most} for this subject. End sessions, or let the pack forget entries that it does not need.`,
     );
   }
-  const holds = what === 'facts' ? `${quota.facts} facts` : `${size(quota.bytes)}, earlier versions included`;
+  const holds = what === 'facts' ? `${quota.facts} facts` : `${size(quota.bytes)}, including earlier versions`;
   return new Failure(
     'quota_exceeded',
-    `This memory has reached its limit of ${holds}. Forget facts that are no longer needed, or ask its owner to raise ${SETTING[what]}.`,
+    `This memory has reached its limit of ${holds}. Forget facts that are no longer needed, or ask the owner to raise ${SETTING[what]}.`,
   );
 }
 
@@ -48,8 +47,8 @@ const SETTING: Record<keyof Quota, string> = { facts: 'HELMDECK_QUOTA_FACTS', by
 const { fact, history, pack } = KIND_NUMBERS;
 
 /**
- * Counters in temporary tables of the connection. Triggers update them, so they include every change and are rolled back with it.
- * They count expired rows too, until the sweep deletes these.
+ * SQL that creates usage counters in temporary tables. Triggers update the counters, so they include every change and are rolled
+ * back with it. Expired rows are counted until a sweep deletes them.
  */
 const ROWS = `
   CREATE TEMP TABLE tally (
@@ -73,7 +72,6 @@ const ROWS = `
   END;
 `;
 
-/** The room that subjects use, for the quotas. */
 export class UsageCounters {
   readonly #usage: Readonly<Record<QuotaKind, Statement>>;
   readonly #expired: Readonly<Record<QuotaKind, Statement>>;
@@ -88,7 +86,7 @@ export class UsageCounters {
            FROM temp.tally WHERE kind IN (${kinds}) AND ${subject}`,
       );
     this.#usage = { fact: usage(fact, `${fact}, ${history}`), pack: usage(pack, `${pack}`) };
-    // The versions of an expired fact do not count either. A version can also expire before its fact.
+    // Counts expired facts with all their versions, and versions that expired before their fact.
     const expiredFacts = db.prepare(
       `SELECT count(*) FILTER (WHERE kind = ${fact}) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM (
          SELECT kind, sealed FROM entry WHERE ${subject} AND kind IN (${fact}, ${history}) AND expires_at <= @now
@@ -105,12 +103,11 @@ export class UsageCounters {
     this.#rows = db.prepare('SELECT rows FROM temp.tally WHERE namespace = ? AND kind = ?').pluck();
   }
 
-  /** The room a subject uses, its sessions included, with expired entries. */
+  /** Returns the storage that a subject uses, including its sessions and expired entries. */
   usage(subject: string, kind: QuotaKind): Quota {
     return this.#usage[kind].get({ subject }) as Quota;
   }
 
-  /** The part of it that has expired and waits for the sweep. */
   expired(subject: string, kind: QuotaKind, now: number): Quota {
     return this.#expired[kind].get({ subject, now }) as Quota;
   }

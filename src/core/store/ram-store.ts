@@ -13,10 +13,10 @@ import type { Quota } from './store.ts';
 const EPHEMERAL: KeyState = {
   at: 'ephemeral',
   remedy:
-    'There is no key, so everything is lost when the program ends; make one with helmdeck-memory key init --file, or set HELMDECK_MEMORY_KEY, and start again.',
+    'There is no key, so all facts are lost when Helmdeck Memory exits; create a key with helmdeck-memory key init --file, or set HELMDECK_MEMORY_KEY, and restart.',
 };
 
-/** The memory of a program that has no key: a database in RAM, sealed with a random key that exists nowhere else. */
+/** A memory without a stored key: a database in RAM, encrypted with a random key that is stored nowhere else. */
 export class RamStore extends SqliteStore {
   constructor(clock: Clock, quota?: Quota) {
     const connection = new Connection(undefined, openInRam());
@@ -29,7 +29,10 @@ export class RamStore extends SqliteStore {
   }
 
   override lock(): void {
-    throw new Failure('unavailable', 'This memory has no key, so it cannot be locked. It is lost when the program ends.');
+    throw new Failure(
+      'unavailable',
+      'This memory has no key, so it cannot be locked. Its facts are lost when Helmdeck Memory exits.',
+    );
   }
 
   override async unlock(): Promise<KeyState> {
@@ -37,7 +40,7 @@ export class RamStore extends SqliteStore {
     return EPHEMERAL;
   }
 
-  /** The key state of this memory never changes. */
+  /** Never calls a listener, because the key state of a memory in RAM never changes. */
   override onKeyChange(): Disposable {
     return { [Symbol.dispose]: () => undefined };
   }
@@ -48,7 +51,7 @@ function keyInRam(): KeySource {
   return {
     name: 'this process',
     createsOnFirstStart: false,
-    // A copy, because the reader wipes what it gets.
+    // Return a copy, because the caller overwrites the returned key with zeros.
     read: (slot) => Promise.resolve(slot === 'current' ? { at: 'found', key: Buffer.from(key) } : { at: 'absent' }),
   };
 }

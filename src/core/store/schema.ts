@@ -3,23 +3,30 @@ import { Failure } from '../../contract/failure.ts';
 import { earlierForms, type Migration } from './migrations/index.ts';
 import { Sqlite } from './sqlite.ts';
 
-/** `exact` refuses every object that the migrations do not make. `our tables` ignores objects beside our tables. */
+/**
+ * `exact`: rejects every schema object that the migrations do not create. `our tables`: ignores all objects except the tables of
+ * the migrations.
+ */
 export type SchemaCheck = 'exact' | 'our tables';
 
 interface SchemaObject {
   readonly type: string;
-  /** In a damaged or edited file it may be missing. */
+  /** Null is possible in a damaged or edited file. */
   readonly name: string | null;
   readonly tbl_name: string;
   readonly sql: string | null;
 }
 
-/** Names in a tampered file are the attacker's text, so only their beginning is shown. */
+/**
+ * Maximum characters of an object name in a message. Names in a tampered file are text of an attacker, so messages show only the
+ * beginning.
+ */
 const NAME_CHARACTERS = 60;
 
 /**
- * Lists how a file's schema differs from the schema that the migrations make. No seal covers the schema, and a trigger, view or
- * index can change what a statement reads or deletes: a trigger can bring back each row that a forget deletes.
+ * Lists the differences between a file's schema and the schema that the migrations create. No seal covers the schema, so an
+ * attacker could add a trigger, view or index that changes what a statement reads or deletes. For example, a trigger could insert
+ * each row again that a forget deletes.
  */
 export function schemaDifferences(db: Database, steps: readonly Migration[], check: SchemaCheck = 'exact'): string[] {
   const version = db.pragma('user_version', { simple: true }) as number;
@@ -35,19 +42,19 @@ export function schemaDifferences(db: Database, steps: readonly Migration[], che
   for (const missing of expected.values())
     if (check === 'exact' || missing.type === 'table') differences.push(`${named(missing)} is missing`);
   if (check === 'our tables') return differences;
-  // Purging reads pages by their type byte. A file with auto_vacuum has pages of a further kind, which it would overwrite.
+  // Purging recognizes a page by its type byte. With `auto_vacuum`, SQLite adds pages of another type, which purging would
+  // overwrite.
   if (db.pragma('auto_vacuum', { simple: true }) !== 0) differences.push('auto_vacuum was turned on');
   if (db.pragma('encoding', { simple: true }) !== 'UTF-8') differences.push('its text encoding was changed');
   return differences;
 }
 
-/** Throws when the schema is not ours. */
 export function requireSchema(db: Database, steps: readonly Migration[], check: SchemaCheck): void {
   const [first] = schemaDifferences(db, steps, check);
   if (first === undefined) return;
   throw new Failure(
     'store_unavailable',
-    `The schema of this memory was changed outside Helmdeck Memory: ${first}. Restore a backup with: helmdeck-memory restore, or save what can be read with: helmdeck-memory salvage.`,
+    `The schema of this memory was changed outside Helmdeck Memory: ${first}. Restore a backup with: helmdeck-memory restore, or save the readable facts with: helmdeck-memory salvage.`,
   );
 }
 
@@ -67,7 +74,10 @@ const objectsOf = (db: Database): SchemaObject[] =>
 const isSame = (found: SchemaObject, wanted: SchemaObject): boolean =>
   found.type === wanted.type && found.tbl_name === wanted.tbl_name && (found.sql === wanted.sql || isEarlierForm(found));
 
-/** The text begins with the name, so an earlier form of one index is not accepted for another. */
+/**
+ * Whether an index has an accepted earlier definition. The name must match too, so that the definition of one index is not accepted
+ * for another index.
+ */
 const isEarlierForm = ({ name, sql }: SchemaObject): boolean =>
   sql !== null && sql.includes(` INDEX ${name} ON `) && earlierForms.has(sql);
 

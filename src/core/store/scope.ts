@@ -2,7 +2,7 @@ import type { Scope } from '../../contract/forget.ts';
 import { isWrittenFor } from './entry.ts';
 import type { Entry, Selection } from './store.ts';
 
-/** The selection of a scope, the same for every surface. */
+/** Converts the scope of a forget request to a selection of entries, identically for every transport. */
 export function selectionOf(scope: Scope): Selection {
   switch (scope.kind) {
     case 'all':
@@ -13,7 +13,7 @@ export function selectionOf(scope: Scope): Selection {
       return { kinds: ['audit'], category: 'pack_history' };
     case 'pipelines':
       return { kinds: ['audit'], category: 'pipeline_history' };
-    // Keys of audit rows are `pack_history/<pack>/<time>`, those of cache rows `<pack>/<hash>`.
+    // Keys of audit rows have the form `pack_history/<pack>/<time>`; keys of cache rows have the form `<pack>/<hash>`.
     case 'pack':
       return {
         kinds: ['audit', 'cache'],
@@ -37,6 +37,9 @@ export function selectionOf(scope: Scope): Selection {
   }
 }
 
-/** Pipelines, their earlier versions, records of runs, and entries that the client's pipelines wrote when others ran them. */
+/**
+ * Whether an entry belongs to a client's pipelines: a pipeline or its earlier version, a record of a run, or an entry that one of
+ * the pipelines wrote when another client ran it.
+ */
 const isOfPipelines = ({ category, author }: Entry, client: string): boolean =>
   category.startsWith('pipeline:') || category === 'pipeline_history' || author.definedBy === client;

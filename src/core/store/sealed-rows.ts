@@ -6,11 +6,10 @@ import type { EntryEvents } from './events.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
 
-/** The cache holds a page or two for each active caller, and at most 16 MiB in all. */
-const CACHED_ROWS = 1024;
-const MAX_CACHED_BYTES = 4096;
+/** Maximum rows in the cache of decrypted rows: one or two pages for each active caller. */
+const MAX_CACHED_ROWS = 1024;
+const MAX_CACHED_ROW_BYTES = 4096;
 
-/** A cached entry, with all that its seal binds. */
 interface Opened {
   readonly namespace: Namespace;
   readonly kind: Kind;
@@ -18,25 +17,24 @@ interface Opened {
   readonly entry: Entry;
 }
 
-/** Seals entries into rows and opens them. Call its methods in a transaction or in one synchronous read. */
+/** Encrypts entries into rows and decrypts rows. Call the methods in a transaction or in one synchronous read. */
 export class SealedRows {
   readonly #connection: Connection;
   readonly #keys: KeyKeeper;
-  /** Rows with a broken seal. They are left out of every answer and stay in the file as evidence. */
+  /** Row numbers of rows with a broken seal. These rows are omitted from every result and stay in the file as evidence. */
   readonly #broken = new Set<number>();
-  /** The cache of opened rows, oldest first. */
+  /** Cache of decrypted rows by row number, oldest first. */
   readonly #opened = new Map<number, Opened>();
-  /** Row numbers of the cached entries, by namespace, kind and key. */
   readonly #cachedKeys = new Map<string, number>();
   #revision = 0;
   readonly #events: EntryEvents | undefined;
 
-  /** Without `events` changes are not published. */
+  /** If `events` is undefined, changes are not published. */
   constructor(connection: Connection, keys: KeyKeeper, events?: EntryEvents) {
     this.#connection = connection;
     this.#keys = keys;
     this.#events = events;
-    // The cache holds no deleted entry, and nothing at all after a lock.
+    // Remove changed and deleted entries from the cache, and all entries after a lock.
     events?.subscribe((event) => {
       this.#revision += 1;
       if (event.what === 'reset') this.#clearCache();
@@ -44,7 +42,7 @@ export class SealedRows {
     });
   }
 
-  /** Changes with every committed change and every reset. */
+  /** A number that increases with every committed change and every reset. */
   get revision(): number {
     return this.#revision;
   }
@@ -53,12 +51,14 @@ export class SealedRows {
     return this.#broken.size;
   }
 
-  /** The row with this key, expired or not. During a rotation it may still have the hash of the old master key. */
+  /**
+   * Finds the row with this key, even if expired. During a key rotation, the row may still have the hash of the old master key.
+   */
   find(namespace: Namespace, kind: Kind, key: string): EntryRow | undefined {
     const id = this.#connection.namespaceId(namespace);
     if (id === undefined) return undefined;
     const { find } = this.#connection.statementsOf(kind);
-    // The hash of a cached entry is known. Computing it takes as long as finding the row.
+    // Use the known hash of a cached entry, because computing a hash takes as long as finding the row.
     const known = this.#opened.get(this.#cachedKeys.get(cacheKey(namespace, kind, key)) ?? NaN);
     const again = known && (find.get(id, known.row.key_hash) as EntryRow | undefined);
     if (again) return again;
@@ -69,7 +69,7 @@ export class SealedRows {
     return undefined;
   }
 
-  /** Undefined if the seal is broken, and then counted. */
+  /** Decrypts a row. If the seal is broken, counts the row and returns undefined. */
   open(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
     try {
       const { key, value, tags, author } = openEntry(this.#keys.ring, sealContextOf(namespace, kind, row), row.sealed);
@@ -83,7 +83,10 @@ export class SealedRows {
     }
   }
 
-  /** As `open`, with a cache. A cached entry is used only if every byte of its row is unchanged and its key is still held. */
+  /**
+   * Decrypts a row like `open`, with a cache. A cached entry is used only if every byte of its row is unchanged and its key is
+   * still held.
+   */
   openCached(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
     const known = this.#opened.get(row.row);
     if (known?.kind === kind && isSame(known.namespace, namespace) && unchanged(known.row, row) && this.#holdsKeyOf(row)) {
@@ -91,8 +94,8 @@ export class SealedRows {
     }
     const entry = this.open(namespace, kind, row);
     this.#uncache(row.row);
-    if (!entry || row.sealed.length > MAX_CACHED_BYTES) return entry;
-    const [oldest] = this.#opened.size >= CACHED_ROWS ? this.#opened.keys() : [];
+    if (!entry || row.sealed.length > MAX_CACHED_ROW_BYTES) return entry;
+    const [oldest] = this.#opened.size >= MAX_CACHED_ROWS ? this.#opened.keys() : [];
     if (oldest !== undefined) this.#uncache(oldest);
     this.#opened.set(row.row, { namespace, kind, row, entry });
     this.#cachedKeys.set(cacheKey(namespace, kind, entry.key), row.row);
@@ -111,7 +114,7 @@ export class SealedRows {
     this.#cachedKeys.clear();
   }
 
-  /** Inserts the entry at `row` if no other entry has taken that row. */
+  /** Inserts an entry, with the row number `row` if that number is free. */
   insert(namespace: Namespace, kind: Kind, entry: Entry, row?: number): void {
     const id = this.#connection.ensureNamespace(namespace);
     const { hash, sealed } = this.#seal(namespace, kind, entry);
@@ -127,7 +130,7 @@ export class SealedRows {
     this.#events?.record({ what: 'stored', namespace, kind, row: row.row, entry });
   }
 
-  /** Seals the same entry with the current key. Publishes no event. */
+  /** Encrypts the same entry again with the current key. Publishes no event. */
   reseal(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
     const { hash, sealed } = this.#seal(namespace, kind, entry);
     const { category, createdAt, updatedAt, expiresAt } = entry;
@@ -135,7 +138,7 @@ export class SealedRows {
     if (kind === 'fact' && !hash.equals(row.key_hash)) this.#resealVersions(namespace, entry.key, row.key_hash);
   }
 
-  /** Deletes a row, and the versions of a fact. */
+  /** Deletes a row. If the row is a fact, also deletes its earlier versions. */
   deleteWithVersions(namespaceId: number, kind: Kind, row: Pick<EntryRow, 'row' | 'key_hash'>): void {
     this.deleteRow(row);
     if (kind === 'fact') this.#connection.sql.deleteVersions.run(namespaceId, row.key_hash);
@@ -148,7 +151,7 @@ export class SealedRows {
 
   /** Deletes one row, without versions. */
   deleteRow({ row }: Pick<EntryRow, 'row'>): void {
-    // Only a changed schema or a damaged file can keep a row that was just read.
+    // Deleting a row that was just read fails only if the schema was changed or the file is damaged.
     if (this.#connection.sql.deleteRow.run(row).changes !== 1) {
       throw new Failure(
         'store_unavailable',
@@ -163,7 +166,10 @@ export class SealedRows {
     this.#events?.record({ what: 'deleted', row });
   }
 
-  /** A fact and its versions always have the same hash, so that versions can be found without the master key. */
+  /**
+   * Encrypts the versions of a fact again, so that they have the same hash as the fact. Otherwise they could not be found without
+   * the master key.
+   */
   #resealVersions(namespace: Namespace, key: string, from: Buffer): void {
     const id = this.#connection.namespaceId(namespace);
     for (const row of this.#connection.sql.versions.all(id, from, INCLUDE_EXPIRED) as EntryRow[]) {
@@ -194,7 +200,7 @@ const sealContextOf = (namespace: Namespace, kind: Kind, row: EntryRow): SealCon
   expiresAt: row.expires_at,
 });
 
-/** The lengths make it unique: they show where each part ends. */
+/** Returns a unique cache key. The lengths show where each part ends, so different parts never give the same text. */
 const cacheKey = ({ subject, session = '' }: Namespace, kind: Kind, key: string): string =>
   `${kind} ${subject.length} ${session.length} ${subject}${session}${key}`;
 

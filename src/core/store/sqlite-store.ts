@@ -37,29 +37,31 @@ import type {
 import { Sweeper } from './sweeper.ts';
 import { SqliteVault } from './vault.ts';
 
-/** A forget moves a log of this many pages into the file, so that its end does not have to move all of them. */
+/**
+ * Number of log pages at which a forget starts a checkpoint, so that the end of the forget does not have to move all pages into
+ * the file.
+ */
 const LOG_PAGES = 200;
-/** Delay of the first sweep after a start, so that it does not delay the first requests. */
+/** Milliseconds from startup to the first sweep, so that the sweep does not delay the first requests. */
 const FIRST_SWEEP_MS = 500;
-const AT_ONCE = 0;
-/** Notes that wait in RAM for the key or for disk space. When there are more, the oldest is dropped. */
-const UNRECORDED = 1000;
+const IMMEDIATELY = 0;
+/** Maximum notes that wait in RAM for the key or for disk space. When another note is added, the oldest is dropped. */
+const MAX_UNRECORDED = 1000;
 
 export interface SqliteParts {
   readonly connection: Connection;
   readonly keys: KeyKeeper;
   readonly clock: Clock;
-  /** Absent, with the next two and the lock, for a memory in RAM. */
+  /** `folder`, `reserve`, `freeSpace` and `lock` are absent for a memory in RAM. */
   readonly folder?: string;
   readonly reserve?: DiskReserve;
-  readonly room?: FreeSpace;
-  /** Absent if nothing is limited. */
+  readonly freeSpace?: FreeSpace;
+  /** Absent if storage is unlimited. */
   readonly quota?: Quota;
-  /** Held while the store is open. */
   readonly lock?: Disposable;
 }
 
-/** The memory in one SQLite file, sealed. */
+/** A memory in one SQLite database, with encrypted entries. */
 export class SqliteStore implements MemoryStore {
   readonly upkeep: FileUpkeep | undefined;
   readonly vault: SqliteVault;
@@ -69,20 +71,19 @@ export class SqliteStore implements MemoryStore {
   readonly #reader: EntryReader;
   readonly #writer: EntryWriter;
   readonly #overviews: OverviewReader;
-  /** Notes of actions whose rows could not be written yet, oldest first. */
   readonly #unrecorded: { readonly subject: string; readonly note: ActivityNote; readonly at: number }[] = [];
   #closed = false;
 
   constructor(parts: SqliteParts) {
-    const { connection, keys, clock, folder, quota, room } = parts;
+    const { connection, keys, clock, folder, quota, freeSpace } = parts;
     this.#parts = parts;
     const rows = new SealedRows(connection, keys, connection.events);
     const disk = new Disk(parts);
     const queue = new CommitQueue(connection, disk);
     const changes = new ChangeNotifier();
-    const time = new StoredClock({ connection, keys, queue, clock, corrected: () => sweeper.scheduleAt(AT_ONCE) });
+    const time = new StoredClock({ connection, keys, queue, clock, corrected: () => sweeper.scheduleAt(IMMEDIATELY) });
     const sweeper = new Sweeper({ connection, keys, rows, time, disk, queue, changes, clock });
-    this.#context = { connection, keys, rows, time, disk, queue, sweeper, changes, quota, freeSpace: room };
+    this.#context = { connection, keys, rows, time, disk, queue, sweeper, changes, quota, freeSpace };
     this.#forgetting = new Forgetting(this.#context);
     this.#reader = new EntryReader(this.#context);
     this.#overviews = new OverviewReader(this.#context);
@@ -95,7 +96,7 @@ export class SqliteStore implements MemoryStore {
     });
     if (folder === undefined) return;
     const now = (): number => time.now();
-    this.upkeep = new FileUpkeep({ connection, keys, rows, queue, folder, now, doubtful: () => time.inDoubt });
+    this.upkeep = new FileUpkeep({ connection, keys, rows, queue, folder, now, isClockInDoubt: () => time.inDoubt });
     sweeper.scheduleAt(now() + FIRST_SWEEP_MS);
     this.#keyAvailable();
   }
@@ -141,7 +142,7 @@ export class SqliteStore implements MemoryStore {
     const { connection, disk, keys, changes } = this.#context;
     this.#beginCall();
     if (needsKey(selection) && !keys.heldKeys) await this.#retryUnlock();
-    // Read before the forget, which deletes the names of sessions that it empties.
+    // Read the namespaces before the forget, because the forget deletes the namespaces of sessions that it empties.
     const namespaces = disk
       .attempt(() => connection.namespaces().map(namespaceOf))
       .filter((namespace) => namespace.subject === subject);
@@ -156,7 +157,7 @@ export class SqliteStore implements MemoryStore {
         await disk.shortenLog(LOG_PAGES, yieldTurn);
       }
     } catch (error) {
-      // The slices before the error are committed, so their bytes must be purged.
+      // The slices before the error are committed, so the bytes of their entries must be purged.
       disk.purgeSoon();
       throw error;
     } finally {
@@ -170,7 +171,10 @@ export class SqliteStore implements MemoryStore {
     return { deleted: progress.entries, purged: await disk.purge(progress.rows > 0), olderBackups };
   }
 
-  /** One commit, shared with other writers. On a full disk it is a separate commit, with the reserve for its log. */
+  /**
+   * Runs one slice in one commit, shared with other writers. On a full disk, the slice has its own commit, and the reserve
+   * provides disk space for the log.
+   */
   async #forgetSlice(
     job: ForgetJob,
     from: ForgetProgress,
@@ -193,7 +197,7 @@ export class SqliteStore implements MemoryStore {
       return disk.commitInReserve(slice);
     } catch (error) {
       if (!isDiskFull(error)) throw error;
-      // Forgetting matters more than its row.
+      // The forget must succeed even if there is no space to record it.
       return disk.commitInReserve(() => job.delete(from));
     }
   }
@@ -207,10 +211,10 @@ export class SqliteStore implements MemoryStore {
 
   #recordLater(subject: string, note: ActivityNote): void {
     this.#unrecorded.push({ subject, note, at: this.now() });
-    if (this.#unrecorded.length > UNRECORDED) this.#unrecorded.shift();
+    if (this.#unrecorded.length > MAX_UNRECORDED) this.#unrecorded.shift();
   }
 
-  /** Writes the notes that wait, if the key is available. If that fails they go on waiting. */
+  /** Writes the pending notes if the key is available. If writing fails, the notes stay pending. */
   async #recordPending(): Promise<void> {
     const { disk, keys, queue, changes } = this.#context;
     if (!keys.heldKeys || this.#unrecorded.length === 0) return;
@@ -293,7 +297,7 @@ export class SqliteStore implements MemoryStore {
       throw disk.explain(error).failure;
     });
     this.#beginCall();
-    // The key was removed from its source while the memory was open. As after a lock, no opened entry stays in RAM.
+    // The key was removed from its source while the memory was open. As after a lock, no decrypted entry must stay in RAM.
     if (!keys.heldKeys) this.#dropOpened();
     this.#keyAvailable();
     return state;
@@ -307,7 +311,7 @@ export class SqliteStore implements MemoryStore {
     const { connection, sweeper, time, changes } = this.#context;
     await this.#write(() => time.trustWall());
     for (const row of connection.namespaces()) changes.notify({ namespace: namespaceOf(row), kind: 'fact' });
-    sweeper.scheduleAt(AT_ONCE);
+    sweeper.scheduleAt(IMMEDIATELY);
   }
 
   countExpiredFacts(): Promise<number> {
@@ -326,9 +330,9 @@ export class SqliteStore implements MemoryStore {
     sweeper.stop();
     await this.upkeep?.stop();
     await queue.whenIdle();
-    // Without a key nothing was written, and the file stays as it was found.
+    // Without a key, nothing was written, so the file must stay unchanged.
     if (keys.heldKeys) {
-      // A program that runs only for a moment has no sweep that would review the clock.
+      // A short-lived program has no sweep that would review the clock, so review it here.
       await time.review();
       await queue.run(() => time.save()).catch(() => undefined);
       await this.#recordPending().catch(() => undefined);
@@ -384,13 +388,13 @@ export class SqliteStore implements MemoryStore {
     return this.#context.queue.run(job);
   }
 
-  /** Reads columns that are not sealed. Works in every key state. */
+  /** Reads columns that are not encrypted. Works in every key state. */
   async #readUnopened<T>(query: () => T): Promise<T> {
     this.#beginCall();
     return this.#context.disk.attempt(query);
   }
 
-  /** Reads the key source again if there is no key: the owner may have unlocked the keychain. */
+  /** Reads the key sources again if no key is held, because the owner may have unlocked the keychain. */
   async #retryUnlock(): Promise<void> {
     const { disk, keys } = this.#context;
     await keys.retryUnlock().catch((error: unknown) => {
@@ -399,16 +403,15 @@ export class SqliteStore implements MemoryStore {
     this.#keyAvailable();
   }
 
-  /** Resumes the work that waited for the key. */
   #keyAvailable(): void {
     const { disk, keys, sweeper, time } = this.#context;
     if (!keys.heldKeys) return;
     disk.attempt(() => time.load());
-    // A memory in RAM is never locked, and when it starts it is empty.
+    // A memory in RAM has no pending work here, because it is never locked and is empty at startup.
     if (!this.upkeep) return;
     void this.#recordPending().catch(() => undefined);
     this.upkeep.resume();
-    // Only now the store knows the time of its last run, and so what has expired.
+    // Sweep only now, because the stored time of the last run, loaded above, is needed to know which entries have expired.
     sweeper.scheduleAt(this.now() + FIRST_SWEEP_MS);
   }
 
@@ -425,5 +428,5 @@ export class SqliteStore implements MemoryStore {
 
 const isDiskFull = (error: unknown): boolean => asFailure(error).code === 'disk_full';
 
-/** A forget that clears the activity record is recorded even if it deleted nothing else. */
+/** Whether to record a forget: if it deleted entries, or if it cleared the activity record itself. */
 const isRecordDue = ({ entries, done }: ForgetProgress, clearsRecord: boolean): boolean => entries > 0 || (clearsRecord && done);

@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type Package from 'better-sqlite3';
 
-/** The dynamic loader of musl, which exists on systems with musl. */
+/** Path of the musl dynamic loader. The file exists only on systems that use musl. */
 const MUSL: Partial<Record<NodeJS.Architecture, string>> = {
   x64: '/lib/ld-musl-x86_64.so.1',
   arm64: '/lib/ld-musl-aarch64.so.1',
 };
 
 /**
- * On Linux the package creates a report of the whole process to detect musl, which adds 2 ms to every start. Without the loader of
- * musl, the entry point for the platform loads the same binary faster.
+ * Returns the module to load. On Linux, `better-sqlite3` detects musl with a diagnostic report of the process, which adds 2 ms to
+ * every startup. If the musl loader is missing, this loads the glibc binary directly instead.
  */
 function entry(): string {
   const musl = MUSL[process.arch];

@@ -1,7 +1,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kind } from './store.ts';
 
-/** The numbers of kinds in the file. They never change their meaning. */
+/** Numbers that represent the kinds in the database file. A number must never change its meaning. */
 export const KIND_NUMBERS = { fact: 1, history: 2, audit: 3, cache: 4, pack: 5, activity: 6 } as const satisfies Record<
   Kind,
   number
@@ -14,17 +14,18 @@ const COLUMNS = 'rowid AS row, key_hash, category, created_at, updated_at, expir
 export type Statements = Record<keyof ReturnType<typeof prepare>, Statement>;
 export type KindStatements = Record<keyof ReturnType<typeof prepareKind>, Statement>;
 
-/** A page begins at a place in an index, so the last page costs as much as the first. */
+/**
+ * Conditions that continue a page after a position in an index, so that reading the last page costs as much as reading the first.
+ */
 const NEWEST_FIRST = 'AND updated_at <= ? AND (updated_at < ? OR rowid < ?) ORDER BY updated_at DESC, rowid DESC';
 const OLDEST_FIRST = 'AND updated_at >= ? AND (updated_at > ? OR rowid > ?) ORDER BY updated_at, rowid';
 const SOONEST_FIRST = 'AND expires_at >= ? AND (expires_at > ? OR rowid > ?) ORDER BY expires_at, rowid';
 
-/** Statements on one kind of entry in one namespace. */
 export function prepareKind(db: Database, kind: Kind) {
-  // The kind is part of the text. As a parameter that a partial index depends on, it would make SQLite plan the statement again at
-  // each call, which costs more than the search.
+  // The kind is part of the SQL text. If the kind were a parameter that a partial index depends on, SQLite would plan the statement
+  // again at each call, which costs more than the search.
   const all = `namespace = ? AND kind = ${KIND_NUMBERS[kind]}`;
-  // SQLite uses the partial indexes only if this condition is the same as theirs, word for word.
+  // SQLite uses a partial index only if the query contains the condition of the index word for word.
   const here = `${all} AND kind <> 2${kind === 'activity' ? '' : ' AND kind <> 6'}`;
   const page = (where: string, after: string): Statement =>
     db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND expires_at > ? AND expires_at < ? ${where} ${after} LIMIT ?`);
@@ -43,8 +44,8 @@ export function prepareKind(db: Database, kind: Kind) {
     expiredByCategory: db.prepare(
       `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
     ),
-    // In this order no row ever moves backwards: a version never changes, and a change makes any other entry newer. The index alone
-    // answers the query.
+    // While a forget lists rows in this order, no row can move backwards: versions never change, and a change makes any other entry
+    // newer. SQLite answers the query from the index alone.
     rowsInOrder:
       kind === 'history'
         ? db.prepare(`SELECT rowid AS row, expires_at AS at FROM entry WHERE ${all} ${SOONEST_FIRST} LIMIT ?`)
@@ -61,8 +62,8 @@ export function prepareKind(db: Database, kind: Kind) {
 }
 
 /**
- * Every kind in every namespace, so that the index on `expires_at` can be used. Versions come first, so that few are deleted together
- * with their fact.
+ * Subquery of all pairs of namespace and kind, so that SQLite can use the index on `expires_at`. Versions (kind 2) come first, so
+ * that few versions are left to delete together with their fact.
  */
 const PLACES = `(SELECT id, column1 AS kind FROM namespace CROSS JOIN (VALUES (2), (1), (3), (4), (5), (6))) AS place`;
 
@@ -75,7 +76,7 @@ export function prepare(db: Database) {
     release: db.prepare('RELEASE job'),
     rollbackTo: db.prepare('ROLLBACK TO job'),
 
-    // Returns the length of the log and changes nothing.
+    // Returns the length of the log without changing anything.
     logSize: db.prepare('PRAGMA wal_checkpoint(NOOP)'),
     checkpoint: db.prepare('PRAGMA wal_checkpoint(PASSIVE)'),
     truncateLog: db.prepare('PRAGMA wal_checkpoint(TRUNCATE)'),
@@ -105,7 +106,7 @@ export function prepare(db: Database) {
     ),
     deleteRow: db.prepare('DELETE FROM entry WHERE rowid = ?'),
 
-    // The plus keeps SQLite from using the index on `expires_at`, which finds the versions of every key.
+    // The unary plus keeps SQLite from using the index on `expires_at`, which would find the versions of every key.
     versions: db.prepare(
       `SELECT ${COLUMNS} FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND +expires_at > ? ORDER BY updated_at DESC`,
     ),
@@ -137,7 +138,10 @@ export function prepare(db: Database) {
     rowsAfter: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
     datesAfter: db.prepare('SELECT rowid AS row, updated_at FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?'),
     rowById: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid = ?`),
-    /** The largest row number by each index: one index holds every row, the other two hold every row together. */
+    /**
+     * Each finds the largest row number in one index. `entry_expiry` contains every row; the other two indexes together contain
+     * every row.
+     */
     lastByExpiry: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_expiry').pluck(),
     lastByChange: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_newest WHERE kind <> 2').pluck(),
     lastVersion: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_version WHERE kind = 2').pluck(),

@@ -8,7 +8,6 @@ import type { ChangeNotifier } from './events.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { Quota } from './store.ts';
 
-/** The parts of one open memory. */
 export interface StoreContext {
   readonly connection: Connection;
   readonly keys: KeyKeeper;
@@ -18,7 +17,7 @@ export interface StoreContext {
   readonly queue: CommitQueue;
   readonly sweeper: { scheduleAt(time: number): void };
   readonly changes: ChangeNotifier;
-  /** Undefined if nothing is limited. */
+  /** Undefined if storage is unlimited. */
   readonly quota: Quota | undefined;
   readonly freeSpace: Pick<FreeSpace, 'isLow'> | undefined;
 }

@@ -1,42 +1,46 @@
 import type { KeyState, StoreStatus } from '../../contract/status.ts';
 
-/** Separate key spaces. Whatever its key is, an entry of one kind is never read as another kind. */
+/**
+ * Kinds of entries. Each kind has its own key space, so an entry of one kind is never read as another kind, even if the keys are
+ * equal.
+ */
 export type Kind = 'fact' | 'history' | 'audit' | 'cache' | 'pack' | 'activity';
 
-/** The store writes history itself, and callers read it through its fact. */
+/**
+ * Kinds that callers can address. History is excluded, because the store itself writes it and callers read it through its fact.
+ */
 export type SpaceKind = Exclude<Kind, 'history'>;
 
-/** The memory of a subject, or of one of its pack sessions. It follows from the token, never from a request. */
+/** The memory of a subject, or of one of the subject's pack sessions. Both names come from the token, never from a request. */
 export interface Namespace {
   readonly subject: string;
   readonly session?: string;
 }
 
-/** Who wrote an entry. The program sets it, never a request. */
+/** Who wrote an entry. The program sets these fields; a request cannot. */
 export interface Author {
   readonly client: string;
   readonly transport: string;
-  /** The id of the token that was used, or an empty string. */
+  /** Id of the token that the client used, or an empty string. */
   readonly token: string;
-  /** The client whose definition, such as a pipeline, made the client above write this. */
+  /** The client that wrote the pipeline, if `client` wrote the entry by running another client's pipeline. */
   readonly definedBy?: string;
 }
 
-/** A new entry as the caller passes it in. */
 export interface EntryDraft {
   readonly key: string;
   readonly value: string;
   readonly category: string;
   readonly tags: readonly string[];
   readonly author: Author;
-  /** In milliseconds, from now. */
+  /** Milliseconds from now until the entry expires. */
   readonly lifetime: number;
   /**
-   * Milliseconds for which the write must keep a fact that has versions of another client. If absent, the write may shorten the
-   * fact to any lifetime.
+   * Minimum milliseconds that a fact with versions of another client must remain stored after the write. If absent, the write can
+   * shorten the fact's lifetime to any value.
    */
   readonly grace?: number;
-  /** Whether `grace` applies to the writer's own versions too. */
+  /** Whether `grace` also applies to a fact that has only versions of the writer. */
   readonly graceOwn?: boolean;
 }
 
@@ -59,248 +63,271 @@ export interface PutResult {
   readonly entry: Entry;
 }
 
-/** An absent field does not change. */
+/** Changes to an entry. Absent fields stay unchanged. */
 export interface EntryUpdate {
   readonly category?: string;
   readonly tags?: readonly string[];
   readonly lifetime?: number;
-  /** As in `EntryDraft`. */
+  /** Same meaning as `grace` of `EntryDraft`. */
   readonly grace?: number;
-  /** The caller. It becomes the author only if the change makes a new version. */
+  /** The caller, who becomes the author only if the change makes a new version. */
   readonly author: Author;
 }
 
 export interface PageQuery {
-  /** `updated`: last updated first. `expires`: first to expire first. `oldest`: last updated last. */
+  /** `updated`: most recently updated first. `oldest`: least recently updated first. `expires`: first to expire first. */
   readonly sort: 'updated' | 'expires' | 'oldest';
   readonly limit: number;
   readonly category?: string;
-  /** Only entries that end before this moment. */
+  /** Only entries that expire before this time, in milliseconds since 1970. */
   readonly expiresBefore?: number;
-  /** Called with each opened entry; only matching entries are returned. */
+  /** Filter, called with each decrypted entry. The page contains only entries for which the filter returns true. */
   readonly matches?: (entry: Entry) => boolean;
-  /** About how many sealed bytes to open for one page, at least one entry. `STEP_BYTES` by default. */
+  /**
+   * Approximate number of sealed bytes to decrypt for one page; at least one entry is always decrypted. `STEP_BYTES` by default.
+   */
   readonly bytes?: number;
-  /** Do not cache the opened entries. */
   readonly uncached?: boolean;
-  /** Where the previous page ended. */
+  /** The `next` cursor of the previous page. */
   readonly after?: EntryCursor;
 }
 
-/** A position in a list. It stays valid while other entries are added and deleted. */
+/** A position in a sorted list of entries. The position stays valid when other entries are added or deleted. */
 export interface EntryCursor {
   readonly at: number;
   readonly row: number;
 }
 
-/** The most that one step opens, so that long entries do not delay other requests. */
+/** Maximum sealed bytes that one step decrypts, so that long entries do not delay other requests. */
 export const STEP_BYTES = 64 * 1024;
 
-/** A page can be shorter than the limit although another page follows. */
+/** One page of entries. A page can have fewer entries than the limit even if another page follows. */
 export interface EntryPage {
   readonly entries: readonly Entry[];
-  /** The rows of these entries, in the same order. */
+  /** Row numbers of `entries`, in the same order. */
   readonly rows: readonly number[];
   /** Absent on the last page. */
   readonly next?: EntryCursor;
 }
 
-/** A row for the activity record, committed together with the write or forget that it describes. Each has a unique key. */
+/**
+ * An entry for the activity record, committed in the same transaction as the write or forget that it describes. Each note has a
+ * unique key.
+ */
 export interface ActivityNote extends EntryDraft {
-  /** The value to store instead, once the outcome of the write is known. */
+  /** Computes the value to store from the outcome of the write. The computed value replaces `value`. */
   readonly valueFor?: (outcome: WriteOutcome) => string;
 }
 
-/** The part of a note that only the store knows. */
+/** Details of a write that only the store knows, which are added to the activity note. */
 export interface WriteOutcome {
-  /** The update time of the fact, if it is later than the note's. Several writes within one millisecond get later times. */
+  /**
+   * Update time of the fact, if later than the time of the note. Several writes within one millisecond get increasing update times.
+   */
   readonly written?: number;
-  /** The earlier and the new end of life, if the write shortened another client's fact. */
+  /** The old and new expiry times, if the write shortened the lifetime of another client's fact. */
   readonly shortened?: { readonly from: number; readonly to: number };
 }
 
-/** A fact with its history. */
 export interface FactWithHistory {
   readonly entry: Entry;
   /** Newest first. */
   readonly versions: readonly Entry[];
-  /** The row of the fact. Facts written in the same millisecond are listed in the order of their rows. */
+  /** Row number of the fact. Facts written in the same millisecond are listed in the order of their row numbers. */
   readonly row: number;
-  /** The newest tombstone of the memory when the fact was read. Putting the fact back deletes only later tombstones. */
+  /**
+   * Row number of the memory's newest tombstone at the time when the fact was read. Restoring the fact deletes only tombstones that
+   * were written later.
+   */
   readonly lastTombstone: number;
 }
 
-/** Categories, counts and keys of one kind in a namespace, without values. */
+/** Categories, counts and keys of the entries of one kind in a namespace. Contains no values. */
 export interface Overview {
-  /** The first categories, A to Z. */
+  /** The first categories in alphabetical order. */
   readonly categories: readonly {
     readonly name: string;
     readonly count: number;
     /** Newest first. */
     readonly recent: readonly string[];
   }[];
-  /** How many more categories there are. */
+  /** Number of categories that `categories` leaves out. */
   readonly more: number;
 }
 
-/** The writes of a client to undo. Both times are included. */
+/** Selects which writes of a client to undo: those between `since` and `until`, both inclusive, in milliseconds since 1970. */
 export interface UndoRange {
   readonly client: string;
   readonly since: number;
-  /** If absent, up to now. */
+  /** If absent, the range ends now. */
   readonly until?: number;
 }
 
 /**
- * `removed`: the client had created the fact, and it was deleted. `restored`: the fact has the version before the client's.
- * `skipped`: that version no longer exists, so the fact stays. `untouched`: the last version is not the client's.
+ * `removed`: the client had created the fact, so the fact was deleted. `restored`: the fact has the version before the client's
+ * writes again. `skipped`: that version no longer exists, so the fact was not changed. `untouched`: another client wrote the last
+ * version, so the fact was not changed.
  */
 export type RevertOutcome = 'removed' | 'restored' | 'skipped' | 'untouched';
 
 /**
- * The entries of one kind in one namespace. No method can reach any other entry, and none returns or counts an expired entry,
- * swept or not. When the promise of a write resolves, the write is durable.
+ * Accesses the entries of one kind in one namespace, and no other entries. Expired entries are never returned or counted, even
+ * before the sweep deletes them. When the promise of a write resolves, the write is durable.
  */
 export interface Space {
   readonly kind: SpaceKind;
   /**
-   * Stores the draft under its key. The earlier version of a fact moves to its history. If a fact has the same content already,
-   * only its end of life changes, and no note is written. Making another client's fact expire sooner is a change too: the earlier
-   * version keeps the later end.
+   * Stores the draft under its key and moves the fact's earlier version to its history. If the fact already has the same content,
+   * only the expiry changes, and no note is written. Exception: if the write makes another client's fact expire sooner, the earlier
+   * version moves to the history, with its later expiry.
    */
   put(draft: EntryDraft, note?: ActivityNote): Promise<PutResult>;
   get(key: string): Promise<Entry | undefined>;
-  /** Undefined if no entry has the key. A new version is made as for `put`. */
+  /**
+   * Changes the entry with this key. Undefined if the entry does not exist. A new version is made under the same conditions as for
+   * `put`.
+   */
   change(key: string, change: EntryUpdate, note?: ActivityNote): Promise<Entry | undefined>;
   page(query: PageQuery): Promise<EntryPage>;
   count(category?: string): Promise<number>;
-  /** How many entries expire before this time. */
   countExpiringBefore(before: number): Promise<number>;
-  /** Earlier versions of a fact, newest first. */
+  /** Returns the earlier versions of a fact, newest first. */
   history(key: string): Promise<readonly Entry[]>;
-  /** Exact at every moment. Uses counters and cached keys, so it is cheap to call again. */
+  /**
+   * Lists categories, counts and recent keys. The result is always exact, and repeated calls are cheap because it comes from
+   * counters and cached keys.
+   */
   overview(most: { readonly categories: number; readonly keys: number }): Promise<Overview>;
-  /** What `restoreForgotten` needs to put a fact back. Read it before the forget. */
+  /** Reads a fact with its history, for `restoreForgotten`. Call it before forgetting the fact. */
   withHistory(key: string): Promise<FactWithHistory | undefined>;
   /**
-   * Puts a forgotten fact back exactly as it was. False if another fact is stored under its key or it has expired. A backup that
-   * is restored later keeps the fact too.
+   * Restores a forgotten fact exactly as it was. Returns false if another fact is stored under its key, or if the fact has expired.
+   * Also deletes the fact's tombstones, so that restoring a backup later does not delete the fact again.
    */
   restoreForgotten(fact: FactWithHistory, note: ActivityNote): Promise<boolean>;
-  /** Undoes a client's writes to one entry. Without a note it changes nothing, and returns what would happen. */
+  /** Undoes a client's writes to one entry. If `note` is absent, changes nothing and only returns what would happen. */
   revert(key: string, unwanted: UndoRange, note?: ActivityNote): Promise<RevertOutcome>;
 }
 
-/** Entries to forget, in a subject's own namespace and in those of its sessions. */
+/** Selects the entries to forget, in a subject's own namespace and in the namespaces of its sessions. */
 export interface Selection {
   readonly kinds: readonly Kind[];
-  /** Needs no key, because the category is not sealed. */
+  /** Only entries of this category. Works without the master key, because categories are not encrypted. */
   readonly category?: string;
   /** Only the entry with this key. Needs the master key. */
   readonly key?: string;
-  /** Called with each opened entry. Needs the master key. */
+  /** Filter that is called with each decrypted entry. Needs the master key. */
   readonly matches?: (entry: Entry, kind: Kind) => boolean;
-  /** Only this session of the subject. */
   readonly session?: string;
 }
 
-/** Awaited between two slices of a long task, so that other requests run in between. */
+/** Called and awaited between two slices of a long task, so that other requests can run. */
 export type YieldTurn = () => Promise<unknown>;
 
 export interface ForgetResult {
-  /** Entries that a caller could have seen. Versions of a forgotten fact are not counted. */
+  /** Number of deleted entries that were visible to callers. Earlier versions of forgotten facts are not counted. */
   readonly deleted: number;
-  /** True if no byte of them is left in the live files. */
+  /** True if no byte of the deleted entries is left in the live files. */
   readonly purged: boolean;
-  /** Backups, which may still hold sealed copies. A restore forgets these again. */
+  /**
+   * Number of backups, which can still contain sealed copies of the entries. Restoring one of these backups deletes the entries
+   * again.
+   */
   readonly olderBackups: number;
 }
 
-/** The most that a subject may store. */
 export interface Quota {
   readonly facts: number;
-  /** Sealed bytes, history included. */
+  /** Sealed bytes of the facts and their history. */
   readonly bytes: number;
 }
 
-/** Entries of this kind were added, changed or deleted in this namespace. */
+/** Event: entries of this kind were added, changed or deleted in this namespace. */
 export interface SpaceChange {
   readonly namespace: Namespace;
   readonly kind: SpaceKind;
 }
 
 /**
- * `stored`: an entry was stored or changed. Its row number identifies it until it is deleted. `deleted`: an entry was deleted.
- * `reset`: the memory was locked or its file reopened, so listeners must drop all they know and read it again.
+ * `stored`: an entry was stored or changed. Its row number identifies the entry until the entry is deleted. `deleted`: an entry was
+ * deleted. `reset`: the memory was locked or its file was reopened, so listeners must discard all entries and read them again.
  */
 export type EntryEvent =
   | { readonly what: 'stored'; readonly namespace: Namespace; readonly kind: Kind; readonly row: number; readonly entry: Entry }
   | { readonly what: 'deleted'; readonly row: number }
   | { readonly what: 'reset' };
 
-/** Named texts that the program itself stores, sealed like entries. */
+/** Named texts that the program stores for itself, encrypted like entries. */
 export interface Vault {
   read(name: string): Promise<string | undefined>;
   write(name: string, text: string): Promise<void>;
   delete(name: string): Promise<void>;
-  /** All names. They are not sealed. */
+  /** Lists all names, which are not encrypted. */
   names(): Promise<readonly string[]>;
-  /** Revokes a token for good. Needs no key, and a restored backup does not undo it. */
+  /**
+   * Revokes a token permanently. Works without the master key, and restoring a backup does not undo the revocation. `until` is the
+   * token's expiry time.
+   */
   revokeToken(id: string, until: number): Promise<void>;
-  /** Ids of revoked tokens that have not expired. */
   revokedTokens(): Promise<readonly string[]>;
 }
 
 export interface SweepResult {
   readonly removed: number;
-  /** The time at which the next entry expires. */
   readonly next?: number;
 }
 
 /**
- * Stores entries. All methods that read or write entries are asynchronous, so that a database server could take the place of the
- * file. An entry with a broken seal is left out and counted, and all others stay readable.
+ * Stores entries. All methods that read or write entries are asynchronous, so that a database server could replace the file. An
+ * entry with a broken seal is omitted from results and counted; all other entries stay readable.
  */
 export interface MemoryStore extends AsyncDisposable {
   space(namespace: Namespace, kind: SpaceKind): Space;
-  /** Namespaces that hold entries of a kind (facts by default), with their number. */
+  /** Lists the namespaces that contain entries of this kind (facts by default), each with its number of entries. */
   namespaces(kind?: SpaceKind): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]>;
   /**
-   * Deletes entries for good, in slices, and resolves when their bytes are purged. Deletes all matching entries that existed at the
-   * start; an entry written meanwhile is deleted if a slice finds it. After a failure the deleted entries stay deleted, and the next
-   * call deletes the rest. A selection by kind and category needs no key, so entries of a lost key can be forgotten too.
+   * Deletes entries permanently, in slices, and resolves when their bytes are purged. All matching entries that existed at the
+   * start are deleted; an entry written during the forget is deleted only if a slice reaches it. If a slice fails, earlier slices
+   * stay deleted, and the next call deletes the rest. A selection by kind and category works without the master key, so entries can
+   * be forgotten even if their key is lost.
    */
   forget(subject: string, selection: Selection, note?: ActivityNote, yieldTurn?: YieldTurn): Promise<ForgetResult>;
-  /** How many entries `forget` would delete. */
   countMatching(subject: string, selection: Selection, yieldTurn?: YieldTurn): Promise<number>;
-  /** The room a subject uses, versions included, and its quota. Needs no key. */
+  /**
+   * Returns the storage that a subject uses, including earlier versions, and the subject's quota. Works without the master key.
+   */
   usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }>;
   /**
-   * Adds a row about something that is not a write to the activity record of a subject. While the memory is locked or its disk
+   * Adds a note about an action other than a write to a subject's activity record. While the memory is locked or its disk is
    * full, the note waits in RAM.
    */
   recordActivity(subject: string, note: ActivityNote): Promise<void>;
-  /** Removes up to `limit` expired entries. */
   sweep(limit: number): Promise<SweepResult>;
   status(): StoreStatus;
-  /** Drops the key and all opened entries. Calls fail with the reason `why` until `unlock`. */
+  /** Locks the memory: drops the key and all decrypted entries. Until `unlock`, calls fail with the reason `why`. */
   lock(why?: string): void;
-  /** Reads the key source again, also after `lock`. */
+  /** Reads the key sources again, even after `lock`. */
   unlock(): Promise<KeyState>;
-  /** The present time by the clock of the store. */
+  /** Returns the current time of the store's clock, in milliseconds since 1970. */
   now(): number;
-  /** The owner confirms the machine's clock. Entries that have expired by it may be deleted, and all others are shown. */
+  /**
+   * Accepts the machine's clock because the owner confirmed it. Entries that are expired by this clock can then be deleted, and all
+   * other entries are visible again.
+   */
   trustClock(): Promise<void>;
-  /** Facts of all subjects that are still in the file although they have expired by the machine's clock. */
+  /** Counts the facts of all subjects that are expired by the machine's clock but still in the file. */
   countExpiredFacts(): Promise<number>;
-  /** Calls `listener` soon after a change is durable, once for many changes. Expiry is a change too. */
+  /**
+   * Calls `listener` soon after changes are durable, once for all changes of one event loop turn. The expiry of an entry is also a
+   * change.
+   */
   onChange(listener: (changed: SpaceChange) => void): Disposable;
   /** Calls `listener` after the key became available, was lost or was locked. */
   onKeyChange(listener: () => void): Disposable;
-  /** Calls `listener` for each changed entry, in the order of the commits and before the writer gets its answer. */
+  /** Calls `listener` for each changed entry, in commit order and before the writer receives its response. */
   onEntryEvent(listener: (event: EntryEvent) => void): Disposable;
   readonly vault: Vault;
-  /** Undefined for a memory in RAM. */
+  /** Undefined for a memory that is only in RAM. */
   readonly upkeep: Upkeep | undefined;
 }
 
@@ -311,33 +338,33 @@ export interface Backup {
 }
 
 export interface BackupResult extends Backup {
-  /** Entries with a broken seal, in the memory as in its copy. */
+  /** Number of entries with a broken seal, which the backup copies unchanged. */
   readonly broken: number;
 }
 
 export interface VerificationReport {
   readonly entries: number;
-  /** Entries with a broken seal. */
+  /** Number of entries with a broken seal. */
   readonly broken: number;
-  /** Errors in the structure of the file. */
   readonly structure: readonly string[];
 }
 
-/** Maintenance by the owner. Only a memory in a file has it. */
+/** Maintenance commands of the owner. Available only for a memory that is stored in a file. */
 export interface Upkeep {
   /** Seals all entries with a new master key. */
   rotate(): Promise<void>;
   /**
-   * Makes the key that opens this memory on another machine, or when the key source is lost. It is shown once and stored nowhere.
-   * A new recovery key makes the older one useless.
+   * Creates a recovery key, which opens this memory on another machine or after the key source is lost. The recovery key is shown
+   * once and never stored. It replaces the previous recovery key, which no longer works.
    */
   makeRecoveryKey(): Promise<string>;
-  /** Writes a complete copy, sealed like the original, with its tombstones, and verifies every row of it. */
+  /**
+   * Writes a complete copy of the memory, with its tombstones and encrypted like the original, and verifies every row of the copy.
+   */
   backup(): Promise<BackupResult>;
-  /** Whether this memory has a recovery key. */
   readonly recoverable: boolean;
   /** Newest first. */
   backups(): readonly Backup[];
-  /** Opens every seal. */
+  /** Checks the seal of every entry and the structure of the file. */
   verify(): Promise<VerificationReport>;
 }

@@ -7,25 +7,28 @@ import { KIND_BY_NUMBER } from './statements.ts';
 import type { StoreContext } from './store-context.ts';
 import type { SpaceChange, SweepResult } from './store.ts';
 
-/** Entries removed in one commit. */
+/** Maximum entries deleted in one commit. */
 const SLICE = 200;
-/** The same while other writers wait for the commit. */
+/** Maximum entries deleted in one commit while other writers wait for the commit. */
 const SHARED_SLICE = 8;
-/** Delay after a failure, such as a full disk. */
+/** Milliseconds until the next sweep after a failed sweep, for example on a full disk. */
 const RETRY_MS = 60_000;
-/** Interval of the checks of a clock in doubt. */
+/** Milliseconds between two sweeps while the clock is in doubt. */
 const REVIEW_MS = 3_600_000;
 
 type Deps = Omit<StoreContext, 'sweeper' | 'quota' | 'freeSpace'> & { readonly clock: Clock };
 
-/** Removes expired entries when they expire, and sleeps in between. Also corrects dates after the clock was wrong. */
+/** Deletes entries when they expire, and sleeps in between. Also corrects dates that were written while the clock was wrong. */
 export class Sweeper {
   readonly #deps: Deps;
   #next: { at: number; timer: Disposable } | undefined;
   #sweeping = false;
-  /** An earlier slice of this sweep removed entries whose bytes are not purged yet. */
+  /** Whether earlier slices of this sweep deleted entries whose bytes are not purged yet. */
   #unpurged = false;
-  /** Another sweep became due during this one, which may have passed its entries already. */
+  /**
+   * Whether another sweep became due during the running sweep. The running sweep then starts again, because it may already have
+   * passed the newly expired entries.
+   */
   #again = false;
   #stopped = false;
 
@@ -33,7 +36,6 @@ export class Sweeper {
     this.#deps = deps;
   }
 
-  /** An entry expires at this time. */
   scheduleAt(time: number): void {
     if (this.#stopped || (this.#next && this.#next.at <= time)) return;
     this.#next?.timer[Symbol.dispose]();
@@ -41,7 +43,10 @@ export class Sweeper {
     this.#next = { at: time, timer };
   }
 
-  /** Starts a sweep that is overdue: timers stop while the machine sleeps, and ignore changes of its clock. */
+  /**
+   * Starts a sweep that is overdue. Sweeps can be late, because timers stop while the machine sleeps and ignore changes of its
+   * clock.
+   */
   catchUp(): void {
     if (this.#next && this.#next.at < this.#deps.time.now()) this.#start();
   }
@@ -51,7 +56,6 @@ export class Sweeper {
     this.#next?.timer[Symbol.dispose]();
   }
 
-  /** Removes up to `limit` expired entries in one commit. */
   async sweep(limit: number): Promise<SweepResult> {
     const { time, disk, queue, changes } = this.#deps;
     await time.review();
@@ -64,7 +68,7 @@ export class Sweeper {
       for (const each of changed) changes.notify(each);
       this.#unpurged ||= swept.removed > 0;
       const more = swept.removed > 0 && swept.next !== undefined && swept.next <= time.now();
-      // A purge is slow, so the last slice of a sweep purges for all of them.
+      // Purging is slow, so only the last slice purges, for all slices.
       if (!more) this.#purge();
       disk.refillReserve();
       return swept;
@@ -118,7 +122,7 @@ export class Sweeper {
       if (kind !== 'history') changed.set(`${row.namespace} ${kind}`, { namespace, kind });
     }
     const removed = expired.length;
-    // More may have expired.
+    // The limit was reached, so there may be more expired entries.
     if (removed === limit) return { removed, next: now, changed: [...changed.values()] };
     connection.deleteEmptySessions();
     connection.sql.deleteOldTombstones.run(now - TOMBSTONE_TTL * 1000);
@@ -126,7 +130,10 @@ export class Sweeper {
     return { removed, changed: [...changed.values()], ...(next !== null && { next }) };
   }
 
-  /** Waits for the end of a rotation, because a fact and its versions must stay under the same key. */
+  /**
+   * Corrects dates from a wrong clock. Postponed during a key rotation, because a fact and its versions must stay under the same
+   * key.
+   */
   async #correctDates(): Promise<void> {
     const { connection, keys, rows, time, disk, queue, changes } = this.#deps;
     const { heldKeys } = keys;

@@ -6,55 +6,56 @@ export type RevertPlan =
   | {
       readonly what: 'restored';
       readonly to: Entry;
-      /** Versions to delete, in this order, if the memory has no room for one more. */
+      /** Versions to delete, in this order, if the quota has no space for another version. */
       readonly expendable: readonly Entry[];
     };
 
-/** The transport of a version that an undo wrote. */
+/** Value of `author.transport` in a version that an undo wrote. */
 const UNDO = 'undo';
 
 export const isInUndoRange = ({ author, updatedAt }: Entry, { client, since, until = Infinity }: UndoRange): boolean =>
   isWrittenFor(author, client) && updatedAt >= since && updatedAt <= until;
 
 /**
- * Plans the undo of a client's writes to one fact. A fact whose last version is another client's stays, also when the client
- * wrote earlier versions. `versions` are the earlier versions, newest first.
+ * Plans the undo of a client's writes to one fact. If another client wrote the last version, the fact is not changed, even if the
+ * client wrote earlier versions. `versions` are the earlier versions, newest first.
  */
 export function planRevert(entry: Entry, versions: readonly Entry[], range: UndoRange): RevertPlan {
   const unwanted = (version: Entry): boolean => isInUndoRange(version, range);
-  const [last = entry, ...before] = standingVersions([entry, ...versions]);
+  const [last = entry, ...before] = effectiveVersions([entry, ...versions]);
   if (!unwanted(last)) return { what: 'untouched' };
   const to = before.find((version) => !unwanted(version));
   if (to && isWrittenFor(to.author, range.client) && sameContent(to, entry)) return { what: 'untouched' };
-  // The restored version would be stored twice, so it may be deleted too, but after the undone ones.
+  // The restored version would be stored twice, so its copy in the history can be deleted too, but only after the undone
+  // versions.
   if (to) return { what: 'restored', to, expendable: [...before.slice(0, before.indexOf(to)).toReversed(), to] };
-  // Only a history that reaches back to the creation shows that no other client created the fact.
+  // The client is known to have created the fact only if the history is complete, back to the creation.
   const first = versions.at(-1) ?? entry;
   const made = first.updatedAt === first.createdAt;
   return { what: made ? 'removed' : 'skipped' };
 }
 
 /**
- * The versions that were not undone, newest first. A restored version is dated by its original. The versions between the two were
- * undone, and no later undo may restore them.
+ * Returns the versions that were not undone, newest first. A version that an undo restored is replaced by its original. The
+ * versions between the two were undone, and no later undo must restore them.
  */
-function standingVersions(versions: readonly Entry[]): Entry[] {
-  const standing: Entry[] = [];
+function effectiveVersions(versions: readonly Entry[]): Entry[] {
+  const effective: Entry[] = [];
   for (let at = 0; at < versions.length; at += 1) {
     const version = versions[at];
     const original =
       version?.author.transport === UNDO ? versions.findIndex((other, index) => index > at && isOriginal(other, version)) : -1;
     at = Math.max(at, original);
-    const stands = versions[at];
-    if (stands) standing.push(stands);
+    const current = versions[at];
+    if (current) effective.push(current);
   }
-  return standing;
+  return effective;
 }
 
 const isOriginal = (other: Entry, copy: Entry): boolean =>
   other.author.transport !== UNDO && isSameWriter(other.author, copy.author) && sameContent(other, copy);
 
-/** An earlier version as the new present one, with its author and its end of life. */
+/** Makes an earlier version the current version again, with its original author and expiry. */
 export const restoredVersion = (entry: Entry, to: Entry, now: number): Entry => ({
   ...to,
   author: { ...to.author, transport: UNDO },
@@ -65,9 +66,9 @@ export const restoredVersion = (entry: Entry, to: Entry, now: number): Entry => 
 export type Grace = Pick<EntryDraft, 'grace' | 'graceOwn'>;
 
 /**
- * The end of life that a write may give a fact. When a fact expires its history is deleted too, and with it the versions of other
- * clients that the writer replaced. So the fact stays for `grace` milliseconds after the writer replaced or shortened such a
- * version, for the owner to undo it. `versions` is called only if they decide.
+ * Returns the expiry that a write can set. When a fact expires, its history is deleted too, including the versions of other
+ * clients that the writer replaced. So the fact stays for at least `grace` milliseconds after the writer replaced or shortened
+ * such a version, so that the owner can undo the write. `versions` is called only if the result depends on the versions.
  */
 export function expiryWithGrace(
   before: Entry,
@@ -78,7 +79,7 @@ export function expiryWithGrace(
   if (grace === undefined || expiresAt >= Math.min(before.expiresAt, now + grace)) return expiresAt;
   if (graceOwn) return Math.max(expiresAt, Math.min(before.expiresAt, now + grace));
   let replacedAt = now;
-  for (const version of standingVersions([before, ...versions()])) {
+  for (const version of effectiveVersions([before, ...versions()])) {
     if (!isSameWriter(version.author, author)) {
       return version.expiresAt > expiresAt ? Math.max(expiresAt, Math.min(before.expiresAt, replacedAt + grace)) : expiresAt;
     }

@@ -1,19 +1,22 @@
 import type { StoreContext } from './store-context.ts';
 import type { Vault } from './store.ts';
 
-/** Marks the vault's texts among the secrets of the database. */
+/** Prefix of the vault's names in the `meta` table, which also stores other secrets. */
 export const VAULT_PREFIX = 'vault ';
-/** Names in the vault. By these a restore decides which state of the replaced memory to keep. */
+/** Names of vault texts. A restore uses these names to decide which state of the replaced memory to keep. */
 export const SIGNING_SECRET = 'signing secret';
 export const TOKEN_RECORD = 'token ';
-/** Separate from the token record, so that a start finds paused tokens by name, without the key. */
+/**
+ * Prefix of marks for paused tokens. The mark is separate from the encrypted token record, so that the program can find paused
+ * tokens by name at startup without the master key.
+ */
 export const PAUSED_TOKEN = 'paused token ';
 export const CREDENTIAL = 'credential ';
 
-/** Sorts after all names with the prefix. */
+/** Upper bound of the names: sorts after all names that begin with `VAULT_PREFIX`. */
 const AFTER = 'vault!';
 
-/** How the vault reads and writes. The unopened variants need no key. */
+/** Functions with which the vault reads and writes. The `unopened` variants work without the master key. */
 interface Access {
   write<T>(job: () => T): Promise<T>;
   writeUnopened<T>(job: () => T): Promise<T>;
@@ -21,7 +24,7 @@ interface Access {
   readUnopened<T>(query: () => T): Promise<T>;
 }
 
-/** Texts, sealed like the secrets of the database, and the ids of revoked tokens, which are not sealed. */
+/** Stores texts, encrypted like the other secrets of the database, and the ids of revoked tokens, which are not encrypted. */
 export class SqliteVault implements Vault {
   readonly #context: Pick<StoreContext, 'connection' | 'keys' | 'time'>;
   readonly #access: Access;
@@ -62,7 +65,10 @@ export class SqliteVault implements Vault {
     return this.#access.readUnopened(() => this.#context.connection.sql.revokedTokens.all(this.#now()) as string[]);
   }
 
-  /** A time that is not in doubt. By a wrong clock revoked tokens would be accepted again. */
+  /**
+   * Returns the current time, but never a time that is in doubt. If a wrong clock were used, revoked tokens would seem expired and
+   * their records would be deleted.
+   */
   #now(): number {
     const { time } = this.#context;
     return Math.min(time.now(), time.trusted());

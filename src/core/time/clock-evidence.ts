@@ -7,8 +7,8 @@ const SYSCTL = '/usr/sbin/sysctl';
 const TIMEOUT_MS = 5000;
 
 /**
- * Asks the kernel, through systemd, whether a time service keeps the wall clock right. Setting the clock by hand turns the
- * answer to "no" until the service has corrected it. Undefined on systems without systemd: the answer is unknown there.
+ * Returns whether a time service synchronizes the wall clock, as the kernel reports through systemd. Setting the clock by hand
+ * changes the result to false until the service has corrected the clock. Undefined (unknown) on systems without systemd.
  */
 export function isSynchronized(): Promise<boolean | undefined> {
   if (process.platform !== 'linux') return Promise.resolve(undefined);
@@ -22,8 +22,7 @@ export function isSynchronized(): Promise<boolean | undefined> {
 }
 
 /**
- * The parts of the system that identify its uptime counter.
- *
+ * The system functions that read the identity of the uptime counter. Tests replace them.
  * @internal
  */
 export interface UptimeSystem {
@@ -37,14 +36,14 @@ export interface UptimeSystem {
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 
 /**
- * Identifies the counter behind `os.uptime()`. The difference of two readings with the same origin is never more than the
- * time that passed between them, whatever the wall clock was set to. Undefined if the system gives no proof of that.
+ * Returns an id of the counter behind `os.uptime()`. If two readings have the same id, their difference is never more than the
+ * time between them, whatever the wall clock was set to. Undefined if the system cannot guarantee this.
  *
- * - Linux: the boot and the time namespace. LXC containers replace /proc/uptime by the uptime of the container.
- * - macOS: the boot. `os.uptime()` is the wall clock minus `kern.boottime`, and setting the clock moves both by the same amount.
- * - Windows: the installation, because programs cannot read a boot id. A new boot starts the counter at zero, so the
- *   difference then is less than the time that passed.
- *
+ * - Linux: the boot id and the time namespace. LXC containers replace /proc/uptime with the uptime of the container, so they give
+ *   no id.
+ * - macOS: the boot id. `os.uptime()` is the wall clock minus `kern.boottime`, and setting the clock moves both equally.
+ * - Windows: the id of the installation, because programs cannot read a boot id. A new boot starts the counter at zero, so the
+ *   difference is then less than the time between the readings.
  * @internal
  */
 export function uptimeOriginOf(system: UptimeSystem): string | undefined {
@@ -66,7 +65,7 @@ function linuxOrigin(system: UptimeSystem): string | undefined {
   return boot && `${boot} ${timeNamespace(system)}`;
 }
 
-/** Empty on kernels before 5.6, which have no time namespaces. */
+/** Returns the id of the time namespace, or an empty string on kernels before 5.6, which have no time namespaces. */
 function timeNamespace(system: UptimeSystem): string {
   try {
     return system.readLink('/proc/self/ns/time');
@@ -80,7 +79,7 @@ const uuidIn = (text: string, pattern: string): string | undefined =>
 
 let known: { readonly origin: string | undefined } | undefined;
 
-/** Read once: it does not change while the program runs. */
+/** Returns the id of this machine's uptime counter. Cached, because it does not change while the program runs. */
 export function uptimeOrigin(): string | undefined {
   known ??= {
     origin: uptimeOriginOf({

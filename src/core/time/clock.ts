@@ -1,23 +1,29 @@
 import { uptime } from 'node:os';
 import { isSynchronized, uptimeOrigin } from './clock-evidence.ts';
 
-/** The program's only source of time. Tests pass a clock that they set by hand. */
+/** The program's only source of time. Tests use a clock that they set by hand. */
 export interface Clock {
-  /** The wall clock in milliseconds since 1970; it may jump. */
+  /** The wall clock, in milliseconds since 1970. It can jump forward and backward. */
   now(): number;
-  /** Milliseconds since a fixed moment of this run. It never jumps, and it may stop while the machine sleeps. */
+  /** Milliseconds since a fixed moment of this run. This clock never jumps, but it can stop while the machine sleeps. */
   steady(): number;
-  /** Milliseconds since the machine started, sleep included. Setting the wall clock does not change it. */
+  /** Milliseconds since the machine booted, including sleep. Setting the wall clock does not change this value. */
   uptime(): number;
-  /** Identifies the counter behind `uptime`, so that readings of two runs can be compared; undefined if they cannot. */
+  /**
+   * Id of the counter behind `uptime`. Readings of two runs with the same id can be compared. Undefined if no comparison is
+   * possible.
+   */
   uptimeOrigin(): string | undefined;
-  /** Whether the system says that its wall clock is synchronized; undefined where it does not say. */
+  /** Whether the system reports that its wall clock is synchronized. Undefined if the system does not report this. */
   synchronized(): Promise<boolean | undefined>;
-  /** Runs `action` once, after `ms`. Disposing the result cancels it. */
+  /** Runs `action` once, after `ms` milliseconds. Disposing the returned value cancels the action. */
   after(ms: number, action: () => void): Disposable;
 }
 
-/** The longest delay of Node's timers. A longer one fires early, and the caller schedules the rest. */
+/**
+ * Longest delay that Node's timers support. An action with a longer delay runs early, so its caller must check the time and
+ * schedule it again.
+ */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -28,7 +34,7 @@ export const systemClock: Clock = {
   synchronized: isSynchronized,
   after(ms, action) {
     const timer = setTimeout(action, Math.min(ms, MAX_DELAY_MS));
-    // A pending purge or sweep must not keep the program alive.
+    // A scheduled purge or sweep must not keep the process alive.
     timer.unref();
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },

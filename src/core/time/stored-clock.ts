@@ -6,14 +6,20 @@ import type { Clock } from './clock.ts';
 import { formatTime } from './format-time.ts';
 import { type ClockReading, type StoredTime, Timekeeper } from './timekeeper.ts';
 
-/** During writes, the stored time is at most this old, in case the program is killed. */
+/**
+ * Maximum milliseconds between two saves of the time while there are writes. The program can be killed at any moment, so the
+ * stored time must not be older.
+ */
 const WRITE_INTERVAL_MS = 60_000;
-/** The same without writes. */
+/** Maximum milliseconds between two saves of the time without writes. */
 const IDLE_INTERVAL_MS = 3_600_000;
-/** A mark in the file: some entries may have been written while the clock was in doubt. */
+/** Name of a mark in the `meta` table. If the mark exists, some entries may have been written while the clock was in doubt. */
 const DOUBTFUL_WRITES = 'written in doubt';
 
-/** The sealed layout: the trusted time ‖ start and kind of a doubt ‖ uptime ‖ its origin. Empty parts at the end are left out. */
+/**
+ * Byte offsets in the encrypted clock state: trusted time ‖ start and kind of the doubt ‖ uptime ‖ id of the uptime counter.
+ * Absent parts at the end are omitted.
+ */
 const SINCE_AT = 8;
 const KIND_AT = SINCE_AT + 8;
 const UPTIME_AT = KIND_AT + 1;
@@ -50,20 +56,22 @@ interface Deps {
   readonly keys: KeyKeeper;
   readonly queue: CommitQueue;
   readonly clock: Clock;
-  /** Called when the clock was set back after a doubt, or when a doubt has ended otherwise. */
+  /** Called when the clock was set back during a doubt, or when a doubt ended in another way. */
   corrected(): void;
 }
 
-/** The time that a store uses. The file stores it, sealed, from one run to the next. */
+/** The clock of a store. The file stores its time, encrypted, from one run to the next. */
 export class StoredClock {
   readonly #deps: Deps;
   readonly #time: Timekeeper;
-  /** The file contains a time from an earlier run. */
   readonly #hasEarlierTime: boolean;
   #savedTime = 0;
   #loaded = false;
   #saving = false;
-  /** A doubt began or changed. It must be saved without waiting for a write, or the next run would take the jump for an absence. */
+  /**
+   * Whether a doubt began or changed and is not saved yet. It is saved without waiting for a write. Otherwise, after a restart,
+   * the clock's jump would look like time during which the program was not running.
+   */
   #hasUnsavedDoubt = false;
   #doubtfulWrites: boolean;
 
@@ -71,11 +79,11 @@ export class StoredClock {
     this.#deps = deps;
     this.#hasEarlierTime = deps.connection.meta(STORED_CLOCK) !== undefined;
     this.#doubtfulWrites = deps.connection.meta(DOUBTFUL_WRITES) !== undefined;
-    // Until the stored time can be read, the clock is in doubt, so that nothing is deleted because it seems expired.
     const suspected = (): void => {
       this.#hasUnsavedDoubt = true;
       if (this.#loaded) this.saveWhenDue();
     };
+    // Until the stored time can be read, the trusted time is 0. So the clock is in doubt, and no entry is deleted as expired.
     this.#time = new Timekeeper(deps.clock, this.#hasEarlierTime ? 0 : undefined, () => deps.corrected(), suspected);
   }
 
@@ -83,7 +91,7 @@ export class StoredClock {
     return this.#time.update();
   }
 
-  /** While true, nothing may be deleted because it seems expired. */
+  /** Whether the clock is in doubt. While it is, no entry is deleted because it seems expired. */
   get inDoubt(): boolean {
     return this.#time.inDoubt;
   }
@@ -92,7 +100,7 @@ export class StoredClock {
     return this.#hasEarlierTime && !this.#loaded ? CLOCK_UNCHECKED : clockStateOf(this.#time.read());
   }
 
-  /** Milliseconds until a review may end the doubt; undefined if only the owner can. */
+  /** Milliseconds until `review` can end the doubt; undefined if only the owner can end it. */
   get reviewIn(): number | undefined {
     const reading = this.#time.read();
     return reading.at === 'ahead' ? reading.reviewIn : undefined;
@@ -102,7 +110,7 @@ export class StoredClock {
     return this.#time.review();
   }
 
-  /** Reads the stored time. Call it as soon as the key is available. */
+  /** Reads the stored time. Call this as soon as the key is available. */
   load(): void {
     if (this.#loaded) return;
     const bytes = this.#deps.keys.readSecret(STORED_CLOCK);
@@ -110,16 +118,16 @@ export class StoredClock {
     if (stored) this.#time.restore(stored);
     this.#savedTime = stored?.trusted ?? 0;
     this.#loaded = true;
-    // A new memory stores its time at once, or a start with a wrong clock would find nothing to compare that clock with.
+    // A new memory stores its time immediately. Otherwise, a restart with a wrong clock would have no stored time to compare that
+    // clock with.
     if (this.#hasUnsavedDoubt || !this.#hasEarlierTime) this.saveWhenDue();
   }
 
-  /** The latest time that is not in doubt. */
   trusted(): number {
     return this.#time.trusted();
   }
 
-  /** Saves a time that is older than an hour, or a new doubt. Called by every read and write. */
+  /** Saves the time if the last save was more than an hour ago, or if a doubt is unsaved. Called by every read and write. */
   saveWhenDue(): void {
     if (!this.#deps.keys.heldKeys || this.#saving) return;
     if (this.trusted() - this.#savedTime < IDLE_INTERVAL_MS && !this.#hasUnsavedDoubt) return;
@@ -135,32 +143,40 @@ export class StoredClock {
     this.#deps.queue.run(() => this.save()).then(done, failed);
   }
 
-  /** Call it in the transaction of a write. */
+  /**
+   * Saves the time if the last save was more than a minute ago, and marks writes during a doubt. Call it in the transaction of a
+   * write.
+   */
   saveIfDue(): void {
     if (this.trusted() - this.#savedTime >= WRITE_INTERVAL_MS) this.save();
     if (!this.#doubtfulWrites && this.inDoubt) this.#markDoubtfulWrites();
   }
 
-  /** Call it in a transaction. Saves the trusted time, never one in doubt. */
+  /** Saves the trusted time, never a time in doubt. Call it in a transaction. */
   save(): void {
     const stored = this.#time.toStore();
     this.#savedTime = stored.trusted;
     this.#deps.keys.saveSecret(STORED_CLOCK, encode(stored));
   }
 
-  /** Call it in a transaction. Marks the entries of an earlier, wrong time for correction. */
+  /**
+   * Accepts the wall clock, and marks entries that were written with an earlier, wrong time for correction. Call it in a
+   * transaction.
+   */
   trustWall(): void {
     this.#time.trustWall();
     this.save();
     this.#markDoubtfulWrites();
   }
 
-  /** Whether some entries may still have dates of a clock in doubt. */
+  /** Whether some entries may still have dates that were written while the clock was in doubt. */
   get hasUntrustedDates(): boolean {
     return this.#doubtfulWrites;
   }
 
-  /** Call it in a transaction, after the correction. Keeps the mark while the clock is in doubt. */
+  /**
+   * Deletes the mark of untrusted dates, unless the clock is in doubt. Call it in a transaction, after the dates were corrected.
+   */
   clearUntrustedDates(): void {
     if (this.inDoubt) return;
     this.#deps.connection.deleteMeta(DOUBTFUL_WRITES);
@@ -173,10 +189,9 @@ export class StoredClock {
   }
 }
 
-/** Without the key, the time of the last run cannot be read, so there is nothing to compare the clock with. */
+/** The state while there is no key. The time of the last run cannot be read then, so the clock cannot be checked. */
 const CLOCK_UNCHECKED: ClockState = { at: 'unchecked' };
 
-/** Describes the state of the clock to the owner. */
 function clockStateOf(reading: ClockReading): ClockState {
   if (reading.at === 'ok') return reading;
   const machine = formatTime(reading.wall);
@@ -186,12 +201,12 @@ function clockStateOf(reading: ClockReading): ClockState {
       at: 'behind',
       machine,
       memory,
-      why: `the clock of this machine says ${dayOf(machine)}, but this memory has already seen ${dayOf(memory)}`,
-      remedy: `If the clock is wrong, set it. If it is right, ${confirm}.`,
+      why: `the clock of this machine says ${dayOf(machine)}, but this memory has already recorded ${dayOf(memory)}`,
+      remedy: `If the clock is wrong, set it. If the clock is right, ${confirm}.`,
     };
   }
   const { trusted, atStart, reviewIn } = reading;
-  // A stored time that cannot be read counts as 1970.
+  // If the stored time cannot be read, the trusted time begins at 0, in 1970.
   const memory = trusted < YEAR_2000 ? undefined : formatTime(trusted);
   return {
     at: 'ahead',
@@ -200,8 +215,8 @@ function clockStateOf(reading: ClockReading): ClockState {
     why: whyAhead(machine, memory, atStart),
     remedy:
       reviewIn === undefined
-        ? `If the clock is wrong, set it. If it is right, ${confirm}.`
-        : `If the clock is wrong, set it. If it is right, ${confirm}, or leave it: a clock that the system reports as synchronized is accepted after an hour.`,
+        ? `If the clock is wrong, set it. If the clock is right, ${confirm}.`
+        : `If the clock is wrong, set it. If the clock is right, ${confirm}, or wait: a clock that the system reports as synchronized is accepted after an hour.`,
     ...(reviewIn !== undefined && { review_in_seconds: Math.ceil(reviewIn / 1000) }),
   };
 }
@@ -215,8 +230,6 @@ const dayOf = (at: string): string => at.slice(0, 10);
 function whyAhead(machine: string, memory: string | undefined, atStart: boolean): string {
   const claim = `the clock of this machine says ${dayOf(machine)}`;
   if (memory === undefined) return `${claim}, and the stored time of this memory cannot be read`;
-  const last = atStart
-    ? `this memory was last used on ${dayOf(memory)}`
-    : `by the time that has passed it should be ${dayOf(memory)}`;
+  const last = atStart ? `this memory was last used on ${dayOf(memory)}` : `by the elapsed time it should be ${dayOf(memory)}`;
   return `${claim}, but ${last}. Until the clock is set or confirmed, expired facts are hidden and not deleted`;
 }

@@ -3,42 +3,46 @@ import type { Clock } from './clock.ts';
 const SECOND = 1000;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** A wall clock that runs ahead of the elapsed time by more than this is in doubt. */
+/** Milliseconds by which the wall clock can be ahead of the expected time before it is in doubt. */
 const JUMP = DAY;
-/** How long a clock in doubt must run without another jump before the system's report of synchronization counts. */
+/**
+ * Milliseconds that a clock in doubt must run without another jump before the system's report of synchronization can end the
+ * doubt.
+ */
 const PROBATION = HOUR;
-/** A longer absence or sleep must be confirmed by the owner. */
-const ORDINARY = 30 * DAY;
-/** A correction of this size or more during the probation starts it again. */
+/** Longest sleep, or time between two runs, that is accepted without the owner's confirmation, in milliseconds. */
+const MAX_UNCONFIRMED = 30 * DAY;
+/** Milliseconds of a clock correction that restarts the probation. */
 const ADJUSTMENT = 5 * 60 * SECOND;
 
-/** The wall clock is ahead of what this memory knows, and nothing vouches for it yet. */
+/** A doubt about the wall clock: it is later than the expected time, and nothing has confirmed it yet. */
 interface Doubt {
-  /** The steady time of the last jump of the wall clock. */
+  /** Time of the wall clock's last jump, by the steady clock. */
   readonly since: number;
-  /** How far it is ahead. */
+  /** Milliseconds by which the wall clock is ahead of the expected time. */
   readonly ahead: number;
-  /** Found at the start, so it may be an absence: time that passed while the program was not running. */
+  /**
+   * Whether the doubt was found at startup. The wall clock may then be right, because the program may not have been running for
+   * that time.
+   */
   readonly atStart: boolean;
 }
 
-/** A doubt as it is stored for the next run. */
 interface StoredDoubt {
-  /** The wall clock at its beginning. */
+  /** Wall clock time when the doubt began. */
   readonly since: number;
   readonly atStart: boolean;
 }
 
-/** What a run stores for the next one. */
+/** The clock state that a run stores for the next run. */
 export interface StoredTime {
   /** The latest time that was not in doubt. */
   readonly trusted: number;
   readonly doubt?: StoredDoubt | undefined;
-  /** The uptime at that time, if a later run can compare its own with it. */
+  /** System uptime when the state was stored. Undefined if a later run could not compare it with its own uptime. */
   readonly uptime?: { readonly origin: string; readonly ms: number } | undefined;
 }
 
-/** How the wall clock compares with the time that this memory trusts. */
 export type ClockReading =
   | { readonly at: 'ok' }
   | {
@@ -52,14 +56,14 @@ export type ClockReading =
   | { readonly at: 'behind'; readonly wall: number; readonly trusted: number };
 
 /**
- * The time that every read and write uses (R-TIME).
+ * Keeps the time that every read and write uses (R-TIME).
  *
- * - It never runs behind the latest trusted time, so setting the clock back extends no lifetime.
- * - It follows the wall clock forward at once, so entries that seem expired are hidden.
- * - While the wall clock is in doubt, nothing irreversible may happen, and the trusted time advances by elapsed time only.
- *   When the clock is corrected, everything is visible again.
+ * - The time never runs behind the latest trusted time, so setting the clock back extends no lifetime.
+ * - The time follows the wall clock forward immediately, so entries that seem expired are hidden.
+ * - While the wall clock is in doubt, nothing irreversible is allowed, and the trusted time advances by elapsed time only. When
+ *   the clock is corrected, the hidden entries are visible again.
  *
- * What ends a doubt, and why, is in ADRs 0062 and 0072.
+ * ADRs 0062 and 0072 explain which events end a doubt, and why.
  */
 export class Timekeeper {
   readonly #clock: Clock;
@@ -67,16 +71,17 @@ export class Timekeeper {
   readonly #suspected: () => void;
   #trusted: number;
   #trustedAt: number;
-  /** Uptime minus the steady clock at the last reading. The difference grows by the time that the machine sleeps. */
+  /** Uptime minus the steady clock at the last reading, in milliseconds. The difference grows while the machine sleeps. */
   #asleep: number;
   #doubt: Doubt | undefined;
   #starting = true;
-  /** The time and the uptime at the start of this run, so that steps of less than a day add up. */
+  /** The time and the uptime at the start of this run, so that several clock steps of less than a day can be added up. */
   #anchor: { readonly moment: number; readonly uptime: number };
 
   /**
    * `trusted` is the latest time known from earlier runs: undefined for a new memory, 0 if it cannot be read yet. `corrected` is
-   * called when the wall clock was set back after a doubt, or a doubt has ended otherwise; `suspected` when a doubt begins or changes.
+   * called when the wall clock was set back during a doubt, or when a doubt ended in another way. `suspected` is called when a
+   * doubt begins or changes.
    */
   constructor(
     clock: Clock,
@@ -94,7 +99,7 @@ export class Timekeeper {
     if (trusted !== 0) this.update();
   }
 
-  /** Reads the clocks, begins or ends a doubt, and returns the time. */
+  /** Reads the clocks, begins or ends a doubt, and returns the current time. */
   update(): number {
     const wall = this.#clock.now();
     const expected = this.#elapsed(wall);
@@ -105,13 +110,13 @@ export class Timekeeper {
     return this.#trust(Math.max(wall, Math.floor(expected)));
   }
 
-  /** While true, nothing may be deleted because it seems expired. */
+  /** Whether the clock is in doubt. While it is, no entry is deleted because it seems expired. */
   get inDoubt(): boolean {
     this.update();
     return this.#doubt !== undefined;
   }
 
-  /** The latest time that is not in doubt. The next run starts from it. */
+  /** Returns the latest time that is not in doubt, with which the next run starts. */
   trusted(): number {
     return this.inDoubt ? Math.floor(this.#expected()) : this.#trusted;
   }
@@ -126,15 +131,16 @@ export class Timekeeper {
         wall,
         trusted,
         atStart: doubt.atStart,
-        reviewIn: doubt.ahead > ORDINARY ? undefined : this.#probation(doubt),
+        reviewIn: doubt.ahead > MAX_UNCONFIRMED ? undefined : this.#probation(doubt),
       };
     }
     return trusted - wall > JUMP ? { at: 'behind', wall, trusted } : { at: 'ok' };
   }
 
   /**
-   * Continues from the time that an earlier run stored, which can be read only with the key. Its doubt continues too, so that
-   * an hour of short runs can end it, and so that a restart does not turn a jump into an absence.
+   * Continues from the time that an earlier run stored. Called later than the constructor, because the stored time can be read
+   * only with the key. A doubt of the earlier run continues too. So the probation can span several short runs, and a restart does
+   * not make a jump look like time between two runs.
    */
   restore(stored: StoredTime): void {
     const { doubt: before } = stored;
@@ -150,7 +156,6 @@ export class Timekeeper {
     this.#doubt = { ...doubt, since: doubt.since - (wall - before.since), atStart: before.atStart };
   }
 
-  /** The state to store for the next run. */
   toStore(): StoredTime {
     const trusted = this.trusted();
     const doubt = this.#doubt;
@@ -164,7 +169,7 @@ export class Timekeeper {
 
   /**
    * Ends a doubt of at most 30 days after an hour without another jump, if the system reports its clock as synchronized. If the
-   * system reports nothing, only the owner can end it.
+   * system does not report this, only the owner can end the doubt.
    */
   async review(): Promise<void> {
     if (!this.#passedProbation()) return;
@@ -172,7 +177,7 @@ export class Timekeeper {
     if (synchronized && this.#passedProbation()) this.trustWall();
   }
 
-  /** The owner has confirmed the wall clock, so the trusted time is set to it, forward or backward. */
+  /** Sets the trusted time to the wall clock, forward or backward. Call it after the owner has confirmed the wall clock. */
   trustWall(): void {
     this.#starting = true;
     this.#trust(this.#clock.now());
@@ -181,10 +186,10 @@ export class Timekeeper {
   #passedProbation(): Doubt | undefined {
     this.update();
     const doubt = this.#doubt;
-    return doubt && doubt.ahead <= ORDINARY && this.#probation(doubt) === 0 ? doubt : undefined;
+    return doubt && doubt.ahead <= MAX_UNCONFIRMED && this.#probation(doubt) === 0 ? doubt : undefined;
   }
 
-  /** Milliseconds until a review may end the doubt. */
+  /** Returns the milliseconds until `review` can end the doubt. */
   #probation({ since }: Doubt): number {
     return Math.max(0, PROBATION - (this.#clock.steady() - since));
   }
@@ -193,7 +198,7 @@ export class Timekeeper {
     const before = this.#doubt;
     const change = before ? ahead - before.ahead : 0;
     if (before && Math.abs(change) < ADJUSTMENT) return;
-    // The rest of an absence after a correction of the clock is still an absence.
+    // If the clock is corrected, the remaining difference can still be time during which the program was not running.
     const atStart = before ? before.atStart && change <= JUMP : this.#starting;
     this.#doubt = { since: this.#clock.steady(), ahead, atStart };
     this.#starting = false;
@@ -212,20 +217,24 @@ export class Timekeeper {
     return moment;
   }
 
-  /** Whether the steps of this run add up to a jump, each too small to be one. The first reading may follow an absence of up to a day. */
+  /**
+   * Whether several clock steps in this run, each too small to count as a jump, add up to a jump. Not checked at startup, because
+   * the program may not have been running for up to a day.
+   */
   #hasDrifted(wall: number, expected: number): boolean {
     if (this.#starting || wall - expected <= SECOND) return false;
     return wall - this.#anchor.moment - (this.#clock.uptime() - this.#anchor.uptime) > JUMP;
   }
 
   /**
-   * How long the program was not running, by the uptime. Zero if the uptime cannot prove it, so that a wrong wall clock is in
-   * doubt. Never more than the wall clock shows, so that the trusted time cannot run ahead of it.
+   * Returns for how many milliseconds the program was not running, measured by the uptime. Returns 0 if the uptime cannot prove
+   * this time, so that a wrong wall clock is in doubt. The result never exceeds the time measured by the wall clock, so that the
+   * trusted time cannot run ahead of the wall clock.
    */
   #absenceSince({ trusted, uptime }: StoredTime): number {
     if (uptime === undefined || uptime.origin !== this.#clock.uptimeOrigin()) return 0;
     const passed = this.#clock.uptime() - uptime.ms;
-    return passed > ORDINARY ? 0 : Math.max(0, Math.min(passed, this.#clock.now() - trusted));
+    return passed > MAX_UNCONFIRMED ? 0 : Math.max(0, Math.min(passed, this.#clock.now() - trusted));
   }
 
   #expected(): number {
@@ -233,16 +242,17 @@ export class Timekeeper {
   }
 
   /**
-   * The trusted time plus the time that has passed since, including a sleep of up to 30 days. After a sleep, most systems read
-   * the uptime from the hardware clock, so a longer sleep may be a fault of that clock. Reads the uptime only if the wall clock is ahead.
+   * Returns the trusted time plus the elapsed time, including a sleep of up to 30 days. On most systems, the uptime after a sleep
+   * comes from the hardware clock, so a longer sleep may be a fault of that clock. Reads the uptime only if the wall clock is
+   * ahead.
    */
   #elapsed(wall: number): number {
     const expected = this.#expected();
     if (wall - expected <= SECOND) return expected;
     const asleep = this.#clock.uptime() - this.#clock.steady();
     const slept = Math.max(0, asleep - this.#asleep);
-    // Never past the wall clock, because some systems report the uptime in whole seconds.
-    if (slept <= ORDINARY) this.#trusted += Math.min(slept, wall - expected);
+    // Do not exceed the wall clock, because some systems report the uptime in whole seconds.
+    if (slept <= MAX_UNCONFIRMED) this.#trusted += Math.min(slept, wall - expected);
     this.#asleep = asleep;
     return this.#expected();
   }

@@ -8,14 +8,17 @@ import { Sqlite } from '../store/sqlite.ts';
 import type { Backup, BackupResult, VerificationReport } from '../store/store.ts';
 import { BACKUPS_FOLDER, listDatabaseCopies, removeDatabase } from './copies.ts';
 
-/** Pages to copy before the event loop runs other work. */
+/** Number of pages to copy before the event loop runs other work. */
 const PAGES_AT_ONCE = 200;
 
-/** Writes a backup, which gets its final name only when it is complete and on disk. Its entries stay sealed. */
+/**
+ * Writes a backup. The file gets its final name only when it is complete, verified and flushed to the disk. Its entries stay
+ * encrypted.
+ */
 export async function writeBackup(
   db: Database,
   folder: string,
-  { now, doubtful }: { now: number; doubtful: boolean },
+  { now, isClockInDoubt }: { now: number; isClockInDoubt: boolean },
   check: (file: string) => Promise<VerificationReport>,
 ): Promise<BackupResult> {
   const file = backupName(folder, 'memory', now);
@@ -27,7 +30,10 @@ export async function writeBackup(
     await db.backup(draft, { progress: () => PAGES_AT_ONCE });
     const verified = await check(draft);
     if (verified.structure.length > 0)
-      throw new Failure('internal', 'The backup did not come out whole and was thrown away; check the disk and try again.');
+      throw new Failure(
+        'internal',
+        'The backup was damaged while it was written, so it was deleted; check the disk and try again.',
+      );
     ({ broken } = verified);
     asOneFile(draft);
     syncFile(draft);
@@ -37,13 +43,13 @@ export async function writeBackup(
     removeDatabase(draft);
     throw error;
   }
-  // While the clock is in doubt, no backup is deleted. A backup dated in the future must not displace later ones.
+  // Delete the oldest surplus backups, unless the clock is in doubt. Backups dated in the future are not counted, so that they do
+  // not cause the deletion of others.
   const others = namedBackups(folder, 'memory').filter((one) => one.file !== file && one.at <= now);
-  if (!doubtful) for (const old of others.slice(BACKUPS_KEPT - 1)) removeDatabase(old.file);
+  if (!isClockInDoubt) for (const old of others.slice(BACKUPS_KEPT - 1)) removeDatabase(old.file);
   return { file, at: now, broken };
 }
 
-/** Copies the memory before a schema migration. */
 export function copyBeforeMigration(db: Database, folder: string, version: number, now: number): void {
   const file = backupName(folder, `schema-${version}`, now);
   const draft = `${file}.new`;
@@ -54,7 +60,7 @@ export function copyBeforeMigration(db: Database, folder: string, version: numbe
   syncFolder(dirname(file));
 }
 
-/** Lists every copy of the memory in its folder, newest first, under any name. A forget reports how many there are. */
+/** Lists every copy of the memory in its folder, under any name, newest first. A forget reports the number of these copies. */
 export function listBackups(folder: string): readonly Backup[] {
   const named = new Map(namedBackups(folder, '[a-z0-9-]+').map((backup) => [backup.file, backup]));
   const others = listDatabaseCopies(folder).filter(({ file }) => !named.has(file));
@@ -73,7 +79,7 @@ function namedBackups(folder: string, label: string): readonly Backup[] {
     .toSorted((one, other) => other.at - one.at);
 }
 
-/** In WAL mode the copy would have a log file, which the owner could leave behind when moving it. */
+/** Turns WAL mode off, so that the backup is a single file. Otherwise the owner could move the backup without its log. */
 function asOneFile(file: string): void {
   const db = new Sqlite(file);
   try {
@@ -83,7 +89,6 @@ function asOneFile(file: string): void {
   }
 }
 
-/** A file name in the backup folder that is not used yet. */
 export function backupName(folder: string, label: string, now: number): string {
   const target = join(folder, BACKUPS_FOLDER);
   if (mkdirSync(target, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(folder);

@@ -17,22 +17,28 @@ import { APPLICATION_ID, MEMORY_FILE } from '../store/database.ts';
 export const BACKUPS_FOLDER = 'backups';
 
 const PARTS = ['', '-wal', '-shm', '-journal'] as const;
-/** The names of all unfinished files of this program. Other files belong to the owner and are never removed. */
+/** Names of the unfinished files of this program. All other files belong to the owner and are never removed. */
 const DRAFT = /^memory\.(?:db\.new|restoring\.db|salvaging\.db)(?:-wal|-shm|-journal)?$|^memory\.key(?:\.next)?\.new$/;
 const BACKUP = /^(?:memory|schema-\d+|before-restore)-\d+\.db/;
 const BACKUP_DRAFT = /^[^.]+\.db\.new(?:-wal|-shm|-journal)?$/;
 const BACKUP_LOG = /^([^.]+\.db)-(?:wal|shm|journal)$/;
-/** Folders of other parts of the program. They hold many files and never a database. */
+/**
+ * Folders of other parts of the program, which are not searched for databases, because they contain many files and never a
+ * database.
+ */
 const FOREIGN_FOLDERS: ReadonlySet<string> = new Set(['electron', 'embeddings', 'packs']);
-const DEEPEST = 4;
+const MAX_FOLDER_DEPTH = 4;
 const MAGIC = 'SQLite format 3\0';
 
-/** Removes a database and the files that SQLite stores beside it. */
+/** Removes a database and the files that SQLite creates beside it. */
 export function removeDatabase(file: string): void {
   for (const part of PARTS) rmSync(file + part, { force: true });
 }
 
-/** Removes the drafts of killed upkeep commands, which hold complete copies of the memory. The caller must hold the folder lock. */
+/**
+ * Removes the drafts of killed commands, because they contain complete copies of the memory. The caller must hold the folder
+ * lock.
+ */
 export function removeDrafts(folder: string): void {
   for (const name of namesIn(folder)) if (DRAFT.test(name)) rmSync(join(folder, name), { force: true });
   const backups = join(folder, BACKUPS_FOLDER);
@@ -44,7 +50,10 @@ export function removeDrafts(folder: string): void {
   }
 }
 
-/** A killed restore can leave a hard link to the memory among the backups, and its log under that name only. */
+/**
+ * Removes the second name that a killed restore can leave: a hard link to the memory among the backups. The log can be under that
+ * second name only, so it is renamed.
+ */
 function undoSecondName(file: string, backups: string): void {
   const memory = statOf(file);
   if (!memory || memory.nlink < 2) return;
@@ -59,11 +68,11 @@ function undoSecondName(file: string, backups: string): void {
 
 export interface DatabaseCopy {
   readonly file: string;
-  /** Last modified; milliseconds since 1970. */
+  /** Time of the last modification, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Lists every other memory database in the data folder, whatever its name. Each may still contain forgotten facts. */
+/** Lists every other memory database in the data folder, whatever its name, because each can still contain forgotten facts. */
 export function listDatabaseCopies(folder: string): readonly DatabaseCopy[] {
   const memory = statOf(join(folder, MEMORY_FILE));
   return databasesBelow(folder, 1).filter(({ file }) => !isSameFile(memory, statOf(file)));
@@ -74,13 +83,14 @@ function databasesBelow(folder: string, depth: number): DatabaseCopy[] {
   for (const entry of entriesIn(folder)) {
     const file = join(folder, entry.name);
     if (entry.isDirectory()) {
-      if (depth < DEEPEST && !(depth === 1 && FOREIGN_FOLDERS.has(entry.name))) found.push(...databasesBelow(file, depth + 1));
+      if (depth < MAX_FOLDER_DEPTH && !(depth === 1 && FOREIGN_FOLDERS.has(entry.name)))
+        found.push(...databasesBelow(file, depth + 1));
     } else if (entry.isFile() && isOurs(file)) found.push({ file, at: Math.floor(statOf(file)?.mtimeMs ?? 0) });
   }
   return found;
 }
 
-/** Checks only the header, because even a truncated copy may still contain facts. */
+/** Whether a file is a memory database. Checks only the header, because even a truncated copy can still contain facts. */
 function isOurs(file: string): boolean {
   let handle: number | undefined;
   try {
@@ -89,7 +99,7 @@ function isOurs(file: string): boolean {
     if (readSync(handle, header, 0, header.length, 0) < header.length) return false;
     return header.toString('latin1', 0, MAGIC.length) === MAGIC && header.readUInt32BE(68) === APPLICATION_ID;
   } catch {
-    // An unreadable file must not prevent a forget.
+    // Skip an unreadable file, because it must not prevent a forget.
     return false;
   } finally {
     if (handle !== undefined) closeSync(handle);

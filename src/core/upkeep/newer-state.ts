@@ -9,8 +9,8 @@ import { openDatabase } from '../store/database.ts';
 import { migrations } from '../store/migrations/index.ts';
 import { CREDENTIAL, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault.ts';
 
-/** Expiry of a revocation whose token has an unknown expiry. */
-const FOR_GOOD = Number.MAX_SAFE_INTEGER;
+/** Expiry of a revocation if the expiry of the token is unknown. */
+const NEVER_EXPIRES = Number.MAX_SAFE_INTEGER;
 
 export interface Tombstone {
   readonly at: number;
@@ -22,17 +22,17 @@ export interface Tombstone {
   readonly category: string | null;
 }
 
-/** State of the replaced memory that a restore must not undo: what was forgotten and which tokens are valid. Only the secrets need a key. */
+/**
+ * State of the replaced memory that a restore must not undo: tombstones, and which tokens are valid. Only `secrets` needs a key.
+ */
 export interface NewerState {
-  /** The random id of the memory, which its backups share. */
+  /** Random id of the memory. The backups of a memory have the same id. */
   readonly memory: string | undefined;
   readonly tombstones: readonly Tombstone[];
   readonly revocations: readonly { readonly id: string; readonly expires_at: number }[];
-  /** How many segments were opened under each key. */
   readonly segments: readonly { readonly id: Buffer; readonly segment: number }[];
-  /** Names of all secrets. */
   readonly names: ReadonlySet<string>;
-  /** The secrets that open. Empty if the key is not available. */
+  /** The secrets that could be decrypted. Empty if the key is not available. */
   readonly secrets: ReadonlyMap<string, Buffer>;
 }
 
@@ -45,14 +45,14 @@ export const EMPTY_NEWER_STATE: NewerState = {
   secrets: new Map(),
 };
 
-/** Undefined if the memory cannot be read. */
+/** Reads the state of the replaced memory. Undefined if the memory cannot be read. */
 export async function readNewerState(
   file: string,
-  places: (connection: Connection) => readonly KeySource[],
+  keySources: (connection: Connection) => readonly KeySource[],
 ): Promise<NewerState | undefined> {
   if (!existsSync(file)) return EMPTY_NEWER_STATE;
   try {
-    // Foreign objects in the schema do not prevent reading. Nothing is written to the file.
+    // Accept unknown objects in the schema, because nothing is written to the file.
     const connection = new Connection(file, openDatabase(file, migrations, undefined, 'our tables'));
     try {
       const names = connection.sql.metaBlobs.all() as string[];
@@ -62,7 +62,7 @@ export async function readNewerState(
         revocations: connection.sql.revocations.all() as NewerState['revocations'],
         segments: connection.sql.keyRecords.all() as NewerState['segments'],
         names: new Set(names),
-        secrets: secretsIn(connection, names, await ringOf(connection, places(connection))),
+        secrets: secretsIn(connection, names, await ringOf(connection, keySources(connection))),
       };
     } finally {
       connection.close();
@@ -72,12 +72,12 @@ export async function readNewerState(
   }
 }
 
-async function ringOf(connection: Connection, places: readonly KeySource[]): Promise<KeyRing | undefined> {
+async function ringOf(connection: Connection, keySources: readonly KeySource[]): Promise<KeyRing | undefined> {
   const records = connection.sql.keyRecords.all() as KeyRecord[];
-  // Without a record, any key would be accepted.
+  // Return no key, because without a key record `findKeys` would accept any key.
   if (records.length === 0) return undefined;
-  const found = await findKeys(records, places);
-  return found.at === 'ok' ? found.custody.ring : undefined;
+  const found = await findKeys(records, keySources);
+  return found.at === 'ok' ? found.keys.ring : undefined;
 }
 
 function secretsIn(connection: Connection, names: readonly string[], ring: KeyRing | undefined): Map<string, Buffer> {
@@ -94,8 +94,9 @@ function secretsIn(connection: Connection, names: readonly string[], ring: KeyRi
 }
 
 /**
- * Writes the newer state into the restored backup. Returns how many tokens were revoked because their record does not open.
- * The restored memory has the secret that signed them, so they would otherwise be valid but not listed.
+ * Writes the newer state into the restored backup. Returns the number of tokens that were revoked because their records cannot be
+ * decrypted. Without the revocation, these tokens would be valid but not listed, because the restored memory has the secret that
+ * signed them.
  */
 export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: NewerState): number {
   return connection.transaction(() => {
@@ -108,7 +109,7 @@ export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: 
       const secret = newer.secrets.get(name);
       if (secret) keys.saveSecret(name, secret);
     };
-    // Another memory's secret would invalidate the tokens of the restored one.
+    // Do not replace the signing secret with the secret of another memory, because this would invalidate the restored tokens.
     if (ofThisMemory || !has(VAULT_PREFIX + SIGNING_SECRET)) carry(VAULT_PREFIX + SIGNING_SECRET);
     if (ofThisMemory) {
       carryCredentials(connection, keys, newer);
@@ -119,7 +120,10 @@ export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: 
   });
 }
 
-/** A segment opened after the backup must not be opened again, because each segment limits the use of one derived key. */
+/**
+ * Marks the segments of the replaced memory as used. Each segment limits the use of one derived key, so a segment that was opened
+ * after the backup must not be opened again.
+ */
 function carrySegments(connection: Connection, keys: KeyKeeper, newer: NewerState): void {
   for (const { id, segment } of keys.records()) {
     const reached = openedSegments(newer, id);
@@ -128,7 +132,6 @@ function carrySegments(connection: Connection, keys: KeyKeeper, newer: NewerStat
   keys.abandonSegment();
 }
 
-/** How many segments the replaced memory opened under this key. */
 export const openedSegments = ({ segments }: NewerState, key: Buffer): number =>
   segments.find(({ id }) => id.equals(key))?.segment ?? 0;
 
@@ -142,10 +145,10 @@ function carryTokens(connection: Connection, keys: KeyKeeper, { names, secrets }
     if (revoked.has(id)) continue;
     if (record) keys.saveSecret(name, record);
     else if (connection.meta(name) === undefined) {
-      connection.sql.insertRevocation.run(id, FOR_GOOD);
+      connection.sql.insertRevocation.run(id, NEVER_EXPIRES);
       unreadable += 1;
     }
-    // The owner's last decision to pause or resume wins.
+    // Keep the owner's last decision to pause or resume the token.
     const paused = VAULT_PREFIX + PAUSED_TOKEN + id;
     if (names.has(paused)) keys.saveSecret(paused, Buffer.from('paused'));
     else keys.deleteSecret(paused);
@@ -153,7 +156,10 @@ function carryTokens(connection: Connection, keys: KeyKeeper, { names, secrets }
   return unreadable;
 }
 
-/** A restore must not bring back deleted credentials or replace newer ones. */
+/**
+ * Copies the credentials of the replaced memory into the restored memory, so that a restore does not bring back deleted
+ * credentials or replace newer ones.
+ */
 function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secrets }: NewerState): void {
   const prefix = VAULT_PREFIX + CREDENTIAL;
   for (const name of withPrefix(new Set(connection.sql.metaBlobs.all() as string[]), prefix))
@@ -164,10 +170,10 @@ function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secr
   }
 }
 
-/** An older recovery key must stay invalid after a newer one was created. */
+/** Copies the newest recovery key's public half, so that an older recovery key stays invalid. */
 function carryRecoveryKey(connection: Connection, keys: KeyKeeper, { secrets }: NewerState): void {
   const publicKey = secrets.get(RECOVERY_PUBLIC_KEY);
-  // During a rotation there are two wrapped keys, and both belong to the recovery key of the backup.
+  // Do nothing during a rotation: the backup then has two wrapped keys, and both belong to its own recovery key.
   if (!publicKey || keys.ring.retiring || keys.readSecret(RECOVERY_PUBLIC_KEY)?.equals(publicKey)) return;
   const master = keys.ring.current.export();
   keys.saveSecret(RECOVERY_PUBLIC_KEY, publicKey);
@@ -175,7 +181,9 @@ function carryRecoveryKey(connection: Connection, keys: KeyKeeper, { secrets }: 
   master.fill(0);
 }
 
-/** Compared with the time stored in an old backup, the present would look like a clock jump. */
+/**
+ * Copies the later stored time. Compared with the time stored in an old backup, the present would look like a jump of the clock.
+ */
 function carryClock(keys: KeyKeeper, { secrets }: NewerState): void {
   const newer = secrets.get(STORED_CLOCK);
   const older = keys.readSecret(STORED_CLOCK);

@@ -35,22 +35,28 @@ export interface RestoreOptions {
   readonly backup: string;
   readonly clock: Clock;
   readonly sources: KeySources;
-  /** For a backup whose key is not available. */
+  /** Recovery key, needed if the master key of the backup is not available. */
   readonly recoveryKey?: string;
 }
 
 export interface RestoreResult {
   readonly entries: number;
-  /** Entries of the backup that were forgotten later or while it was written. The restore removes them. */
+  /**
+   * Number of entries in the backup that were forgotten later, or while the backup was written. The restore deletes these
+   * entries.
+   */
   readonly stillForgotten: number;
   readonly broken: number;
-  /** The backup file of the replaced memory. */
+  /** File to which the replaced memory was moved, as a backup. */
   readonly replacedMemory: string | undefined;
-  /** Tokens newer than the backup that were revoked because their record does not open without the key of the replaced memory. */
+  /**
+   * Number of tokens that were revoked because they are newer than the backup and their records cannot be decrypted without the
+   * key of the replaced memory.
+   */
   readonly revokedTokens: number;
   /**
-   * False when the replaced memory could not be read. Then facts forgotten and tokens revoked or paused after the backup may be
-   * back, and newer tokens are valid but not listed.
+   * Whether the replaced memory could be read. If not, facts forgotten and tokens revoked or paused after the backup can be back,
+   * and newer tokens are valid but not listed.
    */
   readonly readReplacedMemory: boolean;
 }
@@ -60,7 +66,10 @@ interface Keys {
   readonly next?: Buffer;
 }
 
-/** Replaces the memory with a backup, prepared in a draft and put in place by one rename. The old memory becomes a backup. Expiry times stay. */
+/**
+ * Replaces the memory with a backup. The backup is prepared in a draft file and installed by one rename. The replaced memory
+ * becomes a backup. Expiry times do not change.
+ */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreResult> {
   const { folder, backup, clock } = options;
   prepareFolder(folder);
@@ -70,9 +79,9 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
   removeDrafts(folder);
   try {
     copy(backup, draft);
-    const since = await readNewerState(file, (connection) => placesFor(connection, options));
-    const result = await makeReady(draft, options, since ?? EMPTY_NEWER_STATE);
-    const before = putAside(file, folder, clock.now());
+    const since = await readNewerState(file, (connection) => keySourcesFor(connection, options));
+    const result = await prepareDraft(draft, options, since ?? EMPTY_NEWER_STATE);
+    const before = moveToBackups(file, folder, clock.now());
     renameSync(draft, file);
     syncFolder(folder);
     return { ...result, replacedMemory: before, readReplacedMemory: since !== undefined };
@@ -81,7 +90,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
   }
 }
 
-/** Stores a lost master key again, unwrapped with the recovery key. */
+/** Restores a lost master key: decrypts it with the recovery key and stores it in a key source. */
 export async function recoverKey({
   folder,
   sources,
@@ -95,39 +104,38 @@ export async function recoverKey({
     throw new Failure('not_found', 'There is no memory in this data folder; restore a backup into it first.');
   const connection = new Connection(file, openDatabase(file));
   try {
-    const places = sources(String(connection.meta('memory')));
+    const keySources = sources(String(connection.meta('memory')));
     const recovered = recoveredFrom(connection, recoveryKey);
-    const keys = new KeyKeeper(connection, clock, [handedIn(recovered)]);
+    const keys = new KeyKeeper(connection, clock, [recoveredKeySource(recovered)]);
     if ((await keys.unlock()).at !== 'ok')
-      throw new Failure('key_unavailable', 'The recovered key does not fit this memory; restore a backup instead.');
-    await keepIn(places, recovered, keys.records().find(({ role }) => role === 'current')?.source);
+      throw new Failure('key_unavailable', 'The recovered key does not open this memory; restore a backup instead.');
+    await storeKeys(keySources, recovered, keys.records().find(({ role }) => role === 'current')?.source);
   } finally {
     connection.close();
   }
 }
 
-async function makeReady(
+async function prepareDraft(
   draft: string,
   { sources, clock, recoveryKey }: RestoreOptions,
   since: NewerState,
 ): Promise<Omit<RestoreResult, 'replacedMemory' | 'readReplacedMemory'>> {
   const connection = new Connection(draft, openDatabase(draft));
   try {
-    const places = sources(String(connection.meta('memory')));
+    const keySources = sources(String(connection.meta('memory')));
     const keys = new KeyKeeper(
       connection,
       clock,
-      recoveryKey === undefined ? places : [handedIn(recoveredFrom(connection, recoveryKey))],
+      recoveryKey === undefined ? keySources : [recoveredKeySource(recoveredFrom(connection, recoveryKey))],
     );
     await keys.unlock();
-    // Throws if the key of the backup is missing.
     keys.requireKeys();
-    requireSound(connection);
+    requireIntact(connection);
     const rows = new SealedRows(connection, keys);
     const result = await forgetAgain(connection, keys, rows, since.tombstones, clock.now());
     const revokedTokens = applyNewerState(connection, keys, since);
     if (recoveryKey !== undefined)
-      await bringUnderPresentKey({ connection, keys, rows, segmentsOf: (key) => openedSegments(since, key) }, places);
+      await resealWithPresentKey({ connection, keys, rows, segmentsOf: (key) => openedSegments(since, key) }, keySources);
     connection.truncateLog();
     connection.db.pragma('journal_mode = DELETE');
     return { ...result, revokedTokens };
@@ -137,8 +145,11 @@ async function makeReady(
   }
 }
 
-/** An index that lacks a row would hide that row from a later forget, so every index is rebuilt before the check. */
-function requireSound(connection: Connection): void {
+/**
+ * Rebuilds every index and checks the structure of the backup. An index with a missing row would hide that row from a later
+ * forget.
+ */
+function requireIntact(connection: Connection): void {
   let damage: string | undefined;
   let cause: unknown;
   try {
@@ -152,12 +163,12 @@ function requireSound(connection: Connection): void {
   if (damage === undefined) return;
   throw new Failure(
     'unavailable',
-    `The backup is damaged: ${damage}. Restore another one; helmdeck-memory backup --list shows them.`,
+    `The backup is damaged: ${damage}. Restore another backup; list the backups with: helmdeck-memory backup --list.`,
     { cause },
   );
 }
 
-/** Deletes what was forgotten after the backup, by the tombstones of the backup and of the replaced memory. */
+/** Deletes the entries that were forgotten after the backup, using the tombstones of the backup and of the replaced memory. */
 async function forgetAgain(
   connection: Connection,
   keys: KeyKeeper,
@@ -177,18 +188,18 @@ async function forgetAgain(
     const real = kind === 'history' ? 'fact' : kind;
     const named = entry && names.get(tombstoneHash(secret, namespace, real, entry.key).toString('hex'));
     return [...scopes.filter((scope) => covers(scope, namespace, KIND_NUMBERS[real], row.category)), ...(named ?? [])].some(
-      (tombstone) => wasThere(row.updated_at, tombstone, now),
+      (tombstone) => existedAt(row.updated_at, tombstone, now),
     );
   };
   let entries = 0;
-  let keptForgotten = 0;
+  let stillForgotten = 0;
   let broken = 0;
   try {
     for await (const slice of walkEntries(connection, rows)) {
       for (const walked of slice) {
         if (forgotten(walked)) {
           rows.deleteRow(walked.row);
-          keptForgotten += 1;
+          stillForgotten += 1;
         } else if (walked.entry) entries += 1;
         else broken += 1;
       }
@@ -203,14 +214,14 @@ async function forgetAgain(
     connection.rollback();
     throw error;
   }
-  return { entries, stillForgotten: keptForgotten, broken };
+  return { entries, stillForgotten, broken };
 }
 
 /**
- * Whether an entry existed when the tombstone was written. Times in the future come from a wrong clock: such an entry counts as
- * existing, and such a tombstone uses its last trusted time.
+ * Whether an entry existed when the tombstone was written. Times in the future come from a wrong clock. An entry with a future
+ * time is treated as existing, and for a tombstone with a future time, its last trusted time is used.
  */
-const wasThere = (writtenAt: number, { at, trusted }: Tombstone, now: number): boolean =>
+const existedAt = (writtenAt: number, { at, trusted }: Tombstone, now: number): boolean =>
   writtenAt > now || writtenAt <= (at > now ? trusted : at);
 
 const covers = (
@@ -224,18 +235,18 @@ const covers = (
   (scope.session === null || scope.session === session) &&
   (scope.category === null || scope.category === category);
 
-/** If this machine has a key for this memory, reseals with it. Otherwise stores the recovered key. */
-async function bringUnderPresentKey(
+/** Encrypts the restored memory with this machine's key for it. If the machine has no such key, stores the recovered key. */
+async function resealWithPresentKey(
   parts: Omit<ConstructorParameters<typeof Rotation>[0], 'queue'>,
-  places: readonly KeySource[],
+  keySources: readonly KeySource[],
 ): Promise<void> {
   const { connection, keys } = parts;
   const recovered = { current: keys.ring.current.export() };
-  for (const place of places) {
-    const present = await place.read('current').catch(() => undefined);
+  for (const keySource of keySources) {
+    const present = await keySource.read('current').catch(() => undefined);
     if (present?.at !== 'found') continue;
     if (present.key.equals(recovered.current)) return;
-    const source: KeySource = { name: place.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
+    const source: KeySource = { name: keySource.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
     keys.replaceKeys({ ...keys.requireKeys(), source });
     const queue = new CommitQueue(connection, {
       explain: (failure) => ({ failure, doubtful: true }),
@@ -244,41 +255,44 @@ async function bringUnderPresentKey(
     await new Rotation({ ...parts, queue }).run();
     return;
   }
-  await keepIn(places, recovered, undefined);
+  await storeKeys(keySources, recovered, undefined);
 }
 
 /**
- * Stores the key in its former source, or in the first that can store one. Overwrites a key there that does not match. If that
- * source is locked or unavailable, throws instead of using a weaker one.
+ * Stores the keys in their former source, or in the first source that can store a key. Overwrites a key there that does not
+ * match. If that source is locked or unavailable, throws instead of using a less secure source.
  */
-async function keepIn(places: readonly KeySource[], keys: Keys, from: string | undefined): Promise<void> {
-  const able = places.filter(({ save: keep }) => keep);
-  const place = able.find(({ name }) => name === from) ?? able[0];
-  const reading = place && (await place.read('current').catch(() => undefined));
-  if (place?.save && reading?.at !== 'locked' && reading?.at !== 'unavailable') {
-    if (keys.next) await place.save('next', keys.next);
-    return place.save('current', keys.current);
+async function storeKeys(keySources: readonly KeySource[], keys: Keys, from: string | undefined): Promise<void> {
+  const writable = keySources.filter(({ save }) => save);
+  const keySource = writable.find(({ name }) => name === from) ?? writable[0];
+  const reading = keySource && (await keySource.read('current').catch(() => undefined));
+  if (keySource?.save && reading?.at !== 'locked' && reading?.at !== 'unavailable') {
+    if (keys.next) await keySource.save('next', keys.next);
+    return keySource.save('current', keys.current);
   }
-  const closed = reading && 'why' in reading ? `${place?.name} is ${reading.at}: ${reading.why}` : 'no place here can keep a key';
+  const reason =
+    reading && 'why' in reading
+      ? `${keySource?.name} is ${reading.at}: ${reading.why}`
+      : 'no key source on this machine can store a key';
   throw new Failure(
     'key_unavailable',
-    `The recovered key was not kept, because ${closed}. Open that place, or choose another, and try again.`,
+    `The recovered key was not stored, because ${reason}. Unlock that key source or make another one available, and try again.`,
   );
 }
 
-/** The replaced memory may open with its own key or with the recovery key of the backup. */
-function placesFor(connection: Connection, { sources, recoveryKey }: RestoreOptions): readonly KeySource[] {
-  const places = sources(String(connection.meta('memory')));
-  if (recoveryKey === undefined) return places;
+/** Returns the key sources for the replaced memory: its own sources, and the recovery key if it matches. */
+function keySourcesFor(connection: Connection, { sources, recoveryKey }: RestoreOptions): readonly KeySource[] {
+  const keySources = sources(String(connection.meta('memory')));
+  if (recoveryKey === undefined) return keySources;
   try {
-    return [...places, handedIn(recoveredFrom(connection, recoveryKey))];
+    return [...keySources, recoveredKeySource(recoveredFrom(connection, recoveryKey))];
   } catch {
-    // The replaced memory has a newer recovery key, or none.
-    return places;
+    // The recovery key does not match, because the replaced memory has a newer recovery key or no recovery key.
+    return keySources;
   }
 }
 
-const handedIn = (keys: Keys): KeySource => ({
+const recoveredKeySource = (keys: Keys): KeySource => ({
   name: 'the recovery key',
   createsOnFirstStart: false,
   read: (slot) => {
@@ -287,45 +301,47 @@ const handedIn = (keys: Keys): KeySource => ({
   },
 });
 
-/** During a rotation there are two keys, for the two slots of a source. */
+/**
+ * Decrypts the master keys with the recovery key. During a rotation there are two master keys, one for each slot of a key source.
+ */
 function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
-  const [lockedUp, retiring] = [connection.meta(RECOVERY_WRAPPED_KEY), connection.meta(RECOVERY_WRAPPED_RETIRING_KEY)];
-  if (!Buffer.isBuffer(lockedUp))
-    throw new Failure('not_found', 'No recovery key was ever made for this memory; only its own key opens it.');
-  const key = unwrapKey(recoveryKey, lockedUp);
+  const [wrapped, retiring] = [connection.meta(RECOVERY_WRAPPED_KEY), connection.meta(RECOVERY_WRAPPED_RETIRING_KEY)];
+  if (!Buffer.isBuffer(wrapped))
+    throw new Failure('not_found', 'This memory never had a recovery key; only its own key opens it.');
+  const key = unwrapKey(recoveryKey, wrapped);
   return Buffer.isBuffer(retiring) ? { current: unwrapKey(recoveryKey, retiring), next: key } : { current: key };
 }
 
 /**
- * Uses a hard link, so that a memory exists at every moment. Moves a leftover log or journal along, because SQLite would apply
- * it to the restored file.
+ * Moves the replaced memory to the backups and returns its new path. Uses a hard link, so that `memory.db` exists at every
+ * moment. A leftover log or journal is moved too, because SQLite would apply it to the restored file.
  */
-function putAside(file: string, folder: string, now: number): string | undefined {
+function moveToBackups(file: string, folder: string, now: number): string | undefined {
   if (!existsSync(file)) {
-    // A log is useless without its database file.
+    // Delete a leftover log, which is useless without its database file.
     removeDatabase(file);
     return undefined;
   }
-  const aside = backupName(folder, 'before-restore', now);
+  const backup = backupName(folder, 'before-restore', now);
   try {
-    linkSync(file, aside);
+    linkSync(file, backup);
   } catch {
-    // Some file systems have no hard links. The copy gets its final name only when it is complete.
-    const draft = `${aside}.new`;
+    // Copy the file, because some file systems have no hard links. The copy gets its final name only when it is complete.
+    const draft = `${backup}.new`;
     copyFileSync(file, draft);
     syncFile(draft);
-    renameSync(draft, aside);
+    renameSync(draft, backup);
   }
-  for (const log of ['-wal', '-journal']) if (existsSync(file + log)) renameSync(file + log, aside + log);
+  for (const log of ['-wal', '-journal']) if (existsSync(file + log)) renameSync(file + log, backup + log);
   rmSync(`${file}-shm`, { force: true });
-  syncFolder(dirname(aside));
-  return aside;
+  syncFolder(dirname(backup));
+  return backup;
 }
 
 function copy(backup: string, draft: string): void {
   try {
     copyFileSync(backup, draft, constants.COPYFILE_EXCL);
-    // A copy of an open memory, or of one whose program was killed, has its last changes in the log.
+    // If the backup is a copy of an open memory, or of a memory whose program was killed, its last changes are in the log.
     if (existsSync(`${backup}-wal`)) copyFileSync(`${backup}-wal`, `${draft}-wal`, constants.COPYFILE_EXCL);
   } catch (cause) {
     throw (

@@ -13,7 +13,7 @@ import { ALL_KINDS, KIND_BY_NUMBER } from '../store/statements.ts';
 import type { Kind } from '../store/store.ts';
 import { walkEntries } from './verification.ts';
 
-/** The longest slice, so that waiting writers are not delayed noticeably. */
+/** Maximum milliseconds of one slice, so that waiting writers are not delayed noticeably. */
 const SLICE_MS = 3;
 const ROWS_AT_ONCE = 32;
 const PAGES_AT_ONCE = 200;
@@ -27,7 +27,7 @@ interface Deps {
   readonly keys: KeyKeeper;
   readonly rows: SealedRows;
   readonly queue: CommitQueue;
-  /** Segments that another file has already opened under the next key. */
+  /** Returns the number of segments that another file has already opened under the next key. */
   segmentsOf?(key: Buffer): number;
 }
 
@@ -37,7 +37,7 @@ interface WalkedRow extends EntryRow {
 }
 
 /**
- * Moves every row from one master key to another while the memory stays readable and writable. Each slice is one commit that
+ * Encrypts every row with a new master key while the memory stays readable and writable. Each slice is one commit that also
  * stores the position, so a killed program resumes there. The old key is dropped only after every row was checked again (R-KEY).
  */
 export class Rotation {
@@ -48,17 +48,16 @@ export class Rotation {
     this.#deps = deps;
   }
 
-  /** Stops after the current slice; the next start resumes. */
+  /** Stops after the current slice. The next startup resumes the rotation. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Creates the next key, or uses the one that the owner provided, and moves every row to it. */
+  /** Creates the next key, or uses the next key that the owner provided, and encrypts every row with it. */
   async run(): Promise<void> {
     const { keys } = this.#deps;
     if (keys.rotation.at === 'running')
-      throw new Failure('unavailable', 'The key is being rotated already; wait until the rotation has ended.');
-    // Throws if no key is held.
+      throw new Failure('unavailable', 'A key rotation is already running; wait until it has finished.');
     const { retiring } = keys.ring;
     keys.rotation = { at: 'running', done: 0, of: 0 };
     try {
@@ -75,20 +74,23 @@ export class Rotation {
     const bytes = await nextKey(source);
     const next = new SealingKey(bytes);
     if (next.id.equals(ring.current.id)) {
-      throw new Failure('invalid_config', 'The next key is the one in use; provide a new one, made with: openssl rand -hex 32.');
+      throw new Failure(
+        'invalid_config',
+        'The new key is the same as the current key; provide a different key, created with: openssl rand -hex 32.',
+      );
     }
     await queue.run(() => {
-      // The memory may have been locked while the key source was read.
+      // Check again, because the memory may have been locked while the key source was read.
       keys.requireKeys();
       connection.sql.retireKey.run();
       connection.sql.insertKeyRecord.run(next.id, 'current', next.proof(), source.name);
       connection.sql.updateSegment.run(this.#deps.segmentsOf?.(next.id) ?? 0, next.id);
       connection.setMeta(PLACE, 0);
-      // Until the rotation ends both keys are needed, so both must be recoverable.
+      // Wrap both keys for the recovery key, because both are needed until the rotation ends.
       const recovery = keys.readSecret(RECOVERY_PUBLIC_KEY);
-      const lockedUp = connection.meta(RECOVERY_WRAPPED_KEY);
-      if (recovery && Buffer.isBuffer(lockedUp)) {
-        connection.setMeta(RECOVERY_WRAPPED_RETIRING_KEY, lockedUp);
+      const wrapped = connection.meta(RECOVERY_WRAPPED_KEY);
+      if (recovery && Buffer.isBuffer(wrapped)) {
+        connection.setMeta(RECOVERY_WRAPPED_RETIRING_KEY, wrapped);
         connection.setMeta(RECOVERY_WRAPPED_KEY, wrapKey(bytes, recovery));
       }
     });
@@ -98,7 +100,8 @@ export class Rotation {
 
   async #walk(): Promise<void> {
     const { connection, queue } = this.#deps;
-    // Versions move with their fact. A second pass moves the versions of broken facts.
+    // The first pass encrypts each fact together with its versions. The second pass encrypts the versions of facts with a broken
+    // seal.
     for (const kinds of [FACTS_WITH_VERSIONS, EVERYTHING]) {
       for (let moved = -1; moved !== 0;) {
         moved = await this.#pass(kinds);
@@ -109,7 +112,7 @@ export class Rotation {
     await this.#end();
   }
 
-  /** Walks all rows from the stored position. Returns how many were moved. */
+  /** Encrypts all rows after the stored position. Returns the number of rows that were still under the old key. */
   async #pass(kinds: ReadonlySet<Kind>): Promise<number> {
     const { connection, queue, keys } = this.#deps;
     const of = connection.sql.countRows.get() as number;
@@ -126,18 +129,20 @@ export class Rotation {
     }
   }
 
-  /** Empties the log now and then, so that the end of the rotation does not have to wait for every page. */
+  /**
+   * Truncates the log when many pages have changed, so that the end of the rotation does not have to flush all pages at once.
+   */
   #clear(): void {
     const { connection } = this.#deps;
     if (connection.changedPages < PAGES_AT_ONCE) return;
     try {
       connection.truncateLog();
     } catch {
-      // Another connection uses the file; the next slice tries again.
+      // Ignore the error, because the next slice tries again.
     }
   }
 
-  /** Opens every row again. Only rows that were known to be broken may remain under the old key. */
+  /** Decrypts every row again. Only rows that were already known to be broken may stay under the old key. */
   async #verify(): Promise<void> {
     const { connection, rows, keys } = this.#deps;
     const known = rows.brokenCount;
@@ -150,15 +155,15 @@ export class Rotation {
     if (broken <= 0) return;
     throw new Failure(
       'store_unavailable',
-      `${broken} entries do not open under the new key, so the old one is kept; rotate again to leave them behind.`,
+      `Entries that cannot be decrypted with the new key: ${broken}. The old key is kept; rotate again to continue without these entries.`,
     );
   }
 
   #requireTime(): void {
-    if (this.#stopped) throw new Failure('cancelled', 'The rotation was interrupted; it continues at the next start.');
+    if (this.#stopped) throw new Failure('cancelled', 'The key rotation was interrupted; it resumes at the next startup.');
   }
 
-  /** Call it in a transaction. */
+  /** Encrypts the rows of one slice with the new key. Call it in a transaction. */
   #slice(kinds: ReadonlySet<Kind>): { seen: number; moved: number } {
     const { connection, rows, keys } = this.#deps;
     const namespaces = new Map(connection.namespaces().map((row) => [row.id, namespaceOf(row)]));
@@ -175,7 +180,7 @@ export class Rotation {
         place = row.row;
         if (!namespace || !kind || !kinds.has(kind) || current.id.equals(keyIdOf(row.sealed))) continue;
         const entry = rows.open(namespace, kind, row);
-        // A broken seal opens under no key. The row stays and is counted until it is forgotten or expires.
+        // No key opens a row with a broken seal. The row stays, and is reported, until it is forgotten or expires.
         if (!entry) continue;
         rows.reseal(namespace, kind, row, entry);
         moved += 1;
@@ -187,13 +192,19 @@ export class Rotation {
     return { seen, moved };
   }
 
-  /** The database drops the old key before the key source does, so a crash in between cannot lose the key in use. */
+  /**
+   * Drops the old key. The database drops it before the key source does, so that a crash between the two steps cannot lose the
+   * key in use.
+   */
   async #end(): Promise<void> {
     const { connection, keys, queue } = this.#deps;
     const { ring, source } = keys.requireKeys();
-    // The log still contains rows sealed with the old key.
+    // Truncate the log, because it still contains rows that are encrypted with the old key.
     if (!connection.truncateLog()) {
-      throw new Failure('store_unavailable', 'Another program is reading the file memory.db; close it and rotate again.');
+      throw new Failure(
+        'store_unavailable',
+        'Another program is reading the file memory.db; close that program and rotate the key again.',
+      );
     }
     const bytes = ring.current.export();
     await queue.run(() => {
@@ -210,14 +221,16 @@ export class Rotation {
   }
 }
 
-/** Stores the key in its source before anything is sealed with it. */
+/**
+ * Returns the next key, from its source or newly created. A new key is stored in the source before anything is encrypted with it.
+ */
 async function nextKey(source: KeySource): Promise<Buffer> {
   const waiting = await source.read('next');
   if (waiting.at === 'found') return waiting.key;
   if (!source.save) {
     throw new Failure(
       'invalid_config',
-      `This key comes from ${source.name}; provide the new one as HELMDECK_MEMORY_KEY_NEXT and rotate again.`,
+      `The current key comes from ${source.name}; provide the new key as HELMDECK_MEMORY_KEY_NEXT and rotate again.`,
     );
   }
   const key = randomBytes(MASTER_KEY_BYTES);

@@ -16,10 +16,10 @@ import type { Clock } from '../time/clock.ts';
 import { removeDatabase, removeDrafts } from './copies.ts';
 
 const ROWS_AT_ONCE = 200;
-/** The largest size in a file header that is believed. */
-const MOST_BYTES = 64 * 1024 ** 3;
-/** How many row numbers to try after the last readable row, where no index tells the last one. */
-const FAR = 200_000;
+/** Largest plausible database size in bytes. A larger size in the file header is ignored. */
+const MAX_PLAUSIBLE_BYTES = 64 * 1024 ** 3;
+/** Number of row numbers to try after the last readable row if no readable index contains the last row number. */
+const MAX_GAP = 200_000;
 
 interface SalvageOptions {
   readonly folder: string;
@@ -29,17 +29,20 @@ interface SalvageOptions {
 }
 
 export interface SalvageResult {
-  /** Unexpired facts of the subject whose seal opens. */
+  /** Unexpired facts of the subject that have a valid seal. */
   readonly facts: Iterable<Entry>;
-  /** Rows of any kind with a broken seal. Final once all facts have been read. */
+  /** Returns the number of rows of any kind with a broken seal. Final when all facts have been read. */
   readonly broken: () => number;
-  /** Whether a part of the file could not be read at all. */
+  /** Returns whether a part of the file could not be read at all. */
   readonly unreadable: () => boolean;
 }
 
 type Found = EntryRow & { readonly kind: number; readonly namespace: number };
 
-/** Reads what is left of a damaged file, row by row, and trusts only rows whose seal opens (R-DUR-06). Works on a copy. */
+/**
+ * Reads the intact rows of a damaged file, one by one, and trusts only rows with a valid seal (R-DUR-06). Works on a copy of the
+ * file.
+ */
 export async function salvage<T>(
   { folder, clock, sources, subject }: SalvageOptions,
   use: (salvaged: SalvageResult) => Promise<T>,
@@ -54,7 +57,6 @@ export async function salvage<T>(
     try {
       const keys = new KeyKeeper(connection, clock, sources(String(connection.meta('memory'))));
       await keys.unlock();
-      // Throws if the key is missing.
       keys.requireKeys();
       const rows = new SealedRows(connection, keys);
       const holes = { any: false };
@@ -68,26 +70,26 @@ export async function salvage<T>(
   }
 }
 
-/** SQLite needs an intact header and a file as long as the header says. */
+/** Copies the damaged file and opens the copy. SQLite requires an intact header and a file as long as the header says. */
 function opened(file: string, draft: string): Connection {
   try {
     copyFileSync(file, draft);
     chmodSync(draft, 0o600);
     if (existsSync(`${file}-wal`)) copyFileSync(`${file}-wal`, `${draft}-wal`);
-    // Fill a truncated file with zeros, which hold no rows.
-    const bytes = bytesToldIn(draft);
+    // Extend a truncated file with zeros, which contain no rows.
+    const bytes = databaseBytes(draft);
     if (statSync(draft).size < bytes) truncateSync(draft, bytes);
-    // Other tables are not checked: only ours are read, and only rows whose seal opens are trusted.
+    // Do not check other tables, because only the memory's own tables are read, and only rows with a valid seal are trusted.
     const db = connect(draft, { check: 'our tables' });
-    if (db.pragma('user_version', { simple: true }) !== migrations.length) throw new Error('It is of another version.');
+    if (db.pragma('user_version', { simple: true }) !== migrations.length) throw new Error('The schema version is different.');
     return new Connection(draft, db);
   } catch (cause) {
-    throw damaged('its beginning cannot be read, so nothing of it can be saved', cause);
+    throw damaged('its header cannot be read, so no facts can be saved', cause);
   }
 }
 
-/** The length in the file header, or 0 if it is too large to be true. */
-function bytesToldIn(file: string): number {
+/** Returns the database length in the file header, or 0 if that length is implausible. */
+function databaseBytes(file: string): number {
   const header = Buffer.alloc(100);
   const handle = openSync(file, 'r');
   try {
@@ -96,7 +98,7 @@ function bytesToldIn(file: string): number {
     closeSync(handle);
   }
   const bytes = header.readUInt32BE(28) * PAGE_BYTES;
-  return bytes <= MOST_BYTES ? bytes : 0;
+  return bytes <= MAX_PLAUSIBLE_BYTES ? bytes : 0;
 }
 
 function* factsOf(
@@ -109,7 +111,7 @@ function* factsOf(
   for (const row of rowsOf(connection, holes)) {
     if (row.expires_at <= now) continue;
     const namespace = namespaces.get(row.namespace);
-    // If the namespace list is damaged, the seal shows whether the row belongs to this subject.
+    // If the namespace list is damaged, try this subject: the seal opens only if the row belongs to it.
     const entry = rows.open(namespace ?? whose, KIND_BY_NUMBER.get(row.kind) ?? 'fact', row);
     const theirs = !namespace || (namespace.subject === whose.subject && namespace.session === undefined);
     if (entry && theirs && KIND_BY_NUMBER.get(row.kind) === 'fact') yield entry;
@@ -125,7 +127,7 @@ function namespacesOf(connection: Connection): ReadonlyMap<number, Namespace> {
   }
 }
 
-/** Reads slices, and single rows where a slice cannot be read. */
+/** Reads rows in slices, and single rows where a slice cannot be read. */
 function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Found> {
   const { rowsAfter, rowById, lastByExpiry, lastByChange, lastVersion } = connection.sql;
   const read = (statement: typeof rowsAfter, ...given: number[]): Found[] | undefined => {
@@ -138,7 +140,7 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
     }
   };
   let last = 0;
-  let told: number | undefined;
+  let lastIndexed: number | undefined;
   for (let place = 0; ;) {
     const slice = read(rowsAfter, place, ROWS_AT_ONCE);
     if (slice) {
@@ -148,12 +150,12 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
       place = last = end;
       continue;
     }
-    told ??= lastIn(lastByExpiry, lastByChange, lastVersion);
-    // The index may be damaged too, so it may only end the search, never skip rows.
-    const far = last + FAR;
-    if (place >= (told > last ? Math.min(told, far) : far)) return;
+    lastIndexed ??= lastIn(lastByExpiry, lastByChange, lastVersion);
+    // The indexes can be damaged too, so use them only to end the search earlier and never to skip rows.
+    const farthest = last + MAX_GAP;
+    if (place >= (lastIndexed > last ? Math.min(lastIndexed, farthest) : farthest)) return;
     for (const until = place + ROWS_AT_ONCE; place < until; place += 1) {
-      // Look the row up by number, because walking to the next row may cross a damaged page.
+      // Look up each row by number, because a scan to the next row can cross a damaged page.
       const [row] = read(rowById, place + 1) ?? [];
       if (!row) continue;
       yield row;
@@ -162,7 +164,6 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
   }
 }
 
-/** The last row number in any readable index, or 0. */
 function lastIn(...indexes: readonly Connection['sql']['rowsAfter'][]): number {
   const rows = indexes.map((index) => {
     try {

@@ -18,8 +18,7 @@ interface Deps {
   readonly queue: CommitQueue;
   readonly folder: string;
   now(): number;
-  /** Whether the clock is in doubt. */
-  doubtful(): boolean;
+  isClockInDoubt(): boolean;
 }
 
 export class FileUpkeep implements Upkeep {
@@ -34,11 +33,12 @@ export class FileUpkeep implements Upkeep {
   }
 
   async rotate(): Promise<void> {
-    if (this.#backingUp > 0) throw new Failure('unavailable', 'A backup is being made; rotate the key when that has ended.');
+    if (this.#backingUp > 0)
+      throw new Failure('unavailable', 'A backup is running; rotate the key after the backup has finished.');
     return this.#track(this.#rotation.run());
   }
 
-  /** Resumes a rotation that an earlier run did not finish. */
+  /** Resumes a rotation that an earlier run of the program did not finish. */
   resume(): void {
     const { rotation, heldKeys } = this.#deps.keys;
     if (rotation.at === 'none' && heldKeys?.ring.retiring) this.rotate().catch(() => undefined);
@@ -46,16 +46,16 @@ export class FileUpkeep implements Upkeep {
 
   async makeRecoveryKey(): Promise<string> {
     const { connection, keys, queue } = this.#deps;
-    const { recoveryKey: words, publicKey } = createRecoveryPair();
+    const { recoveryKey, publicKey } = createRecoveryPair();
     await queue.run(() => {
       if (keys.ring.retiring)
-        throw new Failure('unavailable', 'The key is being rotated; make a recovery key when that has ended.');
+        throw new Failure('unavailable', 'A key rotation is running; create a recovery key after the rotation has finished.');
       const bytes = keys.ring.current.export();
       keys.saveSecret(RECOVERY_PUBLIC_KEY, publicKey);
       connection.setMeta(RECOVERY_WRAPPED_KEY, wrapKey(bytes, publicKey));
       bytes.fill(0);
     });
-    return words;
+    return recoveryKey;
   }
 
   get recoverable(): boolean {
@@ -65,12 +65,12 @@ export class FileUpkeep implements Upkeep {
   async backup(): Promise<BackupResult> {
     const { connection, folder, keys } = this.#deps;
     if (keys.rotation.at === 'running') {
-      throw new Failure('unavailable', 'The key is being rotated; make the backup when that has ended.');
+      throw new Failure('unavailable', 'A key rotation is running; create the backup after the rotation has finished.');
     }
     this.#backingUp += 1;
     try {
       return await this.#track(
-        writeBackup(connection.db, folder, { now: this.#deps.now(), doubtful: this.#deps.doubtful() }, (file) =>
+        writeBackup(connection.db, folder, { now: this.#deps.now(), isClockInDoubt: this.#deps.isClockInDoubt() }, (file) =>
           this.#verifyCopy(file),
         ),
       );
@@ -99,7 +99,7 @@ export class FileUpkeep implements Upkeep {
     return this.#track(verifyMemory(connection, rows, keys));
   }
 
-  /** Waits until running work has stopped safely. */
+  /** Stops a rotation after its current slice and waits until all running work has ended. */
   async stop(): Promise<void> {
     this.#rotation.stop();
     await this.#running;

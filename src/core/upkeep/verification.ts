@@ -14,11 +14,10 @@ export interface WalkedEntry {
   readonly row: EntryRow;
   readonly namespace: Namespace;
   readonly kind: Kind;
-  /** Absent when the seal is broken. */
+  /** Undefined if the seal is broken. */
   readonly entry: Entry | undefined;
 }
 
-/** Opens every row of the file, in slices. */
 export async function* walkEntries(connection: Connection, rows: SealedRows): AsyncGenerator<readonly WalkedEntry[]> {
   for (let place = 0; ;) {
     const namespaces = new Map(connection.namespaces().map((row) => [row.id, namespaceOf(row)]));
@@ -35,7 +34,7 @@ export async function* walkEntries(connection: Connection, rows: SealedRows): As
   }
 }
 
-/** SQLite's own check covers only structure, so this also opens every seal and compares the schema. */
+/** Verifies a memory: every seal, the schema and the structure of the file. SQLite's own check covers only the structure. */
 export async function verifyMemory(connection: Connection, rows: SealedRows, keys: KeyKeeper): Promise<VerificationReport> {
   let entries = 0;
   let broken = keys.countBrokenSecrets(connection);
@@ -47,7 +46,6 @@ export async function verifyMemory(connection: Connection, rows: SealedRows, key
   return { entries, broken, structure: [...schemaDifferences(connection.db, migrations), ...integrityErrors(connection)] };
 }
 
-/** Errors that SQLite finds in pages and indexes. */
 export function integrityErrors({ db }: Connection): string[] {
   const lines = db.pragma('integrity_check') as { integrity_check: string }[];
   return lines.map((line) => line.integrity_check).filter((line) => line !== 'ok');

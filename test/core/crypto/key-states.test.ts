@@ -259,7 +259,7 @@ describe('locking (R-KEY-05)', () => {
     const store = await openFileStore(tempFolder(), clock);
     await facts(store).put(aDraft());
     store.lock();
-    const refused = { code: 'key_unavailable', message: expect.stringMatching(/its owner locked it/) as string };
+    const refused = { code: 'key_unavailable', message: expect.stringMatching(/the owner locked it/) as string };
     await expect(facts(store).get(aDraft().key)).rejects.toMatchObject(refused);
     await clock.advance(MINUTE);
     await expect(facts(store).put(aDraft())).rejects.toMatchObject(refused);

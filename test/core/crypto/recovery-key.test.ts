@@ -33,11 +33,11 @@ describe('a recovery key (R-KEY-10)', () => {
       if (words[at] === '-') continue;
       const wrong = `${words.slice(0, at)}${words[at] === 'A' ? 'B' : 'A'}${words.slice(at + 1)}`;
       expect(() => unwrapKey(wrong, wrapped)).toThrow(
-        expect.objectContaining({ code: 'invalid_input', message: expect.stringMatching(/not spelled right/) as string }),
+        expect.objectContaining({ code: 'invalid_input', message: expect.stringMatching(/typing error/) as string }),
       );
     }
     for (const wrong of ['', 'U', words.slice(0, -1), `${words}0`])
-      expect(() => unwrapKey(wrong, wrapped)).toThrow(/not spelled right/);
+      expect(() => unwrapKey(wrong, wrapped)).toThrow(/typing error/);
   });
 
   test('of another memory is refused with that reason', () => {

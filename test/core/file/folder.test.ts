@@ -25,7 +25,7 @@ describe('the data folder (R-STORE-03)', () => {
       make: (path: string) => chmodSync(mkdirSync(path, { recursive: true }) ?? path, 0o750),
       says: /chmod 700/,
     },
-    { what: 'a link', make: (path: string) => symlinkSync(tempFolder(), path), says: /not a link/ },
+    { what: 'a link', make: (path: string) => symlinkSync(tempFolder(), path), says: /not a symbolic link/ },
   ])('$what is refused with the remedy', ({ make, says }) => {
     const path = join(tempFolder(), 'data');
     make(path);
@@ -84,7 +84,7 @@ describe('one process per data folder (R-DUR-12)', () => {
     await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });
     await expect(openStore({ folder, clock: manualClock(), sources: withKey() })).rejects.toMatchObject({
       code: 'unavailable',
-      message: expect.stringMatching(/Another Helmdeck Memory is using this data folder; use that one, close it/) as string,
+      message: expect.stringMatching(/Another Helmdeck Memory process is using this data folder; use that process, stop it/) as string,
     });
     expect(store.status().file).toEqual({ at: 'open' });
   });

@@ -289,9 +289,9 @@ describe('a credential from a setting (R-PACK-16)', () => {
 
 describe('an unavailable keychain (R-PACK-16)', () => {
   test.each([
-    { what: 'locked', state: { locked: true }, why: 'it keeps nothing' },
+    { what: 'locked', state: { locked: true }, why: 'it does not store new items' },
     { what: 'waiting for its owner', state: { hangs: true }, why: 'it is waiting for you to unlock it' },
-    { what: 'unreachable', state: { fails: 'no bus at /run/user/0' }, why: 'it does not answer' },
+    { what: 'unreachable', state: { fails: 'no bus at /run/user/0' }, why: 'it does not respond' },
   ])('$what: a run fails instead of continuing without the credential', async ({ state, why }) => {
     const faults: Parameters<typeof fakeKeychain>[0] = {};
     const faultyKeychain = fakeKeychain(faults);

@@ -33,7 +33,7 @@ async function openInside(clock: ManualClock, quota: Quota = QUOTA): Promise<Ope
   const sources = keyFrom({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT: ANOTHER_KEY });
   const keys = new KeyKeeper(connection, clock, sources('test'));
   await keys.unlock();
-  const held = { reserve: new DiskReserve(folder), lock: lockFolder(folder), room: new FreeSpace(folder, clock) };
+  const held = { reserve: new DiskReserve(folder), lock: lockFolder(folder), freeSpace: new FreeSpace(folder, clock) };
   const parts = { connection, keys, clock, folder, ...held, quota };
   return { store: new SqliteStore(parts), connection };
 }

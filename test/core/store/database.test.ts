@@ -105,9 +105,9 @@ describe('a damaged or foreign file is refused and does not change (R-DUR-05, R-
       says: /damaged.*restore/,
     },
     {
-      what: 'cut short',
+      what: 'truncated',
       damage: (file) => writeFileSync(file, readFileSync(file).subarray(0, 8192)),
-      says: /cut short.*restore/,
+      says: /truncated.*restore/,
     },
     {
       what: 'zeroed in its header',
@@ -123,7 +123,7 @@ describe('a damaged or foreign file is refused and does not change (R-DUR-05, R-
         db.exec('CREATE TABLE theirs (x)');
         db.close();
       },
-      says: /belongs to another program; move it away/,
+      says: /belongs to another program; move the file to another folder/,
     },
     {
       what: 'written by a newer program',
@@ -132,7 +132,9 @@ describe('a damaged or foreign file is refused and does not change (R-DUR-05, R-
         db.pragma('user_version = 99');
         db.close();
       },
-      says: new RegExp(`newer Helmdeck Memory \\(schema 99, this program knows ${migrations.length}\\); update`),
+      says: new RegExp(
+        `newer version of Helmdeck Memory \\(schema 99; this version supports up to ${migrations.length}\\); update`,
+      ),
     },
   ];
 

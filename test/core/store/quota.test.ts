@@ -219,9 +219,9 @@ describe('the message of a refusal', () => {
       kind: 'fact',
       what: 'bytes',
       quota: { facts: 1, bytes: QUOTA.bytes },
-      says: /64 MiB, earlier.*Forget.*HELMDECK_QUOTA_BYTES/,
+      says: /64 MiB, including earlier.*Forget.*HELMDECK_QUOTA_BYTES/,
     },
-    { kind: 'fact', what: 'bytes', quota: { facts: 1, bytes: 5000 }, says: /5000 bytes, earlier/ },
+    { kind: 'fact', what: 'bytes', quota: { facts: 1, bytes: 5000 }, says: /5000 bytes, including earlier/ },
     { kind: 'pack', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 entries.*End sessions/ },
     { kind: 'pack', what: 'bytes', quota: QUOTA, says: /64 MiB for this subject.*End sessions/ },
   ] as const)('names it and the remedy: $kind, $what', ({ kind, what, quota, says }) => {

@@ -285,9 +285,9 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
     {
       what: 'is truncated',
       make: (file: string) => writeFileSync(file, readFileSync(file).subarray(0, 8192)),
-      says: /cut short/,
+      says: /truncated/,
     },
-    { what: 'is not a database', make: (file: string) => writeFileSync(file, 'hello'), says: /damaged: it has been cut short/ },
+    { what: 'is not a database', make: (file: string) => writeFileSync(file, 'hello'), says: /damaged: it is truncated/ },
   ])('refuses a backup that $what, and leaves the memory unchanged', async ({ make, says }) => {
     const setup = await setUp();
     await setup.store[Symbol.asyncDispose]();
@@ -511,7 +511,7 @@ describe('the recovery key (R-KEY-10)', () => {
     for (let state = store.status().rotation; state.at !== 'running' || state.done === 0; state = store.status().rotation)
       await new Promise(setImmediate);
     await expect(store.upkeep!.makeRecoveryKey()).rejects.toMatchObject({ code: 'unavailable' });
-    await Promise.all([expect(rotating).rejects.toThrow(/continues at the next start/), store[Symbol.asyncDispose]()]);
+    await Promise.all([expect(rotating).rejects.toThrow(/resumes at the next startup/), store[Symbol.asyncDispose]()]);
     for (const name of ['memory.key', 'memory.key.next']) rmSync(join(folder, name));
     await recoverKey({ folder, clock, sources, recoveryKey });
     const again = await openFileStore(folder, clock, sources);
@@ -536,7 +536,7 @@ describe('the recovery key (R-KEY-10)', () => {
     await store[Symbol.asyncDispose]();
     await expect(recoverKey({ folder, clock, sources: withKey(), recoveryKey: words })).rejects.toMatchObject({
       code: 'not_found',
-      message: expect.stringMatching(/No recovery key was ever made/) as string,
+      message: expect.stringMatching(/never had a recovery key/) as string,
     });
   });
 });

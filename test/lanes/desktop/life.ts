@@ -497,7 +497,7 @@ export const life: readonly Check[] = [
       } catch (error) {
         said = String((error as { stderr: Buffer }).stderr);
       }
-      must(`it says so (${said})`, said.includes('Another Helmdeck Memory is using this data folder'));
+      must(`it says so (${said})`, said.includes('Another Helmdeck Memory process is using this data folder'));
       await app.close();
       return 'refused';
     },

@@ -57,7 +57,7 @@ test('a recorded time ahead of the clock is reported and corrected (R-TIME-09)',
   const folder = await usedAt(400 * DAY);
   const { code, out } = await runCli(['clock', 'status'], { folder });
   expect(code).toBe(1);
-  expect(out).toMatch(/^behind: the clock of this machine says .*, but this memory has already seen /);
+  expect(out).toMatch(/^behind: the clock of this machine says .*, but this memory has already recorded /);
   const before = JSON.parse((await runCli(['token', 'mint', 'one', '--json'], { folder })).out) as { expires_at: string };
   expect(Date.parse(before.expires_at)).toBeGreaterThan(Date.now() + 400 * DAY);
   expect(await runCli(['clock', 'trust', '--yes'], { folder })).toMatchObject({ code: 0 });

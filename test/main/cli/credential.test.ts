@@ -101,7 +101,10 @@ describe('the credentials of packs, in the command line (R-PACK-16)', () => {
     expect(await say(['credential', 'set', 'github'], { environment, input: SECRET })).toMatchObject({ code: 1 });
     for (const text of ['', 'short', 'two words here', 'x'.repeat(1025)]) {
       const { code, err } = await say(['status'], { environment: { ...environment, HELMDECK_GITHUB_TOKEN: text } });
-      expect({ code, err }).toEqual({ code: 78, err: expect.stringMatching(/^HELMDECK_GITHUB_TOKEN must hold 8 to/) as string });
+      expect({ code, err }).toEqual({
+        code: 78,
+        err: expect.stringMatching(/^HELMDECK_GITHUB_TOKEN must contain 8 to/) as string,
+      });
     }
   });
 });

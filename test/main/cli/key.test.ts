@@ -166,7 +166,7 @@ describe('key init', () => {
 });
 
 test.each([
-  { what: 'malformed', key: 'not-a-key-5e5e', exitCode: 78, says: 'HELMDECK_MEMORY_KEY must hold' },
+  { what: 'malformed', key: 'not-a-key-5e5e', exitCode: 78, says: 'HELMDECK_MEMORY_KEY must contain' },
   { what: 'wrong', key: ANOTHER_KEY, exitCode: 4, says: 'mismatch' },
 ])('a $what key exits with $exitCode, and is never shown (R-KEY-02, R-KEY-07)', async ({ key, exitCode, says }) => {
   await runCli(['remember', 'k', 'v'], { folder });

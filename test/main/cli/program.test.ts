@@ -253,6 +253,6 @@ test('a stale endpoint of a killed program is ignored', async () => {
 
 test('a refused start prints its prefix and exits with the code of the failure (R-DUR-12)', async () => {
   await startProgram();
-  const message = /^Helmdeck Memory cannot start: Another Helmdeck Memory is using this data folder/;
+  const message = /^Helmdeck Memory cannot start: Another Helmdeck Memory process is using this data folder/;
   expect(await say('serve')).toMatchObject({ code: 5, out: '', err: expect.stringMatching(message) as string });
 });

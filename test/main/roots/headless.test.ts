@@ -355,7 +355,7 @@ describe('the program', () => {
     await (await start(withAKey(folder))).end('SIGTERM');
     const before = readFileSync(join(folder, 'memory.db'));
     const running = await start({ ...withAKey(folder), HELMDECK_MEMORY_KEY: ANOTHER_KEY });
-    expect(running.output).toMatch(/WARNING: THE KEY IS MISMATCH: .*\nProvide the key that was kept in/);
+    expect(running.output).toMatch(/WARNING: THE KEY IS MISMATCH: .*\nProvide the key that was stored in/);
     expect(await running.end('SIGTERM')).toMatchObject({ code: 0 });
     expect(readFileSync(join(folder, 'memory.db')).equals(before)).toBe(true);
   });
@@ -372,7 +372,7 @@ describe('a refused start prints one line', () => {
   test('because the program is already running (R-DUR-12)', async () => {
     const folder = aFolder();
     const first = await start(withAKey(folder));
-    expect(await refused(5, withAKey(folder))).toMatch(/Another Helmdeck Memory is using this data folder/);
+    expect(await refused(5, withAKey(folder))).toMatch(/Another Helmdeck Memory process is using this data folder/);
     expect(await first.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
   });
 
@@ -384,7 +384,9 @@ describe('a refused start prints one line', () => {
     for (const other of starts.filter((one) => one !== first)) {
       const { code, errorOutput } = await other.end();
       expect(code).toBe(5);
-      expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: Another Helmdeck Memory is using this data folder.*\n$/);
+      expect(errorOutput).toMatch(
+        /^Helmdeck Memory cannot start: Another Helmdeck Memory process is using this data folder.*\n$/,
+      );
     }
     using owner = await findOwnerClient(folder);
     expect(await owner?.call('status', {})).toMatchObject({ store: { kept: 'file', file: { at: 'open' } } });
@@ -394,7 +396,7 @@ describe('a refused start prints one line', () => {
   test('because the key is malformed, without showing it (R-KEY-02)', async () => {
     const folder = aFolder();
     const message = await refused(78, { HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: 'not-a-key-5e5e' });
-    expect(message).toMatch('HELMDECK_MEMORY_KEY must hold');
+    expect(message).toMatch('HELMDECK_MEMORY_KEY must contain');
     expect(message).not.toMatch('5e5e');
     expect(existsSync(join(folder, 'memory.db'))).toBe(false);
   });

@@ -6,18 +6,20 @@ import { type KeySource, parseKey, type KeySlot } from './key-source.ts';
 
 const files: Record<KeySlot, string> = { current: 'memory.key', next: 'memory.key.next' };
 
-/** A key file in the data folder, created only by the owner with `helmdeck-memory key init --file`. */
+/**
+ * Returns the source for key files in the data folder. Only the owner creates a key file, with `helmdeck-memory key init --file`.
+ */
 export function fileSource(folder: string): Required<KeySource> {
   const path = (slot: KeySlot) => join(folder, files[slot]);
   const read: KeySource['read'] = async (slot) => {
     const found = lstatSync(path(slot), { throwIfNoEntry: false });
     if (!found) return { at: 'absent' };
     const { mode } = found;
-    // A link could point anywhere, and a file that other users can read is not secret.
+    // Reject symbolic links, which could point anywhere, and files that other users can read, which are not secret.
     if ((mode & 0o170000) !== 0o100000 || (process.platform !== 'win32' && (mode & 0o077) !== 0)) {
       throw new Failure(
         'key_unavailable',
-        `The key file ${files[slot]} must be a plain file that only you can read; run: chmod 600 ${files[slot]}.`,
+        `The key file ${files[slot]} must be a regular file that only you can read; run: chmod 600 ${files[slot]}.`,
       );
     }
     return { at: 'found', key: parseKey(readFileSync(path(slot), 'utf8').replace(/\r?\n$/, ''), `The key file ${files[slot]}`) };
@@ -30,7 +32,10 @@ export function fileSource(folder: string): Required<KeySource> {
       writeDurableFile(path(slot), `${key.toString('hex')}\n`);
       const back = await read(slot);
       if (back.at !== 'found' || !back.key.equals(key)) {
-        throw new Failure('key_unavailable', 'The key file did not read back as it was written; check the disk and try again.');
+        throw new Failure(
+          'key_unavailable',
+          'The key file could not be read back after it was written; check the disk and try again.',
+        );
       }
     },
     async remove(slot) {

@@ -6,11 +6,17 @@ import { keychainSource, hasSessionBus } from './keychain.ts';
 interface Places {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly folder: string;
-  /** A desktop creates its key in the keychain at the first start; on a server the owner chooses the place. */
+  /**
+   * True for the desktop application, which creates its key in the keychain at the first startup. On a server, the owner chooses
+   * where the key is stored.
+   */
   readonly desktop: boolean;
 }
 
-/** The key sources, in order (R-KEY-01). If the environment names a key, no other source is read. */
+/**
+ * Returns the key sources in the order in which they are read (R-KEY-01). If the environment provides a key, no other source is
+ * read.
+ */
 export const keySources =
   ({ environment, folder, desktop }: Places): KeySources =>
   (memory) => {

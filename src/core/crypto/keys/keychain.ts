@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import { type KeyReading, type KeySource, parseKey, type KeySlot } from './key-source.ts';
 
-/** The safe calls of keytar. `findCredentials` is left out, because it ends the process on a locked keychain. */
+/** The safe functions of keytar. `findCredentials` is left out, because it crashes the process if the keychain is locked. */
 export interface Keychain {
   getPassword(service: string, account: string): Promise<string | null>;
   setPassword(service: string, account: string, password: string): Promise<void>;
@@ -12,12 +12,15 @@ export interface Keychain {
 
 const SERVICE = 'helmdeck-memory';
 const CANARY = 'canary';
-/** Timeout for a keychain that waits for the owner to answer a dialog. */
-const PATIENCE_MS = 5000;
+/** Milliseconds to wait for the keychain, which may be waiting for the owner to answer a dialog. */
+const TIMEOUT_MS = 5000;
 
 const waiting = 'it is waiting for you to unlock it';
 
-/** Loaded on first use. The program also runs where the system library is missing. */
+/**
+ * Loads keytar on first use. Returns undefined if its system library is missing, so that the program also runs without a
+ * keychain.
+ */
 export async function loadKeychain(): Promise<Keychain | undefined> {
   try {
     return (await import('keytar')).default;
@@ -26,17 +29,16 @@ export async function loadKeychain(): Promise<Keychain | undefined> {
   }
 }
 
-/** An unreadable keychain must never look empty. */
+/** Result of reading a keychain item. A keychain that cannot be read must never be reported as `absent`. */
 type ItemReading =
   | { readonly at: 'found'; readonly text: string }
   | { readonly at: 'absent' }
   | { readonly at: 'locked'; readonly why: string }
   | { readonly at: 'unavailable'; readonly why: string };
 
-/** Secrets in the OS keychain, by account. */
 export interface KeychainItems {
   read(account: string): Promise<ItemReading>;
-  /** Resolves only when the text reads back the same. */
+  /** Stores a text. Resolves only after the text was read back unchanged. */
   save(account: string, text: string): Promise<void>;
   remove(account: string): Promise<void>;
 }
@@ -44,11 +46,14 @@ export interface KeychainItems {
 export interface KeychainOptions {
   readonly load?: typeof loadKeychain;
   readonly timeoutMs?: number;
-  /** Whether a keychain can be reached; checked before each call. */
+  /** Returns whether a keychain can be reached. Called before each keychain call. */
   readonly isReachable?: () => boolean;
 }
 
-/** On Linux the keychain needs the bus of a desktop session. Services and SSH sessions have none, so the large library is not loaded. */
+/**
+ * Whether the keychain can be reached. On Linux it needs the D-Bus of a desktop session. Services and SSH sessions have no D-Bus
+ * session, so the large keychain library is not loaded for them.
+ */
 export function hasSessionBus(
   environment: Readonly<Record<string, string | undefined>>,
   platform: NodeJS.Platform = process.platform,
@@ -60,30 +65,31 @@ export function hasSessionBus(
 }
 
 /**
- * A locked keychain answers "no item" exactly like an empty one. So we also store a canary item without a secret: only when it
- * can be read or written does "no item" mean absent (R-KEY). It is read first, because that may let the owner unlock.
+ * Opens the OS keychain. A locked keychain reports "no item", exactly like an empty keychain. So the program also stores a canary
+ * item, which contains no secret: "no item" means absent only if the canary can be read or written (R-KEY). The canary is read
+ * first, because reading it can show the dialog in which the owner unlocks the keychain.
  */
 export function openKeychainItems(
   what: string,
-  { load = loadKeychain, timeoutMs: patience = PATIENCE_MS, isReachable: reachable = () => true }: KeychainOptions = {},
+  { load = loadKeychain, timeoutMs = TIMEOUT_MS, isReachable: reachable = () => true }: KeychainOptions = {},
 ): KeychainItems {
   const keychain = async (): Promise<Keychain> => {
-    if (!reachable()) throw new OutOfReach('no desktop session leads to it');
+    if (!reachable()) throw new KeychainUnavailable('this process has no desktop session');
     const loaded = await load();
-    if (!loaded) throw new OutOfReach('its system library is not installed');
+    if (!loaded) throw new KeychainUnavailable('its system library is not installed');
     return loaded;
   };
 
-  /** Why the keychain shows no items; undefined if it is open. */
+  /** Returns why the keychain shows no items, or undefined if it is unlocked. */
   const whyClosed = async (chain: Keychain): Promise<string | undefined> => {
-    const canary = await ask(chain, patience, () => chain.getPassword(SERVICE, CANARY));
-    if (canary === late) return waiting;
+    const canary = await callWithTimeout(chain, timeoutMs, () => chain.getPassword(SERVICE, CANARY));
+    if (canary === timedOut) return waiting;
     if (canary !== null) return undefined;
     try {
-      const written = await ask(chain, patience, () => chain.setPassword(SERVICE, CANARY, 'here'));
-      return written === late ? waiting : undefined;
+      const written = await callWithTimeout(chain, timeoutMs, () => chain.setPassword(SERVICE, CANARY, 'here'));
+      return written === timedOut ? waiting : undefined;
     } catch {
-      return 'it keeps nothing';
+      return 'it does not store new items';
     }
   };
 
@@ -93,30 +99,35 @@ export function openKeychainItems(
         const chain = await keychain();
         const why = await whyClosed(chain);
         if (why !== undefined) return { at: 'locked', why };
-        const found = await ask(chain, patience, () => chain.getPassword(SERVICE, account));
-        if (found === late) return { at: 'locked', why: waiting };
+        const found = await callWithTimeout(chain, timeoutMs, () => chain.getPassword(SERVICE, account));
+        if (found === timedOut) return { at: 'locked', why: waiting };
         return found === null ? { at: 'absent' } : { at: 'found', text: found };
       } catch (error) {
-        return { at: 'unavailable', why: error instanceof OutOfReach ? error.message : 'it does not answer' };
+        return { at: 'unavailable', why: error instanceof KeychainUnavailable ? error.message : 'it does not respond' };
       }
     },
     async save(account, text) {
-      await done(`did not keep ${what}`, async () => {
+      await requireSuccess(`did not store ${what}`, async () => {
         const chain = await keychain();
-        const kept = await ask(chain, patience, () => chain.setPassword(SERVICE, account, text));
-        return kept !== late && (await ask(chain, patience, () => chain.getPassword(SERVICE, account))) === text;
+        const stored = await callWithTimeout(chain, timeoutMs, () => chain.setPassword(SERVICE, account, text));
+        return (
+          stored !== timedOut && (await callWithTimeout(chain, timeoutMs, () => chain.getPassword(SERVICE, account))) === text
+        );
       });
     },
     async remove(account) {
-      await done(`did not remove ${what}`, async () => {
+      await requireSuccess(`did not remove ${what}`, async () => {
         const chain = await keychain();
-        return (await ask(chain, patience, () => chain.deletePassword(SERVICE, account))) !== late;
+        return (await callWithTimeout(chain, timeoutMs, () => chain.deletePassword(SERVICE, account))) !== timedOut;
       });
     },
   };
 }
 
-/** Each memory has its own items, so that rotating one key does not affect another memory. */
+/**
+ * Returns the source for keys in the OS keychain. Each memory has its own items, so that rotating the key of one memory does not
+ * affect another memory.
+ */
 export function keychainSource(
   memory: string,
   { creates, ...options }: KeychainOptions & { creates: boolean },
@@ -129,44 +140,47 @@ export function keychainSource(
     async read(slot): Promise<KeyReading> {
       const reading = await items.read(account(slot));
       if (reading.at !== 'found') return reading;
-      return { at: 'found', key: parseKey(reading.text, 'The item of Helmdeck Memory in the OS keychain') };
+      return { at: 'found', key: parseKey(reading.text, 'The Helmdeck Memory item in the OS keychain') };
     },
     save: (slot, key) => items.save(account(slot), key.toString('hex')),
     remove: (slot) => items.remove(account(slot)),
   };
 }
 
-/** The owner learns what to do. The keychain's own error is kept as the cause, for developers. */
-async function done(what: string, step: () => Promise<boolean>): Promise<void> {
-  const told = (options?: ErrorOptions) =>
+/**
+ * Runs a step that must return true. Otherwise throws a failure that tells the owner what to do. The keychain's own error is
+ * attached as the cause, for developers.
+ */
+async function requireSuccess(what: string, step: () => Promise<boolean>): Promise<void> {
+  const failure = (options?: ErrorOptions) =>
     new Failure('key_unavailable', `The OS keychain ${what}; unlock it and try again.`, options);
-  const fulfilled = await step().catch((cause: unknown) => {
-    throw told({ cause });
+  const succeeded = await step().catch((cause: unknown) => {
+    throw failure({ cause });
   });
-  if (!fulfilled) throw told();
+  if (!succeeded) throw failure();
 }
 
-const late = Symbol('late');
+const timedOut = Symbol('timedOut');
 
-/** Keychains with a call that timed out and is still pending. */
-const owing = new WeakSet<Keychain>();
+/** Keychains with a call that timed out and is still running. */
+const busy = new WeakSet<Keychain>();
 
 /**
- * The call continues after the timeout. No other call starts until it ends, because each would block a thread of Node and show
- * another dialog to the owner.
+ * Calls the keychain with a timeout. The call itself continues after the timeout. Until it ends, no other call starts, because
+ * each call would block a thread of Node and show another dialog to the owner.
  */
-async function ask<T>(chain: Keychain, patience: number, question: () => Promise<T>): Promise<T | typeof late> {
-  if (owing.has(chain)) return late;
-  const answer = question();
+async function callWithTimeout<T>(chain: Keychain, timeoutMs: number, call: () => Promise<T>): Promise<T | typeof timedOut> {
+  if (busy.has(chain)) return timedOut;
+  const answer = call();
   let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<typeof late>((resolve) => {
-    timer = setTimeout(resolve, patience, late);
+  const limit = new Promise<typeof timedOut>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, timedOut);
   });
   try {
     const first = await Promise.race([answer, limit]);
-    if (first === late) {
-      owing.add(chain);
-      const answered = () => void owing.delete(chain);
+    if (first === timedOut) {
+      busy.add(chain);
+      const answered = () => void busy.delete(chain);
       answer.then(answered, answered);
     }
     return first;
@@ -175,5 +189,8 @@ async function ask<T>(chain: Keychain, patience: number, question: () => Promise
   }
 }
 
-/** A reason that we can name. The keychain's own message is not passed on, because it may contain paths. */
-class OutOfReach extends Error {}
+/**
+ * The keychain cannot be used, for a reason whose message is safe to show. Messages of the keychain itself are not shown, because
+ * they can contain paths.
+ */
+class KeychainUnavailable extends Error {}

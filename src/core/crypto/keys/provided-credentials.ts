@@ -2,10 +2,12 @@ import { CREDENTIAL_SHAPE } from '../../../contract/credential.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { readProvidedSecret } from './provided-secret.ts';
 
-/** Setting names by the names that packs use. */
 const SETTINGS = { github: 'HELMDECK_GITHUB_TOKEN' } as const;
 
-/** Credentials for external services, for machines without a keychain. An invalid one stops the start. */
+/**
+ * Reads credentials for external services from the environment, for machines without a keychain. Throws at startup if a
+ * credential is invalid.
+ */
 export function readProvidedCredentials(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [name, setting] of Object.entries(SETTINGS)) {
@@ -14,7 +16,7 @@ export function readProvidedCredentials(environment: Readonly<Record<string, str
     if (!CREDENTIAL_SHAPE.test(given.text)) {
       throw new Failure(
         'invalid_config',
-        `${given.where} must hold 8 to 1,024 printable ASCII characters, none of them a space; put the credential there as it was given to you.`,
+        `${given.where} must contain 8 to 1,024 printable ASCII characters without spaces; enter the credential exactly as the service issued it.`,
       );
     }
     found[name] = given.text;

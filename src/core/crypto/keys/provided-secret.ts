@@ -1,21 +1,24 @@
 import { closeSync, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { Failure } from '../../../contract/failure.ts';
 
-interface HandedIn {
+interface ProvidedSecret {
   readonly text: string;
-  /** The place to name in messages. The secret itself is never shown. */
+  /** Where the secret came from, for messages. Messages never contain the secret itself. */
   readonly where: string;
 }
 
-/** Reads a secret from a variable, or from the file that `<name>_FILE` names. Undefined if neither is set. */
+/**
+ * Reads a secret from the environment variable `name`, or from the file whose path is in `<name>_FILE`. Undefined if neither
+ * variable is set.
+ */
 export function readProvidedSecret(
   environment: Readonly<Record<string, string | undefined>>,
   name: string,
-): HandedIn | undefined {
+): ProvidedSecret | undefined {
   const direct = environment[name];
   if (direct !== undefined) return { text: direct, where: name };
   const file = environment[`${name}_FILE`];
-  return file === undefined ? undefined : { text: read(file, `${name}_FILE`), where: `The file of ${name}_FILE` };
+  return file === undefined ? undefined : { text: read(file, `${name}_FILE`), where: `The file named by ${name}_FILE` };
 }
 
 function read(file: string, variable: string): string {
@@ -27,7 +30,7 @@ function read(file: string, variable: string): string {
   }
   try {
     refuseLooseMode(fstatSync(descriptor), variable);
-    // Editors and `>` add a newline. Nothing else is trimmed.
+    // Remove only the final newline, which editors and `>` add.
     return readFileSync(descriptor, 'utf8').replace(/\r?\n$/, '');
   } catch (cause) {
     throw cause instanceof Failure ? cause : unreadable(variable, cause);
@@ -37,8 +40,9 @@ function read(file: string, variable: string): string {
 }
 
 /**
- * Follows the rule of OpenSSH for private keys: no other user may read a file that our user owns. A file of root may be readable,
- * because service managers provide secrets that way, but only root may write it. Pipes have no other readers.
+ * Rejects a file that other users could read or change, by OpenSSH's rule for private keys: no other user may have access to a
+ * file of this user. A file of root is allowed to be readable, because service managers provide secrets that way, but only root
+ * may have write access to it. Pipes are not checked, because no one else can read them.
  */
 function refuseLooseMode(stats: Stats, variable: string): void {
   if (process.platform === 'win32' || !stats.isFile()) return;
@@ -47,8 +51,8 @@ function refuseLooseMode(stats: Stats, variable: string): void {
   throw new Failure(
     'invalid_config',
     ours
-      ? `Other users may open the file that ${variable} names. Run chmod 600 on it; if they could read it until now, replace the secret.`
-      : `The file that ${variable} names belongs to another user, or others may write it. Let root or the user who runs this program own it, with mode 600.`,
+      ? `Other users have access to the file that ${variable} names. Run chmod 600 on the file, and replace the secret if other users could read it.`
+      : `The file that ${variable} names belongs to another user, or other users can change it. Make root or the user who runs Helmdeck Memory its owner, with mode 600.`,
   );
 }
 

@@ -1,8 +1,8 @@
 import type { Database } from 'better-sqlite3';
 
 /**
- * In clear stands only what queries need. Key, value, tags and author are inside `sealed`, which also vouches for
- * every other column of its row.
+ * Creates the first schema. Only columns that queries need are stored unencrypted. Key, value, tags and author are encrypted inside
+ * `sealed`, which also authenticates every other column of its row.
  */
 export function entries(db: Database): void {
   db.exec(`
@@ -11,7 +11,7 @@ export function entries(db: Database): void {
       value ANY NOT NULL
     ) STRICT, WITHOUT ROWID;
 
-    -- Recognises the master key and counts the segments opened under it. Two rows only while a rotation runs.
+    -- Recognizes the master key and counts the segments opened under it. Has two rows only while a rotation runs.
     CREATE TABLE master_key (
       id BLOB PRIMARY KEY,
       role TEXT NOT NULL UNIQUE CHECK (role IN ('current', 'retiring')),
@@ -20,7 +20,7 @@ export function entries(db: Database): void {
       segment INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 
-    -- A session of its own has a namespace of its own; an empty session is the subject's lasting memory.
+    -- A session has its own namespace. An empty session name means the subject's permanent memory.
     CREATE TABLE namespace (
       id INTEGER PRIMARY KEY,
       subject TEXT NOT NULL,
@@ -39,15 +39,16 @@ export function entries(db: Database): void {
       expires_at INTEGER NOT NULL,
       sealed BLOB NOT NULL
     ) STRICT;
-    -- The record of what was done (6) is read by time alone.
+    -- Activity rows (kind 6) are queried only by time, so the key and category indexes leave them out.
     CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, key_hash) WHERE kind <> 2 AND kind <> 6;
     CREATE INDEX entry_version ON entry (namespace, key_hash, updated_at) WHERE kind = 2;
     CREATE INDEX entry_newest ON entry (namespace, kind, updated_at) WHERE kind <> 2;
     CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2 AND kind <> 6;
     CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at);
 
-    -- Keeps the forgotten forgotten when a backup is restored: a keyed hash of one key, or a whole scope. While the clock
-    -- is in doubt, trusted is the latest moment before that; else it is the same as at.
+    -- When a backup is restored, tombstones delete forgotten entries again. A tombstone is a keyed hash of one key, or a whole
+    -- scope. While the clock is in doubt, the column trusted is the latest time before the doubt; otherwise it equals the column
+    -- at.
     CREATE TABLE tombstone (
       at INTEGER NOT NULL,
       trusted INTEGER NOT NULL,
@@ -60,7 +61,7 @@ export function entries(db: Database): void {
     ) STRICT;
     CREATE INDEX tombstone_age ON tombstone (at);
 
-    -- Tokens taken back, until they would have expired. In clear, so that they are refused in every state of the key.
+    -- Revoked tokens, stored until they would have expired. Not encrypted, so that they are rejected in every key state.
     CREATE TABLE revoked_token (
       id TEXT PRIMARY KEY,
       expires_at INTEGER NOT NULL

@@ -1,15 +1,15 @@
 import type { Database } from 'better-sqlite3';
 import { entries } from './0001-entries.ts';
 
-/** One step of the schema. Its position in the list is the version it leads to. */
+/** One schema migration. Its position in `migrations`, counted from 1, is the schema version after the migration. */
 export type Migration = (db: Database) => void;
 
-/** Applied in order. A step that has shipped is history: correct it with the next one. */
+/** All migrations, applied in order. Never edit a migration that was released; add another migration instead. */
 export const migrations: readonly Migration[] = [entries];
 
 /**
- * Earlier forms of two indexes, found in the first files of version 1. They index activity rows as well, and every statement
- * works with both forms.
+ * Earlier definitions of two indexes, which the first files of version 1 contain. These definitions also index activity rows, and
+ * every statement works with both definitions.
  */
 export const earlierForms: ReadonlySet<string> = new Set([
   'CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, key_hash) WHERE kind <> 2',

@@ -59,13 +59,13 @@ describe('a key from the environment (R-KEY-01)', () => {
     await expect(refused).rejects.toMatchObject({
       code: 'invalid_config',
       message:
-        'HELMDECK_MEMORY_KEY must hold exactly 64 hexadecimal characters; put the right key there, or make one with: openssl rand -hex 32.',
+        'HELMDECK_MEMORY_KEY must contain exactly 64 hexadecimal characters; enter the correct key there, or create a new key with: openssl rand -hex 32.',
     });
   });
 
   test.each([
     { what: 'is missing', path: () => join(tempFolder(), 'nowhere'), says: /HELMDECK_MEMORY_KEY_FILE names cannot be read/ },
-    { what: 'is malformed', path: () => file(`${A_KEY}\n\n`), says: /HELMDECK_MEMORY_KEY_FILE must hold exactly 64/ },
+    { what: 'is malformed', path: () => file(`${A_KEY}\n\n`), says: /HELMDECK_MEMORY_KEY_FILE must contain exactly 64/ },
   ])('in a file that $what stops the start (R-KEY-02)', async ({ path, says }) => {
     const refused = environmentSource({ HELMDECK_MEMORY_KEY_FILE: path() })?.read('current');
     await expect(refused).rejects.toMatchObject({ code: 'invalid_config', message: expect.stringMatching(says) as string });
@@ -87,7 +87,7 @@ describe.skipIf(process.platform === 'win32')('a file that holds a secret (R-KEY
       for (const mode of [0o666, 0o644, 0o640, 0o604, 0o620]) {
         await expect(reading(read, file(text, mode)), mode.toString(8)).rejects.toMatchObject({
           code: 'invalid_config',
-          message: `Other users may open the file that ${name} names. Run chmod 600 on it; if they could read it until now, replace the secret.`,
+          message: `Other users have access to the file that ${name} names. Run chmod 600 on the file, and replace the secret if other users could read it.`,
         });
       }
       for (const mode of [0o600, 0o400]) await expect(reading(read, file(text, mode))).resolves.toBeDefined();

@@ -49,7 +49,7 @@ describe('a key file in the data folder (R-KEY-01)', () => {
     writeFileSync(join(folder, 'memory.key'), 'hunter2', { mode: 0o600 });
     const refused = fileSource(folder).read('current');
     await expect(refused).rejects.toMatchObject({
-      message: expect.stringMatching(/^The key file memory\.key must hold/) as string,
+      message: expect.stringMatching(/^The key file memory\.key must contain/) as string,
     });
     await expect(refused).rejects.not.toMatchObject({ message: expect.stringMatching(/hunter2/) as string });
   });

@@ -34,7 +34,7 @@ describe('the OS keychain', () => {
     {
       what: 'a locked keychain',
       chain: fakeKeychain({ locked: true }),
-      reading: { at: 'locked', why: 'it keeps nothing' },
+      reading: { at: 'locked', why: 'it does not store new items' },
     },
     {
       what: 'a keychain that waits for its owner',
@@ -44,7 +44,7 @@ describe('the OS keychain', () => {
     {
       what: 'an unreachable keychain',
       chain: fakeKeychain({ fails: 'Timeout was reached on /run/user/0/bus' }),
-      reading: { at: 'unavailable', why: 'it does not answer' },
+      reading: { at: 'unavailable', why: 'it does not respond' },
     },
     {
       what: 'a keychain without its library',
@@ -76,7 +76,7 @@ describe('the OS keychain', () => {
     const chain = fakeKeychain();
     const load = () => Promise.resolve(((loaded += 1), chain));
     const sessionSource = keychainSource('0123456789abcdef', { load, creates: true, isReachable: () => session });
-    expect(await sessionSource.read('current')).toEqual({ at: 'unavailable', why: 'no desktop session leads to it' });
+    expect(await sessionSource.read('current')).toEqual({ at: 'unavailable', why: 'this process has no desktop session' });
     await expect(sessionSource.save('current', key)).rejects.toMatchObject({ code: 'key_unavailable' });
     expect(loaded).toBe(0);
     session = true;
