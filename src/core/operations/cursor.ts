@@ -3,7 +3,9 @@ import type { EntryCursor, PageQuery } from '../store/store.ts';
 
 type Sort = PageQuery['sort'];
 
-/** Contains two numbers and the sort order. It reveals nothing that the previous page did not show. */
+/**
+ * Encodes a position in a list: two numbers and the sort order. The cursor reveals nothing that the previous page did not show.
+ */
 export const encodeCursor = ({ at, row }: EntryCursor, sort: Sort): string =>
   Buffer.from(JSON.stringify([sort, at, row])).toString('base64url');
 
@@ -12,7 +14,7 @@ export function decodeCursor(text: string, sort: Sort): EntryCursor {
     const [order, at, row, ...rest] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[];
     if (order === sort && isInteger(at) && isInteger(row) && rest.length === 0) return { at, row };
   } catch {
-    // Reported below, like any other invalid cursor.
+    // An unreadable cursor is reported below, like any other invalid cursor.
   }
   throw new Failure('invalid_input', 'cursor does not belong to this list; send next_cursor unchanged, with the same sort.');
 }

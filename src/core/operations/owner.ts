@@ -19,7 +19,7 @@ type OwnerOperations = Pick<
   | 'endWindowSession'
 >;
 
-/** Operations on what surrounds the memory: connected clients, credentials, settings, updates and browser sessions. */
+/** Operations on connected clients, credentials, settings, updates and browser sessions. */
 export const owner = ({
   clients: loadClients,
   credentials,

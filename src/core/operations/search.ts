@@ -8,11 +8,14 @@ import { formatTime } from '../time/format-time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { factChunk, runChunk } from './qmd-chunks.ts';
 
-/** Prefix of our collections. Collections with other names, which OpenClaw sends, are ignored: they would match nothing. */
+/**
+ * Prefix of Helmdeck Memory's collections. OpenClaw also sends collections with other names, which are ignored, because nothing
+ * would match them.
+ */
 const COLLECTION_PREFIX = 'helmdeck-';
 const ELLIPSIS = ' […]';
 
-/** Searches, all over one index. */
+/** Search operations. All of them use the same index. */
 export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' | 'names'> => ({
   async search(caller, { query, limit, category, tag, client, expiring_within: within }) {
     const { found, partial } = await finder.find(namespaceOf(caller), {
@@ -49,7 +52,7 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
     const [only] = wanted;
     const request = {
       texts: queryTexts(question),
-      // The index filters by one category at most. For several, request more hits and filter them below.
+      // The index can filter by a single category. For several categories, request more hits and filter them below.
       limit: wanted.size > 1 ? limit * 10 : limit,
       ...(wanted.size === 1 && only !== undefined && { category: only.slice(COLLECTION_PREFIX.length) }),
     };
@@ -69,16 +72,18 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
   },
 });
 
-/** Best score first, then newest first. */
 const byScore = (one: Hit, other: Hit): number => other.score - one.score || other.fact.updatedAt - one.fact.updatedAt;
 
-/** Three digits are enough for comparing scores. */
+/** Rounds a score to three digits, which are enough to compare scores. */
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 
-/** Gives each value an equal share of the bytes. The unused part of short values' shares goes to the best of the long values. */
-function withinBytes(values: readonly string[], room: number): string[] {
-  const share = Math.floor(room / values.length);
-  let spare = values.reduce((left, value) => left - Math.min(Buffer.byteLength(value), share), room);
+/**
+ * Truncates values to `limit` bytes in total. Each value has an equal share. The bytes that short values do not need are given to
+ * the first of the long values, which belong to the best hits.
+ */
+function withinBytes(values: readonly string[], limit: number): string[] {
+  const share = Math.floor(limit / values.length);
+  let spare = values.reduce((left, value) => left - Math.min(Buffer.byteLength(value), share), limit);
   return values.map((value) => {
     const own = Math.min(Buffer.byteLength(value), share);
     const shown = cut(value, own + spare);
@@ -90,7 +95,7 @@ function withinBytes(values: readonly string[], room: number): string[] {
 function cut(value: string, most: number): string {
   if (Buffer.byteLength(value) <= most) return value;
   const room = most - Buffer.byteLength(ELLIPSIS);
-  // Cut by characters, because half a character is not valid UTF-8.
+  // Truncate the text by whole characters, because half a character is not valid UTF-8.
   let text = value.slice(0, room);
   while (Buffer.byteLength(text) > room) text = text.slice(0, Math.floor(text.length * 0.9));
   return (text.isWellFormed() ? text : text.slice(0, -1)) + ELLIPSIS;

@@ -8,7 +8,7 @@ export class Catalogue {
   readonly #packs = new Map<string, Pack>();
   readonly #tools = new Map<string, string>();
 
-  /** Refuses a pack whose name or tool name is already in use. */
+  /** Adds a pack. Throws if the name or tool name of the pack is already in use. */
   add(pack: Pack): void {
     if (!PACK_NAME.test(pack.name) || !PACK_VERSION.test(pack.version)) {
       throw new Failure('invalid_input', 'A pack needs a name such as weather.today and a version such as 1.0.0; correct both.');
@@ -23,7 +23,7 @@ export class Catalogue {
     this.#packs.set(pack.name, pack);
   }
 
-  /** Sorted by name. */
+  /** All packs, sorted by name. */
   get all(): readonly Pack[] {
     return [...this.#packs.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }
