@@ -14,7 +14,9 @@ export const sourceReaders: Readonly<Record<ImportSource, SourceReader>> = {
   claude: readChatPage,
 };
 
-/** Guesses the program that wrote a text. Lists below headings count as Markdown; plain paragraphs count as a chat page. */
+/**
+ * Guesses which program wrote a text. Lists below headings count as Markdown. Paragraphs without headings count as a chat page.
+ */
 export function detectSource(text: string, name = ''): ImportSource {
   const start = text.replace(/^\uFEFF/, '').trimStart();
   if (/^[[{]/.test(start) && !/^\[[^\]]{1,40}\]\s/.test(start)) return graphSource(start);

@@ -12,29 +12,29 @@ import { forgetCachedOutputs } from './cache.ts';
 import type { PackHook } from './hook.ts';
 import type { Credential, Pack } from './pack.ts';
 
-/** How long a secret is reused. Keychains are slow to read and may prompt the owner. */
+/** Milliseconds for which a secret is cached, because keychains are slow to read and may prompt the owner. */
 const CACHE_MS = 60_000;
 
-/** Stored in the vault: where the keychain item is. Without this record the keychain is not read. */
+/** The record in the vault that says where the keychain item is. Without this record, the keychain is not read. */
 const Location = lazy(() => z.object({ place: z.string(), at: z.int() }));
 type Location = SchemaOutput<typeof Location>;
 
-/** Stored in the keychain. */
+/** The item that is stored in the keychain. */
 const Item = lazy(() => z.object({ id: z.string().min(1), secret: z.string().min(1) }));
 
 export interface CredentialSources {
-  /** Absent if no keychain is available. */
+  /** The OS keychain. Absent if no keychain is available. */
   readonly keychain?: KeychainItems;
-  /** Secrets from the program's settings, by name. These take precedence over the keychain. */
+  /** Secrets from the program's settings, by name. They take precedence over secrets in the keychain. */
   readonly provided?: Readonly<Record<string, string>>;
 }
 
-/** The owner's credentials for external services, by name. Packs cannot list them. */
+/** Reads the owner's credentials for external services, by name. Packs cannot list the credentials. */
 export interface CredentialProvider {
   read(name: string): Promise<Credential | undefined>;
 }
 
-/** Gives a pack the one credential that it names. */
+/** Gives a pack only the credential that the pack names. */
 export const credentialHook = (credentials: CredentialProvider): PackHook => ({
   before: ({ pack, context }) =>
     pack.credential === undefined
@@ -48,7 +48,7 @@ export const credentialHook = (credentials: CredentialProvider): PackHook => ({
 interface Deps extends CredentialSources {
   readonly store: MemoryStore;
   readonly clock: Clock;
-  /** All packs. Each names the credential it uses. */
+  /** Returns all packs. Each pack names the credential that it uses. */
   packs(): readonly Pack[];
 }
 
@@ -58,8 +58,8 @@ interface CachedCredential extends Credential {
 }
 
 /**
- * The owner's credentials (R-PACK-16). Each secret is kept in the OS keychain or comes from a setting, and is stored nowhere
- * else.
+ * The owner's credentials (R-PACK-16). Each secret is either stored in the OS keychain or comes from a setting. It is not stored
+ * anywhere else.
  */
 export class CredentialStore implements CredentialProvider {
   readonly #deps: Deps;
@@ -97,7 +97,8 @@ export class CredentialStore implements CredentialProvider {
       const reading = await this.#keychain.read(accountOf(name, place));
       if (reading.at === 'locked') throw unreadable('key_unavailable', name, reading.why);
       if (reading.at === 'unavailable') throw noKeychain(reading.why);
-      // Record the location before writing the keychain item, so that a crash leaves no item that cannot be found and removed.
+      // Record the location before writing the keychain item. Otherwise a crash could leave an item that cannot be found and
+      // removed.
       if (!before) await this.#saveLocation(name, place);
       try {
         await this.#keychain.save(accountOf(name, place), JSON.stringify({ id: newId(), secret }));
@@ -118,7 +119,7 @@ export class CredentialStore implements CredentialProvider {
         throw new Failure('not_found', 'There is no credential with this name; list the credentials to see their names.');
       const account = accountOf(name, location.place);
       const reading = await this.#keychain.read(account);
-      // An unavailable keychain must not prevent deletion. A locked one still holds the item.
+      // An unavailable keychain must not prevent deletion, but a locked keychain must, because it still contains the item.
       if (reading.at === 'locked') throw unreadable('key_unavailable', name, reading.why);
       if (reading.at === 'found') await this.#keychain.remove(account);
       await this.#deps.store.vault.delete(CREDENTIAL + name);
@@ -137,7 +138,7 @@ export class CredentialStore implements CredentialProvider {
     const until = this.#deps.clock.steady() + CACHE_MS;
     if (cached && cached.id === found?.id) cached.until = until;
     else {
-      // The keychain item was changed outside the program.
+      // The keychain item was changed by another program.
       if (cached) await this.#invalidate(name);
       if (found) this.#addToCache(name, found, until);
     }
@@ -168,7 +169,10 @@ export class CredentialStore implements CredentialProvider {
     this.#cache.delete(name);
   }
 
-  /** Drops the secret and all outputs cached with it. Runs in progress that use it are not cached. */
+  /**
+   * Drops the secret from the cache, and deletes all outputs that were cached with it. Outputs of runs in progress that use the
+   * secret are not cached.
+   */
   async #invalidate(name: string): Promise<void> {
     this.#drop(name);
     await forgetCachedOutputs(this.#deps.store, this.#packsWith(name));
@@ -176,7 +180,7 @@ export class CredentialStore implements CredentialProvider {
 
   async #rejected(name: string, id: string): Promise<void> {
     const cached = this.#cache.get(name);
-    // A new secret was set in the meantime; the rejection concerns the old one.
+    // If a new secret was set in the meantime, ignore the rejection, which concerns the old secret.
     if (cached?.id !== id) return;
     await this.#invalidate(name);
     if (cached.until === Infinity) this.#addToCache(name, cached, Infinity);
@@ -214,7 +218,7 @@ export class CredentialStore implements CredentialProvider {
     }
   }
 
-  /** Sorted by name. */
+  /** Returns the names of all credentials that packs use, sorted. */
   #names(): string[] {
     const names = this.#deps.packs().flatMap(({ credential }) => (credential === undefined ? [] : [credential]));
     return [...new Set(names)].toSorted();

@@ -7,7 +7,7 @@ const refuse = (sentence: string): never => {
   throw new Failure('invalid_input', sentence);
 };
 
-/** Refuses a pipeline that could never run, so that the error shows before its first step. */
+/** Throws if a pipeline could never run, so that the error is reported when the pipeline is stored rather than in a run. */
 export function validateDefinition(definition: PipelineDefinition, isPack: (name: string) => boolean): void {
   if (!isShallow(definition)) refuse(`The pipeline nests deeper than ${PIPELINE.depth} levels; make its inputs flatter.`);
   if (Buffer.byteLength(JSON.stringify(definition)) > PIPELINE.bytes) {
@@ -54,14 +54,17 @@ function refuseUnknown(
   else if (!earlier.includes(reference.step)) refuse(`${description}, which is not a step; correct its name.`);
 }
 
-/** The input names a run accepts. If the pipeline declares none, the names its steps refer to. */
+/**
+ * Returns the names of the inputs that a run accepts. If the pipeline declares none, these are the names to which its steps
+ * refer.
+ */
 export function inputNames({ inputs, steps }: PipelineDefinition): string[] {
   if (inputs) return inputs.map(({ name }) => name);
   const references = referencesIn(steps.map(({ input }) => input)).filter((reference) => reference !== 'unreadable');
   return [...new Set(references.flatMap((reference) => (reference.to === 'input' ? [reference.name] : [])))];
 }
 
-/** The given inputs, completed with defaults. */
+/** Returns the given inputs, completed with the defaults. */
 export function resolveInputs(definition: PipelineDefinition, sent: Readonly<Record<string, unknown>>): Map<string, unknown> {
   const names = inputNames(definition);
   if (Object.keys(sent).some((name) => !names.includes(name))) {

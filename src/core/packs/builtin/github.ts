@@ -3,7 +3,7 @@ import { inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber }
 import { definePack, type Pack } from '../pack.ts';
 import { type GitHubResponse, GITHUB_API, type GitHubClient } from './github-api.ts';
 
-/** GitHub's rules for owner and repository names. Excludes `.` and `..`, which would change the request path. */
+/** Matches owner and repository names by GitHub's rules. Excludes `.` and `..`, which would change the path of the request. */
 const Repo = lazy(() =>
   z
     .string({ error: notTextError })
@@ -14,9 +14,9 @@ const Repo = lazy(() =>
 );
 
 const ISSUES = { default: 30, most: 500 } as const;
-/** Issues per page. With long texts, larger pages could exceed one MiB. */
+/** Maximum issues per page. With long texts, a larger page could exceed one MiB. */
 const PAGE = 50;
-/** The issues endpoint also lists pull requests, so a page may hold few issues. */
+/** Maximum pages that are read. GitHub lists pull requests among the issues, so a page can contain few issues. */
 const MOST_PAGES = 20;
 const BODY_CHARACTERS = 20_000;
 
@@ -89,7 +89,7 @@ const GetOutput = lazy(() =>
   }),
 );
 
-/** The fields we read from GitHub's response. All others are ignored. */
+/** The fields that are read from GitHub's response. All other fields are ignored. */
 const Sent = lazy(() =>
   z.object({
     number: z.int(),
@@ -116,7 +116,7 @@ const shared = {
   memory: { cache: true, ttl: 300 },
 } as const;
 
-/** Packs that read GitHub issues, with the owner's credential or anonymously (R-PACK-17). */
+/** Packs that read GitHub issues, with the owner's credential or without any (R-PACK-17). */
 export const githubPacks = (github: GitHubClient): readonly Pack[] => [
   definePack({
     ...shared,
@@ -145,7 +145,7 @@ export const githubPacks = (github: GitHubClient): readonly Pack[] => [
         next = answer.nextUrl;
         context.progress(Math.min(issues.length, limit), limit);
         if (!answer.limitReached || next === undefined) continue;
-        // Return the pages read so far, uncached. A complete result is available after the wait.
+        // Return the pages read so far, and do not cache them: after the wait, a complete result can be read.
         context.doNotCache();
         break;
       }
@@ -196,5 +196,5 @@ const issueOf = ({ number, title, state, labels, user, comments, created_at, upd
   url: html_url,
 });
 
-/** Drops a surrogate pair that the cut would split. */
+/** Truncates a text to `most` characters, and never leaves half of a surrogate pair. */
 const cut = (text: string, most: number): string => text.slice(0, most).replace(/[\ud800-\udbff]$/, '');

@@ -47,7 +47,7 @@ const FetchOutput = lazy(() =>
 
 const REMEDY = 'the owner can add it to HELMDECK_FETCH_HOSTS';
 
-/** Off until the owner lists hosts (R-PACK-15). Sends nothing but the declared input. */
+/** The pack that fetches a page. It is off until the owner lists hosts (R-PACK-15). It sends only the declared input. */
 export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: readonly string[] }): Pack {
   const hosts = parseHostAllowlist(listed, REMEDY);
   if (!hosts)
@@ -65,7 +65,7 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
     intents: ['fetch a page', 'read a url', 'download documentation', 'call an http api'],
     changes: 'nothing',
     usesNetwork: true,
-    // A call without `cache` neither reads the cache nor shares another call's request.
+    // A call without `cache` neither reads the cache nor shares the request of another call.
     memory: { cache: true, ttl: 300, bypassesCache: (input) => !(input as SchemaOutput<typeof FetchInput>).cache },
     off: listed.length === 0,
     unavailable: () =>
@@ -81,8 +81,8 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
     async handler({ input: { url, accept, max_bytes: most }, signal, doNotCache }) {
       const headers = { Accept: accept ?? '*/*' };
       const reply = await egress.get({ url, hosts, headers, maxBytes: most, truncate: true, signal });
-      const { status, uncacheable: forThisOnce } = reply;
-      if (forThisOnce || status < 200 || status > 299) doNotCache();
+      const { status, uncacheable } = reply;
+      if (uncacheable || status < 200 || status > 299) doNotCache();
       return {
         url: reply.url,
         status,
@@ -99,17 +99,17 @@ const typeOf = ({ headers }: EgressResponse): string => headers.get('content-typ
 const TEXT =
   /^(text\/|application\/([\w.-]+\+)?(json|xml|yaml|toml|javascript|ecmascript|x-ndjson|x-yaml|x-www-form-urlencoded)\b)/i;
 
-/** Decodes the body with the charset the server declares. Refuses content that is not text. */
+/** Decodes the body with the charset that the server declares. Throws if the content is not text. */
 function textOf(reply: EgressResponse): string {
   const type = typeOf(reply);
   const [, charset = 'utf-8'] = /;\s*charset="?([\w.:-]{1,40})"?/i.exec(type) ?? [];
   const { body, truncated: cut } = reply;
   const decoder = type === '' || TEXT.test(type) ? decoderOf(charset, type === '') : undefined;
   try {
-    // In stream mode the decoder drops a character that the cut split.
+    // In stream mode, the decoder drops a character that the truncation split.
     if (decoder) return decoder.decode(body, { stream: cut });
   } catch {
-    // No content type was sent and the body is not UTF-8.
+    // The server sent no content type, and the body is not UTF-8. This is reported below.
   }
   throw new Failure('handler_failed', `${new URL(reply.url).hostname} sent content that is not text; ask for another page.`);
 }

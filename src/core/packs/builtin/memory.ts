@@ -3,7 +3,7 @@ import { ForgetInput, ForgetReceipt, spellScope } from '../../../contract/forget
 import type { Perform } from '../../operations/perform.ts';
 import { definePack, type Pack } from '../pack.ts';
 
-/** Storing and forgetting facts as packs, for use in pipelines. They call the same operations as every other client. */
+/** Packs that store and forget facts, for use in pipelines. They call the same operations as clients do. */
 export const memoryPacks = (perform: Perform): readonly Pack[] => [
   definePack({
     name: 'helmdeck.memory_store',

@@ -30,7 +30,7 @@ interface Deps {
 interface Candidate extends RouteCandidate {
   readonly unavailable?: string | undefined;
   readonly takes?: z.ZodType;
-  /** Set for pipelines only. Packs and tools belong to the owner. */
+  /** The author of a pipeline. Absent for packs and tools, which belong to the owner. */
   readonly author?: DefinitionAuthor;
 }
 
@@ -38,12 +38,12 @@ type Habits = Pick<MyDefaults, 'packs' | 'pipelines'>;
 
 const SELF = 'helmdeck.route';
 const ALTERNATIVES = 3;
-/** Lower scores are not listed as alternatives. */
+/** Minimum score of a candidate that is listed as an alternative. */
 const ALTERNATIVE_THRESHOLD = 0.3;
-/** The most that past use adds to a score. It only decides between candidates with similar scores. */
+/** Maximum that past use adds to a score. It decides only between candidates with similar scores. */
 const HABIT_BONUS = 0.04;
 
-/** The memory tools. They are not packs, but agents need them too. */
+/** The memory tools, which are not packs. They are listed because agents need to find them too. */
 const tools: readonly Candidate[] = [
   {
     kind: 'tool',
@@ -141,7 +141,10 @@ const Input = lazy(() =>
   ),
 );
 
-/** Recommends the pack, pipeline or tool that matches a need. Compares descriptions and past use; runs nothing. */
+/**
+ * The pack that recommends the pack, pipeline or tool that matches a need. It compares descriptions and past use, and does not
+ * run anything.
+ */
 export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps): Pack =>
   definePack({
     name: SELF,
@@ -168,7 +171,10 @@ export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps):
     },
   });
 
-/** The habits are those of the asking client alone. Leaves out what the caller may not read, or what cannot be read while the memory is locked, and says so. */
+/**
+ * Returns the candidates and the habits of the asking client. Leaves out what the caller is not allowed to read, and what cannot
+ * be read while the memory is locked. `missing` then reports what was left out.
+ */
 async function readCandidates({ catalogue, pipelines, authorship, defaults }: Deps, caller: Caller) {
   const packs = catalogue.all.filter(({ name }) => name !== SELF).map(packCandidate);
   if (!hasScope(caller, 'memory:read')) {
@@ -253,7 +259,9 @@ function outputOf(fits: readonly Ranked[], habits: Habits, missing: string | und
 
 const reference = ({ kind, id, author }: Candidate) => ({ kind, id, ...(author && { client: author.client }) });
 
-/** Past inputs that the pack still accepts. An earlier version may have had other fields. */
+/**
+ * Returns the usual inputs of past runs that the pack still accepts. An earlier version of the pack can have had other fields.
+ */
 function usualInputs({ kind, id, takes }: Candidate, { packs, pipelines }: Habits): Record<string, string> | undefined {
   const usual = (kind === 'pack' ? packs : kind === 'pipeline' ? pipelines : []).find((habit) => habit.id === id)?.common_inputs;
   if (!usual) return undefined;
@@ -268,7 +276,7 @@ function whyOf({ matchedPhrase: phrase, candidate, runs }: Ranked): string {
   const phraseText = phrase.length > 120 ? `${phrase.slice(0, 119)}…` : phrase.replace(/[.!?。]{1,3}$/u, '');
   const { author } = candidate;
   if (!author) return `It is for: ${phraseText}.${successes}${unavailableNote}`;
-  // Quote text written by another client, so that it is not mistaken for ours.
+  // Quote text written by another client, so that it is not mistaken for text of this program.
   const who = author.owner ? 'The owner of this memory' : `Its author, ${author.client},`;
   return `${who} says that it is for: "${displayText(phraseText).replaceAll('"', "'")}".${successes}${unavailableNote}`;
 }
