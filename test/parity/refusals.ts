@@ -203,7 +203,11 @@ const others: Refusal[] = [
     ['an expiry within zero seconds', { expiring_within: 0 }, /^expiring_within must be a whole number from 1 to 31536000;/],
     ['an expiry within more than a year', { expiring_within: 31_536_001 }, /^expiring_within must be a whole number/],
     ['a category that is too long', { category: 'x'.repeat(129) }, SHAPE],
-    ['a cursor that is a text', { cursor: 'x' }, /^cursor does not belong to this list; send next_cursor unchanged/],
+    [
+      'a cursor that is a text',
+      { cursor: 'x' },
+      /^cursor does not belong to this list; send the `next_cursor` of the previous page unchanged/,
+    ],
     ['a cursor of another order', { cursor: cursor('expires', 1, 1) }, /^cursor does not belong to this list;/],
     ['a cursor with a text for a row', { cursor: cursor('updated', 1, '1 OR 1=1') }, /^cursor does not belong to this list;/],
     ['a cursor of 1025 characters', { cursor: 'x'.repeat(1025) }, /^cursor is not a valid cursor; send next_cursor unchanged\.$/],

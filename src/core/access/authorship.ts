@@ -61,5 +61,5 @@ const has = (scopes: ReadonlySet<TokenScope>, scope: TokenScope): boolean => sco
 const orphaned = ({ client }: DefinitionAuthor): Failure =>
   new Failure(
     'insufficient_scope',
-    `Its author, ${client}, has no valid token any more, so it cannot run. Ask the owner of this memory to adopt it.`,
+    `The author of this pipeline, ${client}, has no valid token any more, so the pipeline cannot run. Ask the owner of this memory to adopt it.`,
   );

@@ -17,7 +17,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export const invalidToken = (message: string): Failure => new Failure('invalid_token', message);
 
 const foreignToken = (): Failure =>
-  invalidToken('This token was not made for this memory, or it was altered; ask the owner of the memory for a new one.');
+  invalidToken('This token was not created for this memory, or it was altered; ask the owner of the memory for a new token.');
 
 /** Creates the key that signs tokens. The secret is text, so that the owner can sign tokens with any JWT library. */
 export const signingKey = (secret: string): KeyObject => createSecretKey(secret, 'utf8');

@@ -156,7 +156,7 @@ export class TokenRegistry implements AsyncDisposable {
       const now = this.#deps.now();
       const valid = (await this.#records()).filter(([, { expires }]) => expires > now);
       if (valid.length >= MOST_VALID) {
-        throw new Failure('quota_exceeded', `This memory has ${MOST_VALID} tokens already; revoke the unused ones.`);
+        throw new Failure('quota_exceeded', `This memory already has ${MOST_VALID} tokens; revoke unused tokens first.`);
       }
       const id = randomBytes(8).toString('hex');
       const iat = Math.floor(now / SECOND);
@@ -215,7 +215,7 @@ export class TokenRegistry implements AsyncDisposable {
     if (!recorded && !unrecorded && !(await vault.revokedTokens()).includes(id)) {
       throw new Failure(
         'not_found',
-        'No token with this id was made here; look it up in the list, or send unrecorded if it was made elsewhere.',
+        'This memory created no token with this id; look up the id in the list of tokens, or send unrecorded if another program created the token.',
       );
     }
     this.#revoked.add(id);
@@ -231,7 +231,7 @@ export class TokenRegistry implements AsyncDisposable {
     return this.#serialize(async () => {
       await this.#signing();
       if (!this.#recorded.has(id) || this.#revoked.has(id)) {
-        throw new Failure('not_found', 'No token with this id was made here; look it up in the list.');
+        throw new Failure('not_found', 'This memory created no token with this id; look up the id in the list of tokens.');
       }
       if (paused) {
         // Pause the token in RAM first, so that it is paused until the program exits, even if storing the pause fails.
@@ -263,14 +263,14 @@ export class TokenRegistry implements AsyncDisposable {
 
   #requireValid({ id, from, until }: Verified): void {
     const now = this.#deps.now();
-    if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new one.');
+    if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new token.');
     if (this.#paused.has(id)) {
       throw invalidToken('This token is paused; ask the owner of the memory to resume it.');
     }
-    if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new one.');
+    if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new token.');
     // Accept a recorded token: it was created here, perhaps while the clock was ahead.
     if (from > now + GRACE_MS && !this.#recorded.has(id)) {
-      throw invalidToken('This token is not valid yet; wait, or set the clocks of both machines right.');
+      throw invalidToken('This token is not valid yet; wait, or correct the clocks of both machines.');
     }
   }
 

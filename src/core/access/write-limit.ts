@@ -31,7 +31,7 @@ export class WriteLimit {
       const retryAfter = Math.ceil((this.#since + MINUTE_MS - now) / 1000);
       throw new Failure(
         'rate_limited',
-        `This token may write ${this.#most} times a minute (HELMDECK_WRITES_PER_MINUTE); try again in ${retryAfter} s.`,
+        `This token has reached its limit of ${this.#most} writes a minute (HELMDECK_WRITES_PER_MINUTE); try again in ${retryAfter} s.`,
         { retryAfter },
       );
     }

@@ -26,7 +26,7 @@ export const readChatPage: SourceReader = (text) => {
     else {
       close();
       if (heading) headings.push(heading.level, heading.text, line);
-      else if (isLabel(trimmed)) unusable.push({ line, text: trimmed, message: 'This is a label of the page, not a memory.' });
+      else if (isLabel(trimmed)) unusable.push({ line, text: trimmed, message: 'This is a label on the page, not a fact.' });
       else entry = { line, lines: [item ?? trimmed], headings: headings.currentPath() };
     }
   }

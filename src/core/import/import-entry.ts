@@ -51,6 +51,6 @@ export function limitEntries(entries: number): void {
   if (entries <= IMPORT_TEXT.entries) return;
   throw new Failure(
     'invalid_input',
-    `It has more than ${IMPORT_TEXT.entries} entries; split it, and import the parts one after the other.`,
+    `The text has more than ${IMPORT_TEXT.entries} entries; split it, and import the parts one after the other.`,
   );
 }

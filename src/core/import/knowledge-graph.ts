@@ -11,7 +11,7 @@ export const readGraph: SourceReader = (text) => {
     if (record === undefined) reject('The line is not JSON.');
     else if (isEntity(record)) addEntity(record, line, { entries, reject });
     else if (isRelation(record)) entries.push(relation(record, line));
-    else reject('It is neither an entity with observations nor a relation.');
+    else reject('The record is neither an entity with observations nor a relation.');
   }
   return { entries, unusable };
 };
@@ -22,8 +22,9 @@ interface Output {
 }
 
 function addEntity({ name, entityType: type, observations }: Entity, line: number, { entries, reject }: Output): void {
-  if (name.length > IMPORT_TEXT.name) return reject(`Its name is longer than ${IMPORT_TEXT.name} characters; shorten it there.`);
-  if (observations.length === 0) return reject('It has no observations.');
+  if (name.length > IMPORT_TEXT.name)
+    return reject(`The name of the entity is longer than ${IMPORT_TEXT.name} characters; shorten it in the other program.`);
+  if (observations.length === 0) return reject('The entity has no observations.');
   const category = typeof type === 'string' ? toCategory(type) : undefined;
   // If the type is not a valid category, it becomes a tag.
   const tags = toTags(category === undefined && typeof type === 'string' ? [name, type] : [name]);

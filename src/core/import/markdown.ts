@@ -18,7 +18,8 @@ export const readMarkdown: SourceReader = (text) => {
   for (const { line, kind, text: source, level } of blocksOf(text)) {
     if (kind === 'heading') headings.push(level, source, line);
     else if (kind === 'comment') unusable.push({ line, text: source, message: 'This is a comment, not a fact.' });
-    else if (kind === 'property') unusable.push({ line, text: source, message: 'This is a setting of the file, not a fact.' });
+    else if (kind === 'property')
+      unusable.push({ line, text: source, message: 'This is a setting in the front matter of the file, not a fact.' });
     else if (/^@\S+$/.test(source))
       unusable.push({ line, text: source, message: 'This is a reference to another file; import that file separately.' });
     else entries.push({ line, value: source, keyParts: [source], tags: toTags(headings.currentPath()) });
@@ -122,7 +123,7 @@ function propertiesOf(blocks: readonly Block[]): Properties {
     const setting = {
       line,
       text,
-      message: 'This is a setting of the note, not a fact. The title and the tags of the note are used.',
+      message: 'This is a setting in the front matter of the note, not a fact. Only its title and tags are used.',
     };
     const [, name = '', value = ''] = /^([\w-]{1,64}):\s*([^]*)$/.exec(text) ?? [];
     const entries =

@@ -16,7 +16,10 @@ export function decodeCursor(text: string, sort: Sort): EntryCursor {
   } catch {
     // An unreadable cursor is reported below, like any other invalid cursor.
   }
-  throw new Failure('invalid_input', 'cursor does not belong to this list; send next_cursor unchanged, with the same sort.');
+  throw new Failure(
+    'invalid_input',
+    'cursor does not belong to this list; send the `next_cursor` of the previous page unchanged, with the same `sort`.',
+  );
 }
 
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);

@@ -26,7 +26,10 @@ export interface Embeddings {
 
 const unavailable = (): Promise<never> =>
   Promise.reject(
-    new Failure('embeddings_unavailable', 'This process cannot create embeddings; ask the program that serves this memory.'),
+    new Failure(
+      'embeddings_unavailable',
+      'This process cannot create embeddings; send the request to the program that serves this memory.',
+    ),
   );
 
 /** The implementation for a memory that is opened without embeddings. */

@@ -11,7 +11,7 @@ type EmbeddingOperations = Pick<
 export const embeddings = ({ embeddings: port, clock }: MemoryDeps): EmbeddingOperations => ({
   async embed({ subject }, { model, input, encoding_format: format, dimensions }, { signal }): Promise<EmbedResponse> {
     if (withoutTag(model) !== withoutTag(port.model) && port.model !== '') {
-      throw new Failure('invalid_input', `model must be ${port.model}, which is the configured model; send it.`);
+      throw new Failure('invalid_input', `model must be ${port.model}, which is the configured model.`);
     }
     const { vectors, tokens } = await port.embed(subject, typeof input === 'string' ? [input] : input, signal);
     const length = vectors[0]?.length;

@@ -95,7 +95,12 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     }
     if (session === undefined && (scope.kind === 'all' || scope.kind === 'client')) {
       const runs = scope.kind === 'client' ? isRunOf(scope.name) : () => true;
-      await pipelines.cancelRuns(subject, runs, 'The memory of this run was forgotten, so the run was cancelled.', during);
+      await pipelines.cancelRuns(
+        subject,
+        runs,
+        'The run was cancelled, because the memory that it belongs to was forgotten.',
+        during,
+      );
     }
     const details = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
     const note = noteOf(caller, 'forget', details);
@@ -121,7 +126,11 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
   },
 
   async undoForget(caller, { undo }) {
-    if (!isWindow(caller)) throw new Failure('insufficient_scope', 'Only the window can undo a forget, and only its own.');
+    if (!isWindow(caller))
+      throw new Failure(
+        'insufficient_scope',
+        'Only the window can undo a forget, and only a forget that was made in the window.',
+      );
     const held = forgotten.find(caller.subject, undo);
     if (!held) throw new Failure('not_found', 'It is too late to undo this forget; the fact is deleted permanently.');
     const { namespace, fact } = held;
@@ -161,12 +170,12 @@ export const isRunOf =
 const isWindow = ({ transport }: Caller): boolean => transport === 'window';
 
 export const RAM_ONLY_NOTE =
-  'This memory has no key, so it is stored in RAM only and lost when the program ends; tell its owner.';
+  'This memory has no key, so it is stored in RAM only and lost when the program exits; tell the owner.';
 
 /** Milliseconds that a write can have waited in a queue after the current time was read. */
 const SLACK_MS = 60_000;
 const EXPIRES_LATER =
-  'Another client relies on this fact, so it expires later than requested, at expires_at; only the owner can make it expire sooner.';
+  'Another client relies on this fact, so it expires later than requested, at `expires_at`; only the owner can make it expire sooner.';
 
 const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt }: Entry): FactSummary => ({
   key,

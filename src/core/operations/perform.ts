@@ -41,7 +41,7 @@ export function createPerform(
     if (!hasScope(caller, scope)) {
       throw new Failure(
         'insufficient_scope',
-        `This needs a token with the scope ${scope}; ask the owner of this memory for one.`,
+        `This operation needs a token with the scope ${scope}; ask the owner of this memory for one.`,
       );
     }
     const turn = scheduler.acquire(caller.subject, during.requester);

@@ -82,7 +82,7 @@ function readLine(line: string): Line {
   try {
     json = JSON.parse(line);
   } catch {
-    throw new Failure('invalid_input', 'The line is not JSON; send one JSON object per line, as an export writes them.');
+    throw new Failure('invalid_input', 'The line is not JSON; send one JSON object per line, as in the file of an export.');
   }
   const parsed = ImportLine().safeParse(json);
   if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, json));

@@ -11,7 +11,7 @@ import { notesOf } from './pipelines.ts';
 /** Number of facts that are reverted in one commit. A larger commit would delay other subjects. */
 const SLICE = 24;
 
-const UNDONE = 'The changes of the client that started or defined this run were undone, so the run was cancelled.';
+const UNDONE = 'The run was cancelled, because the changes of the client that started it or that wrote its pipeline were undone.';
 
 /** Undoes the writes of one client since a given time. */
 export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({

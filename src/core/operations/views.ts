@@ -96,7 +96,7 @@ export const views = ({ store, scheduler, embeddings, program, packs: { defaults
   },
 });
 
-const EMPTY = 'No facts are stored. They may have expired or been forgotten.';
+const EMPTY = 'No facts are stored. Earlier facts may have expired or been forgotten.';
 
 const heading = (caller: Caller, now: number): { scope: string; fetched_at: string } => ({
   scope: `caller=${nameOf(namespaceOf(caller))}`,

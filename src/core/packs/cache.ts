@@ -134,7 +134,10 @@ export function requireCacheTtl(name: string, memory: { readonly cache?: true; r
   if (memory?.cache !== true) return;
   const { ttl = 0 } = memory;
   if (Number.isInteger(ttl) && ttl >= 1 && ttl <= PACK.cacheTtl) return;
-  throw new Failure('invalid_input', `${name} caches outputs without a ttl; set memory.ttl to 1 to ${PACK.cacheTtl} seconds.`);
+  throw new Failure(
+    'invalid_input',
+    `${name} caches outputs without a valid memory.ttl; set it to a whole number of seconds from 1 to ${PACK.cacheTtl}.`,
+  );
 }
 
 /** Key prefix for the last output of each request. */

@@ -17,7 +17,7 @@ export class Catalogue {
     const tool = toolNameOf(pack);
     const other = this.#tools.get(tool);
     if (other !== undefined) {
-      throw new Failure('invalid_input', `${pack.name} has the same name or tool name as ${other}; rename it.`);
+      throw new Failure('invalid_input', `The pack ${pack.name} has the same name or tool name as ${other}; rename one of them.`);
     }
     this.#tools.set(tool, pack.name);
     this.#packs.set(pack.name, pack);

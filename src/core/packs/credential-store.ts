@@ -155,7 +155,7 @@ export class CredentialStore implements CredentialProvider {
     if (item) return item;
     throw new Failure(
       'unavailable',
-      `The credential ${name} in the OS keychain was changed outside this program; set it again with: helmdeck-memory credential set ${name}.`,
+      `The credential ${name} in the OS keychain was changed by another program; set the credential again with: helmdeck-memory credential set ${name}.`,
     );
   }
 
@@ -199,7 +199,7 @@ export class CredentialStore implements CredentialProvider {
   get #keychain(): KeychainItems {
     const { keychain } = this.#deps;
     if (keychain) return keychain;
-    throw noKeychain('none is used');
+    throw noKeychain('this program uses no keychain');
   }
 
   #requireChangeable(name: string): void {
@@ -208,7 +208,10 @@ export class CredentialStore implements CredentialProvider {
       throw new Failure('not_found', 'No pack uses a credential with this name; list the credentials to see their names.');
     }
     if (Object.hasOwn(provided, name)) {
-      throw new Failure('invalid_input', `The credential ${name} comes from a setting, which takes precedence; change it there.`);
+      throw new Failure(
+        'invalid_input',
+        `The credential ${name} comes from a setting, which takes precedence; change the setting instead.`,
+      );
     }
     if (store.status().kept === 'memory') {
       throw new Failure(
@@ -255,7 +258,7 @@ function itemOf(text: string): SchemaOutput<typeof Item> | undefined {
 const noKeychain = (reason: string): Failure =>
   new Failure(
     'key_unavailable',
-    `No OS keychain is available to store the credential: ${reason}; provide it by a setting instead.`,
+    `No OS keychain is available to store the credential: ${reason}; provide the credential in a setting instead.`,
   );
 
 const unreadable = (code: FailureCode, name: string, reason: string): Failure =>

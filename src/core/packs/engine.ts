@@ -196,7 +196,7 @@ export class PackEngine {
   #takePlace(subject: string): Disposable {
     const count = this.#runCounts.get(subject) ?? 0;
     if (count >= PACK.atOnce) {
-      throw new Failure('rate_limited', `${PACK.atOnce} packs are already running for this caller; wait until one ends.`, {
+      throw new Failure('rate_limited', `${PACK.atOnce} packs are already running for this caller; wait until a run ends.`, {
         retryAfter: 1,
       });
     }
@@ -260,7 +260,7 @@ function timeLimit(clock: Clock, { name, seconds = PACK.timeout }: Pack, given: 
   const start = (): Disposable =>
     clock.after(seconds * 1000, () =>
       controller.abort(
-        new Failure('timeout', `${name} exceeded its time limit of ${seconds} s; ask for less, or try again later.`),
+        new Failure('timeout', `${name} exceeded its time limit of ${seconds} s; request less data, or try again later.`),
       ),
     );
   let timer = start();
@@ -315,8 +315,8 @@ function validatedOutput({ name, output }: Pack, answer: unknown): unknown {
   throw new Failure(
     'invalid_output',
     success
-      ? `${name} returned more than ${PACK.outputBytes / 1024} KiB, or a value JSON cannot represent; ask for less.`
-      : `${name} returned output that does not match its schema; tell its author.`,
+      ? `${name} returned more than ${PACK.outputBytes / 1024} KiB, or a value that JSON cannot represent; request less data.`
+      : `${name} returned output that does not match its schema; report this to the author of the pack.`,
   );
 }
 
@@ -333,7 +333,9 @@ function fitsJson(data: unknown): boolean {
 const asHandlerFailure = (error: unknown): Failure =>
   error instanceof Failure
     ? error
-    : new Failure('handler_failed', 'The pack failed with an unexpected error; tell its author.', { cause: error });
+    : new Failure('handler_failed', 'The pack failed with an unexpected error; report this to the author of the pack.', {
+        cause: error,
+      });
 
 function resultOf(outcome: Outcome, durationMs: number): RunResult {
   if ('failure' in outcome) {

@@ -67,14 +67,20 @@ function createPackMemory({ store: memoryStore, pack, caller, namespace, signal 
     async store(key, value, { ttl = pack.memory?.ttl ?? TTL.default, category = pack.memory?.category, tags = [] } = {}) {
       const text = JSON.stringify(value) as string | undefined;
       if (text === undefined || !fitsBytes(text, VALUE_BYTES)) {
-        throw new Failure('handler_failed', `A pack can store JSON values of at most ${VALUE_BYTES / 1024} KiB; store less.`);
+        throw new Failure(
+          'handler_failed',
+          `A pack can store JSON values of at most ${VALUE_BYTES / 1024} KiB; store a smaller value.`,
+        );
       }
       // The check includes the key, because a field name can reveal that its value is a secret.
       if (findSecret(JSON.stringify([{ [key]: value }, tags, category]))) {
-        throw new Failure('handler_failed', 'The pack tried to store something that looks like a credential; leave it out.');
+        throw new Failure(
+          'handler_failed',
+          'The pack tried to store something that looks like a credential; remove the credential.',
+        );
       }
       if (!(ttl > 0 && ttl <= TTL.max)) {
-        throw new Failure('handler_failed', `ttl must be a number of seconds, more than 0 and at most ${TTL.max}; send one.`);
+        throw new Failure('handler_failed', `ttl must be a number of seconds, more than 0 and at most ${TTL.max}.`);
       }
       const author = authorOf(caller);
       const draft = {
@@ -127,10 +133,13 @@ function createPackMemory({ store: memoryStore, pack, caller, namespace, signal 
 
 function validKey(key: string): string {
   if (typeof key === 'string' && key !== '' && key.isWellFormed() && fitsBytes(key, KEY_BYTES)) return key;
-  throw new Failure('handler_failed', `A key must be a text of 1 to ${KEY_BYTES} bytes; choose another.`);
+  throw new Failure('handler_failed', `A key must be a text of 1 to ${KEY_BYTES} bytes; choose another key.`);
 }
 
 function validCategory(category: string): string {
   if (CATEGORY.pattern.test(category)) return category;
-  throw new Failure('handler_failed', 'A category must have 1 to 64 characters of a-z, 0-9, "_", "." and "-"; choose another.');
+  throw new Failure(
+    'handler_failed',
+    'A category must have 1 to 64 characters of a-z, 0-9, "_", "." and "-"; choose another category.',
+  );
 }

@@ -112,7 +112,7 @@ export class DefinitionStore {
         if (!mayTakePlace(caller, authors, PIPELINE.definitions)) {
           throw new Failure(
             'quota_exceeded',
-            `This client has its share of the ${PIPELINE.definitions} pipelines that a memory stores; delete one of its own first.`,
+            `This client has reached its share of the ${PIPELINE.definitions} pipelines that a memory can store; delete one of its pipelines first.`,
           );
         }
         const { expiresAt } = await this.#write(
@@ -142,7 +142,7 @@ export class DefinitionStore {
       if (Date.parse(seen) !== entry.updatedAt) {
         throw new Failure(
           'invalid_input',
-          `This pipeline was changed at ${formatTime(entry.updatedAt)}, after the version you looked at. Review it again before you adopt it.`,
+          `This pipeline was changed at ${formatTime(entry.updatedAt)}, after the version that you reviewed. Review the new version before you adopt it.`,
         );
       }
       const adopted: Stored = {
@@ -320,6 +320,6 @@ function requireMayChange(caller: Caller, found: Found): void {
   const whose = author.owner ? 'the owner' : author.client;
   throw new Failure(
     'invalid_input',
-    `id belongs to a pipeline by ${whose}, which only ${author.owner ? 'the owner' : 'its author and the owner'} may change or delete; choose another id, or ask the owner.`,
+    `id belongs to a pipeline by ${whose}, that only ${author.owner ? 'the owner' : 'its author and the owner'} can change or delete; choose another id, or ask the owner.`,
   );
 }

@@ -79,7 +79,7 @@ interface RunStart {
 }
 
 const LEGACY =
-  'This pipeline was made before authors were recorded, so it cannot run. Ask the owner of this memory to review and adopt it.';
+  'This pipeline was stored before authors were recorded, so it cannot run. Ask the owner of this memory to review and adopt it.';
 
 export const DEFINITION_CHANGED = 'The pipeline was changed or deleted during this run, so the run was cancelled.';
 
@@ -276,7 +276,7 @@ export class PipelineRunner implements Disposable {
     if (hasScope(acting, 'packs:run')) return acting;
     throw new Failure(
       'insufficient_scope',
-      `Its author, ${author.client}, has no token with the scope packs:run any more. Ask the owner of this memory to adopt the pipeline.`,
+      `The author of this pipeline, ${author.client}, has no token with the scope packs:run any more. Ask the owner of this memory to adopt the pipeline.`,
     );
   }
 
@@ -288,7 +288,7 @@ export class PipelineRunner implements Disposable {
     if (!mayTakePlace(caller, starters, PIPELINE.atOnce)) {
       throw new Failure(
         'rate_limited',
-        `Too many pipelines of this client are running: a memory runs ${PIPELINE.atOnce} at once, which its clients share; wait until one ends.`,
+        `Too many pipelines of this client are running: the clients of a memory can run ${PIPELINE.atOnce} at once in total; wait until a run ends.`,
         { retryAfter: 1 },
       );
     }
@@ -384,12 +384,13 @@ export class PipelineRunner implements Disposable {
     if (active.outputBytesLeft < 0) {
       throw new Failure(
         'invalid_output',
-        `The outputs of the run exceed ${PIPELINE.outputBytes / 1024} KiB in total; ask its steps for less.`,
+        `The outputs of the run exceed ${PIPELINE.outputBytes / 1024} KiB in total; make its steps return less data.`,
       );
     }
     outputs.set(step.id, output);
-    if (bytes > active.shownBytesLeft) step.note = 'This output is left out: the record of the run is full.';
-    else if (findSecret(text)) step.note = 'This output is left out: it looks like a credential, which is never stored.';
+    if (bytes > active.shownBytesLeft) step.note = 'This output is left out, because the record of the run is full.';
+    else if (findSecret(text))
+      step.note = 'This output is left out, because it looks like a credential, and credentials are never stored.';
     else {
       active.shownBytesLeft -= bytes;
       step.output = output;
@@ -469,12 +470,12 @@ function lookUp({ inputs, outputs }: Active, step: string, reference: Reference)
   if (found !== undefined) return found;
   throw new Failure(
     'invalid_input',
-    `The step ${step} refers to ${reference.source}, which is not in that output; compare it with the output of the pack.`,
+    `The step ${step} refers to ${reference.source}, but the output of the earlier step has no such field; check the output schema of its pack.`,
   );
 }
 
 const unknownRun = (): Failure =>
-  new Failure('not_found', 'There is no such run, or it ended more than a week ago; start another.');
+  new Failure('not_found', 'There is no such run, or it ended more than a week ago; start a new run.');
 
 const fractionOf = (done: number, of: number | undefined): number =>
   of !== undefined && of > 0 ? Math.max(0, Math.min(done / of, 1)) : 0;
@@ -517,5 +518,5 @@ export function whyAdoptionNeeded(
   if (legacy) return LEGACY;
   return isRunnable(author)
     ? undefined
-    : `Its author, ${author.client}, has no valid token any more, so it cannot run until the owner of this memory adopts it.`;
+    : `The author of this pipeline, ${author.client}, has no valid token any more, so the pipeline cannot run until the owner of this memory adopts it.`;
 }

@@ -63,7 +63,7 @@ function createFiller(lookUp: ReferenceLookup): (value: unknown) => unknown {
     if (left >= 0) return found;
     throw new Failure(
       'invalid_input',
-      `The values that a step refers to exceed ${PIPELINE.inputBytes / 1024} KiB; ask earlier steps for less.`,
+      `The values that a step refers to exceed ${PIPELINE.inputBytes / 1024} KiB; make the earlier steps return less data.`,
     );
   };
   const fill = (value: unknown): unknown => {

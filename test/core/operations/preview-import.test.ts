@@ -32,7 +32,7 @@ describe('a preview', () => {
         expect.objectContaining({ line: 8, tags: ['2025-03-14'] }),
       ],
       left_out: [
-        { line: 1, text: 'Saved memories', why: 'no_fact', message: 'This is a label of the page, not a memory.' },
+        { line: 1, text: 'Saved memories', why: 'no_fact', message: 'This is a label on the page, not a fact.' },
         { line: 9, text: 'Manage', why: 'no_fact', message: expect.any(String) },
       ],
     });

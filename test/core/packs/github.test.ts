@@ -239,7 +239,7 @@ describe('github.get_issue', () => {
 
 describe('when GitHub refuses', () => {
   test.each([
-    [404, 'no such repository or issue', 'it is private and no credential for GitHub is set'],
+    [404, 'no such repository or issue', 'the repository is private and no credential for GitHub is set'],
     [403, 'denied access', 'no credential for GitHub is set'],
     [451, 'denied access', 'it is blocked'],
     [410, 'the issue was deleted', 'disabled'],

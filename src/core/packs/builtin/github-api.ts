@@ -79,15 +79,17 @@ export class GitHubClient {
       return failed(
         credential
           ? 'GitHub rejected the credential: it is wrong, expired or revoked. The owner can set a new one with: helmdeck-memory credential set github.'
-          : 'GitHub requires a credential for this. The owner can set one with: helmdeck-memory credential set github.',
+          : 'GitHub requires a credential for this request. The owner can set one with: helmdeck-memory credential set github.',
       );
     }
-    const who = credential ? 'the credential has no access to it' : 'it is private and no credential for GitHub is set';
+    const who = credential
+      ? 'the credential has no access to the repository'
+      : 'the repository is private and no credential for GitHub is set';
     if (status === 404) return failed(`GitHub has no such repository or issue, or ${who}; check the name and the number.`);
     if (status === 410)
-      return failed("This no longer exists on GitHub: the issue was deleted, or the repository's issues are disabled.");
+      return failed("The issue no longer exists on GitHub: it was deleted, or the repository's issues are disabled.");
     if (status === 403 || status === 451)
-      return failed(`GitHub denied access: ${who}, or it is blocked. Ask the owner of the repository.`);
+      return failed(`GitHub denied access: ${who}, or the repository is blocked. Ask the owner of the repository.`);
     if (status === 422) return failed('GitHub rejected the request. Check the labels and the time.');
     return failed(`GitHub responded with status ${status}; try again later.`);
   }
@@ -135,7 +137,7 @@ const bounded = (wait: number): number => Math.min(Math.max(wait, 1), LONGEST_WA
 function nextOf({ headers }: EgressResponse): string | undefined {
   const next = /<([^<>\s]{1,2048})>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
   if (next === undefined || next.startsWith(`${GITHUB_API}/`)) return next;
-  throw failed("GitHub's next page is on another host, which is not allowed; ask for fewer issues.");
+  throw failed("GitHub's next page is on another host, which is not allowed; lower the limit.");
 }
 
 function jsonOf({ body }: EgressResponse): unknown {
