@@ -44,7 +44,6 @@ export class Authorship {
     return { ...signed, scopes: new Set(TOKEN_SCOPES.filter((scope) => has(runner.scopes, scope) && has(rights, scope))) };
   }
 
-  /** Returns a function that decides whether this caller can run the definitions of an author. */
   async runnableBy(runner: Caller): Promise<(author: DefinitionAuthor) => boolean> {
     const grants = (await this.#tokens?.grants(runner.subject)) ?? [];
     return (author) => author.owner || isSameClient(runner, author) || grants.some((grant) => isSameClient(grant, author));

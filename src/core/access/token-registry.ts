@@ -30,8 +30,7 @@ const GRACE_MS = MINUTE;
 const USE_MS = MINUTE;
 const LISTED_AFTER_EXPIRY_MS = 30 * DAY;
 const MOST_VALID = 200;
-/** Maximum number of verified tokens in the cache. */
-const MOST_VERIFIED = 256;
+const MAX_CACHED_TOKENS = 256;
 /** The expiry of a revocation if the expiry of its token is unknown. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
@@ -55,7 +54,6 @@ interface Verified {
   readonly until: number;
 }
 
-/** The rights that one valid token grants to its client. */
 export interface TokenGrant {
   /** The id of the token. */
   readonly token: string;
@@ -277,7 +275,7 @@ export class TokenRegistry implements AsyncDisposable {
   #remember(digest: string, verified: Verified): void {
     this.#verified.delete(digest);
     this.#verified.set(digest, verified);
-    const [oldest] = this.#verified.size > MOST_VERIFIED ? this.#verified.keys() : [];
+    const [oldest] = this.#verified.size > MAX_CACHED_TOKENS ? this.#verified.keys() : [];
     if (oldest !== undefined) this.#verified.delete(oldest);
   }
 
@@ -309,7 +307,6 @@ export class TokenRegistry implements AsyncDisposable {
     return secret;
   }
 
-  /** Records the use of a token in the background. */
   #recordUse(id: string): void {
     if (!this.#recorded.has(id)) return;
     const now = this.#deps.now();
@@ -391,7 +388,7 @@ function ownersToken(now: number): { token: string; claims: TokenClaims } {
     client: 'command-line',
     scopes: ['admin'],
     iat,
-    // A time far in the future, until which the program cannot keep running.
+    // A time so far in the future that the program exits before it.
     exp: iat + (100 * TOKEN_DAYS * DAY) / SECOND,
     jti: randomBytes(8).toString('hex'),
   };

@@ -59,7 +59,7 @@ export function blocksOf(text: string): Block[] {
     if (trimmed === '') blank = true;
     else if (fence !== undefined) {
       const end = endOf(lines, at, (later) => closes(later.trim(), fence));
-      const code = lines.slice(at, end + 1).map((part) => (inItem ? unindented(inItem, part) : part));
+      const code = lines.slice(at, end + 1).map((part) => (inItem ? withoutBodyIndent(inItem, part) : part));
       const introduction: OpenBlock | undefined = inItem ?? (open?.lines.at(-1)?.trimEnd().endsWith(':') ? open : undefined);
       if (introduction) introduction.lines.push(...code);
       else {
@@ -67,7 +67,7 @@ export function blocksOf(text: string): Block[] {
         add(at + 1, 'code', code.join('\n'));
       }
       at = end;
-    } else if (inItem) inItem.lines.push(`${blank ? '\n' : ''}${unindented(inItem, line)}`);
+    } else if (inItem) inItem.lines.push(`${blank ? '\n' : ''}${withoutBodyIndent(inItem, line)}`);
     else if (trimmed.startsWith('<!--')) {
       close();
       const end = endOf(lines, at - 1, (later) => later.includes('-->'));
@@ -110,8 +110,7 @@ const closes = (line: string, fence: string): boolean => line.startsWith(fence) 
 
 const indentOf = (line: string): number => line.length - line.trimStart().length;
 
-/** Returns a line of an item without the indentation that all lines of the item share. */
-function unindented(item: OpenBlock, line: string): string {
+function withoutBodyIndent(item: OpenBlock, line: string): string {
   item.bodyIndent ??= indentOf(line);
   return line.slice(Math.min(indentOf(line), item.bodyIndent));
 }
@@ -122,5 +121,4 @@ const isUnderline = (line: string): boolean => line === '='.repeat(line.length) 
 
 const isRule = (line: string): boolean => /^(?:[-\s]+|[*\s]+|[_\s]+)$/.test(line) && line.replaceAll(/\s/g, '').length >= 3;
 
-/** Returns the text of a list item, or undefined if the line does not start a list item. */
 export const listItemText = (line: string): string | undefined => /^\s*(?:[-*+•]|\d{1,3}[.)])\s+(\S.*)$/.exec(line)?.[1];

@@ -6,7 +6,6 @@ export interface ImportEntry {
   /** The first line of the entry, counted from 1. */
   readonly line: number;
   readonly value: string;
-  /** The texts that become the parts of the fact's key. */
   readonly keyParts: readonly string[];
   readonly category?: string | undefined;
   readonly tags: readonly string[];

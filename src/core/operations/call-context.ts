@@ -3,7 +3,6 @@ import type { ConsentEffect } from '../../contract/operations.ts';
 import type { OperationInput, OperationName } from '../../contract/operations.ts';
 import type { Caller } from '../access/caller.ts';
 
-/** The context of one call, besides its caller and input. */
 export interface CallContext {
   /**
    * Identifies calls that are sent one after the other, such as the calls of one connection. Where calls run concurrently, each

@@ -32,7 +32,6 @@ const unavailable = (): Promise<never> =>
     ),
   );
 
-/** The implementation for a memory that is opened without embeddings. */
 export const noEmbeddings: Embeddings = {
   state: { at: 'off' },
   model: '',

@@ -15,7 +15,6 @@ import { refuseSecrets } from './secret-guard.ts';
 
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 
-/** Operations on single facts, and the operation `forget` for any scope. */
 export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines } }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });

@@ -14,8 +14,8 @@ const LIGHT_TURNS = 8;
 /**
  * Schedules calls by round-robin between subjects. All operations share one thread, so a subject that sends many calls or long
  * calls would delay the others. Calls wait in a queue for each subject. At the end of each event loop turn, the next calls of
- * different subjects run one step each. Their number falls to one while turns take long. While the program is idle, a call does
- * not wait.
+ * different subjects run one step each. Fewer calls run in a turn while turns take long, but always at least one. While the
+ * program is idle, a call does not wait.
  */
 export class FairScheduler {
   /** The waiting calls of each subject. The subject whose call ran least recently comes first. */

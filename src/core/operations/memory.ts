@@ -35,7 +35,6 @@ export interface OwnerSettings {
   change(name: string, value: string | undefined): SettingRow;
 }
 
-/** The program that serves this memory. */
 export interface ProgramInfo {
   readonly version: string;
   /** Returns whether agents can connect, and at which address. */
@@ -46,7 +45,6 @@ export interface ProgramInfo {
   readonly windowSessions?: () => WindowSessionPort | undefined;
 }
 
-/** The browser sessions in which the window is open. */
 export interface WindowSessionPort {
   list(): readonly WindowSession[];
   /** Ends a browser session. Returns false if no session has this id. */
@@ -59,7 +57,6 @@ export interface UpdateSource {
   newest(signal: AbortSignal): Promise<Release>;
 }
 
-/** The parts of the program that the operations depend on. */
 export interface MemoryDeps {
   readonly store: MemoryStore;
   readonly scheduler: FairScheduler;

@@ -19,7 +19,6 @@ type OwnerOperations = Pick<
   | 'endWindowSession'
 >;
 
-/** Operations on connected clients, credentials, settings, updates and browser sessions. */
 export const owner = ({
   clients: loadClients,
   credentials,

@@ -26,7 +26,7 @@ export interface Perform {
 
 /**
  * Creates the function through which REST, MCP, the command line and the window run all operations. They pass the caller that
- * they authenticated and the input before validation.
+ * they authenticated and the unvalidated input.
  */
 export function createPerform(
   memory: Memory,

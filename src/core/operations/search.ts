@@ -15,7 +15,6 @@ import { factChunk, runChunk } from './qmd-chunks.ts';
 const COLLECTION_PREFIX = 'helmdeck-';
 const ELLIPSIS = ' […]';
 
-/** Search operations. All of them use the same index. */
 export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' | 'names'> => ({
   async search(caller, { query, limit, category, tag, client, expiring_within: within }) {
     const { found, partial } = await finder.find(namespaceOf(caller), {
@@ -35,7 +34,7 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
       category: fact.category,
       ...signatures(fact),
       updated_at: formatTime(fact.updatedAt),
-      score: rounded(score),
+      score: roundScore(score),
       snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,
       value: values[place] ?? '',
       expires_at: formatTime(fact.expiresAt),
@@ -65,7 +64,7 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
       ...runs.found.map((hit) => ({ hit, chunk: runChunk })),
     ].toSorted((one, other) => byScore(one.hit, other.hit));
     const results = hits
-      .map(({ hit, chunk }) => ({ ...chunk(hit), score: rounded(hit.score) }))
+      .map(({ hit, chunk }) => ({ ...chunk(hit), score: roundScore(hit.score) }))
       .filter(({ score, collection }) => score >= minScore && (wanted.size === 0 || wanted.has(collection)))
       .slice(0, limit);
     return { results };
@@ -74,8 +73,7 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
 
 const byScore = (one: Hit, other: Hit): number => other.score - one.score || other.fact.updatedAt - one.fact.updatedAt;
 
-/** Rounds a score to three digits, which are enough to compare scores. */
-const rounded = (score: number): number => Math.round(score * 1000) / 1000;
+const roundScore = (score: number): number => Math.round(score * 1000) / 1000;
 
 /**
  * Truncates values to `limit` bytes in total. Each value has an equal share. The bytes that short values do not need are given to

@@ -16,8 +16,7 @@ type TransferOperations = Pick<Memory, 'export' | 'import'>;
 type Outcome = 'created' | 'updated' | 'unchanged' | 'dropped' | Failure;
 type Written = NonNullable<ImportReceipt['written']>;
 
-/** Number of characters of lines that are imported in one step. */
-const SLICE = 64 * 1024;
+const CHARACTERS_PER_STEP = 64 * 1024;
 
 export const transfer = ({ store, scheduler, secrets }: MemoryDeps): TransferOperations => ({
   async export(caller, { limit, cursor }) {
@@ -68,7 +67,7 @@ function* slicesOf(lines: readonly string[]): Generator<[number, string][]> {
     if (line.trim() === '') continue;
     slice.push([index, line]);
     characters += line.length;
-    if (characters < SLICE) continue;
+    if (characters < CHARACTERS_PER_STEP) continue;
     yield slice;
     [slice, characters] = [[], 0];
   }
@@ -91,7 +90,7 @@ function readLine(line: string): Line {
 
 /**
  * Creates the draft of an imported fact, which keeps its expiry, up to a year from now. An import never makes a stored fact
- * expire within days, whichever client imports the fact and whichever client wrote it.
+ * expire within the next days, even if the importing client wrote that fact.
  */
 function draftOf(
   caller: Caller,

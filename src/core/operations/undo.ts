@@ -13,7 +13,6 @@ const SLICE = 24;
 
 const UNDONE = 'The run was cancelled, because the changes of the client that started it or that wrote its pipeline were undone.';
 
-/** Undoes the writes of one client since a given time. */
 export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
   async undo(caller, { client, since, from, until, dry_run: dry }, during) {
     // A later undo of a forget must not restore facts of this client.
@@ -81,7 +80,8 @@ interface LastWrites {
 
 /**
  * Returns the client's last write to each fact and pipeline before the given activity row. Times alone are not enough, because
- * writes before and after that row can have the same time. Reads only rows whose writes can have a time as late as that row's.
+ * writes before and after that row can have the same time. Stops at rows so old that their writes cannot have the same time as
+ * that row.
  */
 async function writtenBefore(record: Space, client: string, row: string, between: () => Promise<void>): Promise<LastWrites> {
   const facts = new Map<string, number>();

@@ -12,7 +12,6 @@ import type { Memory, MemoryDeps } from './memory.ts';
 
 type ViewOperations = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
-/** Read-only views of a memory: summaries, activity and status. */
 export const views = ({ store, scheduler, embeddings, program, packs: { defaults } }: MemoryDeps): ViewOperations => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);

@@ -14,7 +14,6 @@ const LEARNED_CHARACTERS = 200;
 
 const Learned = lazy(() => z.record(z.string(), z.string()).exactOptional());
 
-/** The stored record of one pack run. */
 const PackRow = lazy(() =>
   z.object({
     pack: z.string(),
@@ -34,7 +33,7 @@ const PipelineRow = lazy(() =>
     run_id: z.string(),
     outcome: z.enum(['succeeded', 'failed', 'cancelled']),
     at_unix: z.int(),
-    /** Milliseconds. Absent if the program stopped before the run ended. */
+    /** Duration of the run in milliseconds. Absent if the program stopped before the run ended. */
     duration_ms: z.int().exactOptional(),
     learn_inputs: Learned(),
   }),
@@ -49,7 +48,7 @@ export interface AuditRow {
   readonly outcome: string;
   readonly succeeded: boolean;
   readonly at: number;
-  /** Milliseconds. Undefined if the program stopped before the run ended. */
+  /** Duration of the run in milliseconds. Undefined if the program stopped before the run ended. */
   readonly durationMs: number | undefined;
   readonly inputs: Readonly<Record<string, string>>;
   readonly findings: readonly PackFinding[];

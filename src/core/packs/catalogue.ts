@@ -3,7 +3,6 @@ import { PACK_NAME, PACK_VERSION } from '../../contract/pack.ts';
 import { requireCacheTtl } from './cache.ts';
 import { type Pack, toolNameOf } from './pack.ts';
 
-/** The available packs, by name. */
 export class Catalogue {
   readonly #packs = new Map<string, Pack>();
   readonly #tools = new Map<string, string>();

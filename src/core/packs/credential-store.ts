@@ -19,8 +19,7 @@ const CACHE_MS = 60_000;
 const Location = lazy(() => z.object({ place: z.string(), at: z.int() }));
 type Location = SchemaOutput<typeof Location>;
 
-/** The item that is stored in the keychain. */
-const Item = lazy(() => z.object({ id: z.string().min(1), secret: z.string().min(1) }));
+const KeychainItem = lazy(() => z.object({ id: z.string().min(1), secret: z.string().min(1) }));
 
 export interface CredentialSources {
   /** The OS keychain. Absent if no keychain is available. */
@@ -48,7 +47,6 @@ export const credentialHook = (credentials: CredentialProvider): PackHook => ({
 interface Deps extends CredentialSources {
   readonly store: MemoryStore;
   readonly clock: Clock;
-  /** Returns all packs. Each pack names the credential that it uses. */
   packs(): readonly Pack[];
 }
 
@@ -145,7 +143,7 @@ export class CredentialStore implements CredentialProvider {
     return this.#cache.get(name);
   }
 
-  async #found(name: string): Promise<SchemaOutput<typeof Item> | undefined> {
+  async #found(name: string): Promise<SchemaOutput<typeof KeychainItem> | undefined> {
     const location = await this.#location(name);
     if (!location) return undefined;
     const reading = await this.#keychain.read(accountOf(name, location.place));
@@ -159,7 +157,7 @@ export class CredentialStore implements CredentialProvider {
     );
   }
 
-  #addToCache(name: string, { id, secret }: SchemaOutput<typeof Item>, until: number): void {
+  #addToCache(name: string, { id, secret }: SchemaOutput<typeof KeychainItem>, until: number): void {
     this.#cache.set(name, { id, secret, until, revoked: false, reportRejected: () => this.#rejected(name, id) });
   }
 
@@ -247,9 +245,9 @@ const accountOf = (name: string, place: string): string => `credential ${name} $
 
 const setAt = (known: Location | undefined): { set_at?: string } => (known ? { set_at: formatTime(known.at) } : {});
 
-function itemOf(text: string): SchemaOutput<typeof Item> | undefined {
+function itemOf(text: string): SchemaOutput<typeof KeychainItem> | undefined {
   try {
-    return Item().safeParse(JSON.parse(text)).data;
+    return KeychainItem().safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }

@@ -20,7 +20,6 @@ interface Deps {
   /** The hooks, in the order in which they run before a run of a pack. After the run, the order is reversed. */
   readonly hooks: readonly PackHook[];
   readonly clock: Clock;
-  /** Receives the text that a pack logs while the pack runs. */
   readonly log?: (pack: string, text: string) => void;
   /** Called when a hook fails after a run. The error does not change the caller's result. */
   readonly reportError: (pack: string) => void;

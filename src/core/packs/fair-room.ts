@@ -6,10 +6,9 @@ import type { Author, Entry, MemoryStore } from '../store/store.ts';
 import { allEntries } from './all-entries.ts';
 
 /** Fraction of the largest client's entries that is evicted at once, so that not every write needs an eviction. */
-const EVICTED_SHARE = 1 / 8;
+const EVICTED_FRACTION = 1 / 8;
 
-/** The entries of one client that can be evicted. */
-interface Holding {
+interface EvictableEntries {
   readonly client: string;
   bytes: number;
   /** The times when the entries were written, in milliseconds since 1970. */
@@ -42,8 +41,8 @@ export async function putFairly<T>(store: MemoryStore, subject: string, author: 
  */
 async function evictFromLargestHolder(store: MemoryStore, subject: string, client: string): Promise<boolean> {
   const { most } = await store.usage(subject);
-  const shareOf = ({ bytes, moments }: Holding): number => Math.max(bytes / most.bytes, moments.length / PACK.memory);
-  const own: Holding = { client, bytes: 0, moments: [] };
+  const shareOf = ({ bytes, moments }: EvictableEntries): number => Math.max(bytes / most.bytes, moments.length / PACK.memory);
+  const own: EvictableEntries = { client, bytes: 0, moments: [] };
   const holdings = new Map([[client, own]]);
   for await (const { value, updatedAt, author } of evictableEntries(store, subject)) {
     const name = clientId(author);
@@ -55,7 +54,7 @@ async function evictFromLargestHolder(store: MemoryStore, subject: string, clien
   const largest = [...holdings.values()].reduce((top, one) => (shareOf(one) > shareOf(top) ? one : top), own);
   if (largest === own) return false;
   const oldest = largest.moments.toSorted((one, other) => one - other);
-  const until = oldest[Math.ceil(oldest.length * EVICTED_SHARE) - 1] ?? 0;
+  const until = oldest[Math.ceil(oldest.length * EVICTED_FRACTION) - 1] ?? 0;
   const matches = (entry: Entry): boolean =>
     isEvictable(entry) && entry.updatedAt <= until && clientId(entry.author) === largest.client;
   await store.forget(subject, { kinds: ['pack'], matches }, undefined, nextTurn);

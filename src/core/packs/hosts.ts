@@ -1,4 +1,3 @@
-/** The external hosts that requests are allowed to contact. */
 export interface HostAllowlist {
   allows(name: string, port: number): boolean;
   /** Text that tells the owner how to allow a host that is not listed. */

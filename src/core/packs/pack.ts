@@ -24,10 +24,8 @@ interface StoreOptions {
   readonly tags?: readonly string[];
 }
 
-/** An entry in a pack's memory. */
 export interface PackMemoryEntry {
   readonly key: string;
-  /** The stored JSON value. */
   readonly value: unknown;
   readonly category: string;
   readonly tags: readonly string[];
@@ -109,9 +107,8 @@ interface Described {
   readonly seconds?: number;
   /** Phrases with which users might request the pack, for the pack `route`. */
   readonly intents?: readonly string[];
-  /** How the pack changes things outside its own memory. */
+  /** Whether the pack adds or destroys data outside its own memory. */
   readonly changes?: 'nothing' | 'adds' | 'destroys';
-  /** True if the pack contacts other machines. */
   readonly usesNetwork?: boolean;
   /** True if runs of the pack are not recorded in the audit, as for the memory packs and `route`. */
   readonly unaudited?: true;

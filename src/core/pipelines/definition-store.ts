@@ -31,7 +31,7 @@ interface Stored {
   readonly legacy?: true;
 }
 
-/** The stored latest version of a definition, or an earlier version. */
+/** A stored version of a definition, either the latest version or an earlier one. */
 interface Numbered extends Stored {
   /** The version number, which starts at 1. */
   readonly version: number;
@@ -42,7 +42,6 @@ interface Numbered extends Stored {
   readonly at?: number;
 }
 
-/** A definition and the author who is responsible for it. */
 export interface AttributedDefinition {
   readonly definition: PipelineDefinition;
   readonly author: DefinitionAuthor;
@@ -54,7 +53,6 @@ export interface AttributedDefinition {
   readonly expiresAt: number;
 }
 
-/** A stored definition with its entry. */
 interface Found {
   readonly entry: Entry;
   readonly stored: Numbered;
@@ -106,7 +104,8 @@ export class DefinitionStore {
       const entry = await space.get(DEFINITION.begin + id);
       const stored: Stored = { definition, ...(caller.owner === true && { owner: true }) };
       if (!entry) {
-        // Do not evict another definition, because clients may rely on it.
+        // A new definition does not evict another one, because clients may rely on that definition. Instead, each client has a
+        // share of the places.
         const authors: Author[] = [];
         for await (const found of this.#each(caller.subject)) authors.push(found.entry.author);
         if (!mayTakePlace(caller, authors, PIPELINE.definitions)) {
@@ -320,6 +319,6 @@ function requireMayChange(caller: Caller, found: Found): void {
   const whose = author.owner ? 'the owner' : author.client;
   throw new Failure(
     'invalid_input',
-    `id belongs to a pipeline by ${whose}, that only ${author.owner ? 'the owner' : 'its author and the owner'} can change or delete; choose another id, or ask the owner.`,
+    `id belongs to a pipeline by ${whose}, which only ${author.owner ? 'the owner' : 'its author and the owner'} can change or delete; choose another id, or ask the owner.`,
   );
 }

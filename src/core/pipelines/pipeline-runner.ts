@@ -32,8 +32,7 @@ interface Deps {
 
 type RunStep = PipelineRun['steps'][number];
 
-/** A run that is in progress in this process. */
-interface Active {
+interface ActiveRun {
   readonly caller: Caller;
   readonly author: DefinitionAuthor;
   /** Author that is stored with the run's record: the caller, together with the pipeline's author. */
@@ -57,7 +56,7 @@ interface Active {
 }
 
 interface Running {
-  readonly active: Active;
+  readonly active: ActiveRun;
   /** Resolves to the final state, or to undefined if the final state could not be recorded. */
   readonly ended: Promise<PipelineRun | undefined>;
 }
@@ -280,7 +279,7 @@ export class PipelineRunner implements Disposable {
     );
   }
 
-  #createRun({ caller, acting, kept, inputs, during }: RunStart): Active {
+  #createRun({ caller, acting, kept, inputs, during }: RunStart): ActiveRun {
     const { store, clock } = this.#deps;
     const { definition, author } = kept;
     const running = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject);
@@ -318,7 +317,7 @@ export class PipelineRunner implements Disposable {
     };
   }
 
-  async #execute(active: Active): Promise<PipelineRun | undefined> {
+  async #execute(active: ActiveRun): Promise<PipelineRun | undefined> {
     try {
       return await this.#end(active, await this.#steps(active));
     } catch {
@@ -329,7 +328,7 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  async #steps(active: Active): Promise<RunEnd> {
+  async #steps(active: ActiveRun): Promise<RunEnd> {
     const { signal } = active;
     for (const [index, step] of active.run.steps.entries()) {
       if (signal.aborted) return cancelled(signal);
@@ -356,7 +355,7 @@ export class PipelineRunner implements Disposable {
     return { status: 'succeeded' };
   }
 
-  async #step(active: Active, index: number, step: RunStep): Promise<void> {
+  async #step(active: ActiveRun, index: number, step: RunStep): Promise<void> {
     const { engine } = this.#deps;
     const { caller, author, definition, outputs, signal } = active;
     const { run } = active;
@@ -397,7 +396,7 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  async #end(active: Active, { status, failure }: RunEnd): Promise<PipelineRun | undefined> {
+  async #end(active: ActiveRun, { status, failure }: RunEnd): Promise<PipelineRun | undefined> {
     // Do not write anything while the program exits. At its next start, the program ends this run.
     if (this.#closed) return undefined;
     const { store } = this.#deps;
@@ -431,7 +430,7 @@ export class PipelineRunner implements Disposable {
   }
 
   /** Saves the progress of a run, without outputs, which are not needed to end the run after a crash. */
-  async #saveProgress({ caller, recordAuthor, run, learned }: Active): Promise<void> {
+  async #saveProgress({ caller, recordAuthor, run, learned }: ActiveRun): Promise<void> {
     const steps = run.steps.map(({ output: _output, ...step }) => step);
     await this.#runs.saveRun(caller.subject, recordAuthor, { run: { ...run, steps }, learned });
   }
@@ -464,7 +463,7 @@ export class PipelineRunner implements Disposable {
   }
 }
 
-function lookUp({ inputs, outputs }: Active, step: string, reference: Reference): unknown {
+function lookUp({ inputs, outputs }: ActiveRun, step: string, reference: Reference): unknown {
   if (reference.to === 'input') return inputs.get(reference.name);
   const found = valueAt(outputs.get(reference.step), reference.path);
   if (found !== undefined) return found;
@@ -487,7 +486,7 @@ const cancelled = ({ reason }: AbortSignal): RunEnd => ({
 });
 
 /** Returns a copy of the run's state, because the run continues to change. */
-const snapshotOf = ({ run }: Active): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });
+const snapshotOf = ({ run }: ActiveRun): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });
 
 /**
  * Returns the failed state of a run that was interrupted. The end of the run was not observed, so the end time and duration are

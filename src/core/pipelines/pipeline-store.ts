@@ -26,13 +26,11 @@ const RUN_SLICE = 4;
  */
 const EVICTION_WINDOW = 40;
 
-/** The record of a run, as stored in JSON. */
 export interface RunRecord {
   readonly run: PipelineRun;
   readonly learned?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Stores the records of runs in their subject's memory. */
 export class PipelineStore {
   readonly #store: MemoryStore;
 
@@ -77,14 +75,12 @@ export class PipelineStore {
     for await (const entry of allEntries(this.#space(subject), query)) yield { entry, kept: runIn(entry) };
   }
 
-  /** Returns the ids of the runs that are recorded as running. */
   async runningIds(subject: string): Promise<string[]> {
     const query = { sort: 'oldest', category: RUN.running, limit: PIPELINE.runs } as const;
     const { entries } = await collectPage(this.#space(subject), query, { between: nextTurn });
     return entries.map(({ key }) => key.slice(RUN.begin.length));
   }
 
-  /** Deletes an ended run if the subject has too many. */
   async trimEndedRuns(subject: string): Promise<void> {
     if ((await this.#space(subject).count(RUN.ended)) > PIPELINE.runs) await this.#dropOldest(subject);
   }

@@ -66,7 +66,6 @@ export function inputNames({ inputs, steps }: PipelineDefinition): string[] {
   return [...new Set(references.flatMap((reference) => (reference.to === 'input' ? [reference.name] : [])))];
 }
 
-/** Returns the given inputs, completed with the defaults. */
 export function resolveInputs(definition: PipelineDefinition, sent: Readonly<Record<string, unknown>>): Map<string, unknown> {
   const names = inputNames(definition);
   if (Object.keys(sent).some((name) => !names.includes(name))) {

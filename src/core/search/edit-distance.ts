@@ -1,4 +1,3 @@
-/** Returns the number of characters that two words share at the start. */
 export function commonPrefixLength(one: string, other: string): number {
   const most = Math.min(one.length, other.length);
   let at = 0;

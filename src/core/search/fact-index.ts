@@ -6,7 +6,6 @@ import { type WordHandler, readWords } from './words.ts';
 
 export type FactId = number | string;
 
-/** The searchable fields of a fact. */
 export interface SearchableFact {
   readonly key: string;
   readonly category: string;
@@ -22,7 +21,6 @@ export interface SearchableFact {
   readonly expiresAt?: number;
 }
 
-/** Names that a fact must have to be found. */
 export interface NameFilter {
   readonly tag?: string | undefined;
   readonly client?: string | undefined;
@@ -209,7 +207,6 @@ export class FactIndex {
     return this.#category[number] === category;
   }
 
-  /** Returns the number of a category, or undefined if no fact is in the category. */
   findCategory(category: string): number | undefined {
     return this.#categories.find(category);
   }

@@ -4,7 +4,7 @@ import { TermFilter, type Word, characterBoundary, foldText, wordsOf } from './w
 
 type Field = 'key' | 'tags' | 'category' | 'value';
 
-/** The position in the value of a word of the query. */
+/** The place where a word of the query occurs in the value. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -22,7 +22,10 @@ interface Finding {
 export interface FactMatch {
   /** The field that contains the exact phrase, if there is such a field. */
   readonly phrase: Field | undefined;
-  /** How near words that are adjacent in the query are in the fact, from 0 to 1. It is 1 if they are adjacent in the fact too. */
+  /**
+   * How near each other the fact contains words that are adjacent in the query, from 0 to 1. The value is 1 if they are adjacent
+   * in the fact too.
+   */
   readonly nearness: number;
   readonly findings: ReadonlyMap<number, Finding>;
   readonly spans: readonly Span[];
@@ -42,7 +45,6 @@ const MAX_SPANS = 64;
 /** Maximum distance between two words that count as near each other. */
 const MAX_DISTANCE = 3;
 
-/** A query word that a term matches. */
 interface Meaning {
   readonly word: number;
   readonly weight: number;
@@ -95,7 +97,6 @@ export class FactReader {
   }
 }
 
-/** Collects the matches in one fact. */
 class FactReading {
   readonly #query: ParsedQuery;
   readonly #meanings: ReadonlyMap<string, readonly Meaning[]>;

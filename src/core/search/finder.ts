@@ -12,8 +12,8 @@ const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
 /** Maximum bytes of all indexes together. The least recently used index is dropped first. */
 const MAX_BYTES = 512 * 1024 * 1024;
 /**
- * Fraction of `MAX_BYTES` that building an index can use. The rest is for later writes, which would otherwise force a rebuild
- * each.
+ * Fraction of `MAX_BYTES` that building an index can use. The rest is reserved for later writes. Without it, each of these writes
+ * would force a rebuild.
  */
 const BUILD_FRACTION = 3 / 4;
 /** Milliseconds that a query waits for an index that is being built, before the query returns partial results. */
@@ -188,8 +188,8 @@ export class Finder implements Disposable {
   }
 
   /**
-   * Whether the build can continue. Drops other indexes to free memory. If one index alone is too large, the build stops: the
-   * index contains only the newest facts and its results are partial.
+   * Frees memory by dropping other indexes. Returns false if this index alone is too large. Its build then stops, so it contains
+   * only the newest facts, and its results are partial.
    */
   #makeRoom(indexed: NamespaceIndex): boolean {
     const most = BUILD_FRACTION * this.#maxBytes;

@@ -4,7 +4,6 @@ import { stopWords } from './stop-words.ts';
 import { TERM_START, type Vocabulary, gramsOfTerm } from './vocabulary.ts';
 import { type Word, isUnspaced, wordsOf } from './words.ts';
 
-/** One word of a query. */
 interface QueryWord {
   readonly term: string;
   /** The weight of the word in the ranking, which is higher for rarer words. */
@@ -121,10 +120,8 @@ function rarity(alternatives: readonly Alternative[], facts: FactIndex): number 
   return Math.log(1 + (facts.size - count + 0.5) / (count + 0.5));
 }
 
-/** How a term matches a word of the query. */
 type MatchKind = 'same' | 'joined' | 'form' | 'beginning' | 'part' | 'similar';
 
-/** A term that matches a word of the query. */
 export interface Alternative {
   readonly id: number;
   readonly term: string;
@@ -137,7 +134,7 @@ export interface Alternative {
 const FORM = 0.8;
 /** Factor for the weight of similar terms if the word itself is indexed. */
 const BESIDE_EXACT = 0.7;
-/** Determines the weight of the most similar term if the word itself is not indexed: that term has at least this weight. */
+/** Minimum weight of the most similar term if the word itself is not indexed. */
 const CLOSEST = 0.75;
 
 /** Words of at least this length are unlikely to be part of another term by coincidence. */

@@ -206,7 +206,6 @@ class Best {
     this.#oldest = this.#moments[0] ?? 0;
   }
 
-  /** Returns the facts, best first. */
   sorted(): { number: number; sum: number }[] {
     return this.#numbers
       .map((number, at) => ({ number, sum: this.#sums[at] ?? 0, moment: this.#moments[at] ?? 0 }))

@@ -14,7 +14,7 @@ export interface SearchQuery extends Filter {
   readonly limit: number;
 }
 
-/** Conditions that a fact must all meet to be found. */
+/** The conditions of a search. A fact must meet all of them to be found. */
 interface Filter extends NameFilter {
   readonly category?: string;
   /** If set, finds only facts that expire before this time, in milliseconds since 1970. */
@@ -51,7 +51,7 @@ export class SearchIndex {
     return this.#facts.has(id);
   }
 
-  /** Returns false if no fact has this id. */
+  /** Removes a fact. Returns false if no fact has this id. */
   remove(id: FactId): boolean {
     return this.#facts.remove(id);
   }
@@ -110,7 +110,6 @@ export interface Hit {
 
 type Scored = Pick<Hit, 'score' | 'fact'>;
 
-/** A candidate whose text was compared with the query. */
 interface ReadFact extends IndexedFact {
   readonly score: number;
   readonly match: FactMatch;
@@ -124,12 +123,13 @@ const NEARNESS_FRACTION = 0.1;
 const SCORE_EXPONENT = 0.6;
 const NEWEST_SCORE = 0.5;
 
-/** Maximum number of candidates that are read to compute their scores. */
-const MAX_READ = 64;
-/** Maximum number of candidates that are searched for the exact phrase. */
-const PHRASE_CANDIDATES = 512;
+const MAX_READ_CANDIDATES = 64;
+const MAX_PHRASE_CANDIDATES = 512;
 
-/** The limits on the work for one text of a search. Several texts share the limits of a single one, but each has a minimum. */
+/**
+ * The limits on the work for one text of a query. If a query has several texts, they share these limits, but each text has a
+ * minimum.
+ */
 interface Effort {
   readonly words: number;
   readonly postings: number;
@@ -213,9 +213,9 @@ class SearchRun {
    * the query text literally.
    */
   #worthReading(query: ParsedQuery): RankedFact[] {
-    const most = Math.max(MAX_READ, this.#limit);
+    const most = Math.max(MAX_READ_CANDIDATES, this.#limit);
     if (query.words.length === 1) return this.#aboutOneWord(query, most);
-    const sought = Math.max(most, PHRASE_CANDIDATES);
+    const sought = Math.max(most, MAX_PHRASE_CANDIDATES);
     const candidates = this.#ranking.best(query, this.#accepts, sought, this.#effort.postings);
     const least = (1 - NEARNESS_FRACTION) * (candidates[this.#limit - 1]?.share ?? 0);
     const likely = candidates.slice(0, most).filter(({ share }) => share >= least);

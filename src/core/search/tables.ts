@@ -37,8 +37,8 @@ export const NOT_FOUND = -1;
 const FIRST_CHAINS = 256;
 
 /**
- * A hash table of numbers in three arrays. Each number stands for an item that only the caller knows and compares. The table
- * grows by one chain at a time (linear hashing), so that no single insertion has to rehash the whole table.
+ * A hash table of numbers in three arrays. Each number identifies an item that the caller stores, so the caller also compares
+ * items. The table grows by one chain at a time (linear hashing), so that no single insertion has to rehash the whole table.
  */
 export class HashChains {
   #heads = new Int32Array(FIRST_CHAINS).fill(NOT_FOUND);

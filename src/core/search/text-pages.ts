@@ -8,8 +8,8 @@ const NO_OWNER = 0xffffffff;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Stores texts as bytes outside the JavaScript heap. UTF-8 often takes half the memory, because a string uses two bytes for each
- * character if any character is outside Latin-1. Unlike a string, bytes can also be overwritten when a fact is forgotten.
+ * Stores texts as UTF-8 bytes outside the JavaScript heap. These often need half the memory of a string, which uses two bytes for
+ * each character if any of them is outside Latin-1. Unlike a string, bytes can also be overwritten when a fact is forgotten.
  */
 export class TextPages {
   readonly #pages: { bytes: Buffer; used: number; live: number }[] = [];
@@ -33,7 +33,6 @@ export class TextPages {
     return this.#append(owner, encodeFrame(fields));
   }
 
-  /** Returns the first `most` fields of a text. */
   read(address: number, most = Infinity): string[] {
     const { bytes } = this.#pageAt(Math.floor(address / this.#page));
     const at = address % this.#page;

@@ -282,7 +282,6 @@ const UNKNOWN = 255;
 const kinds = new Uint8Array(0x10000).fill(UNKNOWN).fill(SEPARATOR, 0, 0x80);
 kinds.fill(DIGIT, 0x30, 0x3a).fill(UPPER, 0x41, 0x5b).fill(LOWER, 0x61, 0x7b);
 
-/** The kinds of the ASCII characters. */
 const asciiKinds: Readonly<Uint8Array> = kinds.subarray(0, 0x80);
 
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;

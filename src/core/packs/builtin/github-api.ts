@@ -73,7 +73,7 @@ export class GitHubClient {
   }
 
   async #failureOf({ credential }: ExecutionContext, status: number, wait: number | undefined): Promise<Failure> {
-    if (wait !== undefined && LIMITED.has(status)) return this.#exhausted(credential !== undefined, wait * SECOND);
+    if (wait !== undefined && RATE_LIMIT_STATUSES.has(status)) return this.#exhausted(credential !== undefined, wait * SECOND);
     if (status === 401) {
       await credential?.reportRejected?.();
       return failed(
@@ -109,15 +109,14 @@ const failed = (message: string): Failure => new Failure('handler_failed', messa
 
 const idOf = (credential: ExecutionContext['credential']): string => credential?.id ?? '';
 
-/** Status codes that GitHub uses for an exceeded rate limit. */
-const LIMITED: ReadonlySet<number> = new Set([403, 429]);
+const RATE_LIMIT_STATUSES: ReadonlySet<number> = new Set([403, 429]);
 
 /**
  * Returns the seconds to wait before the next request, or undefined if no wait is needed. A successful response also returns a
  * wait if it uses up the limit.
  */
 function waitOf({ status, headers }: EgressResponse): number | undefined {
-  const after = LIMITED.has(status) ? seconds(headers.get('retry-after')) : undefined;
+  const after = RATE_LIMIT_STATUSES.has(status) ? seconds(headers.get('retry-after')) : undefined;
   if (after !== undefined) return bounded(after);
   if (headers.get('x-ratelimit-remaining') === '0') {
     const reset = seconds(headers.get('x-ratelimit-reset'));

@@ -18,7 +18,6 @@ export interface RankedCandidate<C extends RouteCandidate = RouteCandidate> {
   readonly candidate: C;
   /** How well the candidate matches the request, from 0 to 1. */
   readonly score: number;
-  /** The phrase of the candidate that matched best. */
   readonly matchedPhrase: string;
 }
 

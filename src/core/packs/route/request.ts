@@ -10,7 +10,6 @@ export interface ContentWord {
   readonly action: RequestAction | undefined;
 }
 
-/** A user's request, prepared for ranking. */
 export interface RouteRequest {
   /** The words of the request, without duplicate stems. */
   readonly words: readonly ContentWord[];
@@ -59,7 +58,6 @@ export function parseRouteRequest(intent: string, context = ''): RouteRequest {
   };
 }
 
-/** Returns the words that a URL or a repository name implies. */
 const impliedWords = (text: string): ContentWord[] => [
   ...(text.search(ADDRESS()) >= 0 ? contentWordsIn('url page') : []),
   ...(text.replace(ADDRESS(), '').search(REPOSITORY()) >= 0 ? contentWordsIn('repository') : []),
