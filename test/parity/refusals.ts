@@ -245,7 +245,7 @@ const others: Refusal[] = [
   })),
   ...['nothing', 'Remember', 'remember '].flatMap((operation) =>
     ask(operation, 'not_found', [
-      ['no operation', newFact, /^There is no such operation; compare its name with the documentation\.$/],
+      ['no operation', newFact, /^There is no such operation; look up its name in the documentation\.$/],
     ]),
   ),
   ...ask('undo', 'invalid_input', [

@@ -190,4 +190,4 @@ export const factDetail = (entry: Entry): FactDetail => ({ ...summary(entry), va
 
 /** Returns the failure for an unknown key. It is the same for a key that never existed, has expired or was forgotten. */
 const unknownKey = (): Failure =>
-  new Failure('not_found', 'No fact is stored under this key; look for it in the list of facts, or store it.');
+  new Failure('not_found', 'No fact is stored under this key; look up the key in the list of facts, or store a new fact.');

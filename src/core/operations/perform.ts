@@ -36,7 +36,7 @@ export function createPerform(
 ): Perform {
   return async (caller: Caller, name: string, input: unknown, during: CallContext = {}): Promise<never> => {
     if (!isOperation(name))
-      throw new Failure('not_found', 'There is no such operation; compare its name with the documentation.');
+      throw new Failure('not_found', 'There is no such operation; look up its name in the documentation.');
     const { scope, input: schema } = operations[name];
     if (!hasScope(caller, scope)) {
       throw new Failure(

@@ -51,11 +51,11 @@ export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'pre
       const line = firstLines.get(comparable);
       if (line !== undefined) return { why: 'repeated', message: `The same text is already on line ${line + first - 1}.` };
       const storedKey = known.keysByText.get(comparable);
-      if (storedKey !== undefined) return { why: 'known', message: `It is already stored, as ${storedKey}.` };
+      if (storedKey !== undefined) return { why: 'known', message: `The same text is already stored, as ${storedKey}.` };
       if (!known.keys.has(key)) return undefined;
       return {
         why: 'changed',
-        message: `It was imported before as ${key}. That fact was changed after the import, so it is not replaced.`,
+        message: `This entry was imported before as ${key}. That fact was changed after the import, so it is not replaced.`,
       };
     }
 

@@ -63,7 +63,7 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOpera
       if (Math.abs(Date.parse(time) - machine) > CLOCK_TOLERANCE_MS) {
         throw new Failure(
           'invalid_input',
-          `time must match the clock of this machine, which shows ${formatTime(machine)}; read the clock again.`,
+          `time must match the clock of this machine, which shows ${formatTime(machine)}; check the clock and try again.`,
         );
       }
       const expired = await store.countExpiredFacts();

@@ -228,7 +228,7 @@ function explainInput({ own }: Pack, error: z.ZodError): string {
   if (!own || first === undefined) return explainIssue(error);
   const field = first.path.map(String).join('.') || 'The request';
   const what = first.code === 'unrecognized_keys' ? 'has an unknown field' : `is invalid: ${first.message}`;
-  return `${field} ${what}; compare it with the input schema of the pack.`;
+  return `${field} ${what}; compare the input with the input schema of the pack.`;
 }
 
 /** Reports that the caller cancelled the run, or is no longer allowed to wait for the run. */
@@ -301,7 +301,7 @@ function recordingArtifacts({ pack, context }: HookRun, place: ArtifactStore, ma
         return artifact;
       } catch (cause) {
         if (cause instanceof Failure) throw cause;
-        throw new Failure('artifact_failed', `A file made by ${pack.name} could not be saved; try again later.`, { cause });
+        throw new Failure('artifact_failed', `A file created by ${pack.name} could not be saved; try again later.`, { cause });
       }
     },
   };

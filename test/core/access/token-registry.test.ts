@@ -67,7 +67,7 @@ const mint = (over: Partial<MintInput> = {}): MintInput => ({ ...MintInput().par
 const revoke = (id: string, unrecorded = false): RevokeInput => ({ id, unrecorded });
 
 const refusal = (why: RegExp) => ({ code: 'invalid_token', message: expect.stringMatching(why) as string });
-const NOT_OURS = /was not made for this memory/;
+const NOT_OURS = /was not created for this memory/;
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const byRsa = (): string => {

@@ -73,7 +73,7 @@ describe('a known entry', () => {
     const preview = await owner('previewImport', { text: `${CHATGPT}Is learning to play\tthe nyckelharpa` });
     expect(values(preview)).toHaveLength(2);
     expect(preview.left_out.filter(({ why }) => why !== 'no_fact')).toEqual([
-      { line: 8, text: 'Lives on a houseboat in Aarhus.', why: 'known', message: 'It is already stored, as home.' },
+      { line: 8, text: 'Lives on a houseboat in Aarhus.', why: 'known', message: 'The same text is already stored, as home.' },
       { line: 10, text: 'Is learning to play\tthe nyckelharpa', why: 'repeated', message: 'The same text is already on line 3.' },
     ]);
   });

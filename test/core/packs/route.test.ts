@@ -283,7 +283,7 @@ describe('a recommendation', () => {
     expect(answer).toEqual({
       recommendation: { kind: 'pack', id: 'github.list_issues', why: 'Use it for: list github issues.' },
       alternatives: [{ kind: 'pack', id: 'github.get_issue', why: expect.stringMatching(/^Use it for: /) }],
-      reasoning: expect.stringMatching(/^Compared the task with \d+ descriptions\. Nearest: github\.list_issues/),
+      reasoning: expect.stringMatching(/^Compared the task with \d+ descriptions\. Best match: github\.list_issues/),
     });
     expect(await route(memory, 'list the github issues of acme/web')).toEqual(answer);
   });

@@ -94,7 +94,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
       message: expect.stringMatching(/^The author of this pipeline, author, has no valid token/),
     });
     await expect(memory.perform(runner, 'finishPipeline', { id: 'note' })).rejects.toMatchObject({ code: 'insufficient_scope' });
-    const why = expect.stringMatching(/has no valid token any more, so it cannot run/);
+    const why = expect.stringMatching(/has no valid token any more, so the pipeline cannot run/);
     expect((await memory.as(runner)('pipelines', {})).pipelines).toMatchObject([
       { id: 'note', client: 'author', needs_adoption: why },
     ]);

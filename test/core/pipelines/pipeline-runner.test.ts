@@ -128,8 +128,8 @@ describe('defining pipelines', () => {
       { inputs: [{ name: 'name', default: { deep: '${{ inputs.other }}' } }] },
       /^inputs\.0\.default contains \$\{\{, which/,
     ],
-    ['too many levels', { steps: [step({ input: { what: deep(40) } })] }, /nests deeper than 32 levels/],
-    ['levels without end', { steps: [step({ input: { what: deep(3000) } })] }, /nests deeper than 32 levels/],
+    ['too many levels', { steps: [step({ input: { what: deep(40) } })] }, /is nested more than 32 levels deep/],
+    ['levels without end', { steps: [step({ input: { what: deep(3000) } })] }, /is nested more than 32 levels deep/],
     ['too much text', { steps: [step({ input: { what: 'x'.repeat(PIPELINE.bytes) } })] }, /larger than 32 KiB/],
   ])('refuses %s before anything runs (R-PACK-22)', async (_what, over, says) => {
     const memory = await withPacks();

@@ -55,7 +55,7 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
   if (!hosts)
     throw new Failure(
       'invalid_config',
-      'HELMDECK_FETCH_HOSTS has an entry that is not a host name; compare it with docs/settings.md.',
+      'HELMDECK_FETCH_HOSTS has an entry that is not a host name; see docs/settings.md for the format.',
     );
   return definePack({
     name: 'http.fetch',

@@ -280,7 +280,7 @@ function usualInputs({ kind, id, takes }: Candidate, { packs, pipelines }: Habit
 
 function whyOf({ matchedPhrase: phrase, candidate, runs }: Ranked): string {
   const successes = runs === 0 ? '' : ` It has succeeded ${runs === 1 ? 'once' : `${runs} times`} for this caller.`;
-  const unavailableNote = candidate.unavailable === undefined ? '' : ` It cannot run at present: ${candidate.unavailable}`;
+  const unavailableNote = candidate.unavailable === undefined ? '' : ` At present it cannot run: ${candidate.unavailable}`;
   const phraseText = phrase.length > 120 ? `${phrase.slice(0, 119)}…` : phrase.replace(/[.!?。]{1,3}$/u, '');
   const { author } = candidate;
   if (!author) return `Use it for: ${phraseText}.${successes}${unavailableNote}`;
@@ -302,8 +302,8 @@ function reasoningOf(fits: readonly Ranked[], chosen: Ranked | undefined, missin
   const shown = ({ candidate, score: fit }: Ranked): string => `${candidate.id} (${fit.toFixed(2)})`;
   const count = `Compared the task with ${fits.length} descriptions.`;
   const nearest = first
-    ? ` Nearest: ${shown(first)}${second ? `, then ${shown(second)}` : ''}; ${FIT_THRESHOLD} is required.`
+    ? ` Best match: ${shown(first)}${second ? `, then ${shown(second)}` : ''}; the minimum score is ${FIT_THRESHOLD}.`
     : '';
-  const choice = chosen && chosen !== first ? ` ${chosen.candidate.id} is the nearest that can run.` : '';
+  const choice = chosen && chosen !== first ? ` ${chosen.candidate.id} is the best match that can run.` : '';
   return `${count}${nearest}${choice}${missing === undefined ? '' : ` ${missing}`}`;
 }
