@@ -22,7 +22,7 @@ const LIFETIME = /^ttl_seconds must be 0 or a whole number of seconds from 3600 
 const NO_LIFETIME =
   /^ttl_seconds must be 0 or .*; send it as a JSON number; if the field is optional, leave it out instead of sending null\.$/;
 const SCOPE = /^scope must say what to forget; send one of all, facts, packs, .* or client:<name>\.$/;
-const UNKNOWN_KEY = /^No fact is stored under this key; look for it/;
+const UNKNOWN_KEY = /^No fact is stored under this key; look up the key/;
 const UNSEEN = /^key contains an invisible or control character; remove it\.$/;
 const UNKNOWN_FIELD = /^The request has an unknown field; send only /;
 

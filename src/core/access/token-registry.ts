@@ -173,7 +173,7 @@ export class TokenRegistry implements AsyncDisposable {
 
   list(): Promise<TokenList> {
     return this.#serialize(async () => {
-      // Loads the key, and with it the revocations.
+      // Loads the revocations together with the key.
       await this.#signing();
       const records = (await this.#records()).toSorted(([, one], [, other]) => other.created - one.created);
       return {

@@ -4,7 +4,6 @@ import type { Caller } from './caller.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Limits the writes of each token per minute. */
 export class WriteLimit {
   readonly #most: number;
   readonly #clock: Clock;

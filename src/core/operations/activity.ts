@@ -8,7 +8,6 @@ import { formatTime } from '../time/format-time.ts';
 
 type Row = Activity['activity'][number];
 type Details = Pick<Row, 'key' | 'scope' | 'target' | 'failed'>;
-/** The value of an activity row, which is stored encrypted. */
 type StoredRow = Pick<Row, 'operation'> & Details & WriteOutcome;
 
 /** Creates the activity row for an operation. The store adds the time and, for a write, its outcome. */

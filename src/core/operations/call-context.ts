@@ -32,7 +32,6 @@ export type ConsentRequest = {
   };
 }[OperationName];
 
-/** Asks the owner, and resolves to true if the owner agreed. */
 type Consent = (request: ConsentRequest) => Promise<boolean>;
 
 /** Throws unless the owner agrees. If the caller cancels while the question is open, a later answer has no effect. */

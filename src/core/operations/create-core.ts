@@ -34,7 +34,6 @@ interface CoreOptions {
   readonly finder: Finder;
   readonly clock: Clock;
   readonly secrets?: 'refuse' | 'warn';
-  /** Maximum writes per minute; undefined if the owner set no limit. */
   readonly writesPerMinute?: number | undefined;
   readonly packs?: Omit<PackServicesOptions, 'store' | 'clock' | 'tokens'>;
   readonly settings?: OwnerSettings;
@@ -51,7 +50,6 @@ export interface Core extends Disposable {
   readonly packs: PackServices;
 }
 
-/** Creates the operations of a memory and the packs that run in it. */
 export function createCore({
   store,
   tokens,

@@ -38,7 +38,7 @@ export function escapeMarkdown(text: string): string {
     .join('');
 }
 
-/** Whether the next code fence closes each code fence, in a way that all Markdown readers accept. */
+/** Whether every opening code fence is closed by the next fence, in a way that all Markdown readers accept. */
 function areFencesClosed(lines: readonly string[]): boolean {
   let open: string | undefined;
   for (const line of lines) {

@@ -47,12 +47,10 @@ export interface ProgramInfo {
 
 export interface WindowSessionPort {
   list(): readonly WindowSession[];
-  /** Ends a browser session. Returns false if no session has this id. */
   end(id: string): boolean;
 }
 
 export interface UpdateSource {
-  /** The host name of the server that update checks contact. */
   readonly host: string;
   newest(signal: AbortSignal): Promise<Release>;
 }

@@ -35,8 +35,7 @@ export function createPerform(
   store: Pick<MemoryStore, 'recordActivity'>,
 ): Perform {
   return async (caller: Caller, name: string, input: unknown, during: CallContext = {}): Promise<never> => {
-    if (!isOperation(name))
-      throw new Failure('not_found', 'There is no such operation; look up its name in the documentation.');
+    if (!isOperation(name)) throw new Failure('not_found', 'There is no such operation; look up its name in the documentation.');
     const { scope, input: schema } = operations[name];
     if (!hasScope(caller, scope)) {
       throw new Failure(

@@ -257,7 +257,6 @@ function isStatedPassword(value: string, next: string | undefined): boolean {
 
 const SESSION_COOKIE = /(?:sess|sid$|auth|token|jwt|login|remember)/i;
 
-/** Whether a cookie has a name that suggests a session and a value that looks generated. */
 function isSessionCookie(pairs: string): boolean {
   const values = pairs.matchAll(/([\w.-]{1,64})["'\\]{0,3}\s?[=:]\s?["'\\]{0,3}([^\s"'\\;,=]{8,200})/g);
   return values.some(

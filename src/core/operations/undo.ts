@@ -72,7 +72,6 @@ export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: Memo
  */
 const DRIFT_MS = 1000;
 
-/** Times of the last write to each fact and to each pipeline, in milliseconds since 1970. */
 interface LastWrites {
   readonly facts: ReadonlyMap<string, number>;
   readonly pipelines: ReadonlyMap<string, number>;

@@ -105,7 +105,6 @@ export function cacheHook(store: MemoryStore): PackHook {
 const containsPrivateHeaders = (json: string): boolean =>
   /set-cookie/i.test(json) || /cache-control[\\"'\s:,=[]{1,12}[^\\"'\n]{0,200}(?:no-store|no-cache|private)/i.test(json);
 
-/** Whether the output contains the credential that was sent to the server. */
 const containsCredential = (json: string, credential: Credential | undefined): boolean =>
   credential !== undefined && json.includes(JSON.stringify(credential.secret).slice(1, -1));
 

@@ -1,6 +1,6 @@
 /**
- * Returns the value as JSON with sorted field names, so that the order of fields does not matter. Returns undefined for a value
- * that JSON cannot represent. Otherwise all `Map` objects would have the same JSON, and NaN would become null.
+ * Returns the value as JSON with sorted field names, so that the order of fields does not matter. Returns undefined if JSON
+ * cannot represent the value: a `Map` would become `{}`, and NaN would become null.
  */
 export function canonicalJson(value: unknown): string | undefined {
   try {

@@ -22,7 +22,6 @@ type Location = SchemaOutput<typeof Location>;
 const KeychainItem = lazy(() => z.object({ id: z.string().min(1), secret: z.string().min(1) }));
 
 export interface CredentialSources {
-  /** The OS keychain. Absent if no keychain is available. */
   readonly keychain?: KeychainItems;
   /** Secrets from the program's settings, by name. They take precedence over secrets in the keychain. */
   readonly provided?: Readonly<Record<string, string>>;

@@ -13,7 +13,6 @@ interface MemoryOptions {
   readonly capture?: true;
   /** Lifetime of cached outputs, in seconds. This is also the default lifetime of the entries that the pack stores. */
   readonly ttl?: number;
-  /** Default category of the entries that the pack stores. */
   readonly category?: string;
 }
 
@@ -41,7 +40,6 @@ export interface PackMemory {
   recall(key: string): Promise<PackMemoryEntry | undefined>;
   /** Returns the entries whose key starts with the prefix, newest first. */
   list(prefix?: string): Promise<readonly Omit<PackMemoryEntry, 'value'>[]>;
-  /** Deletes an entry. Returns true if the entry existed. */
   delete(key: string): Promise<boolean>;
   /** Returns the newest entries, grouped by category: at most 50 entries and 32 kB. */
   context(): Promise<{ readonly categories: readonly { readonly name: string; readonly entries: readonly PackMemoryEntry[] }[] }>;
@@ -101,7 +99,6 @@ interface Described {
   /** Text that tells a model when to use the pack, and when not. */
   readonly description: string;
   readonly memory?: MemoryOptions;
-  /** The name of the credential that the pack uses. */
   readonly credential?: string;
   /** Time limit of a run in seconds; 30 by default. */
   readonly seconds?: number;

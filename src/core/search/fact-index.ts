@@ -211,7 +211,6 @@ export class FactIndex {
     return this.#categories.find(category);
   }
 
-  /** Returns the number of facts that contain a term. */
   count(term: number): number {
     return this.#postings.size(term);
   }

@@ -42,8 +42,7 @@ const SEARCH_SPEEDUP = 20;
  */
 const MAX_FOLDED = 8000;
 const MAX_SPANS = 64;
-/** Maximum distance between two words that count as near each other. */
-const MAX_DISTANCE = 3;
+const MAX_NEAR_DISTANCE = 3;
 
 interface Meaning {
   readonly word: number;
@@ -129,7 +128,7 @@ class FactReading {
         this.#note(found.term, meaning, field);
         if (field === 'value') this.#mark(found, meaning.word, offset);
         const distance = found.position - (this.#seen[meaning.word - 1] ?? -Infinity);
-        const near = distance > 0 && distance <= MAX_DISTANCE ? meaning.weight / distance : 0;
+        const near = distance > 0 && distance <= MAX_NEAR_DISTANCE ? meaning.weight / distance : 0;
         this.#near[meaning.word] = Math.max(this.#near[meaning.word] ?? 0, near);
         this.#seen[meaning.word] = found.position;
       }

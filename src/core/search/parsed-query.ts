@@ -52,7 +52,7 @@ export function parseQuery(text: string, facts: FactIndex, most: number): Parsed
   return { words, phrase, text: text.slice(only?.start, all.at(-1)?.end), maxWeight };
 }
 
-/** Whether a name such as a-b has no parts of its own, because single letters are not reported as parts. */
+/** Whether a name has no parts of its own. The name a-b has none, because single letters are not reported as parts. */
 const standsAlone = (whole: Word, all: readonly Word[]): boolean => !all.some((word) => word.parts === 0 && covers(whole, word));
 
 function weighAll(all: readonly Word[], phrase: readonly Word[], facts: FactIndex, most: number): QueryWord[] {

@@ -157,7 +157,6 @@ export class Ranking {
     }));
   }
 
-  /** Returns the newest facts that the filter accepts, newest first. */
   newest(accepts: FactPredicate, most: number): number[] {
     const best = new Best(this.#facts, most);
     const { top } = this.#facts;

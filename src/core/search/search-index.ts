@@ -51,7 +51,6 @@ export class SearchIndex {
     return this.#facts.has(id);
   }
 
-  /** Removes a fact. Returns false if no fact has this id. */
   remove(id: FactId): boolean {
     return this.#facts.remove(id);
   }
@@ -103,7 +102,6 @@ export interface Hit {
   readonly score: number;
   /** Text that says which words were found in which fields. */
   readonly why: string;
-  /** The positions of the query's words in the value. */
   readonly spans: readonly Span[];
   readonly fact: IndexedFact['fact'];
 }

@@ -119,7 +119,6 @@ export class NameTable {
     return this.#texts.bytes + this.#numbers.bytes + 8 * this.#addresses.length;
   }
 
-  /** Adds one to the count of facts with this name. */
   retain(name: string): void {
     const number = this.#find(name) ?? this.#create(name);
     this.#counts[number] = (this.#counts[number] ?? 0) + 1;

@@ -243,7 +243,6 @@ function wholeName(text: string, parts: readonly Part[]): string {
   return truncated(foldText(whole));
 }
 
-/** The kinds of UTF-16 code units. */
 const SEPARATOR = 0;
 const LOWER = 1;
 const UPPER = 2;

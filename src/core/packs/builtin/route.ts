@@ -38,7 +38,6 @@ type Habits = Pick<MyDefaults, 'packs' | 'pipelines'>;
 
 const SELF = 'helmdeck.route';
 const ALTERNATIVES = 3;
-/** Minimum score of a candidate that is listed as an alternative. */
 const ALTERNATIVE_THRESHOLD = 0.3;
 /** Maximum that past use adds to a score. It decides only between candidates with similar scores. */
 const HABIT_BONUS = 0.04;
@@ -180,8 +179,8 @@ export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps):
   });
 
 /**
- * Returns the candidates and the habits of the asking client. Leaves out what the caller is not allowed to read, and what cannot
- * be read while the memory is locked. `missing` then reports what was left out.
+ * Returns the candidates, and the habits of the asking client. Leaves out data that the caller is not allowed to read, and data
+ * that cannot be read while the memory is locked. `missing` then says which data was left out.
  */
 async function readCandidates({ catalogue, pipelines, authorship, defaults }: Deps, caller: Caller) {
   const packs = catalogue.all.filter(({ name }) => name !== SELF).map(packCandidate);

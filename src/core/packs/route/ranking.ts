@@ -41,7 +41,10 @@ const SAME_ACTION = 0.9;
  * single word matches too often, most of all within a longer phrase.
  */
 const SINGLE_WORD = { alone: 0.75, within: 0.6 };
-/** Fraction of the score that a matching phrase earns on its own. */
+/**
+ * Fraction of the score that a matching phrase earns on its own. The rest depends on how much of the request the candidate
+ * covers.
+ */
 const PHRASE_FRACTION = 0.6;
 /** Minimum number of words of a phrase for which a literal match counts. The request must contain the whole phrase. */
 const LITERAL_WORDS = 3;

@@ -63,7 +63,6 @@ const impliedWords = (text: string): ContentWord[] => [
   ...(text.replace(ADDRESS(), '').search(REPOSITORY()) >= 0 ? contentWordsIn('repository') : []),
 ];
 
-/** Returns the words of a text without its stop words. */
 export function contentWordsIn(text: string): ContentWord[] {
   const words = wordsOf(text).filter(({ parts }) => parts === 0);
   return words.flatMap(({ term }, index) =>
