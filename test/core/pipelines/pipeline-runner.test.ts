@@ -126,7 +126,7 @@ describe('defining pipelines', () => {
     [
       'a reference for a default',
       { inputs: [{ name: 'name', default: { deep: '${{ inputs.other }}' } }] },
-      /^inputs\.0\.default contains \$\{\{, which/,
+      /^inputs\.0\.default contains \$\{\{, but references/,
     ],
     ['too many levels', { steps: [step({ input: { what: deep(40) } })] }, /is nested more than 32 levels deep/],
     ['levels without end', { steps: [step({ input: { what: deep(3000) } })] }, /is nested more than 32 levels deep/],
