@@ -24,7 +24,7 @@ export interface PackServices {
   readonly defaults: Defaults;
   readonly pipelines: PipelineRunner;
   readonly authorship: Authorship;
-  /** Ends the sessions and runs left from an earlier run of the program. Call it again when the key becomes available. */
+  /** Ends the sessions and runs left from an earlier run of the program. Call this again when the key becomes available. */
   resume(): Promise<void>;
   /** The owner's packs that failed to load, with the reasons. */
   readonly skipped: NonNullable<PackList['skipped']>;

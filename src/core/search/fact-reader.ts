@@ -22,10 +22,7 @@ interface Finding {
 export interface FactMatch {
   /** The field that contains the exact phrase, if there is such a field. */
   readonly phrase: Field | undefined;
-  /**
-   * How near each other the fact contains words that are adjacent in the query, from 0 to 1. The value is 1 if they are adjacent
-   * in the fact too.
-   */
+  /** How near adjacent query words are to each other in the fact, from 0 (far apart) to 1 (adjacent). */
   readonly nearness: number;
   readonly findings: ReadonlyMap<number, Finding>;
   readonly spans: readonly Span[];
@@ -167,7 +164,7 @@ class FactReading {
   }
 }
 
-/** Whether the words contain the phrase. Whole names that stand between their parts are skipped. */
+/** Whether the words contain the phrase. Whole names are skipped, because their parts are compared instead. */
 function containsPhrase(words: readonly Word[], phrase: readonly Word[]): boolean {
   for (let at = 0; at < words.length; at += 1) if (startsPhrase(words, at, phrase)) return true;
   return false;

@@ -12,8 +12,8 @@ const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
 /** Maximum bytes of all indexes together. The least recently used index is dropped first. */
 const MAX_BYTES = 512 * 1024 * 1024;
 /**
- * Fraction of `MAX_BYTES` that building an index can use. The rest is reserved for later writes. Without it, each of these writes
- * would force a rebuild.
+ * Fraction of `MAX_BYTES` that building an index can use. The rest is reserved for later writes. Without this reserve, each later
+ * write would force a rebuild.
  */
 const BUILD_FRACTION = 3 / 4;
 /** Milliseconds that a query waits for an index that is being built, before the query returns partial results. */

@@ -109,8 +109,8 @@ function weigh({ term }: Word, joined: readonly string[], part: boolean, facts: 
 }
 
 /**
- * Returns the inverse document frequency of BM25. Counts facts with the best alternative or with an alternative that is nearly as
- * good.
+ * Returns the inverse document frequency of a word, as in BM25. It is higher if fewer facts contain the best alternative, or an
+ * alternative that is nearly as good.
  */
 function rarity(alternatives: readonly Alternative[], facts: FactIndex): number {
   const [closest] = alternatives;
@@ -144,7 +144,7 @@ const MAX_ALTERNATIVES = 24;
 const MAX_SCANNED = 2000;
 
 /**
- * Returns the terms that match a word: the word itself and its forms, then terms that contain it. If there are none, returns
+ * Returns the terms that match a word: the word itself and its forms, then terms that contain it. If no such term exists, returns
  * similar terms.
  */
 function alternativesOf(word: string, vocabulary: Vocabulary): Alternative[] {

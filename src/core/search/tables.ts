@@ -42,7 +42,7 @@ const FIRST_CHAINS = 256;
  */
 export class HashChains {
   #heads = new Int32Array(FIRST_CHAINS).fill(NOT_FOUND);
-  /** The number of chains: a power of two, plus the chains split off after the table last doubled. */
+  /** The number of chains: a power of two, plus a chain for each split after the last doubling. */
   #count = FIRST_CHAINS;
   #mask = FIRST_CHAINS - 1;
   #nexts = new Int32Array(0);
