@@ -31,7 +31,7 @@ export class ChangeEvents implements Disposable {
     if (!hasScope(exchange.caller, 'memory:read')) {
       throw new Failure(
         'insufficient_scope',
-        'This needs a token with the scope memory:read; ask the owner of this memory for one.',
+        'This operation needs a token with the scope memory:read; ask the owner of this memory for one.',
       );
     }
     const stream = openEventStream(this.#registry, exchange, {

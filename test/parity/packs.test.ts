@@ -221,7 +221,7 @@ describe('a token', () => {
       expect(await ask(operation, input), name).toEqual({
         refused: {
           code: 'insufficient_scope',
-          message: 'This needs a token with the scope packs:run; ask the owner of this memory for one.',
+          message: 'This operation needs a token with the scope packs:run; ask the owner of this memory for one.',
         },
       });
     }

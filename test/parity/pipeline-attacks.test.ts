@@ -89,7 +89,9 @@ test('its title and description are shown with its name, shortened to one line (
     const { answer = {} } = await ask('runPack', routed);
     const { recommendation } = (answer['output'] ?? answer) as { recommendation: Record<string, string> };
     expect(recommendation, name).toMatchObject({ id: 'report', client: 'stranger' });
-    expect(recommendation['why'], name).toMatch(/^Its author, stranger, says that it is for: "[^"\n\u202e]{1,200}"\.$/);
+    expect(recommendation['why'], name).toMatch(
+      /^The author of this pipeline, stranger, says that the pipeline is for: "[^"\n\u202e]{1,200}"\.$/,
+    );
   }
   expect(listing.length).toBeGreaterThan(3);
   expect(routing.length).toBeGreaterThan(3);
@@ -105,7 +107,9 @@ test('its pipelines cannot run after its token is revoked (R-DEFINE-02)', async 
   await tokens.revoke({ id, unrecorded: false });
   for (const { name, ask } of all) {
     const { refused } = await ask('runPipeline', { id: 'report', inputs: {} });
-    expect(refused, name).toMatchObject({ message: expect.stringMatching(/^Its author, stranger, has no valid token/) });
+    expect(refused, name).toMatchObject({
+      message: expect.stringMatching(/^The author of this pipeline, stranger, has no valid token/),
+    });
   }
 });
 

@@ -138,7 +138,7 @@ describe('a token without the scope (R-OPS-11)', () => {
         expect(await surface.ask(operation, input), `${surface.name}: ${operation}`).toEqual({
           refused: {
             code: 'insufficient_scope',
-            message: `This needs a token with the scope ${scope}; ask the owner of this memory for one.`,
+            message: `This operation needs a token with the scope ${scope}; ask the owner of this memory for one.`,
           },
         });
       }
@@ -193,7 +193,7 @@ describe('limits', () => {
       expect(await ask('remember', more), name).toEqual({
         refused: {
           code: 'rate_limited',
-          message: 'This token may write 2 times a minute (HELMDECK_WRITES_PER_MINUTE); try again in 60 s.',
+          message: 'This token has reached its limit of 2 writes a minute (HELMDECK_WRITES_PER_MINUTE); try again in 60 s.',
         },
       });
     }

@@ -22,7 +22,7 @@ const LIFETIME = /^ttl_seconds must be 0 or a whole number of seconds from 3600 
 const NO_LIFETIME =
   /^ttl_seconds must be 0 or .*; send it as a JSON number; if the field is optional, leave it out instead of sending null\.$/;
 const SCOPE = /^scope must say what to forget; send one of all, facts, packs, .* or client:<name>\.$/;
-const UNKNOWN_KEY = /^No fact is stored under this key; look for it/;
+const UNKNOWN_KEY = /^No fact is stored under this key; look up the key/;
 const UNSEEN = /^key contains an invisible or control character; remove it\.$/;
 const UNKNOWN_FIELD = /^The request has an unknown field; send only /;
 
@@ -203,7 +203,11 @@ const others: Refusal[] = [
     ['an expiry within zero seconds', { expiring_within: 0 }, /^expiring_within must be a whole number from 1 to 31536000;/],
     ['an expiry within more than a year', { expiring_within: 31_536_001 }, /^expiring_within must be a whole number/],
     ['a category that is too long', { category: 'x'.repeat(129) }, SHAPE],
-    ['a cursor that is a text', { cursor: 'x' }, /^cursor does not belong to this list; send next_cursor unchanged/],
+    [
+      'a cursor that is a text',
+      { cursor: 'x' },
+      /^cursor does not belong to this list; send the `next_cursor` of the previous page unchanged/,
+    ],
     ['a cursor of another order', { cursor: cursor('expires', 1, 1) }, /^cursor does not belong to this list;/],
     ['a cursor with a text for a row', { cursor: cursor('updated', 1, '1 OR 1=1') }, /^cursor does not belong to this list;/],
     ['a cursor of 1025 characters', { cursor: 'x'.repeat(1025) }, /^cursor is not a valid cursor; send next_cursor unchanged\.$/],
@@ -241,7 +245,7 @@ const others: Refusal[] = [
   })),
   ...['nothing', 'Remember', 'remember '].flatMap((operation) =>
     ask(operation, 'not_found', [
-      ['no operation', newFact, /^There is no such operation; compare its name with the documentation\.$/],
+      ['no operation', newFact, /^There is no such operation; look up its name in the documentation\.$/],
     ]),
   ),
   ...ask('undo', 'invalid_input', [

@@ -34,7 +34,7 @@ describe('an import from another memory (R-BRING-09)', () => {
       expect.stringMatching(/^Prefers recipes in grams:\n- never cups/),
     ]);
     await dialog.getByText('Skipped: 3 entries').click();
-    await dialog.getByText('Line 8: It is already stored, as home. (Lives on a houseboat in Aarhus.)').waitFor();
+    await dialog.getByText('Line 8: The same text is already stored, as home. (Lives on a houseboat in Aarhus.)').waitFor();
     expect((await as()('status', {})).facts).toBe(1);
 
     await dialog.getByRole('checkbox', { name: /^Prefers recipes/ }).uncheck();

@@ -258,7 +258,7 @@ describe('pipelines', () => {
     await page.getByText('shout, 2 steps, by codex').waitFor();
     await page.getByText('Line one. Line two.').waitFor();
     await page.getByRole('button', { name: 'Shout' }).click();
-    await page.getByText(/Its author, codex, has no valid token/).waitFor();
+    await page.getByText(/The author of this pipeline, codex, has no valid token/).waitFor();
     await page.getByRole('button', { name: 'Adopt the pipeline…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Adopt the pipeline shout?' });
     await dialog.getByRole('button', { name: 'Adopt' }).click();

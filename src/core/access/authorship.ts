@@ -5,34 +5,34 @@ import { type Caller, hasScope } from './caller.ts';
 import { isSameClient } from './fair-share.ts';
 import type { TokenRegistry } from './token-registry.ts';
 
-/** The author of a definition that other clients can run. The author is responsible for it. */
+/** The author of a definition that other clients can run. The author is responsible for the definition. */
 export interface DefinitionAuthor {
   readonly client: string;
-  /** The id of the token that was used. */
+  /** The id of the token with which the definition was written. */
   readonly token: string;
-  /** True for the owner in person. */
+  /** True if the owner wrote or adopted the definition. */
   readonly owner: boolean;
 }
 
-/** Only its author and the owner change or delete a definition (R-DEFINE-01). */
+/** Whether the caller is allowed to change or delete a definition: only its author and the owner are (R-DEFINE-01). */
 export const mayChange = (caller: Caller, author: DefinitionAuthor): boolean =>
   hasScope(caller, 'admin') || (!author.owner && isSameClient(caller, author));
 
 /**
- * Decides the rights of a definition that one client wrote and another runs: it has only the rights that both clients have
- * (R-DEFINE-02). Otherwise a client could borrow the rights of other clients by writing definitions for them.
+ * Decides the rights of a definition that one client wrote and another client runs. The definition has only the rights that both
+ * clients have (R-DEFINE-02). Otherwise a client could use the rights of other clients by writing definitions that they run.
  */
 export class Authorship {
   readonly #tokens: Pick<TokenRegistry, 'grants'> | undefined;
 
-  /** Without tokens no author has rights, so each client can run only its own definitions. */
+  /** If `tokens` is undefined, no author has rights, so each client can run only its own definitions. */
   constructor(tokens: Pick<TokenRegistry, 'grants'> | undefined) {
     this.#tokens = tokens;
   }
 
   /**
-   * The runner as caller, limited to the rights that the author has too. Both names sign what it writes. Call it again before each
-   * step, because a token may have been revoked, paused or expired since the previous one.
+   * Returns the runner with only the rights that the author has too. Both names are recorded as the author of each write. Call
+   * this before each step, because a token may have been revoked or paused, or may have expired, after the previous step.
    */
   async effectiveCaller(runner: Caller, author: DefinitionAuthor): Promise<Caller> {
     const isOwn = author.owner ? runner.owner === true : isSameClient(runner, author);
@@ -44,7 +44,6 @@ export class Authorship {
     return { ...signed, scopes: new Set(TOKEN_SCOPES.filter((scope) => has(runner.scopes, scope) && has(rights, scope))) };
   }
 
-  /** Returns a function that tells whether a definition by the given author can run for this caller. */
   async runnableBy(runner: Caller): Promise<(author: DefinitionAuthor) => boolean> {
     const grants = (await this.#tokens?.grants(runner.subject)) ?? [];
     return (author) => author.owner || isSameClient(runner, author) || grants.some((grant) => isSameClient(grant, author));
@@ -61,5 +60,5 @@ const has = (scopes: ReadonlySet<TokenScope>, scope: TokenScope): boolean => sco
 const orphaned = ({ client }: DefinitionAuthor): Failure =>
   new Failure(
     'insufficient_scope',
-    `Its author, ${client}, has no valid token any more, so it cannot run. Ask the owner of this memory to adopt it.`,
+    `The author of this pipeline, ${client}, has no valid token any more, so the pipeline cannot run. Ask the owner of this memory to adopt it.`,
   );

@@ -2,20 +2,23 @@ import { SHORTENING_GRACE } from '../../contract/limits.ts';
 import type { TokenScope } from '../../contract/token.ts';
 import type { Author, Namespace } from '../store/store.ts';
 
-/** The identity of a call. The listener reads it from the token, and never from the request body. */
+/** The identity under which a call is made. The listener takes it from the token, never from the request body. */
 export interface Caller {
   readonly subject: string;
-  /** Set in a pack session. */
+  /** The id of the pack session, if the call is made in a session. */
   readonly session?: string;
   readonly client: string;
-  /** How the call arrived, such as `rest`, `mcp` or `owner`. */
+  /** The interface over which the call arrived, such as `rest`, `mcp` or `owner`. */
   readonly transport: string;
-  /** The id of the token, or an empty string. */
+  /** The id of the token, or an empty string if there is no token. */
   readonly token: string;
   readonly scopes: ReadonlySet<TokenScope>;
-  /** True for the window, the command line and the token of the running program. Never true for a token of a client. */
+  /** True for the window, the command line and the running program's own token. Never true for the token of a client. */
   readonly owner?: boolean;
-  /** The client whose pipeline makes this call for the caller. Sealed with the entry as part of the author (R-DEFINE-03). */
+  /**
+   * The client whose pipeline makes this call for the caller. Stored encrypted with the entry, as part of its author
+   * (R-DEFINE-03).
+   */
   readonly definedBy?: string;
 }
 
@@ -29,9 +32,12 @@ export const authorOf = ({ client, transport, token, definedBy }: Caller): Autho
   ...(definedBy !== undefined && { definedBy }),
 });
 
-/** The `admin` scope includes every other. */
+/** Whether the caller has a scope. The scope `admin` includes every other scope. */
 export const hasScope = ({ scopes }: Caller, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');
 
-/** Spread it into a draft or a change. Only the owner may expire another client's fact without a grace period. */
+/**
+ * Returns the grace period as a field to spread into a draft or a change. Only the owner is allowed to expire another client's
+ * fact without a grace period.
+ */
 export const shorteningGraceFor = (caller: Caller): { readonly grace?: number } =>
   hasScope(caller, 'admin') ? {} : { grace: SHORTENING_GRACE * 1000 };

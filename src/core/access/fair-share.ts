@@ -6,12 +6,12 @@ type Client = Pick<Author, 'client' | 'token'>;
 
 export const isSameClient = (one: Client, other: Client): boolean => clientId(one) === clientId(other);
 
-/** Whether the caller may end something that a client started: only that client and the owner may. */
+/** Whether the caller is allowed to end a run or session: only the owner and the client that started it are. */
 export const mayEnd = (caller: Caller, starter: Client): boolean => hasScope(caller, 'admin') || isSameClient(caller, starter);
 
 /**
- * Whether the caller may take one more of `most` places that the clients of a subject share. A client may as long as it holds
- * fewer places than are free, so that some are always left for other clients. The owner may take every free place.
+ * Whether the caller is allowed to use another of the `most` places that the clients of a subject share. A client must use fewer
+ * places than are free, so that some places are always left for other clients. The owner can use every free place.
  */
 export function mayTakePlace(caller: Caller, holders: readonly Client[], most: number): boolean {
   const free = most - holders.length;

@@ -3,9 +3,12 @@ import { Failure } from '../../contract/failure.ts';
 import { explainIssue } from '../../contract/schema.ts';
 import { TokenClaims } from '../../contract/token.ts';
 
-/** HMAC with SHA-256. Tokens with any other algorithm, or none, are rejected (R-AUTH). */
+/** HMAC with SHA-256. Tokens with another algorithm, or without one, are rejected (R-AUTH). */
 const ALGORITHM = 'HS256';
-/** Other header fields name keys, extensions or URLs to fetch, so they are rejected. */
+/**
+ * The allowed fields of a token header. Other fields name keys, extensions or URLs to fetch, so tokens that contain them are
+ * rejected.
+ */
 const HEADER_NAMES: ReadonlySet<string> = new Set(['alg', 'typ']);
 const SHAPE = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
@@ -14,9 +17,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export const invalidToken = (message: string): Failure => new Failure('invalid_token', message);
 
 const foreignToken = (): Failure =>
-  invalidToken('This token was not made for this memory, or it was altered; ask the owner of the memory for a new one.');
+  invalidToken('This token was not created for this memory, or it was altered; ask the owner of the memory for a new token.');
 
-/** The secret is text, so that the owner can sign tokens with any library. */
+/** Creates the key that signs tokens. The secret is text, so that the owner can sign tokens with any JWT library. */
 export const signingKey = (secret: string): KeyObject => createSecretKey(secret, 'utf8');
 
 export function signToken(claims: TokenClaims, key: KeyObject): string {
@@ -37,11 +40,11 @@ export function verifyToken(token: string, key: KeyObject): TokenClaims {
   );
 }
 
-/** Parses nothing of a token before its signature is verified. */
+/** Returns the payload of a token. Verifies the signature before it parses any part of the token. */
 function payloadOf(token: string, key: KeyObject): Buffer {
   const parts = token.split('.');
   const [header, payload, signature] = parts.map((part) => Buffer.from(part, 'base64url')) as [Buffer, Buffer, Buffer];
-  // Unused bits in base64url would allow several texts for one token, which digests would not recognize.
+  // Unused bits in base64url allow several spellings of the same token. Reject all but one, because their digests would differ.
   const canonical = [header, payload, signature].every((bytes, index) => encode(bytes) === parts[index]);
   const wanted = signatureOf(token.slice(0, token.lastIndexOf('.')), key);
   if (!canonical || signature.length !== wanted.length || !timingSafeEqual(signature, wanted)) throw foreignToken();
@@ -60,7 +63,7 @@ const signatureOf = (content: string, key: KeyObject): Buffer => createHmac('sha
 
 const encode = (part: string | Buffer): string => Buffer.from(part).toString('base64url');
 
-/** Undefined for invalid JSON and for duplicate names. */
+/** Parses JSON. Returns undefined for invalid JSON and for objects with duplicate names. */
 function parse(bytes: Uint8Array): unknown {
   try {
     const json = utf8.decode(bytes);
@@ -71,7 +74,7 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-/** Whether an object has duplicate names. Parsers disagree about which of them counts. */
+/** Whether an object has duplicate names. Such JSON is rejected, because parsers disagree about which value counts. */
 function hasDuplicateNames(json: string): boolean {
   const open: Set<string>[] = [];
   for (const [mark, text, colon] of json.matchAll(/[{}]|("(?:[^"\\]|\\.)*")\s*(:?)/g)) {

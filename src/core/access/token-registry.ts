@@ -22,26 +22,25 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const DAY = 24 * 60 * MINUTE;
 
-/** Longer tokens are rejected before they are hashed. */
+/** Maximum characters of a token. Longer tokens are rejected before they are hashed. */
 const TOKEN_CHARACTERS = 8192;
-/** Tolerated difference between the clocks of the signer and this machine. */
+/** Maximum accepted difference between the clocks of the signer and this machine, in milliseconds. */
 const GRACE_MS = MINUTE;
-/** The shortest interval between two stored uses of a token. */
+/** Minimum milliseconds between two stored uses of a token. */
 const USE_MS = MINUTE;
 const LISTED_AFTER_EXPIRY_MS = 30 * DAY;
 const MOST_VALID = 200;
-/** Size of the cache of verified tokens. */
-const MOST_VERIFIED = 256;
-/** Expiry of a revocation whose token has an unknown expiry. */
+const MAX_CACHED_TOKENS = 256;
+/** The expiry of a revocation if the expiry of its token is unknown. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 interface Deps {
   readonly vault: Vault;
-  /** The time that decides whether tokens have expired. */
+  /** Returns the time that decides whether tokens have expired, in milliseconds since 1970. */
   now(): number;
-  /** Whether that time is in doubt; then nothing is deleted because of it. */
+  /** Returns true if the result of `now` is in doubt. Then no token record is deleted because of its age. */
   doubtful(): boolean;
-  /** The signing secret from the environment. Without one, the vault stores a generated secret. */
+  /** The signing secret from the environment. If it is absent, a secret is generated and stored in the vault. */
   readonly secret?: string | undefined;
 }
 
@@ -50,12 +49,11 @@ interface Verified {
   readonly subject: string;
   readonly client: string;
   readonly scopes: ReadonlySet<TokenScope>;
-  /** Valid from then until `until`; milliseconds. */
+  /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
   readonly from: number;
   readonly until: number;
 }
 
-/** What one valid token allows its client. */
 export interface TokenGrant {
   /** The id of the token. */
   readonly token: string;
@@ -63,7 +61,7 @@ export interface TokenGrant {
   readonly scopes: ReadonlySet<TokenScope>;
 }
 
-/** The JSON in the vault. */
+/** The record of a token, stored in the vault as JSON. */
 interface TokenRecord {
   readonly name: string;
   readonly client: string;
@@ -76,27 +74,27 @@ interface TokenRecord {
 
 interface Use {
   at: number;
-  /** When the program last tried to store the use. */
+  /** The time when the program last tried to store the use, in milliseconds since 1970. */
   tried: number;
   stored: number;
 }
 
-/** The last token verified on a connection. If the client sends it again, it is not hashed again. */
+/** The last token that was verified on a connection. If the client sends the same token again, it is not hashed again. */
 export interface VerifiedToken {
   token: string;
   digest: string;
 }
 
 /**
- * Creates, verifies, pauses and revokes tokens (R-AUTH). The signing secret stays in RAM until the program ends, even while the
- * memory is locked, so that a valid token then fails with the lock and not as invalid.
+ * Creates, verifies, pauses and revokes tokens (R-AUTH). The signing secret stays in RAM until the program exits, even while the
+ * memory is locked. A request with a valid token is then refused because of the lock, and not because of an invalid token.
  */
 export class TokenRegistry implements AsyncDisposable {
   readonly #deps: Deps;
   readonly #owner: { readonly token: string; readonly digest: string; readonly verified: Verified };
   #key: KeyObject | undefined;
   #loading: Promise<KeyObject> | undefined;
-  /** By digest, least recently used first. Holds no token text. */
+  /** The verified tokens by digest, least recently used first. Does not contain the text of any token. */
   readonly #verified = new Map<string, Verified>();
   readonly #revoked = new Set<string>();
   readonly #paused = new Set<string>();
@@ -113,17 +111,22 @@ export class TokenRegistry implements AsyncDisposable {
 
   static async open(deps: Deps): Promise<TokenRegistry> {
     const tokens = new TokenRegistry(deps, ownersToken(deps.now()));
-    // Read the secret now, because the memory may be locked later. If it cannot be read yet, the first use tries again.
+    // Read the secret now, because the memory may be locked later. If it cannot be read yet, it is read on first use.
     await tokens.#signing().catch(() => undefined);
     return tokens;
   }
 
-  /** Has all rights, works in every key state, and is valid until the program ends. */
+  /**
+   * Returns the running program's own token. It has all rights, works in every key state, and is valid until the program exits.
+   */
   ownerToken(): string {
     return this.#owner.token;
   }
 
-  /** Throws `invalid_token`, or `key_unavailable` while the secret cannot be read. Stores a valid token in `sent`. */
+  /**
+   * Returns the caller that the token identifies. Throws `invalid_token`, or `key_unavailable` while the signing secret cannot be
+   * read. Stores a valid token in `sent`.
+   */
   async verify(token: string, transport: string, sent?: VerifiedToken): Promise<Caller> {
     if (typeof token !== 'string' || token.length > TOKEN_CHARACTERS) {
       throw invalidToken(
@@ -131,7 +134,7 @@ export class TokenRegistry implements AsyncDisposable {
       );
     }
     const digest = sent?.token === token ? sent.digest : digestOf(token);
-    // An ordinary comparison is safe: its timing reveals nothing without a text that has this digest.
+    // An ordinary comparison is safe, because its timing helps only an attacker who can find a text with this digest.
     const verified = digest === this.#owner.digest ? this.#owner.verified : await this.#verifyOther(token, digest);
     if (sent && sent.token !== token) Object.assign(sent, { token, digest });
     return { ...callerOf(verified, transport), ...(digest === this.#owner.digest && { owner: true }) };
@@ -151,7 +154,7 @@ export class TokenRegistry implements AsyncDisposable {
       const now = this.#deps.now();
       const valid = (await this.#records()).filter(([, { expires }]) => expires > now);
       if (valid.length >= MOST_VALID) {
-        throw new Failure('quota_exceeded', `This memory has ${MOST_VALID} tokens already; revoke the unused ones.`);
+        throw new Failure('quota_exceeded', `This memory already has ${MOST_VALID} tokens; revoke unused tokens first.`);
       }
       const id = randomBytes(8).toString('hex');
       const iat = Math.floor(now / SECOND);
@@ -162,7 +165,7 @@ export class TokenRegistry implements AsyncDisposable {
         key,
       );
       const record: TokenRecord = { name, client, subject, scopes: distinctScopes, created: iat * SECOND, expires: exp * SECOND };
-      // Store the record first. A token without one could not be listed or revoked.
+      // Store the record before returning the token, because a token without a record could not be listed or revoked.
       await this.#save(id, record);
       return { ...summaryOf(id, record), token };
     });
@@ -170,7 +173,7 @@ export class TokenRegistry implements AsyncDisposable {
 
   list(): Promise<TokenList> {
     return this.#serialize(async () => {
-      // This also reads the revocations.
+      // Loads the revocations together with the key.
       await this.#signing();
       const records = (await this.#records()).toSorted(([, one], [, other]) => other.created - one.created);
       return {
@@ -187,8 +190,8 @@ export class TokenRegistry implements AsyncDisposable {
   }
 
   /**
-   * The grants of the stored tokens of a subject. Tokens signed elsewhere with the same secret are known only while a client
-   * presents them (R-AUTH-05), so they grant nothing here.
+   * Returns the grants of the stored tokens of a subject. Tokens that another program signed with the same secret grant nothing
+   * here, because they are known only while a client presents them (R-AUTH-05).
    */
   grants(subject: string): Promise<readonly TokenGrant[]> {
     return this.#serialize(async () => {
@@ -200,14 +203,17 @@ export class TokenRegistry implements AsyncDisposable {
     });
   }
 
-  /** Works in every key state. Even if storing it fails, the token is invalid until the program ends. */
+  /**
+   * Revokes a token. Works in every key state. Even if the revocation cannot be stored, the token is invalid until the program
+   * exits.
+   */
   async revoke({ id, unrecorded }: RevokeInput): Promise<RevokeReceipt> {
     const { vault } = this.#deps;
     const recorded = (await vault.names()).includes(TOKEN_RECORD + id);
     if (!recorded && !unrecorded && !(await vault.revokedTokens()).includes(id)) {
       throw new Failure(
         'not_found',
-        'No token with this id was made here; look it up in the list, or send unrecorded if it was made elsewhere.',
+        'This memory created no token with this id; look up the id in the list of tokens, or send unrecorded if another program created the token.',
       );
     }
     this.#revoked.add(id);
@@ -218,15 +224,15 @@ export class TokenRegistry implements AsyncDisposable {
     return { id };
   }
 
-  /** Pauses or resumes a token. Pausing closes its open connections, as revoking does. */
+  /** Pauses or resumes a token. Pausing closes the open connections of the token, as revoking does. */
   pause({ id, paused }: PauseTokenInput): Promise<PauseReceipt> {
     return this.#serialize(async () => {
       await this.#signing();
       if (!this.#recorded.has(id) || this.#revoked.has(id)) {
-        throw new Failure('not_found', 'No token with this id was made here; look it up in the list.');
+        throw new Failure('not_found', 'This memory created no token with this id; look up the id in the list of tokens.');
       }
       if (paused) {
-        // Set this first, so that the token is paused in this run even if storing it fails.
+        // Pause the token in RAM first, so that it is paused until the program exits, even if storing the pause fails.
         this.#paused.add(id);
         for (const callback of this.#listeners) callback(id);
         await this.#deps.vault.write(PAUSED_TOKEN + id, 'paused');
@@ -238,15 +244,15 @@ export class TokenRegistry implements AsyncDisposable {
     });
   }
 
-  /** Calls the listener at once with the id of each revoked or paused token, so that open connections can be closed. */
+  /** Calls `callback` whenever a token is revoked or paused, with the token's id, so that open connections can be closed. */
   onRevoked(callback: (id: string) => void): Disposable {
-    // A new wrapper for each call lets the same function subscribe twice.
+    // Wrap the callback, so that the same function can subscribe twice.
     const listener = (id: string): void => callback(id);
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  /** Stores the last uses. Close it before the store. */
+  /** Stores the last uses of tokens. Dispose of this object before the store. */
   async [Symbol.asyncDispose](): Promise<void> {
     const unwritten = [...this.#uses].filter(([, { at, stored }]) => at !== stored);
     for (const [id, use] of unwritten) this.#serialize(() => this.#saveUse(id, use)).catch(() => undefined);
@@ -255,25 +261,25 @@ export class TokenRegistry implements AsyncDisposable {
 
   #requireValid({ id, from, until }: Verified): void {
     const now = this.#deps.now();
-    if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new one.');
+    if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new token.');
     if (this.#paused.has(id)) {
       throw invalidToken('This token is paused; ask the owner of the memory to resume it.');
     }
-    if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new one.');
-    // A recorded token was made here, perhaps while the clock was ahead.
+    if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new token.');
+    // Accept a recorded token: it was created here, perhaps while the clock was ahead.
     if (from > now + GRACE_MS && !this.#recorded.has(id)) {
-      throw invalidToken('This token is not valid yet; wait, or set the clocks of both machines right.');
+      throw invalidToken('This token is not valid yet; wait, or correct the clocks of both machines.');
     }
   }
 
   #remember(digest: string, verified: Verified): void {
     this.#verified.delete(digest);
     this.#verified.set(digest, verified);
-    const [oldest] = this.#verified.size > MOST_VERIFIED ? this.#verified.keys() : [];
+    const [oldest] = this.#verified.size > MAX_CACHED_TOKENS ? this.#verified.keys() : [];
     if (oldest !== undefined) this.#verified.delete(oldest);
   }
 
-  /** Loads the signing key and the revocations. Without the revocations no token may be accepted. */
+  /** Loads the signing key and the revocations. Tokens must not be accepted before the revocations are known. */
   #signing(): Promise<KeyObject> {
     if (this.#key) return Promise.resolve(this.#key);
     this.#loading ??= this.#read().finally(() => (this.#loading = undefined));
@@ -291,24 +297,26 @@ export class TokenRegistry implements AsyncDisposable {
     return this.#key;
   }
 
-  /** Also replaces a secret whose seal is broken. Its tokens are lost, but new ones can be made. */
+  /**
+   * Creates a new secret. Also replaces a secret that cannot be decrypted. Tokens signed with that secret are invalid, but new
+   * tokens can be created.
+   */
   async #makeSecret(): Promise<string> {
     const secret = randomBytes(32).toString('base64url');
     await this.#deps.vault.write(SIGNING_SECRET, secret);
     return secret;
   }
 
-  /** Runs in the background. */
   #recordUse(id: string): void {
     if (!this.#recorded.has(id)) return;
     const now = this.#deps.now();
     const use = this.#uses.get(id) ?? { at: now, tried: -Infinity, stored: -Infinity };
     this.#uses.set(id, use);
     use.at = now;
-    // The absolute value also covers a clock that was set back.
+    // The absolute value also handles a clock that was set back.
     if (Math.abs(now - use.tried) < USE_MS) return;
     use.tried = now;
-    // If it cannot be stored, a later use tries again.
+    // If the use cannot be stored, a later use tries again.
     this.#serialize(() => this.#saveUse(id, use)).catch(() => undefined);
   }
 
@@ -325,7 +333,10 @@ export class TokenRegistry implements AsyncDisposable {
     if (recorded) await this.#serialize(() => this.#drop(id));
   }
 
-  /** Skips revoked tokens, which a restored backup may contain, and deletes long expired ones. */
+  /**
+   * Returns the stored token records. Skips revoked tokens, which a restored backup can contain, and deletes tokens that expired
+   * long ago.
+   */
   async #records(): Promise<[id: string, record: TokenRecord][]> {
     const { vault } = this.#deps;
     const old = this.#deps.doubtful() ? -Infinity : this.#deps.now() - LISTED_AFTER_EXPIRY_MS;
@@ -342,7 +353,7 @@ export class TokenRegistry implements AsyncDisposable {
 
   async #record(id: string): Promise<TokenRecord | undefined> {
     const text = await this.#deps.vault.read(TOKEN_RECORD + id);
-    // The seal proves that this program wrote it.
+    // This cast is safe, because decryption proves that this program wrote the record.
     return text === undefined ? undefined : (JSON.parse(text) as TokenRecord);
   }
 
@@ -358,7 +369,7 @@ export class TokenRegistry implements AsyncDisposable {
     if (this.#paused.delete(id)) await this.#deps.vault.delete(PAUSED_TOKEN + id);
   }
 
-  /** Runs jobs one after the other, because each reads records before it writes them. */
+  /** Runs jobs one after the other, because each job reads records before it writes them. */
   #serialize<T>(job: () => Promise<T>): Promise<T> {
     const turn = this.#latestJob.then(job);
     this.#latestJob = turn.catch(() => undefined);
@@ -377,7 +388,7 @@ function ownersToken(now: number): { token: string; claims: TokenClaims } {
     client: 'command-line',
     scopes: ['admin'],
     iat,
-    // Later than the program can run.
+    // A time so far in the future that the program exits before it.
     exp: iat + (100 * TOKEN_DAYS * DAY) / SECOND,
     jti: randomBytes(8).toString('hex'),
   };
@@ -386,7 +397,7 @@ function ownersToken(now: number): { token: string; claims: TokenClaims } {
 
 function verifiedOf({ sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims, digest: string): Verified {
   return {
-    // A token without an id is identified, and revoked, by its digest.
+    // Identify a token without an id by its digest, which also serves to revoke the token.
     id: jti ?? `sha256-${digest.slice(0, 22)}`,
     subject: sub,
     client,

@@ -4,7 +4,6 @@ import type { Caller } from './caller.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Limits the writes of each token per minute. */
 export class WriteLimit {
   readonly #most: number;
   readonly #clock: Clock;
@@ -23,15 +22,15 @@ export class WriteLimit {
       this.#counts.clear();
       this.#since = now;
     }
-    // A token without an id is identified by its subject and client.
+    // Identify a token without an id by its subject and client.
     const name = token === '' ? JSON.stringify([subject, client]) : token;
     const count = this.#counts.get(name) ?? 0;
-    // A batch may exceed the limit, because a batch larger than the limit could otherwise never be written.
+    // A batch is allowed to exceed the limit. Otherwise a batch larger than the limit could never be written.
     if (count >= this.#most) {
       const retryAfter = Math.ceil((this.#since + MINUTE_MS - now) / 1000);
       throw new Failure(
         'rate_limited',
-        `This token may write ${this.#most} times a minute (HELMDECK_WRITES_PER_MINUTE); try again in ${retryAfter} s.`,
+        `This token has reached its limit of ${this.#most} writes a minute (HELMDECK_WRITES_PER_MINUTE); try again in ${retryAfter} s.`,
         { retryAfter },
       );
     }

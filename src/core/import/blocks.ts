@@ -1,14 +1,16 @@
 import { linesIn, hasWords } from './import-entry.ts';
 
-/** A block of a Markdown text. */
 export interface Block {
-  /** Its first line, counted from 1. */
+  /** The first line of the block, counted from 1. */
   readonly line: number;
-  /** `item`: a list item with the lines that are indented below it. `property`: a line of the front matter. */
+  /**
+   * The kind of the block. `item` is a list item with the lines that are indented below it. `property` is a line of the front
+   * matter.
+   */
   readonly kind: 'heading' | 'item' | 'paragraph' | 'code' | 'comment' | 'property';
-  /** Without its Markdown markers. */
+  /** The text of the block without its Markdown markers. */
   readonly text: string;
-  /** The level of a heading, from 1; otherwise 0. */
+  /** The level of a heading, starting at 1; 0 for other blocks. */
   readonly level: number;
 }
 
@@ -16,13 +18,16 @@ interface OpenBlock {
   readonly line: number;
   readonly kind: Block['kind'];
   readonly lines: string[];
-  /** The indentation of the line with the list marker. */
+  /** Number of characters by which the line with the list marker is indented. */
   readonly indent: number;
-  /** The indentation of the first line below an item, which is removed from the others. */
-  inner?: number;
+  /**
+   * Number of characters by which the first line below an item is indented. The same indentation is removed from the other lines
+   * of that item.
+   */
+  bodyIndent?: number;
 }
 
-/** Splits Markdown into blocks, line by line. Lines without words, such as rules, make no block. */
+/** Splits Markdown into blocks. Lines without words, such as rules, are left out. */
 export function blocksOf(text: string): Block[] {
   const lines = linesIn(text);
   const blocks: Block[] = [];
@@ -54,7 +59,7 @@ export function blocksOf(text: string): Block[] {
     if (trimmed === '') blank = true;
     else if (fence !== undefined) {
       const end = endOf(lines, at, (later) => closes(later.trim(), fence));
-      const code = lines.slice(at, end + 1).map((part) => (inItem ? unindented(inItem, part) : part));
+      const code = lines.slice(at, end + 1).map((part) => (inItem ? withoutBodyIndent(inItem, part) : part));
       const introduction: OpenBlock | undefined = inItem ?? (open?.lines.at(-1)?.trimEnd().endsWith(':') ? open : undefined);
       if (introduction) introduction.lines.push(...code);
       else {
@@ -62,7 +67,7 @@ export function blocksOf(text: string): Block[] {
         add(at + 1, 'code', code.join('\n'));
       }
       at = end;
-    } else if (inItem) inItem.lines.push(`${blank ? '\n' : ''}${unindented(inItem, line)}`);
+    } else if (inItem) inItem.lines.push(`${blank ? '\n' : ''}${withoutBodyIndent(inItem, line)}`);
     else if (trimmed.startsWith('<!--')) {
       close();
       const end = endOf(lines, at - 1, (later) => later.includes('-->'));
@@ -84,18 +89,18 @@ export function blocksOf(text: string): Block[] {
   return blocks;
 }
 
-/** The index of the last line of the front matter, or 0 if there is none. */
+/** Returns the index of the last line of the front matter, or 0 if there is no front matter. */
 function propertiesEnd(lines: readonly string[]): number {
   if (lines[0]?.trimEnd() !== '---') return 0;
   const end = Math.max(0, lines.indexOf('---', 1));
-  // Otherwise these are two rules with text between them.
+  // If another kind of line occurs, the text between two rules is not front matter.
   return lines.slice(1, end).every((line) => SETTING.test(line)) ? end : 0;
 }
 
-/** A line of YAML: a name with a value, an indented line or list item, a comment, or an empty line. */
+/** Matches a line of YAML: a name with a value, an indented line or list item, a comment, or an empty line. */
 const SETTING = /^(?:[\w"'][^:]{0,80}:(?:\s|$)|\s|- |#|$)/;
 
-/** The index of the first line after `at` that ends the block, or of the last line. */
+/** Returns the index of the first line after `at` that ends the block, or the index of the last line. */
 function endOf(lines: readonly string[], at: number, ends: (line: string) => boolean): number {
   for (let end = at + 1; end < lines.length; end += 1) if (ends(lines[end] ?? '')) return end;
   return lines.length - 1;
@@ -105,10 +110,9 @@ const closes = (line: string, fence: string): boolean => line.startsWith(fence) 
 
 const indentOf = (line: string): number => line.length - line.trimStart().length;
 
-/** A line of an item without the indentation that its lines share. */
-function unindented(item: OpenBlock, line: string): string {
-  item.inner ??= indentOf(line);
-  return line.slice(Math.min(indentOf(line), item.inner));
+function withoutBodyIndent(item: OpenBlock, line: string): string {
+  item.bodyIndent ??= indentOf(line);
+  return line.slice(Math.min(indentOf(line), item.bodyIndent));
 }
 
 const headingLevel = (line: string): number => /^(#{1,6})(?:\s|$)/.exec(line)?.[1]?.length ?? 0;
@@ -117,5 +121,4 @@ const isUnderline = (line: string): boolean => line === '='.repeat(line.length) 
 
 const isRule = (line: string): boolean => /^(?:[-\s]+|[*\s]+|[_\s]+)$/.test(line) && line.replaceAll(/\s/g, '').length >= 3;
 
-/** The text of a list item, if the line begins one. */
 export const listItemText = (line: string): string | undefined => /^\s*(?:[-*+•]|\d{1,3}[.)])\s+(\S.*)$/.exec(line)?.[1];

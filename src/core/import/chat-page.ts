@@ -5,7 +5,7 @@ import { toTags } from './naming.ts';
 
 /**
  * Reads the memory of ChatGPT or Claude, copied from its page or written by the model on request. Each line is an entry, with an
- * optional date, and may be below a heading. A list directly after an entry that ends with a colon belongs to that entry.
+ * optional date, and can be below a heading. A list directly after an entry that ends with a colon belongs to that entry.
  */
 export const readChatPage: SourceReader = (text) => {
   const headings = new Headings();
@@ -26,7 +26,7 @@ export const readChatPage: SourceReader = (text) => {
     else {
       close();
       if (heading) headings.push(heading.level, heading.text, line);
-      else if (isLabel(trimmed)) unusable.push({ line, text: trimmed, message: 'This is a label of the page, not a memory.' });
+      else if (isLabel(trimmed)) unusable.push({ line, text: trimmed, message: 'This is a label on the page, not a fact.' });
       else entry = { line, lines: [item ?? trimmed], headings: headings.currentPath() };
     }
   }
@@ -34,7 +34,7 @@ export const readChatPage: SourceReader = (text) => {
   return { entries, unusable: [...unusable, ...headings.unused] };
 };
 
-/** The date becomes a tag, because it is not part of the fact itself. */
+/** Creates an entry. The date becomes a tag, because the date is not part of the fact itself. */
 function entryOf({
   line,
   lines,
@@ -50,7 +50,7 @@ function entryOf({
   return { line, value, keyParts: [value], tags: toTags([...headings, ...(/\d/.test(day) ? [day] : day === '' ? [] : [day])]) };
 }
 
-/** The section titles of Claude's memory, which lose their Markdown markers when they are copied from the page. */
+/** The section titles of Claude's memory. They lose their Markdown markers when they are copied from the page. */
 const SECTIONS: ReadonlySet<string> = new Set([
   'work context',
   'personal context',
@@ -74,7 +74,7 @@ function headingIn(line: string): { text: string; level: number } | undefined {
   const [, stars = '', marked = ''] = /^(\*{1,3}|_{2})([^*_][^*]{0,80}?)\1:?$/.exec(line) ?? [];
   const text = (marked === '' ? line : marked).replace(/:$/, '').trim();
   const known = SECTIONS.has(text.toLowerCase());
-  // Its level is below those of all headings with number signs.
+  // A bold line is a heading of a lower level than all headings with number signs.
   if (marked !== '' && !/[.!?]$/.test(text)) return { text, level: stars.length === 1 ? 8 : 7 };
   return known ? { text, level: SUBSECTIONS.has(text.toLowerCase()) ? 8 : 7 } : undefined;
 }

@@ -7,7 +7,7 @@ interface Heading {
   used: boolean;
 }
 
-/** Tracks the headings above a text. They become tags. Headings without a fact are reported as unusable. */
+/** Tracks the headings above a text, which become its tags. Headings without a fact are reported as unusable. */
 export class Headings {
   readonly #all: Heading[] = [];
   #path: readonly Heading[] = [];
@@ -18,7 +18,7 @@ export class Headings {
     this.#all.push(heading);
   }
 
-  /** The headings above the current line, which count as used from then on. */
+  /** Returns the headings above the current line, and marks them as used. */
   currentPath(): string[] {
     for (const heading of this.#path) heading.used = true;
     return this.#path.map(({ text }) => text);

@@ -2,16 +2,16 @@ import { IMPORT_TEXT } from '../../contract/limits.ts';
 import { withSubject, type ImportEntry, type UnusableEntry, linesIn, type SourceReader, limitEntries } from './import-entry.ts';
 import { toCategory, toTags } from './naming.ts';
 
-/** Reads the knowledge graph of the MCP reference memory server: one record on each line, or one object with all records. */
+/** Reads the knowledge graph of the MCP reference memory server: a record on each line, or a single object with all records. */
 export const readGraph: SourceReader = (text) => {
   const entries: ImportEntry[] = [];
   const unusable: UnusableEntry[] = [];
   for (const { line, record, text: source } of recordsIn(text)) {
     const reject = (message: string, what = source): void => void unusable.push({ line, text: what, message });
     if (record === undefined) reject('The line is not JSON.');
-    else if (isEntity(record)) takeEntity(record, line, { entries, reject });
+    else if (isEntity(record)) addEntity(record, line, { entries, reject });
     else if (isRelation(record)) entries.push(relation(record, line));
-    else reject('It is neither an entity with observations nor a relation.');
+    else reject('The record is neither an entity with observations nor a relation.');
   }
   return { entries, unusable };
 };
@@ -21,11 +21,12 @@ interface Output {
   readonly reject: (message: string, what?: string) => void;
 }
 
-function takeEntity({ name, entityType: type, observations }: Entity, line: number, { entries, reject }: Output): void {
-  if (name.length > IMPORT_TEXT.name) return reject(`Its name is longer than ${IMPORT_TEXT.name} characters; shorten it there.`);
-  if (observations.length === 0) return reject('It has no observations.');
+function addEntity({ name, entityType: type, observations }: Entity, line: number, { entries, reject }: Output): void {
+  if (name.length > IMPORT_TEXT.name)
+    return reject(`The name of the entity is longer than ${IMPORT_TEXT.name} characters; shorten it in the other program.`);
+  if (observations.length === 0) return reject('The entity has no observations.');
   const category = typeof type === 'string' ? toCategory(type) : undefined;
-  // A type that is not a valid category becomes a tag.
+  // If the type is not a valid category, it becomes a tag.
   const tags = toTags(category === undefined && typeof type === 'string' ? [name, type] : [name]);
   for (const observation of observations) {
     if (typeof observation !== 'string' || observation.trim() === '')
@@ -56,7 +57,7 @@ interface Relation {
 
 interface Numbered {
   readonly line: number;
-  /** Undefined if the line is not JSON. */
+  /** The parsed record; undefined if the line is not JSON. */
   readonly record: unknown;
   readonly text: string;
 }
@@ -70,7 +71,10 @@ function recordsIn(text: string): Numbered[] {
   return lines.map((line) => ({ ...line, record: parsed(line.text) }));
 }
 
-/** The records of a `read_graph` response or a file of an older server. Undefined for a single record, which is a file of one line. */
+/**
+ * Returns the records of a `read_graph` response or of a file of an older server. Returns undefined for a single record, which is
+ * a file with a single line.
+ */
 function graphIn(whole: unknown): unknown[] | undefined {
   if (!isObject(whole) || (!('entities' in whole) && !('relations' in whole))) return undefined;
   return [whole['entities'], whole['relations']].flatMap((list) => (list === undefined ? [] : list));
@@ -84,7 +88,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The JSON of a value, which is shown in a message. Empty if the value is nested too deeply for `JSON.stringify`. */
+/** Returns the JSON of a value, for a message. Returns an empty string if the value is nested too deeply for `JSON.stringify`. */
 function spelled(value: unknown): string {
   try {
     return JSON.stringify(value);

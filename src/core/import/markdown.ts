@@ -4,10 +4,13 @@ import { Headings } from './headings.ts';
 import { withSubject, type ImportEntry, type UnusableEntry, type SourceReader } from './import-entry.ts';
 import { toCategory, toTags } from './naming.ts';
 
-/** The most hash tags of one fact. With the tags of its headings, it stays far below the limit of a fact. */
+/** Maximum hash tags of one fact. Even with the tags of its headings, the fact stays far below its limit of tags. */
 const MAX_TAGS = 16;
 
-/** Reads files of instructions and notes, such as CLAUDE.md, AGENTS.md and GEMINI.md. Each list item, paragraph and code block is an entry. */
+/**
+ * Reads files of instructions and notes, such as CLAUDE.md, AGENTS.md and GEMINI.md. Each list item, paragraph and code block
+ * becomes an entry.
+ */
 export const readMarkdown: SourceReader = (text) => {
   const headings = new Headings();
   const entries: ImportEntry[] = [];
@@ -15,7 +18,8 @@ export const readMarkdown: SourceReader = (text) => {
   for (const { line, kind, text: source, level } of blocksOf(text)) {
     if (kind === 'heading') headings.push(level, source, line);
     else if (kind === 'comment') unusable.push({ line, text: source, message: 'This is a comment, not a fact.' });
-    else if (kind === 'property') unusable.push({ line, text: source, message: 'This is a setting of the file, not a fact.' });
+    else if (kind === 'property')
+      unusable.push({ line, text: source, message: 'This is a setting in the front matter of the file, not a fact.' });
     else if (/^@\S+$/.test(source))
       unusable.push({ line, text: source, message: 'This is a reference to another file; import that file separately.' });
     else entries.push({ line, value: source, keyParts: [source], tags: toTags(headings.currentPath()) });
@@ -23,13 +27,15 @@ export const readMarkdown: SourceReader = (text) => {
   return { entries, unusable: [...unusable, ...headings.unused] };
 };
 
-/** Reads a note of basic-memory. Observations have a category, hash tags and a context; relations link to other notes. */
+/**
+ * Reads a note of the program basic-memory. Observations have a category, hash tags and a context. Relations link to other notes.
+ */
 export const readBasicMemoryNote: SourceReader = (text) => {
   const blocks = blocksOf(text);
   const { title, tags: common, used, unusable } = propertiesOf(blocks);
   const headings = new Headings();
   const entries: ImportEntry[] = [];
-  // The title is part of every fact, so it is not needed as a tag.
+  // Leave out the title, because it is already part of every fact.
   const above = (): string[] => headings.currentPath().filter((heading) => heading !== title && !STANDARD_HEADINGS.has(heading));
   for (const { line, kind, text: source, level } of blocks) {
     if (kind === 'heading') headings.push(level, source, line);
@@ -37,11 +43,11 @@ export const readBasicMemoryNote: SourceReader = (text) => {
     else if (kind !== 'property')
       entries.push(noteEntry(source, { line, item: kind === 'item', title, tags: [...common, ...above()] }));
   }
-  // The title and tags are used only if there is a fact.
+  // The title and the tags are used only if the note contains a fact. Otherwise they are reported as unusable.
   return { entries, unusable: [...unusable, ...(entries.length === 0 ? used : []), ...headings.unused] };
 };
 
-/** Headings that every note has. */
+/** Headings that every note of basic-memory has. */
 const STANDARD_HEADINGS: ReadonlySet<string> = new Set(['Observations', 'Relations']);
 
 interface NoteContext {
@@ -65,13 +71,13 @@ function noteEntry(source: string, { line, item, title, tags }: NoteContext): Im
     line,
     value: withSubject(title, text),
     keyParts: [title, text],
-    // A name that is not a valid category becomes a tag.
+    // If the name is not a valid category, it becomes a tag.
     category: toCategory(category),
     tags: toTags([...tags, ...words, ...(toCategory(category) === undefined ? [category] : [])]),
   };
 }
 
-/** Parses `relates_to [[Another note]] (why)`. A sentence that contains a link is no relation. */
+/** Parses `relates_to [[Another note]] (why)`. A sentence that contains a link is not a relation. */
 function relationIn(source: string): { type: string; target: string; rest: string } | undefined {
   const [, type = '', target = '', rest = ''] =
     /^([\p{L}\p{N}_ -]{0,40})\[\[([^[\]\n]{1,200})\]\]\s*(|\([^()]*\))$/u.exec(source) ?? [];
@@ -82,7 +88,7 @@ function relationIn(source: string): { type: string; target: string; rest: strin
 /** Parses `[category] Text #tag #another (context)`. */
 function observationIn(source: string): { category: string; text: string; words: string[] } | undefined {
   const [, category = '', rest = ''] = /^\[([^[\]()\n]{1,64})\]\s+(\S[^]*)$/.exec(source) ?? [];
-  // This is a checkbox.
+  // Without text, or with a checkbox such as `[x]`, the item is not an observation.
   if (rest === '' || /^[ xX/-]$/.test(category)) return undefined;
   const open = rest.endsWith(')') ? rest.lastIndexOf(' (') : -1;
   const [body, context] = open < 0 ? [rest, ''] : [rest.slice(0, open), rest.slice(open)];
@@ -101,12 +107,11 @@ function observationIn(source: string): { category: string; text: string; words:
 interface Properties {
   readonly title: string;
   readonly tags: readonly string[];
-  /** The settings that contain the title and the tags. */
+  /** The lines of the front matter that contain the title and the tags. */
   readonly used: readonly UnusableEntry[];
   readonly unusable: UnusableEntry[];
 }
 
-/** Reads the title and the tags from the front matter. */
 function propertiesOf(blocks: readonly Block[]): Properties {
   const tags: string[] = [];
   const used: UnusableEntry[] = [];
@@ -118,7 +123,7 @@ function propertiesOf(blocks: readonly Block[]): Properties {
     const setting = {
       line,
       text,
-      message: 'This is a setting of the note, not a fact. The title and the tags of the note are used.',
+      message: 'This is a setting in the front matter of the note, not a fact. Only its title and tags are used.',
     };
     const [, name = '', value = ''] = /^([\w-]{1,64}):\s*([^]*)$/.exec(text) ?? [];
     const entries =

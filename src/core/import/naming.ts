@@ -4,12 +4,15 @@ import { CATEGORY, RESERVED_CATEGORIES, TAGS } from '../../contract/limits.ts';
 import { foldCase } from '../../contract/schema.ts';
 import type { ImportEntry } from './import-entry.ts';
 
-/** The most characters of one part of a key. A whole key stays far below its limit. */
+/** Maximum characters of one part of a key. A whole key stays far below the limit of a key. */
 const PART_CHARACTERS = 48;
-/** Only the first characters of a text are used for a name. */
+/** Maximum characters of a text that are used for a name. */
 const MAX_READ = 512;
 
-/** Letters and digits of any script, joined by hyphens and cut between words. A slug needs no escaping in URLs or shells. */
+/**
+ * Converts a text to letters and digits of any script, joined by hyphens and truncated between words. A slug needs no escaping in
+ * URLs or shells.
+ */
 function slug(text: string, most: number = PART_CHARACTERS): string {
   const words = text
     .slice(0, MAX_READ)
@@ -24,17 +27,22 @@ function slug(text: string, most: number = PART_CHARACTERS): string {
   return (end > most / 2 ? cut.slice(0, end) : cut).normalize('NFC');
 }
 
-/** The text without differences of spacing, letter case and final punctuation. Texts with the same result count as equal. */
+/** Removes differences of spacing, letter case and final punctuation. Texts with the same result count as equal. */
 export const comparableText = (text: string): string =>
   text.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim().replace(/[.!]$/, '');
 
-/** The key depends on the text alone, so importing a file again gives the same keys, even if its entries have moved. */
+/**
+ * Returns the key of an imported fact. The key depends only on the text, so importing a file again results in the same keys, even
+ * if its entries have moved.
+ */
 export function importKey(source: ImportSource, { keyParts, value }: ImportEntry): string {
   const parts = keyParts.map((part) => slug(part)).filter((part) => part !== '');
   return `${[source, ...parts].join('/')}${parts.length > 0 ? '-' : '/'}${hash('sha256', comparableText(value)).slice(0, 8)}`;
 }
 
-/** The valid category that is closest to this name. Undefined if there is none, or if it is reserved. */
+/**
+ * Returns the valid category that is closest to this name. Returns undefined if there is no such category, or if it is reserved.
+ */
 export function toCategory(name: string): string | undefined {
   const category = foldCase(name.slice(0, MAX_READ))
     .replaceAll(/[^a-z0-9_.-]+/g, '-')
@@ -44,7 +52,6 @@ export function toCategory(name: string): string | undefined {
   return CATEGORY.pattern.test(category) && !RESERVED_CATEGORIES.has(category) ? category : undefined;
 }
 
-/** Converts names to tags, without duplicates. */
 export const toTags = (names: readonly string[]): string[] => [
   ...new Set(names.map((name) => slug(name, TAGS.characters)).filter((tag) => tag !== '')),
 ];

@@ -14,7 +14,9 @@ export const sourceReaders: Readonly<Record<ImportSource, SourceReader>> = {
   claude: readChatPage,
 };
 
-/** Guesses the program that wrote a text. Lists below headings count as Markdown; plain paragraphs count as a chat page. */
+/**
+ * Guesses which program wrote a text. Lists below headings count as Markdown. Paragraphs without headings count as a chat page.
+ */
 export function detectSource(text: string, name = ''): ImportSource {
   const start = text.replace(/^\uFEFF/, '').trimStart();
   if (/^[[{]/.test(start) && !/^\[[^\]]{1,40}\]\s/.test(start)) return graphSource(start);
@@ -34,7 +36,10 @@ function graphSource(text: string): ImportSource {
   if (/^[[{][\s[{"]{0,200}(?:(?:type|name|entityType|from|observations)"|(?:entities|relations)")/.test(text))
     return 'mcp-memory';
   if (/^\{\s{0,20}"key"/.test(text)) {
-    throw new Failure('invalid_input', 'This is an export of Helmdeck Memory itself; import it as facts in a file.');
+    throw new Failure('invalid_input', 'This is an export of Helmdeck Memory itself; import it as a file of facts instead.');
   }
-  throw new Failure('invalid_input', 'This JSON has an unknown format; name its source, or copy its entries as text.');
+  throw new Failure(
+    'invalid_input',
+    'This JSON has an unknown format; choose the program that it comes from, or copy its entries as text.',
+  );
 }

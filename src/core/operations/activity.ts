@@ -8,10 +8,9 @@ import { formatTime } from '../time/format-time.ts';
 
 type Row = Activity['activity'][number];
 type Details = Pick<Row, 'key' | 'scope' | 'target' | 'failed'>;
-/** The sealed value of a row. */
 type StoredRow = Pick<Row, 'operation'> & Details & WriteOutcome;
 
-/** The activity row for an operation. The store adds the time and, for a write, its outcome. */
+/** Creates the activity row for an operation. The store adds the time and, for a write, its outcome. */
 export const noteOf = (caller: Caller, operation: Row['operation'], details: Details): ActivityNote => {
   const valueOf = (outcome?: WriteOutcome): string => JSON.stringify({ operation, ...details, ...outcome } satisfies StoredRow);
   return {
@@ -25,12 +24,12 @@ export const noteOf = (caller: Caller, operation: Row['operation'], details: Det
   };
 };
 
-// Safe: only `noteOf` writes these rows, and their seal proves that they are unchanged.
+// This cast is safe: only `noteOf` writes these rows, and decryption proves that they are unchanged.
 const parse = ({ value }: Entry): StoredRow => JSON.parse(value) as StoredRow;
 
 const PIPELINE_CHANGES: ReadonlySet<Row['operation']> = new Set(['createPipeline', 'replacePipeline', 'adoptPipeline']);
 
-/** The key or the pipeline that the row's operation wrote, and the `updatedAt` of that entry. */
+/** Returns the fact key or the pipeline that the row's operation wrote, and the `updatedAt` of that entry. */
 export function writeOf(entry: Entry): { key: string | undefined; pipeline: string | undefined; at: number } {
   const { operation, key, target, written = entry.updatedAt } = parse(entry);
   return { key, pipeline: PIPELINE_CHANGES.has(operation) ? target : undefined, at: written };

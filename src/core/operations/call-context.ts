@@ -3,26 +3,26 @@ import type { ConsentEffect } from '../../contract/operations.ts';
 import type { OperationInput, OperationName } from '../../contract/operations.ts';
 import type { Caller } from '../access/caller.ts';
 
-/** What belongs to one call besides its caller and input. */
 export interface CallContext {
   /**
-   * Identifies calls that come one after the other, such as those of one connection. A new object for each call where calls run
-   * concurrently. Absent for calls from inside the program, which wait only while the program is busy.
+   * Identifies calls that are sent one after the other, such as the calls of one connection. Where calls run concurrently, each
+   * call has its own object. Absent for calls from inside the program, which wait only while the program is busy.
    */
   readonly requester?: object;
   /** Aborted when the caller cancels. */
   readonly signal?: AbortSignal;
   progress?(done: number, of?: number, saying?: string): void;
   /**
-   * Asks the owner before an effect that needs their consent. Every nested call must pass it on. Otherwise a hostile page could
-   * avoid the question by calling through a pack. Agents have none: the scopes of their token decide.
+   * Asks the owner before an effect that needs their consent. Every nested call must pass this function on; otherwise a hostile
+   * page could avoid the question by calling through a pack. Absent for agents, because the scopes of their token decide what
+   * they can do.
    */
   readonly consent?: Consent;
   /** The id of the pipeline run that makes this call, if any. */
   readonly pipelineRun?: string;
 }
 
-/** One operation that waits for the owner's consent, with its parsed input. */
+/** An operation that waits for the owner's consent, with its parsed input. */
 export type ConsentRequest = {
   readonly [Name in OperationName]: {
     readonly caller: Caller;
@@ -32,10 +32,9 @@ export type ConsentRequest = {
   };
 }[OperationName];
 
-/** Resolves to whether the owner agreed. */
 type Consent = (request: ConsentRequest) => Promise<boolean>;
 
-/** Throws unless the owner agrees. If the caller cancels while the question is open, a late answer does nothing. */
+/** Throws unless the owner agrees. If the caller cancels while the question is open, a later answer has no effect. */
 export async function askConsent({ consent, signal }: CallContext, request: ConsentRequest): Promise<void> {
   if (consent === undefined) return;
   const agreed = await orAborted(signal, consent(request)).catch((error: unknown) => {
@@ -45,7 +44,10 @@ export async function askConsent({ consent, signal }: CallContext, request: Cons
   if (!agreed) throw new Failure('declined', 'You did not agree, so nothing was done.');
 }
 
-/** Settles as `work` does, or rejects as soon as the signal is aborted. Nothing waits for work that ignores its signal. */
+/**
+ * Settles as `work` does, or rejects as soon as the signal is aborted. It therefore does not wait for work that ignores the
+ * signal.
+ */
 export function orAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (!signal) return work;
   const { promise, resolve, reject } = Promise.withResolvers<T>();

@@ -12,7 +12,7 @@ import type {
 
 /**
  * Connects the clients on this machine to the memory (R-CONN). The implementation reads and changes files of other programs, so
- * the core receives it as a dependency.
+ * the core does not import it but receives it as a dependency.
  */
 export interface ClientConnections {
   list(): Promise<ClientList>;

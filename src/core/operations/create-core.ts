@@ -34,14 +34,12 @@ interface CoreOptions {
   readonly finder: Finder;
   readonly clock: Clock;
   readonly secrets?: 'refuse' | 'warn';
-  /** Undefined if the owner set no limit. */
   readonly writesPerMinute?: number | undefined;
   readonly packs?: Omit<PackServicesOptions, 'store' | 'clock' | 'tokens'>;
-  /** The owner's settings. */
   readonly settings?: OwnerSettings;
-  /** Where the owner's credentials for external services are stored. */
+  /** The keychain and the settings that contain the owner's credentials for external services. */
   readonly credentials?: CredentialSources;
-  /** Loaded on first use. */
+  /** Loads the module that connects clients. Called on first use. */
   readonly clients?: (() => Promise<ClientConnections>) | undefined;
   readonly embeddings?: Embeddings;
   readonly program?: ProgramInfo;
@@ -52,7 +50,6 @@ export interface Core extends Disposable {
   readonly packs: PackServices;
 }
 
-/** Assembles the operations of a memory and the packs that run in it. */
 export function createCore({
   store,
   tokens,

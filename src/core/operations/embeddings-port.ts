@@ -3,23 +3,22 @@ import { Failure } from '../../contract/failure.ts';
 import type { SidecarState } from '../../contract/status.ts';
 
 export interface Vectors {
-  /** In the order of the texts, all of one length. */
+  /** One vector for each text, in the same order. All vectors have the same length. */
   readonly vectors: readonly (readonly number[])[];
   readonly tokens: number;
 }
 
 /**
- * Creates embeddings on this machine, with an Ollama process that the program or the owner started (R-EMB). Offers
- * nothing of Ollama but embedding. If embedding is unavailable, throws a `Failure` with a remedy.
+ * Creates embeddings on this machine, with an Ollama process that the program or the owner started (R-EMB). Offers only the
+ * embedding function of Ollama. If embedding is unavailable, throws a `Failure` with a remedy.
  */
 export interface Embeddings {
   readonly state: SidecarState;
-  /** The name of the configured model. */
   readonly model: string;
   report(): Promise<EmbeddingsReport>;
   configure(choice: SetEmbeddingsInput): Promise<void>;
   approve(sha256: string): Promise<void>;
-  /** Resolves once the download has started. */
+  /** Starts the download of the model. Resolves once the download has started. */
   pull(): Promise<void>;
   cancelPull(): Promise<void>;
   embed(subject: string, texts: readonly string[], signal?: AbortSignal): Promise<Vectors>;
@@ -27,10 +26,12 @@ export interface Embeddings {
 
 const unavailable = (): Promise<never> =>
   Promise.reject(
-    new Failure('embeddings_unavailable', 'This process cannot create embeddings; ask the program that serves this memory.'),
+    new Failure(
+      'embeddings_unavailable',
+      'This process cannot create embeddings; send the request to the program that serves this memory.',
+    ),
   );
 
-/** For a memory that is opened without embeddings. */
 export const noEmbeddings: Embeddings = {
   state: { at: 'off' },
   model: '',

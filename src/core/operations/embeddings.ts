@@ -7,11 +7,11 @@ type EmbeddingOperations = Pick<
   'embed' | 'embeddings' | 'setEmbeddings' | 'approveOllama' | 'pullModel' | 'cancelPull' | 'testEmbeddings'
 >;
 
-/** `embed` needs `memory:read`; the other operations on embeddings are for the owner only. */
+/** Operations on embeddings. `embed` needs the scope `memory:read`. Only the owner can call the others. */
 export const embeddings = ({ embeddings: port, clock }: MemoryDeps): EmbeddingOperations => ({
   async embed({ subject }, { model, input, encoding_format: format, dimensions }, { signal }): Promise<EmbedResponse> {
     if (withoutTag(model) !== withoutTag(port.model) && port.model !== '') {
-      throw new Failure('invalid_input', `model must be ${port.model}, which is the configured model; send it.`);
+      throw new Failure('invalid_input', `model must be ${port.model}, which is the configured model.`);
     }
     const { vectors, tokens } = await port.embed(subject, typeof input === 'string' ? [input] : input, signal);
     const length = vectors[0]?.length;
@@ -67,7 +67,7 @@ export const embeddings = ({ embeddings: port, clock }: MemoryDeps): EmbeddingOp
   },
 });
 
-/** Ollama treats a name without a tag as the tag `latest`. */
+/** Removes the tag `latest` from a model name, because Ollama treats a name without a tag in the same way. */
 const withoutTag = (model: string): string => model.replace(/:latest$/, '');
 
 function inBase64(vector: readonly number[]): string {

@@ -1,13 +1,16 @@
-/** Every character that any reader treats as a line break, and every other control character except the tab. */
+/** Matches every character that any Markdown reader treats as a line break, and every control character except the tab. */
 const LINE_BREAK = /(\r\n|[[\p{Cc}\p{Zl}\p{Zp}]--[\t]])/v;
 
-/** What may stand before a heading: indentation, quote and list markers, and invisible characters. */
+/** Characters that can precede a heading: indentation, quote and list markers, and invisible characters. */
 const PREFIX = String.raw`[\t\p{Zs}\p{Cc}\p{Default_Ignorable_Code_Point}>*+.)\d-]*`;
 const BLANK = String.raw`[\t\p{Zs}\p{Cc}\p{Default_Ignorable_Code_Point}]`;
 
-/** `# x` is a heading and `#x` is a tag. Some readers also accept two or more `#` without a space as a heading. */
+/**
+ * Matches the start of a heading. `# x` is a heading and `#x` is a tag. Some readers also accept two or more `#` without a space
+ * as a heading.
+ */
 const ATX = new RegExp(String.raw`^(${PREFIX})(?=[#＃﹟]{2}|[#＃﹟](?:${BLANK}|$))`, 'u');
-/** An underline of a heading, if the line above has text. */
+/** Matches the underline of a heading. It counts only if the line above has text. */
 const UNDERLINE = new RegExp(String.raw`^((?:${BLANK}|>)*)(?=(?:=+|-+)${BLANK}*$)`, 'u');
 const FENCE = new RegExp(`^(${PREFIX})(?=\`{3}|~{3})`, 'u');
 const EMPTY = /^[ \t>]*$/;
@@ -15,9 +18,10 @@ const EMPTY = /^[ \t>]*$/;
 const PLAIN_FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
 
 /**
- * Quotes the text of a fact in one of our markdown documents. Adds a backslash before every line that could be read as a heading,
- * and before code fences that are not closed and would include the following text. Leaves every other character unchanged, so
- * that a model reads what was stored. Leaves HTML too: our headings start with `##`, so `<h2>` cannot imitate them.
+ * Escapes the text of a fact for a Markdown document of Helmdeck Memory. Adds a backslash before every line that could be read as
+ * a heading. Does the same before code fences if any of them is not closed, because such a fence would include the following
+ * text. Leaves every other character unchanged, so that a model reads the stored text. Leaves HTML unchanged too: our headings
+ * start with `##`, so `<h2>` cannot imitate them.
  */
 export function escapeMarkdown(text: string): string {
   const parts = text.split(LINE_BREAK);
@@ -34,7 +38,7 @@ export function escapeMarkdown(text: string): string {
     .join('');
 }
 
-/** Whether each code fence is closed by the next one in a way that all markdown readers accept. */
+/** Whether every opening code fence is closed by the next fence, in a way that all Markdown readers accept. */
 function areFencesClosed(lines: readonly string[]): boolean {
   let open: string | undefined;
   for (const line of lines) {

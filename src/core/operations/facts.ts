@@ -15,7 +15,6 @@ import { refuseSecrets } from './secret-guard.ts';
 
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 
-/** Operations on single facts, and the forget of any scope. */
 export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines } }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
@@ -60,7 +59,8 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
       ...(narrowed && { matches }),
       ...(cursor !== undefined && { after: decodeCursor(cursor, sort) }),
     };
-    // Keys, tags and clients are sealed, so the store has to decrypt every candidate. A page with values ends after one step's worth.
+    // Keys, tags and clients are encrypted, so the store has to decrypt every candidate. A page with values is complete after one
+    // step.
     const steps = { between: () => scheduler.yieldTurn(caller.subject), ...(values && { enough: STEP_BYTES }) };
     const { entries, next } = await collectPage(space, query, steps);
     return {
@@ -94,16 +94,22 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     }
     if (session === undefined && (scope.kind === 'all' || scope.kind === 'client')) {
       const runs = scope.kind === 'client' ? isRunOf(scope.name) : () => true;
-      await pipelines.cancelRuns(subject, runs, 'The memory of this run was forgotten, so the run was cancelled.', during);
+      await pipelines.cancelRuns(
+        subject,
+        runs,
+        'The run was cancelled, because the memory that it belongs to was forgotten.',
+        during,
+      );
     }
     const details = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
     const note = noteOf(caller, 'forget', details);
     const namespace = namespaceOf(caller);
     const isUndoable = scope.kind === 'key' && isWindow(caller);
     const fact = isUndoable ? await store.space(namespace, 'fact').withHistory(scope.name) : undefined;
-    // Hold the fact before the forget, so that a lock or a wider forget meanwhile drops it.
+    // Add the fact to the undo buffer before the forget, so that a lock or a wider forget in the meantime removes it from the
+    // buffer.
     const undo = fact && forgotten.add({ namespace, fact });
-    // Undoing an earlier forget must not restore facts that this forget covers.
+    // The undo of an earlier forget must not restore facts that this forget covers.
     const excluded = fact ? undefined : forgotten.exclude(subject, ({ key }) => scope.kind !== 'key' || key === scope.name);
     let deleted = 0;
     try {
@@ -119,7 +125,11 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
   },
 
   async undoForget(caller, { undo }) {
-    if (!isWindow(caller)) throw new Failure('insufficient_scope', 'Only the window can undo a forget, and only its own.');
+    if (!isWindow(caller))
+      throw new Failure(
+        'insufficient_scope',
+        'Only the window can undo a forget, and only a forget that was made in the window.',
+      );
     const held = forgotten.find(caller.subject, undo);
     if (!held) throw new Failure('not_found', 'It is too late to undo this forget; the fact is deleted permanently.');
     const { namespace, fact } = held;
@@ -149,22 +159,22 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
   },
 });
 
-/** Runs that a client started or whose pipeline it defined. */
+/** Selects the runs that a client started, or whose pipeline the client defined. */
 export const isRunOf =
   (name: string) =>
   ({ client, definedBy }: RunOrigin): boolean =>
     client === name || definedBy === name;
 
-/** True only for the window. No token gives an agent this transport. */
+/** Whether the caller is the window. An agent cannot have this transport, whatever its token. */
 const isWindow = ({ transport }: Caller): boolean => transport === 'window';
 
 export const RAM_ONLY_NOTE =
-  'This memory has no key, so it is stored in RAM only and lost when the program ends; tell its owner.';
+  'This memory has no key, so it is stored in RAM only and lost when the program exits; tell the owner.';
 
-/** The write may have waited in a queue after the current time was read. */
+/** Milliseconds that a write can have waited in a queue after the current time was read. */
 const SLACK_MS = 60_000;
 const EXPIRES_LATER =
-  'Another client relies on this fact, so it expires later than requested, at expires_at; only the owner can make it expire sooner.';
+  'Another client relies on this fact, so it expires later than requested, at `expires_at`; only the owner can make it expire sooner.';
 
 const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt }: Entry): FactSummary => ({
   key,
@@ -178,6 +188,6 @@ const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt 
 
 export const factDetail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value });
 
-/** The same failure for a key that never existed, has expired or was forgotten. */
+/** Returns the failure for an unknown key. It is the same for a key that never existed, has expired or was forgotten. */
 const unknownKey = (): Failure =>
-  new Failure('not_found', 'No fact is stored under this key; look for it in the list of facts, or store it.');
+  new Failure('not_found', 'No fact is stored under this key; look up the key in the list of facts, or store a new fact.');

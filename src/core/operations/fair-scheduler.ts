@@ -1,20 +1,24 @@
-/** A turn of the event loop should take at most this long. After a longer one, fewer calls run in the next turn. */
+/** Maximum milliseconds that a turn of the event loop should take. If a turn takes longer, fewer calls run in the next turn. */
 const TURN_MS = 1;
 /**
- * Most calls that run in one turn. Calls of one kind that run together share the processor's caches: eight searches together take
- * a quarter less time than one after the other (bench).
+ * Maximum calls that run in one turn. Calls of the same operation that run together share the processor's caches: eight searches
+ * together take a quarter less time than one after the other (measured by the benchmark).
  */
 const MOST_PER_TURN = 8;
-/** Turns of little work in a row before more calls run together. One light call among heavy ones says nothing about the others. */
+/**
+ * Number of turns in a row with little work before more calls run together. A single turn is not enough, because one fast call
+ * among slow ones says nothing about the others.
+ */
 const LIGHT_TURNS = 8;
 
 /**
- * Fair round-robin between subjects. All operations share one thread, so a subject that sends many or long calls would delay the
- * others. Calls wait in a queue for each subject. At the end of each event loop turn the next call of one subject after another
- * runs one step, up to a number that falls to one while turns take long. While the program is idle, a call does not wait.
+ * Schedules calls by round-robin between subjects. All operations share one thread, so a subject that sends many calls or long
+ * calls would delay the others. Calls wait in a queue for each subject. At the end of each event loop turn, the next calls of
+ * different subjects run one step each. Fewer calls run in a turn while turns take long, but always at least one. While the
+ * program is idle, a call does not wait.
  */
 export class FairScheduler {
-  /** The subject served least recently comes first. */
+  /** The waiting calls of each subject. The subject whose call ran least recently comes first. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #latestRequester: object | undefined;
   #planned = false;
@@ -23,8 +27,8 @@ export class FairScheduler {
   #lightTurns = 0;
 
   /**
-   * Returns undefined if the call may run at once: no call waits, and no other requester has called since this one did. A call
-   * without a requester comes from inside the program, and waits only while the program is busy.
+   * Returns undefined if the call can run at once: no other call is waiting, and no other requester has called since this
+   * requester last did. A call without a requester comes from inside the program, and waits only while the program is busy.
    */
   acquire(subject: string, requester?: object): Promise<void> | undefined {
     const isOnlyRequester = requester === undefined || requester === this.#latestRequester;
@@ -32,7 +36,7 @@ export class FairScheduler {
     return isOnlyRequester && this.#waiting.size === 0 && this.#hasTime() ? undefined : this.yieldTurn(subject);
   }
 
-  /** Waits behind all waiting calls. Await it between two steps of a long call. */
+  /** Waits until all calls that are already waiting have had a turn. Await it between two steps of a long call. */
   yieldTurn(subject: string): Promise<void> {
     return new Promise((resolve) => {
       const waiting = this.#waiting.get(subject);
@@ -49,7 +53,7 @@ export class FairScheduler {
       this.#plan();
     }
     if (now < this.#turnEnds) return true;
-    // How long the calls take that wait from now on is unknown.
+    // Start with one call per turn, because it is unknown how long the waiting calls take.
     this.#mostPerTurn = 1;
     return false;
   }
@@ -68,14 +72,13 @@ export class FairScheduler {
     let count = 0;
     for (; count < this.#mostPerTurn && this.#waiting.size > 0; count += 1) this.#resumeNext();
     this.#plan();
-    // A single call says nothing where several could have run. The tick comes after the promises of the resumed calls, so it
-    // measures their work.
+    // Skip the measurement if only one call ran where several were allowed, because a single call says little about the others.
+    // The tick runs after the promises of the resumed calls, so the measurement includes their work.
     if (count > 1 || count === this.#mostPerTurn) {
       queueMicrotask(() => process.nextTick(() => this.#adapt(count, performance.now() - start)));
     }
   }
 
-  /** Resumes the first call of the next subject. */
   #resumeNext(): void {
     const [first] = this.#waiting;
     if (!first) return;

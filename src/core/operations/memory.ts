@@ -16,7 +16,7 @@ import type { ClientConnections } from './clients-port.ts';
 import type { Embeddings } from './embeddings-port.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
 
-/** One method for each row of the operations table. The compiler compares the two. */
+/** The operations of a memory: one method for each row of the operations table. The compiler checks that none is missing. */
 export type Memory = {
   readonly [Name in OperationName]: (
     caller: Caller,
@@ -28,36 +28,33 @@ export type Memory = {
 /** The owner's settings, which are stored outside the memory. */
 export interface OwnerSettings {
   snapshot(): SettingsSnapshot;
-  /** Stores a setting for the next start; undefined restores its default. Throws a `Failure` if the value is invalid. */
+  /**
+   * Stores a setting that applies from the next start. The value undefined restores the default. Throws a `Failure` if the value
+   * is invalid.
+   */
   change(name: string, value: string | undefined): SettingRow;
 }
 
-/** The program that serves this memory. */
 export interface ProgramInfo {
   readonly version: string;
-  /** Whether agents can connect. */
+  /** Returns whether agents can connect, and at which address. */
   listening(): ListeningState;
-  /** Absent in a build that cannot check for updates. */
+  /** Checks for updates. Absent in a build that cannot check for updates. */
   readonly updates?: UpdateSource | undefined;
-  /** Absent if the program serves no window to browsers. */
+  /** Returns the browser sessions of the window. Absent if the program does not serve the window to browsers. */
   readonly windowSessions?: () => WindowSessionPort | undefined;
 }
 
-/** The browser sessions of the window. */
 export interface WindowSessionPort {
   list(): readonly WindowSession[];
-  /** Returns false if there is no such session. */
   end(id: string): boolean;
 }
 
-/** The server of the update check. */
 export interface UpdateSource {
-  /** Its host name. */
   readonly host: string;
   newest(signal: AbortSignal): Promise<Release>;
 }
 
-/** What the operations depend on. */
 export interface MemoryDeps {
   readonly store: MemoryStore;
   readonly scheduler: FairScheduler;
@@ -67,12 +64,12 @@ export interface MemoryDeps {
   readonly credentials: CredentialStore;
   readonly embeddings: Embeddings;
   readonly clock: Clock;
-  /** Facts that the window forgot less than ten seconds ago. */
+  /** Facts that the window forgot less than ten seconds ago, and can still restore. */
   readonly forgotten: ForgetUndoBuffer;
-  /** Whether a value that looks like a credential is refused, or stored with a warning. */
+  /** Whether a fact that looks like a credential is refused, or stored with a warning. */
   readonly secrets: 'refuse' | 'warn';
   readonly settings: OwnerSettings;
   readonly program: ProgramInfo;
-  /** Absent if the program does not look for clients on this machine. */
+  /** Loads the module that connects clients. Absent if the program does not look for clients on this machine. */
   readonly clients?: (() => Promise<ClientConnections>) | undefined;
 }

@@ -19,7 +19,6 @@ type OwnerOperations = Pick<
   | 'endWindowSession'
 >;
 
-/** Operations on what surrounds the memory: connected clients, credentials, settings, updates and browser sessions. */
 export const owner = ({
   clients: loadClients,
   credentials,
@@ -29,7 +28,10 @@ export const owner = ({
 }: MemoryDeps): OwnerOperations => {
   const connections = async () => {
     if (loadClients) return loadClients();
-    throw new Failure('not_found', 'This program does not look for clients; ask the program that runs on their machine.');
+    throw new Failure(
+      'not_found',
+      'This program does not manage clients; use Helmdeck Memory on the machine where the clients run.',
+    );
   };
   return {
     clients: async () => (loadClients ? (await loadClients()).list() : { clients: [] }),
@@ -63,7 +65,7 @@ export const owner = ({
 
     async checkForUpdates(_caller, _input, { signal = new AbortController().signal }) {
       if (!updates) {
-        throw new Failure('not_found', 'This build cannot check for updates; compare its version where you got it.');
+        throw new Failure('not_found', 'This build cannot check for updates; look for a newer version where you downloaded it.');
       }
       const newest = await updates.newest(signal).catch((error: unknown) => {
         if (error instanceof Failure || !signal.aborted) throw error;
@@ -75,7 +77,7 @@ export const owner = ({
     windowSessions: async () => ({ sessions: [...(windowSessions?.()?.list() ?? [])] }),
     async endWindowSession(_caller, { id }) {
       if (windowSessions?.()?.end(id) === true) return { id };
-      throw new Failure('not_found', 'There is no such browser session; list them to see which are open.');
+      throw new Failure('not_found', 'There is no such browser session; list the browser sessions to see which are open.');
     },
   };
 };

@@ -18,13 +18,16 @@ import { askConsent, type ConsentRequest, type CallContext } from './call-contex
 import type { FairScheduler } from './fair-scheduler.ts';
 import type { Memory } from './memory.ts';
 
-/** Runs an operation by its name. Every error is a `Failure`. */
+/** Runs an operation by its name. Every error that it throws is a `Failure`. */
 export interface Perform {
   <Name extends OperationName>(caller: Caller, name: Name, input: unknown, during?: CallContext): Promise<OperationOutput<Name>>;
   (caller: Caller, name: string, input: unknown, during?: CallContext): Promise<unknown>;
 }
 
-/** Every surface runs operations through this function, with the caller that it authenticated and the input as it was sent. */
+/**
+ * Creates the function through which REST, MCP, the command line and the window run all operations. They pass the caller that
+ * they authenticated and the unvalidated input.
+ */
 export function createPerform(
   memory: Memory,
   limit: WriteLimit | undefined,
@@ -32,30 +35,29 @@ export function createPerform(
   store: Pick<MemoryStore, 'recordActivity'>,
 ): Perform {
   return async (caller: Caller, name: string, input: unknown, during: CallContext = {}): Promise<never> => {
-    if (!isOperation(name))
-      throw new Failure('not_found', 'There is no such operation; compare its name with the documentation.');
+    if (!isOperation(name)) throw new Failure('not_found', 'There is no such operation; look up its name in the documentation.');
     const { scope, input: schema } = operations[name];
     if (!hasScope(caller, scope)) {
       throw new Failure(
         'insufficient_scope',
-        `This needs a token with the scope ${scope}; ask the owner of this memory for one.`,
+        `This operation needs a token with the scope ${scope}; ask the owner of this memory for one.`,
       );
     }
     const turn = scheduler.acquire(caller.subject, during.requester);
     if (turn) await turn;
-    // A pipeline or pack that was cancelled while its call waited must not write any more.
+    // If a pipeline or pack was cancelled while its call waited, the call must not write any more.
     if (during.signal?.aborted && during.signal.reason instanceof Failure) throw during.signal.reason;
     const parsed = schema().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, input), { cause: parsed.error });
     try {
       if (during.consent) {
         const effect = effectOf(name, parsed.data as never);
-        // The table pairs the name with its input; the compiler cannot follow the pairing through a union.
+        // The operations table pairs each name with its input type. The compiler cannot follow that pairing through a union.
         if (needsConsent(effect)) await askConsent(during, { caller, name, input: parsed.data, effect } as ConsentRequest);
       }
       if (scope === 'memory:write') limit?.count(caller, writesOf(parsed.data));
       const action = isRecordedAction(name) && !isDryRun(parsed.data) ? name : undefined;
-      // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.
+      // The operations table pairs each schema with its method. The compiler cannot follow that pairing through a union.
       const run = async (): Promise<never> => (await memory[name](caller, parsed.data as never, during)) as never;
       const output = action ? await runRecorded(store, caller, { action, input: parsed.data }, run) : await run();
       return WITH_COMMANDS.has(name) ? withCliCommands(output) : output;
@@ -65,7 +67,7 @@ export function createPerform(
   };
 }
 
-/** With these codes an action was refused before it changed anything. */
+/** Failure codes that mean an action was refused before it changed anything. */
 const REFUSALS: ReadonlySet<FailureCode> = new Set([
   'invalid_input',
   'not_found',
@@ -74,7 +76,7 @@ const REFUSALS: ReadonlySet<FailureCode> = new Set([
   'key_unavailable',
 ]);
 
-/** Runs an administrative action and records it in the activity record, even if it fails (R-VIEW-07). */
+/** Runs an administrative action and adds it to the activity record, even if the action fails (R-VIEW-07). */
 async function runRecorded<T>(
   store: Pick<MemoryStore, 'recordActivity'>,
   caller: Caller,
@@ -82,12 +84,12 @@ async function runRecorded<T>(
   run: () => Promise<T>,
 ): Promise<T> {
   const target: unknown = Object.entries(input).find(([field]) => field === RECORDED_ACTIONS[action])?.[1];
-  // Ignores errors: the action was performed, and must not be reported as failed because its row could not be written.
+  // Ignore errors of this write: the action was performed, so it must not be reported as failed.
   const record = (outcome: { failed?: true } = {}): Promise<void> =>
     store
       .recordActivity(caller.subject, noteOf(caller, action, { ...(typeof target === 'string' && { target }), ...outcome }))
       .catch(() => undefined);
-  // Record a lock first: a locked memory has no key to seal the row with.
+  // Record a lock before it happens, because a locked memory has no key to seal the row with.
   if (action === 'lock') {
     await record();
     return run();
@@ -107,7 +109,7 @@ export const isRecordedAction = (operation: string): operation is RecordedAction
 
 const isDryRun = (input: object): boolean => 'dry_run' in input && input.dry_run === true;
 
-/** The results of these operations name commands that the owner can run. */
+/** Operations whose results contain commands that the owner can run. */
 const WITH_COMMANDS: ReadonlySet<OperationName> = new Set<OperationName>([
   'status',
   'lock',
@@ -123,7 +125,7 @@ const WITH_COMMANDS: ReadonlySet<OperationName> = new Set<OperationName>([
   'testEmbeddings',
 ]);
 
-/** An import counts one write per line. A dry run writes nothing. */
+/** Returns the number of writes that count towards the write limit: one for each line of an import, and none for a dry run. */
 function writesOf(input: object): number {
   if (isDryRun(input)) return 0;
   return 'lines' in input && Array.isArray(input.lines) ? input.lines.length : 1;

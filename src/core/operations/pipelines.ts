@@ -83,11 +83,11 @@ export const pipelines = ({ store, secrets, packs: { pipelines: runner, authorsh
   cancelPipelineRun: (caller, { run_id: runId }) => runner.cancelRun(caller, runId),
 });
 
-/** The runs of a definition that was changed or deleted must not go on with the old one. */
+/** Cancels the runs of a pipeline that was changed or deleted, because they must not continue with the old definition. */
 const cancelRuns = (runner: PipelineRunner, { subject }: Caller, id: string, during: CallContext): Promise<void> =>
   runner.cancelRuns(subject, ({ pipeline }) => pipeline === id, DEFINITION_CHANGED, during);
 
-/** Activity rows about a pipeline name it as their target. */
+/** Returns a function that creates activity rows with the pipeline's id as their `target`. */
 export const notesOf =
   (caller: Caller) =>
   (operation: PipelineChange, id: string): ActivityNote =>

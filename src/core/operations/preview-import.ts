@@ -12,12 +12,12 @@ import type { EntryCursor, Space } from '../store/store.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { findSecret, refuseSecrets } from './secret-guard.ts';
 
-/** Entries checked per event loop turn. */
+/** Number of entries that are checked in one turn of the event loop. */
 const SLICE = 250;
-/** Characters shown of an entry that cannot be imported. */
+/** Maximum characters that are shown of an entry that cannot be imported. */
 const EXCERPT = 120;
 
-/** Shows the facts that an import from another program would create. Writes nothing. */
+/** Returns the facts that an import from another program would create. Does not write anything. */
 export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'previewImport'> => ({
   async previewImport(caller, { text, from, name, first_line: first, category, ttl_seconds: ttl }) {
     const source = from ?? detectSource(text, name);
@@ -51,9 +51,12 @@ export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'pre
       const line = firstLines.get(comparable);
       if (line !== undefined) return { why: 'repeated', message: `The same text is already on line ${line + first - 1}.` };
       const storedKey = known.keysByText.get(comparable);
-      if (storedKey !== undefined) return { why: 'known', message: `It is already stored, as ${storedKey}.` };
+      if (storedKey !== undefined) return { why: 'known', message: `The same text is already stored, as ${storedKey}.` };
       if (!known.keys.has(key)) return undefined;
-      return { why: 'changed', message: `It was imported before as ${key}. That fact was changed since, and stays as it is.` };
+      return {
+        why: 'changed',
+        message: `This entry was imported before as ${key}. That fact was changed after the import, so it is not replaced.`,
+      };
     }
 
     function whyInvalid(fact: object): Reason | undefined {
@@ -76,7 +79,7 @@ export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'pre
 
 type Reason = Pick<SkippedEntry, 'why' | 'message'>;
 
-/** Does not show the text of an entry that contains a secret. */
+/** Describes an entry that is left out. Leaves out the text of the entry if it contains a secret. */
 const skipped = (line: number, text: string, reason: Reason): SkippedEntry => ({
   line,
   ...(reason.why !== 'secret' && !findSecret(text) && { text: text.trim().slice(0, EXCERPT).toWellFormed() }),
@@ -88,11 +91,11 @@ const withNote = (note: string | undefined): { note?: string } => (note === unde
 interface Candidate {
   readonly entry: ImportEntry;
   readonly key: string;
-  /** For comparing with other entries and facts. */
+  /** The value in a form for comparing it with other entries and facts. */
   readonly comparable: string;
 }
 
-/** Finds the stored facts with the same text, and the keys that are in use. */
+/** Finds the stored facts that have the same text as a candidate, and the candidates' keys that are in use. */
 async function knownIn(
   space: Space,
   candidates: readonly Candidate[],

@@ -10,7 +10,7 @@ import { escapeMarkdown } from './escape-markdown.ts';
 
 type Chunk = Omit<QmdResponse['results'][number], 'score'>;
 
-/** Formats a fact as markdown, for clients that search documents. */
+/** Formats a fact as Markdown, for clients that search documents. */
 export function factChunk({ fact, spans }: Hit): Chunk {
   const { text } = snippetOf(fact.value, spans, SNIPPET.markdown);
   const snippet = `## ${headingOf(fact.key)}\n\nWritten by ${signature(fact)}\n\n${escapeMarkdown(text)}\n\n(category: ${fact.category})`;
@@ -27,7 +27,7 @@ export function factChunk({ fact, spans }: Hit): Chunk {
   };
 }
 
-/** Formats the audit row of a run. Its heading comes from the row's key, which no caller can choose. */
+/** Formats the audit row of a run as Markdown. The heading is made from the key of the row, which no caller can choose. */
 export function runChunk({ fact, spans }: Hit): Chunk {
   const { what, id } = runOf(fact.key);
   const title = what === 'pack' ? `Pack call: ${id}` : `Pipeline run: ${id}`;
@@ -47,14 +47,14 @@ export function runChunk({ fact, spans }: Hit): Chunk {
 }
 
 /**
- * The client that wrote it and when. It directly follows the heading, where quoted text cannot imitate it, and where a program
- * that truncates long snippets keeps it.
+ * Returns the client that wrote the entry and the time. The signature directly follows the heading, so that quoted text cannot
+ * imitate it, and so that a program that truncates long snippets does not remove it.
  */
 const signature = ({ client, definedBy, updatedAt }: Hit['fact']): string =>
   `${client}${definedBy === undefined ? '' : `, by a pipeline of ${definedBy}`}, ${formatTime(updatedAt)}`;
 
-/** Prevents a fact's key from imitating the heading of an audit row. */
+/** Returns the heading of a fact. Adds a backslash if the fact's key would look like the heading of an audit row. */
 const headingOf = (key: string): string => (/^(packcall|pipelinerun):/.test(visibleText(key)) ? `\\${key}` : key);
 
-/** Encodes slashes, and names of dots only, so that the result is not a path. */
+/** Encodes slashes, and names that consist only of dots, so that the result cannot be used as a path. */
 const encoded = (key: string): string => encodeURIComponent(key).replace(/^\.{1,2}$/, (dots) => '%2E'.repeat(dots.length));

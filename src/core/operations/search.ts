@@ -8,11 +8,13 @@ import { formatTime } from '../time/format-time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { factChunk, runChunk } from './qmd-chunks.ts';
 
-/** Prefix of our collections. Collections with other names, which OpenClaw sends, are ignored: they would match nothing. */
+/**
+ * Prefix of Helmdeck Memory's collections. OpenClaw also sends collections with other names, which are ignored, because nothing
+ * would match them.
+ */
 const COLLECTION_PREFIX = 'helmdeck-';
 const ELLIPSIS = ' […]';
 
-/** Searches, all over one index. */
 export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' | 'names'> => ({
   async search(caller, { query, limit, category, tag, client, expiring_within: within }) {
     const { found, partial } = await finder.find(namespaceOf(caller), {
@@ -32,7 +34,7 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
       category: fact.category,
       ...signatures(fact),
       updated_at: formatTime(fact.updatedAt),
-      score: rounded(score),
+      score: roundScore(score),
       snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,
       value: values[place] ?? '',
       expires_at: formatTime(fact.expiresAt),
@@ -49,7 +51,7 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
     const [only] = wanted;
     const request = {
       texts: queryTexts(question),
-      // The index filters by one category at most. For several, request more hits and filter them below.
+      // The index can filter by a single category. For several categories, request more hits and filter them below.
       limit: wanted.size > 1 ? limit * 10 : limit,
       ...(wanted.size === 1 && only !== undefined && { category: only.slice(COLLECTION_PREFIX.length) }),
     };
@@ -62,23 +64,24 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
       ...runs.found.map((hit) => ({ hit, chunk: runChunk })),
     ].toSorted((one, other) => byScore(one.hit, other.hit));
     const results = hits
-      .map(({ hit, chunk }) => ({ ...chunk(hit), score: rounded(hit.score) }))
+      .map(({ hit, chunk }) => ({ ...chunk(hit), score: roundScore(hit.score) }))
       .filter(({ score, collection }) => score >= minScore && (wanted.size === 0 || wanted.has(collection)))
       .slice(0, limit);
     return { results };
   },
 });
 
-/** Best score first, then newest first. */
 const byScore = (one: Hit, other: Hit): number => other.score - one.score || other.fact.updatedAt - one.fact.updatedAt;
 
-/** Three digits are enough for comparing scores. */
-const rounded = (score: number): number => Math.round(score * 1000) / 1000;
+const roundScore = (score: number): number => Math.round(score * 1000) / 1000;
 
-/** Gives each value an equal share of the bytes. The unused part of short values' shares goes to the best of the long values. */
-function withinBytes(values: readonly string[], room: number): string[] {
-  const share = Math.floor(room / values.length);
-  let spare = values.reduce((left, value) => left - Math.min(Buffer.byteLength(value), share), room);
+/**
+ * Truncates values to `limit` bytes in total. Each value has an equal share. The bytes that short values do not need are given to
+ * the first of the long values, which belong to the best hits.
+ */
+function withinBytes(values: readonly string[], limit: number): string[] {
+  const share = Math.floor(limit / values.length);
+  let spare = values.reduce((left, value) => left - Math.min(Buffer.byteLength(value), share), limit);
   return values.map((value) => {
     const own = Math.min(Buffer.byteLength(value), share);
     const shown = cut(value, own + spare);
@@ -90,7 +93,7 @@ function withinBytes(values: readonly string[], room: number): string[] {
 function cut(value: string, most: number): string {
   if (Buffer.byteLength(value) <= most) return value;
   const room = most - Buffer.byteLength(ELLIPSIS);
-  // Cut by characters, because half a character is not valid UTF-8.
+  // Truncate the text by whole characters, because half a character is not valid UTF-8.
   let text = value.slice(0, room);
   while (Buffer.byteLength(text) > room) text = text.slice(0, Math.floor(text.length * 0.9));
   return (text.isWellFormed() ? text : text.slice(0, -1)) + ELLIPSIS;

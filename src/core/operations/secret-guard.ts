@@ -23,20 +23,19 @@ import {
 } from './secret-patterns.ts';
 
 /**
- * One kind of credential, recognized in text to keep credentials out of the memory (R-FACT-18). Patterns match known formats of
- * credentials, not random-looking text in general: digests, ids and public keys are ordinary facts. This guards against mistakes,
- * not against a client that hides a secret on purpose.
- *
- * The work grows linearly with the text. Every repetition is bounded, no repetition is nested, and a pattern is tried only if the
- * text contains one of its hints (R-FACT-13).
+ * A pattern for one kind of credential. Credentials in text are refused, so that they are not stored in the memory (R-FACT-18).
+ * Patterns match known formats of credentials, not random-looking text in general, because digests, ids and public keys are
+ * ordinary facts. The check protects against mistakes, not against a client that hides a secret on purpose. The work grows
+ * linearly with the text (R-FACT-13): every repetition in a pattern is bounded, repetitions are not nested, and a pattern is
+ * tried only if the text contains one of its hints.
  */
 interface SecretPattern {
-  /** Completes "looks like" in the message, which never quotes the text. */
+  /** The kind of credential, which completes "looks like" in the error message. The message never quotes the text. */
   readonly kind: string;
-  /** Lower-case texts. The pattern can match only a text that contains one of them. */
+  /** Lower-case substrings. Every text that matches the pattern contains at least one of them. */
   readonly hints: readonly string[];
   readonly pattern: RegExp;
-  /** Whether the captured groups look like a real credential. */
+  /** Whether the text captured by the pattern's groups looks like a real credential. */
   readonly plausible: (...captured: string[]) => boolean;
 }
 
@@ -46,8 +45,8 @@ export function findSecret(text: string): { kind: string } | undefined {
 }
 
 /**
- * Decodes JSON escapes. An escaped line break ends with a letter, so that a token behind it would look like the end of a word. JSON
- * within JSON has several backslashes for each escape.
+ * Decodes JSON escapes, because an escaped line break ends with a letter, so a token after it would look like the end of a word.
+ * In JSON within JSON, each escape has several backslashes.
  */
 const unescaped = (text: string): string =>
   text.replaceAll(/\\{1,8}(?:u([\dA-Fa-f]{4})|(["'/])|[bfnrt])/g, (_all, unit: string | undefined, letter = '\n') =>
@@ -62,7 +61,7 @@ function matchPatterns(text: string): { kind: string } | undefined {
   return found && { kind: found.kind };
 }
 
-/** The patterns that have a hint in the text. One pass over the text looks for all long hints at once. */
+/** Returns the patterns that have a hint in the text. All long hints are looked for in a single pass over the text. */
 function patternsWithHints(lower: string): ReadonlySet<SecretPattern> {
   const { shortHints, longHints, startsHint } = patternTable();
   const found = new Set<SecretPattern>();
@@ -102,8 +101,8 @@ const secretWord = SECRET_WORDS.join('|');
 const verb = 'is|was|ist|lautet|war|es|est|è|é|to|auf|це|это';
 
 /**
- * Matches `name = value` in .env files, YAML, JSON, headers and tables. A lookahead reads the value, because it may be the next name.
- * It reads 40 characters, so that many names in a row cost little.
+ * Matches `name = value` in .env files, YAML, JSON, headers and tables. Reads the value with a lookahead, because the value may
+ * also be the next name. The lookahead is limited to 40 characters, so that many names in a row cost little.
  */
 const assigned = (words: string): RegExp =>
   new RegExp(
@@ -134,7 +133,7 @@ const makePatterns = (): readonly SecretPattern[] => [
     'a signed token',
     'eyj',
     /(?<![\w.-])(eyJ[\w-]{10,2000})\.([\w-]{2,8000})\.([\w-]{20,1400})/g,
-    (header, claims, signature) => hasAlgorithm(header) && !EXAMPLE_CLAIMS.has(claims) && isRandomLooking(signature),
+    (header, claims, signature) => hasAlgorithm(header) && !JWT_IO_EXAMPLE_CLAIMS.has(claims) && isRandomLooking(signature),
   ),
   patternOf('an authorization header', 'bearer', /\bbearer["']?[\s:=]{1,3}["']?([\w.~+/=-]{16,300})/gi, isHighEntropy),
   patternOf(
@@ -188,13 +187,19 @@ const makePatterns = (): readonly SecretPattern[] => [
   ),
 ];
 
-/** Characters that are hashed to see whether a hint may start at a position. Almost nowhere one does. */
+/** Number of characters that are hashed to decide whether a hint can start at a position of the text. */
 const START_LENGTH = 3;
 
-/** A rolling hash of 15 bits: each character shifts it by five, so that the last three count. */
+/**
+ * Adds a character to a rolling hash of 15 bits. Each character shifts the hash by five bits, so that only the last three
+ * characters count.
+ */
 const addToHash = (rolling: number, code: number): number => ((rolling << 5) ^ code) & 0x7fff;
 
-/** The patterns and an index of their hints. Built for the first text, because compiling them would delay the start. */
+/**
+ * The patterns and an index of their hints. They are created when the first text is checked, because compiling them would delay
+ * the startup.
+ */
 const patternTable = lazy(() => {
   const patterns = makePatterns();
   const hints = patterns.flatMap((owner) => owner.hints.map((hint) => ({ hint, owner })));
@@ -203,7 +208,7 @@ const patternTable = lazy(() => {
     hints.filter(({ hint }) => hint.length >= START_LENGTH),
     ({ hint }) => hint.slice(0, START_LENGTH),
   );
-  // By hash: whether a hint starts with characters that have this hash. Other characters can have the same hash.
+  // For each hash, 1 if the first characters of a hint have this hash. Other characters can have the same hash.
   const startsHint = new Uint8Array(0x8000);
   for (const start of longHints.keys()) {
     let rolling = 0;
@@ -213,7 +218,7 @@ const patternTable = lazy(() => {
   return { patterns, shortHints, longHints, startsHint };
 });
 
-/** Matches name and value as two fields of one object, as in Kubernetes manifests. */
+/** Matches a name and its value as two fields of one object, as in Kubernetes manifests. */
 function paired(words: string): RegExp {
   return new RegExp(
     String.raw`(?:name|key)["']?\s?[:=]\s?["']?([\w.-]{0,32})(${words})["']?[\s,]{1,16}["']?value["']?\s?[:=]\s?(["']?)([^\s"']{6,40})`,
@@ -221,14 +226,14 @@ function paired(words: string): RegExp {
   );
 }
 
-/** Matches a value directly after the word or a verb, as in "password Qw7#kd92". */
+/** Matches a value directly after the word for a password or after a verb, as in "password Qw7#kd92". */
 function followedByValue(before: string): RegExp {
   return new RegExp(String.raw`(?<!\p{L})(?!pass\s)${before}\s{1,2}(["'\x60“„«]?)([^\s"'\x60“”„«»]{6,200})`, 'giu');
 }
 
 /**
  * Matches a sentence that states a password, such as "The wifi password is sommer2026" or "my password is: hunter2". Between the
- * word and the value it accepts a verb and a purpose ("for the guest network") only: in "the password manager is KeePass2" the
+ * word and the value, only a verb and a purpose ("for the guest network") are allowed: in "the password manager is KeePass2" the
  * value is not a password.
  */
 function statement(): RegExp {
@@ -240,7 +245,10 @@ function statement(): RegExp {
   );
 }
 
-/** A word of letters and digits that ends the statement. In "is argon2id-hashed" and "is Python3 only" the word describes something. */
+/**
+ * Whether the value is a word of letters and digits that ends the statement. In "is argon2id-hashed" and "is Python3 only", the
+ * word is a description.
+ */
 function isStatedPassword(value: string, next: string | undefined): boolean {
   const guess = trimSecret(value);
   const ends = next === undefined || guess !== value || WORDS_AFTER_PASSWORD.has(next.toLowerCase());
@@ -249,7 +257,6 @@ function isStatedPassword(value: string, next: string | undefined): boolean {
 
 const SESSION_COOKIE = /(?:sess|sid$|auth|token|jwt|login|remember)/i;
 
-/** A cookie whose name suggests a session and whose value looks generated. */
 function isSessionCookie(pairs: string): boolean {
   const values = pairs.matchAll(/([\w.-]{1,64})["'\\]{0,3}\s?[=:]\s?["'\\]{0,3}([^\s"'\\;,=]{8,200})/g);
   return values.some(
@@ -257,7 +264,9 @@ function isSessionCookie(pairs: string): boolean {
   );
 }
 
-/** An ordinary word may follow in a sentence, so the value must look like nothing but a password. */
+/**
+ * Whether the value can only be a password. The check is strict, because in a sentence the next word is often an ordinary word.
+ */
 function isUnmistakablePassword(lead: string, value: string): boolean {
   const guess = trimSecret(value);
   if (!isPasswordLike(guess) || isCode(value)) return false;
@@ -267,7 +276,7 @@ function isUnmistakablePassword(lead: string, value: string): boolean {
 }
 
 function isAssignedPassword(before: string, word: string, lead: string, value: string): boolean {
-  // A quick check first: most values contain one class of characters only.
+  // This fast check comes first, because most values contain only one class of characters.
   if (countCharacterClasses(value) < 2) return false;
   return (
     namesPassword(before, word) && (isQuoted(lead) ? isPasswordLike(value) : isPasswordLike(trimSecret(value)) && !isCode(value))
@@ -301,22 +310,21 @@ function namesSecret(before: string, word: string): boolean {
   }
 }
 
-/** The claims of the example token on jwt.io. */
-const EXAMPLE_CLAIMS = new Set(['eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ']);
+const JWT_IO_EXAMPLE_CLAIMS = new Set(['eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ']);
 
 function hasAlgorithm(header: string): boolean {
   const json = Buffer.from(header, 'base64url').toString();
   return /"alg"\s{0,3}:\s{0,3}"[^"]/.test(json) && !/"alg"\s{0,3}:\s{0,3}"none"/i.test(json);
 }
 
-/** Basic authorization is a user name and a password in base64. */
+/** Whether the base64 text is a user name and a password that a person chose. */
 function isBasicAuthorization(encoded: string): boolean {
   const [name, password] = Buffer.from(encoded, 'base64').toString().split(':');
   if (name === undefined || password === undefined || !/^[\x20-\x7e]+$/.test(name + password)) return false;
   return isChosenPassword(password) && password !== 'open sesame';
 }
 
-/** BIP 39 phrases have 12, 15, 18, 21 or 24 words of 3 to 8 letters. */
+/** Whether the words can be a BIP 39 phrase, which has 12, 15, 18, 21 or 24 words of 3 to 8 letters. */
 function isSeedPhrase(phrase: string): boolean {
   const words = phrase.trim().split(/ +/);
   return words.length >= 12 && words.length % 3 === 0 && words.every(({ length }) => length >= 3 && length <= 8);
@@ -326,19 +334,22 @@ interface Texts {
   readonly key?: string;
   readonly value?: string;
   readonly tags?: readonly string[];
-  /** Stored unencrypted. */
+  /** The category, which is the only one of these texts that is stored unencrypted. */
   readonly category?: string;
 }
 
-/** Every agent can read the memory, so credentials are refused. With the setting `warn`, returns a warning instead. */
+/**
+ * Throws if a text contains a credential, because every agent can read the memory. With the setting `warn`, returns a warning
+ * instead.
+ */
 export function refuseSecrets(setting: 'refuse' | 'warn', texts: Texts): string | undefined {
   return refuse(setting, credentialIn(texts));
 }
 
-/** Checks the JSON of each field. */
+/** Throws or warns if the JSON of a field contains a credential. */
 export function refuseSecretsIn(setting: 'refuse' | 'warn', fields: object): string | undefined {
   for (const [field, value] of Object.entries(fields)) {
-    // JSON includes the field names, which can reveal that a value is a secret.
+    // Check the JSON rather than the value, because JSON includes field names, which can reveal that a value is a secret.
     const secret = findSecret(JSON.stringify(value));
     if (secret) return refuse(setting, { field, kind: secret.kind });
   }
@@ -352,7 +363,7 @@ function refuse(setting: 'refuse' | 'warn', found: Found | undefined): string | 
   throw new Failure('invalid_input', `${looks}; store it in a password manager or vault, and remember only where it is.`);
 }
 
-/** Values up to this length are also checked together with their key, which can reveal that they are passwords. */
+/** Maximum characters of a value that is also checked together with its key. The key can reveal that the value is a password. */
 const CHECKED_WITH_KEY = 256;
 
 interface Found {
@@ -362,7 +373,7 @@ interface Found {
 
 function credentialIn({ key = '', value = '', tags = [], category = '' }: Texts): Found | undefined {
   const named = value !== '' && value.length <= CHECKED_WITH_KEY ? [`${key}: ${value}`] : [];
-  // Check everything at once first: usually nothing is found.
+  // Check all texts together first, because usually none contains a credential.
   const any = findSecret([value, key, ...named, ...tags, category].join('\n'));
   if (!any) return undefined;
   for (const [field, texts] of Object.entries({ value: [value], key: [key], tags, category: [category] })) {

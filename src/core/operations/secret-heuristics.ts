@@ -1,6 +1,6 @@
-// Guesses from its characters whether a text is a word, a placeholder, the place of a secret, or a secret.
+// These functions guess from the characters of a text whether it is a word, a placeholder, the location of a secret, or a secret.
 
-/** Whether the text looks generated: neither a placeholder nor words joined by dashes. */
+/** Whether the text looks generated. A placeholder or words joined by dashes do not. */
 export function isRandomLooking(token: string): boolean {
   return !isPlaceholder(token) && !(/[-_.]/.test(token) && isMostlyWords(token));
 }
@@ -33,7 +33,7 @@ export function isHighEntropy(value: string): boolean {
 
 export const isQuoted = (lead: string): boolean => /["']/.test(lead);
 
-/** Cuts an unquoted value where another field or the sentence ends. */
+/** Truncates an unquoted value at the end of the field or of the sentence. */
 export function trimSecret(value: string): string {
   const end = value.search(/[;&<]/);
   return (end < 0 ? value : value.slice(0, end)).replace(/[.,!?)\]}\\|*]{1,4}$/, '');
@@ -41,7 +41,7 @@ export function trimSecret(value: string): string {
 
 export const isCode = (value: string): boolean => /[\w$\]]\(|=>|\?\./.test(value);
 
-/** Whether the text says where a secret is stored, or is another text about secrets, such as a public key or a variable. */
+/** Whether the text is about a secret but is not a secret itself: a path to it, a public key, or the name of a variable. */
 function isLocation(value: string): boolean {
   return (
     /^(?:\$[\w{(]|[{[<()]|%\w+%|op:|arn:|vault:|env:|secrets?[.:/]|ENC\[|ssh-|ecdsa-|\d{4}-\d\d-\d\d)/.test(value) ||
@@ -50,17 +50,20 @@ function isLocation(value: string): boolean {
   );
 }
 
-/** A labelled digest, or a text that starts with the name of a technique. */
+/** Matches a labelled digest, or a text that starts with the name of a technique. */
 const SCHEME = /^(?:sha-?\d{1,3}[-:]|md5[-:]|blake\w{1,3}[-:]|base64|base32|argon2|pbkdf2|oauth)/i;
-/** Names of techniques and products that mix letters and digits, as passwords do. */
+/** Matches names of techniques and products that mix letters and digits, as passwords do. */
 const TECHNICAL =
   /(?<![a-z])(?:sha-?\d|md5|bcrypt|scrypt|argon2|pbkdf2|oauth|base64|base32|utf-?\d|1password|auth0|totp|x509|ed25519|rsa-?\d|aes-?\d|[hre]s256|k8s|log4j|oidc)/i;
 
-/** Default passwords of manuals and development machines. */
+/** Matches default passwords from manuals and development machines. */
 const DEFAULT_PASSWORD =
   /^(?:[A-Z_]+|[a-z_-]{0,16}pass(?:word|wd)?|pw|pwd|secret|admin|root|postgres|mysql|guest|test|dev|user|minio|minioadmin|token|key|x-oauth-basic)$/;
 
-/** For a place where only a password can be, such as in a URL: any text but a default, a placeholder or a location. */
+/**
+ * Whether a text is a real password, for a place where only a password can be, such as in a URL. Default passwords, placeholders
+ * and locations are not.
+ */
 export function isChosenPassword(password: string): boolean {
   return !DEFAULT_PASSWORD.test(password) && !isPlaceholder(password) && !isLocation(password);
 }
@@ -68,7 +71,10 @@ export function isChosenPassword(password: string): boolean {
 const PLACEHOLDER =
   /example|change.?me|placeholder|redacted|dummy|sample|insert|replace|goes.here|(?:^|[-_ <{[])your|xxxx|\.\.\.|…|\*\*\*|<[^>]|\$\{|\{\{|%s|not.?real|fake/i;
 
-/** An example from a manual, stars, few different characters, or a sequence such as "abcdef". */
+/**
+ * Whether the text is a placeholder: an example from a manual, stars, very few different characters, or a sequence such as
+ * "abcdef".
+ */
 export function isPlaceholder(text: string): boolean {
   return PLACEHOLDER.test(text) || new Set(text).size <= Math.min(4, text.length / 3) || isSequence(text);
 }
@@ -83,10 +89,13 @@ function isMostlyWords(text: string): boolean {
   return wordShare(text) >= 0.6;
 }
 
-/** Splits at separators. Characters such as `!` and `#` inside a word are no separators: they are typical of passwords. */
+/**
+ * Splits a text at separators. Characters such as `!` and `#` inside a word are not separators, because they are typical of
+ * passwords.
+ */
 const pieces = (text: string): readonly string[] => text.split(/[^\p{L}\p{N}!#$^]|^[!#$^]+|[!#$^]+$/u);
 
-/** The share of characters that belong to words and numbers. */
+/** Returns the fraction of characters that belong to words and numbers, from 0 to 1. */
 function wordShare(text: string): number {
   let words = 0;
   let all = 0;
@@ -97,7 +106,10 @@ function wordShare(text: string): number {
   return words / Math.max(1, all);
 }
 
-/** `words`, `Words`, `WORDS`, `camelCaseWords` or a number. Random letters change case more often or form longer pieces. */
+/**
+ * Whether the piece is a word or number: `words`, `Words`, `WORDS`, `camelCaseWords` or digits. Random letters change case more
+ * often, or form longer pieces.
+ */
 function isReadable(piece: string): boolean {
   if (/^(?:[a-z]{3,24}|\d+|0x[\dA-Fa-f]{1,8})$/.test(piece)) return true;
   if (piece.length < 3 || !/^\p{L}+$/u.test(piece)) return false;
@@ -112,11 +124,14 @@ export const SYMBOL = /[!-,;-@[-^`{-~]/;
 
 const CLASSES = [/[a-z]/, /[A-Z]/, /\d/, SYMBOL];
 
-/** How many of lower-case letters, upper-case letters, digits and symbols occur. Symbols that join words do not count. */
+/**
+ * Returns how many of these classes the text contains: lower-case letters, upper-case letters, digits, symbols. Symbols that join
+ * words do not count.
+ */
 export const countCharacterClasses = (text: string): number =>
   CLASSES.reduce((count, one) => (one.test(text) ? count + 1 : count), 0);
 
-/** The Shannon entropy in bits per character. */
+/** Returns the Shannon entropy in bits per character. */
 function entropyOf(text: string): number {
   const counts = new Map<string, number>();
   for (const letter of text) counts.set(letter, (counts.get(letter) ?? 0) + 1);

@@ -1,7 +1,10 @@
-/** The kind, how its tokens begin, and the pattern of what follows. */
+/** The kind of a token, the prefixes of such tokens, and the pattern of the text after a prefix. */
 type PrefixedToken = readonly [kind: string, prefixes: readonly string[], body: string];
 
-/** The kind, a text in lower case without which the pattern cannot match, and the pattern. Its group captures the random part. */
+/**
+ * The kind of a token, a lower-case substring that every match contains, and the pattern. The pattern's group captures the random
+ * part.
+ */
 type ShapedToken = readonly [kind: string, hint: string, pattern: RegExp];
 
 const alnum = '[A-Za-z0-9]';
@@ -11,7 +14,7 @@ const hex = '[0-9a-f]';
 const url = '[A-Za-z0-9_-]';
 const base64 = '[A-Za-z0-9+/=_-]';
 
-/** Tokens whose issuer gave them a prefix of their own. */
+/** Tokens that start with a prefix of their issuer. */
 export const PREFIXED_TOKENS: readonly PrefixedToken[] = [
   ['an age key', ['AGE-SECRET-KEY-1', 'AGE-SECRET-KEY-PQ-1'], `${upper}{58}`],
   ['an AWS access key', ['AKIA', 'ASIA', 'ABIA'], '[A-Z2-7]{16}(?![A-Za-z0-9])'],
@@ -101,7 +104,7 @@ export const PREFIXED_TOKENS: readonly PrefixedToken[] = [
   ['a Shopify token', ['shpat_', 'shpca_', 'shppa_', 'shpss_'], '[0-9a-fA-F]{32}'],
 ];
 
-/** Tokens that are known by more than a prefix. */
+/** Tokens that a pattern identifies by more than a prefix. */
 export const SHAPED_TOKENS: readonly ShapedToken[] = [
   ['a private key', 'begin ssh2', /---- BEGIN SSH2 [A-Z ]{0,20}PRIVATE KEY ----[\s\S]{0,400}?([A-Za-z0-9+/]{40})/g],
   ['a private key', 'private-lines', /Private-Lines: \d{1,3}\s{1,2}([A-Za-z0-9+/]{40})/g],
@@ -125,7 +128,7 @@ export const SHAPED_TOKENS: readonly ShapedToken[] = [
 
 const words = (text: string): readonly string[] => text.split(/\s+/);
 
-/** Words for a password, each a part of a pattern. */
+/** Words for a password. Each word is used as part of a regular expression. */
 export const PASSWORD_WORDS = [
   ...words('password passwd passphrase passcode pass pwd passwort kennwort wachtwoord contraseña contrasena senha parola hasło'),
   ...words('heslo lösenord adgangskode salasana şifre пароль 密码 密碼 パスワード 비밀번호'),
@@ -133,7 +136,9 @@ export const PASSWORD_WORDS = [
 ];
 export const SECRET_WORDS = words('secret token credential credentials auth apikey key pat');
 
-/** Words that can follow a password in a sentence. With any other word the value could be part of a phrase, as in "Python3 only". */
+/**
+ * Words that can follow a password in a sentence. Before any other word, the value can be part of a phrase, as in "Python3 only".
+ */
 export const WORDS_AFTER_PASSWORD: ReadonlySet<string> = new Set(
   words(
     'and but or so since for on at in if as because until everywhere anywhere always again too also here there now today still ' +
@@ -141,7 +146,7 @@ export const WORDS_AFTER_PASSWORD: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Words before `key` that make it a secret. */
+/** Words before `key` which show that the key is a secret. */
 export const WORDS_OF_SECRET_KEYS: ReadonlySet<string> = new Set(
   words(
     'api access secret private account encryption encrypt signing master auth storage shared service admin app application ' +
@@ -150,7 +155,7 @@ export const WORDS_OF_SECRET_KEYS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Words before `token` or `key` that make it harmless. */
+/** Words before `token` or `key` which show that the value is harmless. */
 export const WORDS_OF_HARMLESS_KEYS: ReadonlySet<string> = new Set(
   words(
     'public publishable page next continuation sync resume cursor csrf xsrf pad eos bos sep mask unk cls stop cache primary ' +

@@ -16,8 +16,7 @@ type TransferOperations = Pick<Memory, 'export' | 'import'>;
 type Outcome = 'created' | 'updated' | 'unchanged' | 'dropped' | Failure;
 type Written = NonNullable<ImportReceipt['written']>;
 
-/** Characters of lines that are imported in one step. */
-const SLICE = 64 * 1024;
+const CHARACTERS_PER_STEP = 64 * 1024;
 
 export const transfer = ({ store, scheduler, secrets }: MemoryDeps): TransferOperations => ({
   async export(caller, { limit, cursor }) {
@@ -60,7 +59,7 @@ export const transfer = ({ store, scheduler, secrets }: MemoryDeps): TransferOpe
   },
 });
 
-/** The lines of each step, with their indices. Steps are short, so that other callers do not wait long. */
+/** Groups the lines, with their indices, into short steps, so that other callers do not wait long. */
 function* slicesOf(lines: readonly string[]): Generator<[number, string][]> {
   let slice: [number, string][] = [];
   let characters = 0;
@@ -68,7 +67,7 @@ function* slicesOf(lines: readonly string[]): Generator<[number, string][]> {
     if (line.trim() === '') continue;
     slice.push([index, line]);
     characters += line.length;
-    if (characters < SLICE) continue;
+    if (characters < CHARACTERS_PER_STEP) continue;
     yield slice;
     [slice, characters] = [[], 0];
   }
@@ -82,7 +81,7 @@ function readLine(line: string): Line {
   try {
     json = JSON.parse(line);
   } catch {
-    throw new Failure('invalid_input', 'The line is not JSON; send one JSON object per line, as an export writes them.');
+    throw new Failure('invalid_input', 'The line is not JSON; send one JSON object per line, as in the file of an export.');
   }
   const parsed = ImportLine().safeParse(json);
   if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, json));
@@ -90,8 +89,8 @@ function readLine(line: string): Line {
 }
 
 /**
- * An imported fact keeps its expiry, up to a year from now. An import never makes a stored fact expire within days, whichever
- * client imports it and whichever client wrote the fact.
+ * Creates the draft of an imported fact, which keeps its expiry, up to a year from now. An import never makes a stored fact
+ * expire within the next days, even if the importing client wrote that fact.
  */
 function draftOf(
   caller: Caller,
@@ -102,7 +101,7 @@ function draftOf(
   return { key, value, category, tags, author: authorOf(caller), lifetime, grace: SHORTENING_GRACE * 1000, graceOwn: true };
 }
 
-/** The outcome for a dry run, as if the previous lines had been written. */
+/** Returns the outcome of a line in a dry run, as if the previous lines had been written. */
 async function previewImportOf(space: Space, draft: EntryDraft, previewed: Map<string, EntryDraft>): Promise<Outcome> {
   const earlier = previewed.get(draft.key);
   previewed.set(draft.key, draft);
@@ -111,7 +110,7 @@ async function previewImportOf(space: Space, draft: EntryDraft, previewed: Map<s
   return sameContent(before, draft) ? 'unchanged' : 'updated';
 }
 
-/** An invalid line or a full memory is reported for its line. Any other error stops the import. */
+/** Returns the error if it concerns only this line: invalid input or a full memory. Any other error stops the import. */
 function asOutcome(error: unknown): Failure {
   if (error instanceof Failure && (error.code === 'invalid_input' || error.code === 'quota_exceeded')) return error;
   throw error;
@@ -128,7 +127,7 @@ function countOutcomes(outcomes: readonly { line: number; outcome: Outcome }[]):
   };
 }
 
-/** The times of the writes, for an undo. */
+/** Returns the client and the times of the first and last write, so that the import can be undone. */
 const writtenAt = (moments: readonly number[], { client }: Caller): Written => ({
   client,
   since: formatTime(Math.min(...moments)),

@@ -8,15 +8,14 @@ import { isRunOf } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { notesOf } from './pipelines.ts';
 
-/** Facts reverted in one commit. A larger commit would delay other subjects. */
+/** Number of facts that are reverted in one commit. A larger commit would delay other subjects. */
 const SLICE = 24;
 
-const UNDONE = 'The changes of the client that started or defined this run were undone, so the run was cancelled.';
+const UNDONE = 'The run was cancelled, because the changes of the client that started it or that wrote its pipeline were undone.';
 
-/** Undoes what one client wrote since a given time. */
 export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
   async undo(caller, { client, since, from, until, dry_run: dry }, during) {
-    // Undoing a forget afterwards must not restore facts of this client.
+    // A later undo of a forget must not restore facts of this client.
     using _exclusion = dry ? undefined : forgotten.exclude(caller.subject, ({ author }) => isWrittenFor(author, client));
     const between = (): Promise<void> => scheduler.yieldTurn(caller.subject);
     if (!dry) await pipelines.cancelRuns(caller.subject, isRunOf(client), UNDONE, during);
@@ -30,7 +29,7 @@ export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: Memo
       Math.max(unwanted.since, (written?.get(name) ?? 0) + 1);
     let after: EntryCursor | undefined;
     do {
-      // Newest first: a restored fact gets a newer date, so that it is not visited again.
+      // Visit the newest facts first: a restored fact gets a newer date, so it is not visited again.
       const { entries, next } = await space.page({ sort: 'updated', limit: SLICE, ...(after && { after }) });
       const suspect = entries.filter((entry) => isInUndoRange(entry, unwanted));
       const reverted = await Promise.all(
@@ -47,7 +46,7 @@ export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: Memo
         count[what] += 1;
         if (what === 'skipped') skipped.push(key);
       }
-      // A page can be empty because all its rows are damaged. Continue with the next page.
+      // A page can be empty because all its rows are damaged. In that case, continue with the next page.
       const last = entries.at(-1);
       after = last === undefined || last.updatedAt >= unwanted.since ? next : undefined;
       if (after) await between();
@@ -67,18 +66,21 @@ export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: Memo
   },
 });
 
-/** Several writes to one key within a millisecond get later and later times. They are at most this far ahead. */
+/**
+ * Maximum milliseconds by which the stored time of a write can be ahead of the clock. Several writes to one key within a
+ * millisecond are stored with later and later times.
+ */
 const DRIFT_MS = 1000;
 
-/** The last write to each fact and to each pipeline. */
 interface LastWrites {
   readonly facts: ReadonlyMap<string, number>;
   readonly pipelines: ReadonlyMap<string, number>;
 }
 
 /**
- * The client's last write to each fact and pipeline before the given activity row. Needed because writes before and after that row
- * can have the same time. Looks back only as far as such times can reach.
+ * Returns the client's last write to each fact and pipeline before the given activity row. Times alone are not enough, because
+ * writes before and after that row can have the same time. Stops at rows so old that their writes cannot have the same time as
+ * that row.
  */
 async function writtenBefore(record: Space, client: string, row: string, between: () => Promise<void>): Promise<LastWrites> {
   const facts = new Map<string, number>();

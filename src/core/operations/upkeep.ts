@@ -20,7 +20,7 @@ type UpkeepOperations = Pick<
   | 'verify'
 >;
 
-/** Tokens, keys, backups and checks. All need the `admin` scope. */
+/** Operations on tokens, keys, backups and checks. All of them need the scope `admin`. */
 export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOperations => {
   const requireUpkeep = (): Upkeep => {
     if (store.upkeep) return store.upkeep;
@@ -40,7 +40,8 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOpera
     },
     async unlock() {
       const key = await store.unlock();
-      // In the background. A caller that asks for an interrupted run before that also sees it as interrupted.
+      // Resume sessions and runs in the background. A caller that reads an interrupted run before then also sees it as
+      // interrupted.
       void packs.resume().catch(() => undefined);
       return { key };
     },
@@ -62,7 +63,7 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOpera
       if (Math.abs(Date.parse(time) - machine) > CLOCK_TOLERANCE_MS) {
         throw new Failure(
           'invalid_input',
-          `time must match the clock of this machine, which says ${formatTime(machine)}; check the clock again.`,
+          `time must match the clock of this machine, which shows ${formatTime(machine)}; check the clock and try again.`,
         );
       }
       const expired = await store.countExpiredFacts();

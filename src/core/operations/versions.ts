@@ -1,6 +1,6 @@
 import { VERSION } from '../../contract/updates.ts';
 
-/** Compares by the precedence of Semantic Versioning. */
+/** Whether `version` is newer than `than`, by the precedence rules of Semantic Versioning. */
 export function isNewer(version: string, than: string): boolean {
   const [one, other] = [partsOf(version), partsOf(than)];
   const order = orderOf(one.numbers, other.numbers);
@@ -15,7 +15,7 @@ function partsOf(version: string): { readonly numbers: readonly string[]; readon
   return { numbers: [major, minor, patch], preRelease: preRelease?.split('.') ?? [] };
 }
 
-/** Compares part by part. If one list is the start of the other, the longer one is later. */
+/** Compares two lists part by part. If one list is the start of the other, the longer list is newer. */
 function orderOf(ones: readonly string[], others: readonly string[]): number {
   for (const [at, one] of ones.entries()) {
     const other = others[at];
@@ -28,7 +28,7 @@ function orderOf(ones: readonly string[], others: readonly string[]): number {
 const isNumber = (part: string): boolean => /^\d+$/.test(part);
 
 function orderOfParts(one: string, other: string): number {
-  // Compares digits, because a number may be too long for an exact conversion.
+  // Compare the numbers as digits, because a number can be too long for an exact conversion.
   if (isNumber(one) && isNumber(other)) return one.length - other.length || (one < other ? -1 : one === other ? 0 : 1);
   if (isNumber(one) !== isNumber(other)) return isNumber(one) ? -1 : 1;
   return one === other ? 0 : one < other ? -1 : 1;

@@ -12,7 +12,6 @@ import type { Memory, MemoryDeps } from './memory.ts';
 
 type ViewOperations = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
-/** Overviews of a memory: summaries, activity and status. */
 export const views = ({ store, scheduler, embeddings, program, packs: { defaults } }: MemoryDeps): ViewOperations => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
@@ -96,21 +95,27 @@ export const views = ({ store, scheduler, embeddings, program, packs: { defaults
   },
 });
 
-const EMPTY = 'No facts are stored. They may have expired or been forgotten.';
+const EMPTY = 'No facts are stored. Earlier facts may have expired or been forgotten.';
 
 const heading = (caller: Caller, now: number): { scope: string; fetched_at: string } => ({
   scope: `caller=${nameOf(namespaceOf(caller))}`,
   fetched_at: formatTime(now),
 });
 
-/** Subjects contain no colon, so no subject can look like a session of another. */
+/**
+ * Returns the display name of a namespace. Subjects contain no colon, so the name of a subject cannot look like a session of
+ * another subject.
+ */
 const nameOf = ({ subject, session }: Namespace): string => (session === undefined ? subject : `${subject}:${session}`);
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** Adds keys while bytes are left: first the second newest key of each category, then the third of each, and so on. */
-function addRecentKeys(listed: readonly { recent_keys: string[] }[], all: Overview['categories'], room: number): void {
-  let left = room;
+/**
+ * Adds keys until `limit` bytes are used: first the second newest key of each category, then the third newest key of each, and so
+ * on.
+ */
+function addRecentKeys(listed: readonly { recent_keys: string[] }[], all: Overview['categories'], limit: number): void {
+  let left = limit;
   for (let turn = 1; turn < OVERVIEW.keys; turn += 1) {
     for (const [index, { recent }] of all.entries()) {
       const key = recent[turn];
@@ -124,7 +129,10 @@ function addRecentKeys(listed: readonly { recent_keys: string[] }[], all: Overvi
 
 const COMMA = 1;
 
-/** Skips a value that exceeds the remaining bytes, so that shorter ones after it still fit. */
+/**
+ * Selects entries whose values fit into the byte limit. Skips a value that exceeds the remaining bytes, because shorter values
+ * after it may still fit.
+ */
 function withinBytes(entries: readonly Entry[]): Entry[] {
   let left: number = CONTEXT.bytes;
   return entries.filter(({ value }) => {
@@ -135,7 +143,7 @@ function withinBytes(entries: readonly Entry[]): Entry[] {
   });
 }
 
-/** Categories are ordered by their newest fact. */
+/** Groups entries by category. Categories are ordered by their newest fact. */
 const byCategory = (entries: readonly Entry[]): Context['categories'] =>
   [...Map.groupBy(entries, ({ category }) => category)].map(([name, members]) => ({
     name,

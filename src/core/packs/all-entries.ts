@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Entry, PageQuery, Space } from '../store/store.ts';
 
-/** Every entry that the query finds, at most `limit` of them decrypted per event loop turn. */
+/** Returns every entry that the query finds. Decrypts at most `limit` entries in one turn of the event loop. */
 export async function* allEntries(space: Space, query: PageQuery): AsyncGenerator<Entry> {
   for (let after = {}; ;) {
     const { entries, next } = await space.page({ ...query, ...after });

@@ -9,12 +9,11 @@ import { findSecret } from '../operations/secret-guard.ts';
 import type { Author, Entry, MemoryStore } from '../store/store.ts';
 import type { PackHook } from './hook.ts';
 
-/** Longer inputs are not learned. */
+/** Maximum characters of an input that is learned. */
 const LEARNED_CHARACTERS = 200;
 
 const Learned = lazy(() => z.record(z.string(), z.string()).exactOptional());
 
-/** The stored record of one pack run. */
 const PackRow = lazy(() =>
   z.object({
     pack: z.string(),
@@ -34,7 +33,7 @@ const PipelineRow = lazy(() =>
     run_id: z.string(),
     outcome: z.enum(['succeeded', 'failed', 'cancelled']),
     at_unix: z.int(),
-    /** Absent if the program stopped before the run ended. */
+    /** Duration of the run in milliseconds. Absent if the program stopped before the run ended. */
     duration_ms: z.int().exactOptional(),
     learn_inputs: Learned(),
   }),
@@ -49,15 +48,15 @@ export interface AuditRow {
   readonly outcome: string;
   readonly succeeded: boolean;
   readonly at: number;
-  /** Undefined if the program stopped before the run ended. */
+  /** Duration of the run in milliseconds. Undefined if the program stopped before the run ended. */
   readonly durationMs: number | undefined;
   readonly inputs: Readonly<Record<string, string>>;
   readonly findings: readonly PackFinding[];
-  /** Orders rows written within the same second. */
+  /** Text by which rows are sorted, because several rows can be written within the same second. */
   readonly sequence: string;
 }
 
-/** Undefined if the entry is not a valid audit row. */
+/** Parses an audit row. Returns undefined if the entry is not a valid audit row. */
 export function parseAuditRow({ key, value, category }: Entry): AuditRow | undefined {
   const moment = key.slice(key.lastIndexOf('/') + 1);
   const parsed: unknown = JSON.parse(value);
@@ -93,7 +92,7 @@ const common = (row: PackRow | PipelineRow, sequence: string) => ({
   sequence,
 });
 
-/** Writes the records of runs. Only the pack engine writes this key space; agents cannot store anything in it. */
+/** Writes the audit records of runs. Only the program writes to this key space; agents cannot store anything in it. */
 export class Audit {
   readonly #store: MemoryStore;
   #last = 0n;
@@ -102,7 +101,7 @@ export class Audit {
     this.#store = store;
   }
 
-  /** Refuses a run that could not be recorded because the key is unavailable. */
+  /** Throws if the key is unavailable, because then the run could not be recorded. */
   requireRecordable(): void {
     const { key } = this.#store.status();
     if (isKeyAvailable(key)) return;
@@ -116,7 +115,10 @@ export class Audit {
     await this.#save(caller.subject, authorOf(caller), 'pack', row.pack, row);
   }
 
-  /** Takes the author instead of the caller: a run resumed after a restart has no caller. */
+  /**
+   * Records a pipeline run. The parameter is the author rather than the caller, because a run that is ended after a restart has
+   * no caller.
+   */
   async recordPipelineRun(subject: string, author: Author, row: Omit<PipelineRow, 'at_unix'>): Promise<void> {
     await this.#save(subject, author, 'pipeline', row.pipeline, row);
   }
@@ -133,7 +135,10 @@ export class Audit {
     });
   }
 
-  /** A unique 20-digit nanosecond timestamp. The clock counts milliseconds; a counter fills in the rest. */
+  /**
+   * Returns a unique timestamp of 20 digits in nanoseconds. The clock counts milliseconds, so a counter makes the timestamps
+   * unique.
+   */
   #moment(now: number): string {
     const requested = BigInt(now) * 1_000_000n;
     this.#last = requested > this.#last ? requested : this.#last + 1n;
@@ -141,7 +146,7 @@ export class Audit {
   }
 }
 
-/** Records every run, including cancelled ones, except those of the memory packs and `route` (R-PACK-06). */
+/** Records every run, including cancelled runs, except runs of the memory packs and of `route` (R-PACK-06). */
 export const auditHook = (audit: Audit): PackHook => ({
   before({ pack }) {
     if (!pack.unaudited) audit.requireRecordable();
@@ -163,7 +168,7 @@ export const auditHook = (audit: Audit): PackHook => ({
   },
 });
 
-/** Short top-level strings from the learnable fields. Leaves out anything that looks like a credential. */
+/** Returns the short top-level strings in the learnable fields. Leaves out every text that looks like a credential. */
 export function learnableInputs(input: unknown): Record<string, string> | undefined {
   if (typeof input !== 'object' || input === null) return undefined;
   const fields: [string, string][] = [];

@@ -9,12 +9,12 @@ import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
 import type { Credential } from './pack.ts';
 
 /**
- * What callers waiting for the same request receive. `unshared`: the output may not be shared, so each caller runs the pack itself.
- * `cut short`: the run ended early, so the next caller runs it.
+ * The result that callers waiting for the same request receive. `unshared`: the output must not be shared, so each caller runs
+ * the pack itself. `cut short`: the run ended early, so the next caller runs the pack.
  */
 type SharedResult = { readonly ready: CachedResult } | { readonly failure: Failure } | 'unshared' | 'cut short';
 
-/** A run in progress that callers with the same request wait for. */
+/** A run in progress. Callers with the same request wait for its result. */
 interface Flight {
   readonly place: string;
   readonly key: string;
@@ -23,8 +23,8 @@ interface Flight {
 }
 
 /**
- * Caches pack outputs by subject, credential, pack version and input (R-PACK-03). Cached outputs have their own key space,
- * where no fact can be stored.
+ * Caches pack outputs by subject, credential, pack version and input (R-PACK-03). Cached outputs have their own key space, in
+ * which facts cannot be stored.
  */
 export function cacheHook(store: MemoryStore): PackHook {
   const flights = new Map<string, Flight>();
@@ -46,12 +46,13 @@ export function cacheHook(store: MemoryStore): PackHook {
       if (!flight) break;
       const result = await flight.result;
       if (result === 'unshared') return undefined;
-      // One caller's cancellation, timeout or token must not fail the others: the next waiting caller runs the pack.
+      // If one caller cancels, times out or loses its token, the other callers must not fail. The next waiting caller runs the
+      // pack.
       if (result === 'cut short') continue;
       if ('failure' in result) throw result.failure;
       return result.ready;
     }
-    // A caller that has cancelled must not become the one that others wait for.
+    // A caller that has cancelled must not run the pack for the callers that wait.
     run.context.signal.throwIfAborted();
     const { promise, resolve } = Promise.withResolvers<SharedResult>();
     const flight = { place, key, result: promise, settle: resolve };
@@ -98,13 +99,12 @@ export function cacheHook(store: MemoryStore): PackHook {
 }
 
 /**
- * Whether the output contains HTTP headers that forbid caching (R-PACK-04). A page that merely mentions such a header is also
- * not cached, which only costs another run.
+ * Whether the output contains HTTP headers that forbid caching (R-PACK-04). A page that only mentions such a header is not cached
+ * either, which costs no more than another run.
  */
 const containsPrivateHeaders = (json: string): boolean =>
   /set-cookie/i.test(json) || /cache-control[\\"'\s:,=[]{1,12}[^\\"'\n]{0,200}(?:no-store|no-cache|private)/i.test(json);
 
-/** Whether the output contains the credential that was sent, whatever its format. */
 const containsCredential = (json: string, credential: Credential | undefined): boolean =>
   credential !== undefined && json.includes(JSON.stringify(credential.secret).slice(1, -1));
 
@@ -116,8 +116,8 @@ export async function forgetCachedOutputs(store: MemoryStore, packs: readonly st
 }
 
 /**
- * Prefixed with the pack's name, so that one pack's outputs can be deleted. Undefined if the input has no unambiguous JSON
- * form.
+ * Returns the cache key of a request. The key starts with the pack's name, so that the outputs of a pack can be deleted. Returns
+ * undefined if the input cannot be represented as unambiguous JSON.
  */
 function keyOf({ pack: { name, version, own }, input, context: { credential } }: HookRun): string | undefined {
   const question = canonicalJson({ version, revision: own?.revision, credential: credential?.id, input });
@@ -128,12 +128,15 @@ function lifetimeOf({ pack: { memory } }: HookRun): number {
   return (memory?.ttl ?? 0) * 1000;
 }
 
-/** Refuses a caching pack without a valid `ttl`, whose outputs would never expire. */
+/** Throws if a pack caches outputs without a valid `ttl`, because such outputs would never expire. */
 export function requireCacheTtl(name: string, memory: { readonly cache?: true; readonly ttl?: number } | undefined): void {
   if (memory?.cache !== true) return;
   const { ttl = 0 } = memory;
   if (Number.isInteger(ttl) && ttl >= 1 && ttl <= PACK.cacheTtl) return;
-  throw new Failure('invalid_input', `${name} caches outputs without a ttl; set memory.ttl to 1 to ${PACK.cacheTtl} seconds.`);
+  throw new Failure(
+    'invalid_input',
+    `${name} caches outputs without a valid memory.ttl; set it to a whole number of seconds from 1 to ${PACK.cacheTtl}.`,
+  );
 }
 
 /** Key prefix for the last output of each request. */

@@ -1,22 +1,22 @@
 /**
- * JSON with sorted field names, so that field order does not matter. Undefined for values JSON cannot represent: different maps
- * would serialize alike, and NaN would become null.
+ * Returns the value as JSON with sorted field names, so that the order of fields does not matter. Returns undefined if JSON
+ * cannot represent the value: a `Map` would become `{}`, and NaN would become null.
  */
 export function canonicalJson(value: unknown): string | undefined {
   try {
     return JSON.stringify(value, (_name, part: unknown) => {
-      if (!fitsJson(part)) throw new NoJson();
+      if (!fitsJson(part)) throw new NotRepresentable();
       return typeof part === 'object' && part !== null && !Array.isArray(part)
         ? Object.fromEntries(Object.entries(part).toSorted(([one], [other]) => (one < other ? -1 : 1)))
         : part;
     });
   } catch (error) {
-    if (error instanceof NoJson) return undefined;
+    if (error instanceof NotRepresentable) return undefined;
     throw error;
   }
 }
 
-class NoJson extends Error {}
+class NotRepresentable extends Error {}
 
 function fitsJson(part: unknown): boolean {
   if (typeof part === 'number') return Number.isFinite(part);

@@ -3,12 +3,11 @@ import { PACK_NAME, PACK_VERSION } from '../../contract/pack.ts';
 import { requireCacheTtl } from './cache.ts';
 import { type Pack, toolNameOf } from './pack.ts';
 
-/** The available packs, by name. */
 export class Catalogue {
   readonly #packs = new Map<string, Pack>();
   readonly #tools = new Map<string, string>();
 
-  /** Refuses a pack whose name or tool name is already in use. */
+  /** Adds a pack. Throws if the name or tool name of the pack is already in use. */
   add(pack: Pack): void {
     if (!PACK_NAME.test(pack.name) || !PACK_VERSION.test(pack.version)) {
       throw new Failure('invalid_input', 'A pack needs a name such as weather.today and a version such as 1.0.0; correct both.');
@@ -17,13 +16,13 @@ export class Catalogue {
     const tool = toolNameOf(pack);
     const other = this.#tools.get(tool);
     if (other !== undefined) {
-      throw new Failure('invalid_input', `${pack.name} has the same name or tool name as ${other}; rename it.`);
+      throw new Failure('invalid_input', `The pack ${pack.name} has the same name or tool name as ${other}; rename one of them.`);
     }
     this.#tools.set(tool, pack.name);
     this.#packs.set(pack.name, pack);
   }
 
-  /** Sorted by name. */
+  /** All packs, sorted by name. */
   get all(): readonly Pack[] {
     return [...this.#packs.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }

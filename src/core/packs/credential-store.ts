@@ -12,29 +12,27 @@ import { forgetCachedOutputs } from './cache.ts';
 import type { PackHook } from './hook.ts';
 import type { Credential, Pack } from './pack.ts';
 
-/** How long a secret is reused. Keychains are slow to read and may prompt the owner. */
+/** Milliseconds for which a secret is cached, because keychains are slow to read and may prompt the owner. */
 const CACHE_MS = 60_000;
 
-/** Stored in the vault: where the keychain item is. Without this record the keychain is not read. */
+/** The record in the vault that says where the keychain item is. Without this record, the keychain is not read. */
 const Location = lazy(() => z.object({ place: z.string(), at: z.int() }));
 type Location = SchemaOutput<typeof Location>;
 
-/** Stored in the keychain. */
-const Item = lazy(() => z.object({ id: z.string().min(1), secret: z.string().min(1) }));
+const KeychainItem = lazy(() => z.object({ id: z.string().min(1), secret: z.string().min(1) }));
 
 export interface CredentialSources {
-  /** Absent if no keychain is available. */
   readonly keychain?: KeychainItems;
-  /** Secrets from the program's settings, by name. These take precedence over the keychain. */
+  /** Secrets from the program's settings, by name. They take precedence over secrets in the keychain. */
   readonly provided?: Readonly<Record<string, string>>;
 }
 
-/** The owner's credentials for external services, by name. Packs cannot list them. */
+/** Reads the owner's credentials for external services, by name. Packs cannot list the credentials. */
 export interface CredentialProvider {
   read(name: string): Promise<Credential | undefined>;
 }
 
-/** Gives a pack the one credential that it names. */
+/** Gives a pack only the credential that the pack names. */
 export const credentialHook = (credentials: CredentialProvider): PackHook => ({
   before: ({ pack, context }) =>
     pack.credential === undefined
@@ -48,7 +46,6 @@ export const credentialHook = (credentials: CredentialProvider): PackHook => ({
 interface Deps extends CredentialSources {
   readonly store: MemoryStore;
   readonly clock: Clock;
-  /** All packs. Each names the credential it uses. */
   packs(): readonly Pack[];
 }
 
@@ -58,8 +55,8 @@ interface CachedCredential extends Credential {
 }
 
 /**
- * The owner's credentials (R-PACK-16). Each secret is kept in the OS keychain or comes from a setting, and is stored nowhere
- * else.
+ * The owner's credentials (R-PACK-16). Each secret is either stored in the OS keychain or comes from a setting. It is not stored
+ * anywhere else.
  */
 export class CredentialStore implements CredentialProvider {
   readonly #deps: Deps;
@@ -97,7 +94,8 @@ export class CredentialStore implements CredentialProvider {
       const reading = await this.#keychain.read(accountOf(name, place));
       if (reading.at === 'locked') throw unreadable('key_unavailable', name, reading.why);
       if (reading.at === 'unavailable') throw noKeychain(reading.why);
-      // Record the location before writing the keychain item, so that a crash leaves no item that cannot be found and removed.
+      // Record the location before writing the keychain item. Otherwise a crash could leave an item that cannot be found and
+      // removed.
       if (!before) await this.#saveLocation(name, place);
       try {
         await this.#keychain.save(accountOf(name, place), JSON.stringify({ id: newId(), secret }));
@@ -118,7 +116,7 @@ export class CredentialStore implements CredentialProvider {
         throw new Failure('not_found', 'There is no credential with this name; list the credentials to see their names.');
       const account = accountOf(name, location.place);
       const reading = await this.#keychain.read(account);
-      // An unavailable keychain must not prevent deletion. A locked one still holds the item.
+      // An unavailable keychain must not prevent deletion, but a locked keychain must, because it still contains the item.
       if (reading.at === 'locked') throw unreadable('key_unavailable', name, reading.why);
       if (reading.at === 'found') await this.#keychain.remove(account);
       await this.#deps.store.vault.delete(CREDENTIAL + name);
@@ -137,14 +135,14 @@ export class CredentialStore implements CredentialProvider {
     const until = this.#deps.clock.steady() + CACHE_MS;
     if (cached && cached.id === found?.id) cached.until = until;
     else {
-      // The keychain item was changed outside the program.
+      // The keychain item was changed by another program.
       if (cached) await this.#invalidate(name);
       if (found) this.#addToCache(name, found, until);
     }
     return this.#cache.get(name);
   }
 
-  async #found(name: string): Promise<SchemaOutput<typeof Item> | undefined> {
+  async #found(name: string): Promise<SchemaOutput<typeof KeychainItem> | undefined> {
     const location = await this.#location(name);
     if (!location) return undefined;
     const reading = await this.#keychain.read(accountOf(name, location.place));
@@ -154,11 +152,11 @@ export class CredentialStore implements CredentialProvider {
     if (item) return item;
     throw new Failure(
       'unavailable',
-      `The credential ${name} in the OS keychain was changed outside this program; set it again with: helmdeck-memory credential set ${name}.`,
+      `The credential ${name} in the OS keychain was changed by another program; set the credential again with: helmdeck-memory credential set ${name}.`,
     );
   }
 
-  #addToCache(name: string, { id, secret }: SchemaOutput<typeof Item>, until: number): void {
+  #addToCache(name: string, { id, secret }: SchemaOutput<typeof KeychainItem>, until: number): void {
     this.#cache.set(name, { id, secret, until, revoked: false, reportRejected: () => this.#rejected(name, id) });
   }
 
@@ -168,7 +166,10 @@ export class CredentialStore implements CredentialProvider {
     this.#cache.delete(name);
   }
 
-  /** Drops the secret and all outputs cached with it. Runs in progress that use it are not cached. */
+  /**
+   * Drops the secret from the cache, and deletes all outputs that were cached with it. Outputs of runs in progress that use the
+   * secret are not cached.
+   */
   async #invalidate(name: string): Promise<void> {
     this.#drop(name);
     await forgetCachedOutputs(this.#deps.store, this.#packsWith(name));
@@ -176,7 +177,7 @@ export class CredentialStore implements CredentialProvider {
 
   async #rejected(name: string, id: string): Promise<void> {
     const cached = this.#cache.get(name);
-    // A new secret was set in the meantime; the rejection concerns the old one.
+    // If a new secret was set in the meantime, ignore the rejection, which concerns the old secret.
     if (cached?.id !== id) return;
     await this.#invalidate(name);
     if (cached.until === Infinity) this.#addToCache(name, cached, Infinity);
@@ -195,7 +196,7 @@ export class CredentialStore implements CredentialProvider {
   get #keychain(): KeychainItems {
     const { keychain } = this.#deps;
     if (keychain) return keychain;
-    throw noKeychain('none is used');
+    throw noKeychain('this program uses no keychain');
   }
 
   #requireChangeable(name: string): void {
@@ -204,7 +205,10 @@ export class CredentialStore implements CredentialProvider {
       throw new Failure('not_found', 'No pack uses a credential with this name; list the credentials to see their names.');
     }
     if (Object.hasOwn(provided, name)) {
-      throw new Failure('invalid_input', `The credential ${name} comes from a setting, which takes precedence; change it there.`);
+      throw new Failure(
+        'invalid_input',
+        `The credential ${name} comes from a setting, which takes precedence; change the setting instead.`,
+      );
     }
     if (store.status().kept === 'memory') {
       throw new Failure(
@@ -214,7 +218,7 @@ export class CredentialStore implements CredentialProvider {
     }
   }
 
-  /** Sorted by name. */
+  /** Returns the names of all credentials that packs use, sorted. */
   #names(): string[] {
     const names = this.#deps.packs().flatMap(({ credential }) => (credential === undefined ? [] : [credential]));
     return [...new Set(names)].toSorted();
@@ -240,9 +244,9 @@ const accountOf = (name: string, place: string): string => `credential ${name} $
 
 const setAt = (known: Location | undefined): { set_at?: string } => (known ? { set_at: formatTime(known.at) } : {});
 
-function itemOf(text: string): SchemaOutput<typeof Item> | undefined {
+function itemOf(text: string): SchemaOutput<typeof KeychainItem> | undefined {
   try {
-    return Item().safeParse(JSON.parse(text)).data;
+    return KeychainItem().safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }
@@ -251,7 +255,7 @@ function itemOf(text: string): SchemaOutput<typeof Item> | undefined {
 const noKeychain = (reason: string): Failure =>
   new Failure(
     'key_unavailable',
-    `No OS keychain is available to store the credential: ${reason}; provide it by a setting instead.`,
+    `No OS keychain is available to store the credential: ${reason}; provide the credential in a setting instead.`,
   );
 
 const unreadable = (code: FailureCode, name: string, reason: string): Failure =>

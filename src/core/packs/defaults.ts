@@ -6,9 +6,9 @@ import { clientId } from '../store/entry.ts';
 import type { Entry, EntryEvent, MemoryStore } from '../store/store.ts';
 import { type AuditRow, parseAuditRow } from './audit.ts';
 
-/** Rows decrypted per event loop turn: few enough that other callers notice no delay. */
+/** Number of rows that are decrypted in one turn of the event loop. It is small, so that other callers are not delayed. */
 const SLICE = 50;
-/** Subjects kept in memory. The least recently used is dropped. */
+/** Maximum subjects with an index in memory. The index of the least recently used subject is dropped. */
 const MOST_INDEXED = 16;
 
 type Learned = Omit<MyDefaults, 'scope' | 'fetched_at'>;
@@ -16,43 +16,48 @@ type Learned = Omit<MyDefaults, 'scope' | 'fetched_at'>;
 type Finding = NonNullable<MyDefaults['common_findings']>[number];
 
 interface IndexedRow extends Omit<AuditRow, 'findings'> {
-  /** References to the shared findings of the subject: thousands of rows share a few. */
+  /** References to the shared findings of the subject, because thousands of rows share a few findings. */
   readonly findings: readonly Finding[];
-  /** The client that ran it. */
+  /** The client that ran the pack or pipeline. */
   readonly client: string;
   readonly expiresAt: number;
 }
 
 interface HabitIndex {
   readonly rows: Map<number, IndexedRow>;
-  /** Counted incrementally: there may be fifty times as many findings as rows. */
+  /**
+   * The findings with their counts, which are updated with each row, because there can be fifty times as many findings as rows.
+   */
   readonly findings: Map<string, Finding>;
   built: Promise<void>;
-  /** By client, and under an empty name for all of them. Valid until a row is added, removed or expires. */
+  /**
+   * What was learned for each client, and for all clients together under an empty name. Valid until a row is added or removed, or
+   * expires.
+   */
   readonly learned: Map<string, Learned>;
   learnedUntil: number;
 }
 
 /**
- * Learns what each caller usually runs from the audit rows. Decrypts each row once, in slices, and follows every commit. Keeps
- * the result in RAM only, and drops it when the memory is locked.
+ * Learns from the audit rows what each caller usually runs. Decrypts each row only once, and updates the index with every commit.
+ * The index is in RAM only, and is dropped when the memory is locked.
  */
 export class Defaults implements Disposable {
   readonly #store: MemoryStore;
-  /** Set while anything is cached. */
+  /** The subscription to changes of entries. Set while an index is cached. */
   #subscription: Disposable | undefined;
-  /** By subject, least recently used first. */
+  /** The indexes by subject, least recently used first. */
   readonly #indexes = new Map<string, HabitIndex>();
 
   constructor(store: MemoryStore) {
     this.#store = store;
   }
 
-  /** Learned from the runs of all clients, or of one. */
+  /** Returns what was learned from one client's runs, or from all clients' runs if `client` is empty. */
   async of(subject: string, client = ''): Promise<Learned> {
     const index = this.#indexOf(subject);
     await index.built;
-    // The index may have been built before the memory was locked.
+    // Throw if the memory was locked after the index was built.
     requireKey(this.#store);
     const now = this.#store.now();
     if (now >= index.learnedUntil) {
@@ -104,7 +109,7 @@ export class Defaults implements Disposable {
   }
 
   #update(change: EntryEvent): void {
-    // The memory may have been locked, and everything here was decrypted with its key.
+    // Drop all indexes: the memory may have been locked, and the rows were decrypted with its key.
     if (change.what === 'reset') this[Symbol.dispose]();
     else if (change.what === 'deleted') {
       for (const index of this.#indexes.values()) drop(index, change.row);
@@ -148,7 +153,7 @@ function invalidate(index: HabitIndex): void {
 
 const nameOf = (code: string, severity: string): string => JSON.stringify([code, severity]);
 
-/** Counts successful runs for usage, and all runs for findings. */
+/** Computes habits from successful runs only, and findings from all runs. */
 function learn(index: HabitIndex, client: string): Learned {
   const rows = [...index.rows.values()].filter((row) => client === '' || row.client === client);
   const newest = rows.toSorted((one, other) => (one.sequence < other.sequence ? 1 : -1));
@@ -186,7 +191,7 @@ function habitsOf(rows: readonly IndexedRow[]) {
   });
 }
 
-/** The most frequent value of each field. Ties go to the smallest value. */
+/** Returns the most frequent value of each field. If several values tie, returns the smallest. */
 function usualInputs(rows: readonly IndexedRow[]): Record<string, string> | undefined {
   const fields = new Map<string, Map<string, number>>();
   for (const { inputs } of rows) {
@@ -208,7 +213,7 @@ function mostFrequent(values: ReadonlyMap<string, number>): string {
   return best.value;
 }
 
-/** Selects the top findings without sorting all of them: thousands may occur only once. */
+/** Returns the most common findings without sorting all of them, because thousands can occur only once. */
 function mostCommon(findings: Iterable<Finding>): Finding[] {
   const top: Finding[] = [];
   for (const finding of findings) {

@@ -1,15 +1,15 @@
 import type { HostAllowlist } from './hosts.ts';
 
-/** An HTTPS GET to an external server. Packs can send no other method. */
+/** An HTTPS GET request to an external server. Packs cannot use other methods. */
 export interface EgressRequest {
   readonly url: string;
-  /** Hosts that may be contacted, including by redirect. */
+  /** Hosts that the request is allowed to contact, including by redirect. */
   readonly hosts: HostAllowlist;
-  /** Sent to the first host only. A redirect to another host drops them. */
+  /** Headers that are sent to the first host only. A redirect to another host drops them. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The largest body in bytes. Defaults to `EGRESS.bytes`, which is also the maximum. */
+  /** Maximum bytes of the response body. Defaults to `EGRESS.bytes`, which is also the highest possible value. */
   readonly maxBytes?: number;
-  /** Truncates a longer body. Without it, a longer body is refused. */
+  /** If true, a body longer than `maxBytes` is truncated. Otherwise such a response is refused. */
   readonly truncate?: boolean;
   readonly signal: AbortSignal;
 }
@@ -18,17 +18,17 @@ export interface EgressResponse {
   /** The final address after redirects, without a fragment. */
   readonly url: string;
   readonly status: number;
-  /** Names in lower case. Repeated headers are joined with commas. */
+  /** The response headers, with names in lower case. Repeated headers are joined with commas. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
   readonly truncated: boolean;
-  /** Whether this response or a redirect on the way forbids caching. */
+  /** True if this response, or a redirect before it, forbids caching. */
   readonly uncacheable: boolean;
 }
 
 /**
- * The only way packs (R-PACK-14) and the update check reach the network. Connects only to public addresses, each checked before
- * use. Throws a `Failure` that names the host and never a header.
+ * The only way in which packs (R-PACK-14) and the update check can reach the network. Connects only to public addresses, and
+ * checks each address before use. Throws a `Failure` that names the host but never contains a header.
  */
 export interface Egress {
   get(request: EgressRequest): Promise<EgressResponse>;

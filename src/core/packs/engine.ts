@@ -12,17 +12,16 @@ import type { Catalogue } from './catalogue.ts';
 import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
 import type { Artifact, ArtifactStore, Pack } from './pack.ts';
 
-/** At most this many cached outputs are returned before their audit rows are written. */
+/** Maximum number of cached outputs that are returned before their audit rows are written. */
 const MOST_UNRECORDED = 256;
 
 interface Deps {
   readonly catalogue: Catalogue;
-  /** Run in this order before a run and in reverse order after it. */
+  /** The hooks, in the order in which they run before a run of a pack. After the run, the order is reversed. */
   readonly hooks: readonly PackHook[];
   readonly clock: Clock;
-  /** Receives what a pack logs while it runs. */
   readonly log?: (pack: string, text: string) => void;
-  /** Called when a hook fails after a run. The caller's result does not change. */
+  /** Called when a hook fails after a run. The error does not change the caller's result. */
   readonly reportError: (pack: string) => void;
 }
 
@@ -43,7 +42,7 @@ interface Answer {
 }
 
 /**
- * Runs packs: validates the input, runs the hooks and the handler, validates the output. Every error becomes a failure with a
+ * Runs packs: validates the input, runs the hooks and the handler, and validates the output. Every error becomes a failure with a
  * known code.
  */
 export class PackEngine {
@@ -51,7 +50,7 @@ export class PackEngine {
   readonly #deps: Deps;
   readonly #runCounts = new Map<string, number>();
   readonly #running = new Set<{ readonly caller: Caller; readonly limit: TimeLimit }>();
-  /** Runs whose audit rows are being written. */
+  /** Number of runs whose audit rows are being written. */
   #unrecorded = 0;
 
   constructor(deps: Deps) {
@@ -79,7 +78,9 @@ export class PackEngine {
     for (const { caller, limit } of this.#running) if (caller.token === token) limit.cancel(why);
   }
 
-  /** Cancels every run and withholds its output, even if only its audit row is still to be written (R-LOCK-03). */
+  /**
+   * Cancels every run and withholds its output, even if the run has ended and only its audit row is not written yet (R-LOCK-03).
+   */
   cancelAllRuns(why: Failure): void {
     for (const { limit } of this.#running) limit.withhold(why);
   }
@@ -135,7 +136,7 @@ export class PackEngine {
           ...(pipelineRun !== undefined && { pipelineRun }),
         },
         progress(done, of, saying) {
-          // A handler may ignore its signal and continue.
+          // Ignore progress after the end, because a handler can ignore its signal and continue.
           if (!signal.aborted) during.progress?.(done, of, saying);
         },
         log: (text) => log?.(pack.name, text),
@@ -150,7 +151,7 @@ export class PackEngine {
     try {
       for (const hook of hooks) {
         begun.push(hook);
-        // A synchronous hook costs no event loop turn.
+        // Do not await the result of a synchronous hook, so that it costs no event loop turn.
         const answer = hook.before?.(run);
         const ready = answer instanceof Promise ? await orAborted(signal, answer) : answer;
         if (ready) return { ready, output: ready.output, artifacts: [] };
@@ -169,7 +170,7 @@ export class PackEngine {
     }
   }
 
-  /** Never rejects, because the caller may not await it. */
+  /** Calls the `after` hooks. Never rejects, because the caller does not always await the result. */
   async #after(run: HookRun, begun: readonly PackHook[], result: RunResult): Promise<void> {
     this.#unrecorded += 1;
     for (const hook of begun.toReversed()) {
@@ -188,11 +189,13 @@ export class PackEngine {
     return { [Symbol.dispose]: () => void this.#running.delete(running) };
   }
 
-  /** Limits concurrent runs per subject, so that one subject leaves capacity for others. */
+  /**
+   * Counts a run of the subject. Throws if the subject has too many concurrent runs, so that other subjects can run packs too.
+   */
   #takePlace(subject: string): Disposable {
     const count = this.#runCounts.get(subject) ?? 0;
     if (count >= PACK.atOnce) {
-      throw new Failure('rate_limited', `${PACK.atOnce} packs are already running for this caller; wait until one ends.`, {
+      throw new Failure('rate_limited', `${PACK.atOnce} packs are already running for this caller; wait until a run ends.`, {
         retryAfter: 1,
       });
     }
@@ -207,22 +210,28 @@ export class PackEngine {
   }
 }
 
-/** The memory packs need no consent here: the operations they call ask for it. */
+/**
+ * Returns the effect of a pack that needs the owner's consent. The memory packs have none, because the operations that they call
+ * ask for consent.
+ */
 function effectOfPack({ usesNetwork, own, changes }: Pack): ConsentEffect | undefined {
   if (usesNetwork) return 'discloses';
   return own && changes === 'destroys' ? 'destroys' : undefined;
 }
 
-/** Our own schemas carry readable messages. For an owner's pack, use the library's message and add the field. */
+/**
+ * Explains an invalid input. The schemas of built-in packs contain readable messages. For an owner's pack, the message of the
+ * schema library is used, with the field added.
+ */
 function explainInput({ own }: Pack, error: z.ZodError): string {
   const [first] = error.issues;
   if (!own || first === undefined) return explainIssue(error);
   const field = first.path.map(String).join('.') || 'The request';
   const what = first.code === 'unrecognized_keys' ? 'has an unknown field' : `is invalid: ${first.message}`;
-  return `${field} ${what}; compare it with the input schema of the pack.`;
+  return `${field} ${what}; compare the input with the input schema of the pack.`;
 }
 
-/** The caller cancelled the run or is no longer allowed to wait for it. */
+/** Reports that the caller cancelled the run, or is no longer allowed to wait for the run. */
 class Cancelled extends Failure {
   constructor(why?: Failure) {
     super(why?.code ?? 'cancelled', why?.message ?? 'The run was cancelled. Start it again if needed.');
@@ -230,12 +239,12 @@ class Cancelled extends Failure {
 }
 
 interface TimeLimit extends Disposable {
-  /** Aborted with the failure to report. */
+  /** Aborted when the run must stop. The abort reason is the error that is reported. */
   readonly signal: AbortSignal;
   cancel(why?: Failure): void;
-  /** Stops the timer while `work` runs, then restarts it with the full time. */
+  /** Stops the timer while `work` runs. Afterwards, the full time starts again. */
   suspended<T>(work: () => Promise<T>): Promise<T>;
-  /** Cancels the run and withholds an output that is already there. */
+  /** Cancels the run, and withholds its output even if the handler has already returned. */
   withhold(why: Failure): void;
   readonly withheld: Failure | undefined;
 }
@@ -250,7 +259,7 @@ function timeLimit(clock: Clock, { name, seconds = PACK.timeout }: Pack, given: 
   const start = (): Disposable =>
     clock.after(seconds * 1000, () =>
       controller.abort(
-        new Failure('timeout', `${name} exceeded its time limit of ${seconds} s; ask for less, or try again later.`),
+        new Failure('timeout', `${name} exceeded its time limit of ${seconds} s; request less data, or try again later.`),
       ),
     );
   let timer = start();
@@ -281,7 +290,7 @@ function timeLimit(clock: Clock, { name, seconds = PACK.timeout }: Pack, given: 
   };
 }
 
-/** Lists new artifacts in the result. Such an output is not cached, because the cache holds no artifacts. */
+/** Adds new artifacts to the result. An output with artifacts is not cached, because the cache cannot store artifacts. */
 function recordingArtifacts({ pack, context }: HookRun, place: ArtifactStore, made: Artifact[]): ArtifactStore {
   return {
     async put(name, mediaType, body) {
@@ -292,21 +301,21 @@ function recordingArtifacts({ pack, context }: HookRun, place: ArtifactStore, ma
         return artifact;
       } catch (cause) {
         if (cause instanceof Failure) throw cause;
-        throw new Failure('artifact_failed', `A file made by ${pack.name} could not be saved; try again later.`, { cause });
+        throw new Failure('artifact_failed', `A file created by ${pack.name} could not be saved; try again later.`, { cause });
       }
     },
   };
 }
 
-/** Refuses output that does not match the pack's schema. */
+/** Returns the output as parsed by the pack's schema. Throws if the output does not match the schema. */
 function validatedOutput({ name, output }: Pack, answer: unknown): unknown {
   const { success, data } = output.safeParse(answer);
   if (success && fitsJson(data)) return data;
   throw new Failure(
     'invalid_output',
     success
-      ? `${name} returned more than ${PACK.outputBytes / 1024} KiB, or a value JSON cannot represent; ask for less.`
-      : `${name} returned output that does not match its schema; tell its author.`,
+      ? `${name} returned more than ${PACK.outputBytes / 1024} KiB, or a value that JSON cannot represent; request less data.`
+      : `${name} returned output that does not match its schema; report this to the author of the pack.`,
   );
 }
 
@@ -319,11 +328,13 @@ function fitsJson(data: unknown): boolean {
   }
 }
 
-/** A `Failure` passes through. The text of any other error may contain private data, so it is not passed on. */
+/** Returns a `Failure` unchanged. Hides the text of any other error, because the text may contain private data. */
 const asHandlerFailure = (error: unknown): Failure =>
   error instanceof Failure
     ? error
-    : new Failure('handler_failed', 'The pack failed with an unexpected error; tell its author.', { cause: error });
+    : new Failure('handler_failed', 'The pack failed with an unexpected error; report this to the author of the pack.', {
+        cause: error,
+      });
 
 function resultOf(outcome: Outcome, durationMs: number): RunResult {
   if ('failure' in outcome) {

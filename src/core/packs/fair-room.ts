@@ -5,23 +5,25 @@ import { clientId } from '../store/entry.ts';
 import type { Author, Entry, MemoryStore } from '../store/store.ts';
 import { allEntries } from './all-entries.ts';
 
-/** How much of what the largest holder stores is deleted at once, so that not every write has to look for room. */
-const EVICTED_SHARE = 1 / 8;
+/** Fraction of the largest client's entries that is evicted at once, so that not every write needs an eviction. */
+const EVICTED_FRACTION = 1 / 8;
 
-/** Entries of one client that may be evicted. */
-interface Holding {
+interface EvictableEntries {
   readonly client: string;
   bytes: number;
-  /** When each was written. */
+  /** The times when the entries were written, in milliseconds since 1970. */
   readonly moments: number[];
 }
 
-/** Definitions, their earlier versions and unfinished runs are never evicted: something relies on them. */
+/**
+ * Whether an entry can be evicted. Pipeline definitions, their earlier versions and unfinished runs cannot, because clients rely
+ * on them.
+ */
 const isEvictable = ({ category }: Entry): boolean => !category.startsWith('pipeline:') || category === 'pipeline:ended';
 
 /**
- * Writes what a pack or pipeline stores for a client. If the subject's room for packs is used up, the client that stores the most
- * gives way: its oldest entries are deleted (R-PACK-28). A write of that client itself is refused.
+ * Writes an entry that a pack or pipeline stores for a client. If the subject's quota for packs is used up, deletes the oldest
+ * entries of the client that stores the most (R-PACK-28). If that client is the writer itself, its write is refused instead.
  */
 export async function putFairly<T>(store: MemoryStore, subject: string, author: Author, write: () => Promise<T>): Promise<T> {
   for (;;) {
@@ -34,11 +36,13 @@ export async function putFairly<T>(store: MemoryStore, subject: string, author: 
   }
 }
 
-/** Returns false if no other client stores more than this one. */
+/**
+ * Evicts the oldest entries of the client that stores the most. Returns false if no other client stores more than this client.
+ */
 async function evictFromLargestHolder(store: MemoryStore, subject: string, client: string): Promise<boolean> {
   const { most } = await store.usage(subject);
-  const shareOf = ({ bytes, moments }: Holding): number => Math.max(bytes / most.bytes, moments.length / PACK.memory);
-  const own: Holding = { client, bytes: 0, moments: [] };
+  const shareOf = ({ bytes, moments }: EvictableEntries): number => Math.max(bytes / most.bytes, moments.length / PACK.memory);
+  const own: EvictableEntries = { client, bytes: 0, moments: [] };
   const holdings = new Map([[client, own]]);
   for await (const { value, updatedAt, author } of evictableEntries(store, subject)) {
     const name = clientId(author);
@@ -50,7 +54,7 @@ async function evictFromLargestHolder(store: MemoryStore, subject: string, clien
   const largest = [...holdings.values()].reduce((top, one) => (shareOf(one) > shareOf(top) ? one : top), own);
   if (largest === own) return false;
   const oldest = largest.moments.toSorted((one, other) => one - other);
-  const until = oldest[Math.ceil(oldest.length * EVICTED_SHARE) - 1] ?? 0;
+  const until = oldest[Math.ceil(oldest.length * EVICTED_FRACTION) - 1] ?? 0;
   const matches = (entry: Entry): boolean =>
     isEvictable(entry) && entry.updatedAt <= until && clientId(entry.author) === largest.client;
   await store.forget(subject, { kinds: ['pack'], matches }, undefined, nextTurn);

@@ -17,11 +17,11 @@ interface Deps {
   readonly pack: Pack;
   readonly caller: Caller;
   readonly namespace: Namespace;
-  /** Aborted when the run was cancelled. Its handler may go on, but must not write any more. */
+  /** Aborted when the run is cancelled. The handler can continue to run after that, but must not write any more. */
   readonly signal: AbortSignal;
 }
 
-/** Gives a pack that declares `memory` its own storage, bound to the caller and session. */
+/** Gives each pack that declares `memory` its own storage for the caller and session. */
 export function memoryHook(store: MemoryStore, sessions: PackSessions): PackHook {
   const addMemory = ({ pack, caller, session, context }: HookRun): undefined => {
     if (!pack.memory || !isKeyAvailable(store.status().key)) return;
@@ -29,18 +29,21 @@ export function memoryHook(store: MemoryStore, sessions: PackSessions): PackHook
     context.memory = createPackMemory({ store, pack, caller, namespace, signal: context.signal });
   };
   return {
-    // Also for packs without memory: any run keeps its session alive.
+    // Open the session for packs without memory too, because every run keeps its session open.
     before: (run) =>
       run.session === undefined ? addMemory(run) : sessions.open(run.caller, run.session).then(() => addMemory(run)),
 
-    // Time spent running does not count as idle time.
+    // Mark the session as used after the run, so that the time of the run does not count as idle time.
     after({ caller, session }) {
       if (session !== undefined) sessions.touch(caller, session);
     },
   };
 }
 
-/** Prefixes keys with the pack's name, which the handler never sees. No pack can read or write another pack's entries. */
+/**
+ * Creates the storage of a pack. Keys are stored with the pack's name as a prefix that the handler never sees, so that a pack
+ * cannot read or write the entries of another pack.
+ */
 function createPackMemory({ store: memoryStore, pack, caller, namespace, signal }: Deps): PackMemory {
   const space: Space = memoryStore.space(namespace, 'pack');
   const prefix = `${pack.name}/`;
@@ -64,14 +67,20 @@ function createPackMemory({ store: memoryStore, pack, caller, namespace, signal 
     async store(key, value, { ttl = pack.memory?.ttl ?? TTL.default, category = pack.memory?.category, tags = [] } = {}) {
       const text = JSON.stringify(value) as string | undefined;
       if (text === undefined || !fitsBytes(text, VALUE_BYTES)) {
-        throw new Failure('handler_failed', `A pack can store JSON values of at most ${VALUE_BYTES / 1024} KiB; store less.`);
+        throw new Failure(
+          'handler_failed',
+          `A pack can store JSON values of at most ${VALUE_BYTES / 1024} KiB; store a smaller value.`,
+        );
       }
-      // Include the key, because a field name can reveal that its value is a secret.
+      // The check includes the key, because a field name can reveal that its value is a secret.
       if (findSecret(JSON.stringify([{ [key]: value }, tags, category]))) {
-        throw new Failure('handler_failed', 'The pack tried to store something that looks like a credential; leave it out.');
+        throw new Failure(
+          'handler_failed',
+          'The pack tried to store something that looks like a credential; remove the credential.',
+        );
       }
       if (!(ttl > 0 && ttl <= TTL.max)) {
-        throw new Failure('handler_failed', `ttl must be a number of seconds, more than 0 and at most ${TTL.max}; send one.`);
+        throw new Failure('handler_failed', `ttl must be a number of seconds, more than 0 and at most ${TTL.max}.`);
       }
       const author = authorOf(caller);
       const draft = {
@@ -124,10 +133,13 @@ function createPackMemory({ store: memoryStore, pack, caller, namespace, signal 
 
 function validKey(key: string): string {
   if (typeof key === 'string' && key !== '' && key.isWellFormed() && fitsBytes(key, KEY_BYTES)) return key;
-  throw new Failure('handler_failed', `A key must be a text of 1 to ${KEY_BYTES} bytes; choose another.`);
+  throw new Failure('handler_failed', `A key must be a text of 1 to ${KEY_BYTES} bytes; choose another key.`);
 }
 
 function validCategory(category: string): string {
   if (CATEGORY.pattern.test(category)) return category;
-  throw new Failure('handler_failed', 'A category must have 1 to 64 characters of a-z, 0-9, "_", "." and "-"; choose another.');
+  throw new Failure(
+    'handler_failed',
+    'A category must have 1 to 64 characters of a-z, 0-9, "_", "." and "-"; choose another category.',
+  );
 }

@@ -24,27 +24,30 @@ export interface PackServices {
   readonly defaults: Defaults;
   readonly pipelines: PipelineRunner;
   readonly authorship: Authorship;
-  /** Ends sessions and runs left over from an earlier start. Call again once the key is available. */
+  /** Ends the sessions and runs left from an earlier run of the program. Call this again when the key becomes available. */
   resume(): Promise<void>;
-  /** The owner's packs that failed to load. */
+  /** The owner's packs that failed to load, with the reasons. */
   readonly skipped: NonNullable<PackList['skipped']>;
 }
 
 export interface PackServicesOptions {
   readonly store: MemoryStore;
   readonly clock: Clock;
-  /** Absent if the program accepts no tokens. */
+  /** The tokens that clients use. Absent if the program accepts no tokens. */
   readonly tokens?: Pick<TokenRegistry, 'onRevoked' | 'grants'>;
   readonly packs?: readonly Pack[];
   readonly skipped?: PackServices['skipped'];
   readonly credentials?: CredentialProvider;
-  /** Run before the memory, cache and audit hooks, and finish after them. */
+  /** Additional hooks. They run before the memory, cache and audit hooks, and finish after them. */
   readonly hooks?: readonly PackHook[];
   readonly log?: (pack: string, text: string) => void;
   readonly reportError?: (what: string) => void;
 }
 
-/** Packs that call operations are added later, because the operations need these services first. */
+/**
+ * Creates the services that run packs. Packs that call operations are added later, because the operations need these services
+ * first.
+ */
 export function createPackServices(options: PackServicesOptions): PackServices & Disposable {
   const { store, clock, tokens, packs = [], skipped = [], credentials, hooks = [], log, reportError = () => undefined } = options;
   const sessions = new PackSessions(store, clock, () => reportError('the end of a session'));
@@ -74,7 +77,7 @@ export function createPackServices(options: PackServicesOptions): PackServices &
       'invalid_token',
       'The token that started this run was revoked or paused. Start the run again with a valid token if needed.',
     );
-    // Pipelines first, so that no further step starts.
+    // Cancel pipelines before packs, so that no further step starts.
     pipelines.cancelRunsOf(token, why);
     engine.cancelRunsOf(token, why);
     void pipelines.cancelOrphanedRuns();

@@ -3,31 +3,28 @@ import type { PackResult } from '../../contract/pack.ts';
 import type { Caller } from '../access/caller.ts';
 import type { CallContext } from '../operations/call-context.ts';
 
-/** What a pack uses memory for. Everything is off by default. */
+/** The ways in which a pack uses memory. All of them are off by default. */
 interface MemoryOptions {
-  /** Cache outputs and return them for equal inputs. */
+  /** If true, outputs are cached and returned for equal inputs. */
   readonly cache?: true;
-  /** Whether this input must run the handler, without the cache and without sharing another caller's run. */
+  /** Returns true if this input must run the handler, without the cache and without sharing the run of another caller. */
   readonly bypassesCache?: (input: unknown) => boolean;
-  /** Also store the last output of each input in the pack's own memory, under `captured/`. */
+  /** If true, the last output of each input is also stored in the pack's own memory, under `captured/`. */
   readonly capture?: true;
-  /** Lifetime of cached outputs in seconds. Also the default lifetime of the entries the pack stores. */
+  /** Lifetime of cached outputs, in seconds. This is also the default lifetime of the entries that the pack stores. */
   readonly ttl?: number;
-  /** Default category of the entries the pack stores. */
   readonly category?: string;
 }
 
 interface StoreOptions {
-  /** Seconds, at most a year. Defaults to the pack's `ttl`, or 90 days. */
+  /** Lifetime in seconds, at most a year. Defaults to the pack's `ttl`, or to 90 days. */
   readonly ttl?: number;
   readonly category?: string;
   readonly tags?: readonly string[];
 }
 
-/** An entry in a pack's memory. */
 export interface PackMemoryEntry {
   readonly key: string;
-  /** The stored JSON value. */
   readonly value: unknown;
   readonly category: string;
   readonly tags: readonly string[];
@@ -35,27 +32,29 @@ export interface PackMemoryEntry {
   readonly expires_at: string;
 }
 
-/** A pack's own storage, bound to the caller and session. Other packs cannot access it. */
+/** A pack's own storage for one caller and session. Other packs cannot access it. */
 export interface PackMemory {
-  /** `subject`, or `subject:session`. */
+  /** The name of the storage: `subject`, or `subject:session`. */
   readonly namespace: string;
   store(key: string, value: unknown, options?: StoreOptions): Promise<void>;
   recall(key: string): Promise<PackMemoryEntry | undefined>;
-  /** Entries whose key starts with the prefix, newest first. */
+  /** Returns the entries whose key starts with the prefix, newest first. */
   list(prefix?: string): Promise<readonly Omit<PackMemoryEntry, 'value'>[]>;
-  /** Whether an entry was deleted. */
   delete(key: string): Promise<boolean>;
-  /** The newest entries, grouped by category: at most 50 entries and 32 kB. */
+  /** Returns the newest entries, grouped by category: at most 50 entries and 32 kB. */
   context(): Promise<{ readonly categories: readonly { readonly name: string; readonly entries: readonly PackMemoryEntry[] }[] }>;
 }
 
-/** One of the owner's secrets. The id distinguishes secrets without revealing anything about them. */
+/** One of the owner's secrets. The id distinguishes secrets without revealing anything about their text. */
 export interface Credential {
   readonly id: string;
   readonly secret: string;
-  /** Replaced, deleted or rejected since it was read. Outputs obtained with it are no longer cached. */
+  /**
+   * True if the secret was replaced, deleted or rejected after this object was read. Outputs obtained with the secret are no
+   * longer cached.
+   */
   readonly revoked?: boolean;
-  /** Call when the service rejects the secret. Outputs cached with it are deleted. */
+  /** Call this when the service rejects the secret. It deletes the outputs that were cached with the secret. */
   readonly reportRejected?: () => Promise<void>;
 }
 
@@ -66,54 +65,55 @@ export interface ArtifactStore {
   put(name: string, mediaType: string, body: Uint8Array): Promise<Artifact>;
 }
 
-/** What a handler receives. A handler reaches the outside world only through this context or what its creator passed to it. */
+/**
+ * The context that a handler receives. A handler can reach the outside world only through this context, or through objects that
+ * its creator passed to it.
+ */
 export interface ExecutionContext<Input = unknown> {
-  /** The input, parsed by the pack's schema. */
+  /** The input, as parsed by the pack's schema. */
   readonly input: Input;
   readonly caller: Caller;
   readonly session?: string;
-  /** Aborted when the caller cancels or the time is up. */
+  /** Aborted when the caller cancels, or when the time limit is reached. */
   readonly signal: AbortSignal;
-  /** Bound to the caller, the session and this pack. Undefined while the store is unavailable. */
+  /** The pack's storage for this caller and session. Undefined while the store is unavailable. */
   readonly memory?: PackMemory;
-  /** Undefined unless a hook provides it; the program itself has none. */
+  /** Storage for files. Undefined unless a hook provides it; the program itself does not. */
   readonly artifacts?: ArtifactStore;
-  /** The credential that the pack names, if the owner has set one. */
+  /** The credential that the pack names. Undefined if the owner has not set it. */
   readonly credential?: Credential;
-  /** Passed to nested operations, so that cancellation and consent reach them. */
+  /** Passed to nested operations, so that cancellation and questions for consent work there too. */
   readonly callContext: CallContext;
   readonly progress: (done: number, of?: number, saying?: string) => void;
   readonly log: (text: string) => void;
-  /** Marks the output as private or short-lived, so that it is not cached. */
+  /** Marks the output as private or short-lived, so that the output is not cached. */
   readonly doNotCache: () => void;
 }
 
 interface Described {
-  /** Group and name, such as `github.list_issues`. */
+  /** The group and name of the pack, such as `github.list_issues`. */
   readonly name: string;
-  /** Cached outputs are only returned for the same version. */
+  /** The version of the pack. A cached output is returned only for the same version. */
   readonly version: string;
   readonly title: string;
-  /** For a model: when to use the pack, and when not. */
+  /** Text that tells a model when to use the pack, and when not. */
   readonly description: string;
   readonly memory?: MemoryOptions;
-  /** The name of the credential the pack uses. */
   readonly credential?: string;
-  /** Time limit in seconds; 30 by default. */
+  /** Time limit of a run in seconds; 30 by default. */
   readonly seconds?: number;
-  /** Phrases a user might say; used by `route`. */
+  /** Phrases with which users might request the pack, for the pack `route`. */
   readonly intents?: readonly string[];
-  /** What the pack changes outside its own memory. */
+  /** Whether the pack adds or destroys data outside its own memory. */
   readonly changes?: 'nothing' | 'adds' | 'destroys';
-  /** Whether the pack contacts other machines. */
   readonly usesNetwork?: boolean;
-  /** The memory packs and `route` write no audit rows. */
+  /** True if runs of the pack are not recorded in the audit, as for the memory packs and `route`. */
   readonly unaudited?: true;
-  /** Set for the owner's own packs. Cached outputs are only returned for the same revision. */
+  /** Set for packs that the owner wrote. A cached output is returned only for the same revision. */
   readonly own?: { readonly revision: string; readonly hosts?: readonly string[] };
-  /** The owner has not turned the pack on, so agents do not see it. */
+  /** True if the owner has not turned the pack on. Agents do not see such a pack. */
   readonly off?: boolean;
-  /** Why the pack cannot run now, and what the owner can do. */
+  /** Returns why the pack cannot run now and what the owner can do, or undefined if the pack can run. */
   readonly unavailable?: () => string | undefined;
 }
 
@@ -129,10 +129,10 @@ interface Typed<Input extends z.ZodType, Output extends z.ZodType> extends Descr
   readonly handler: (context: ExecutionContext<z.output<Input>>) => Promise<z.input<Output>>;
 }
 
-/** Type-checks a handler against its schemas. */
+/** Defines a pack. The compiler checks the handler against the pack's schemas. */
 export const definePack = <Input extends z.ZodType, Output extends z.ZodType>(pack: Typed<Input, Output>): Pack =>
-  // Safe: the engine passes only parsed input.
+  // This cast is safe, because the engine passes only parsed input to the handler.
   pack as Typed<Input, Output> & { readonly handler: Pack['handler'] };
 
-/** Tool names have no dots. Our own packs drop the `helmdeck.` prefix. */
+/** Returns the name of the pack's MCP tool. Tool names contain no dots, and built-in packs lose the prefix `helmdeck.`. */
 export const toolNameOf = ({ name }: Pick<Pack, 'name'>): string => name.replace(/^helmdeck\./, '').replaceAll('.', '_');

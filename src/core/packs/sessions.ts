@@ -9,7 +9,7 @@ const IDLE_MS = PACK.sessionIdle * 1000;
 
 interface Session {
   readonly subject: string;
-  /** The client that started it. */
+  /** The client that started the session. */
   readonly client: string;
   readonly token: string;
   readonly id: string;
@@ -17,14 +17,14 @@ interface Session {
 }
 
 /**
- * Sessions of packs. A session starts with its first use and ends on request or after an hour idle; its working memory is
- * deleted with it.
+ * The sessions of packs. A session starts when it is first used, and ends on request or after an hour without use. Its working
+ * memory is deleted at its end.
  */
 export class PackSessions implements Disposable {
   readonly #store: MemoryStore;
   readonly #clock: Clock;
   readonly #reportError: () => void;
-  /** Least recently used first. */
+  /** The open sessions, least recently used first. */
   readonly #open = new Map<string, Session>();
   #timer: Disposable | undefined;
   #cleanUp: Promise<void> | undefined;
@@ -36,7 +36,8 @@ export class PackSessions implements Disposable {
   }
 
   /**
-   * Deletes leftovers of an earlier start before the first session opens, so that a session with the same name starts empty.
+   * Opens a session, or marks it as used. Before the first session opens, deletes entries left from an earlier run of the
+   * program, so that a session with the same name starts empty.
    */
   async open(caller: Caller, id: string): Promise<void> {
     this.#cleanUp ??= this.endLeftovers();
@@ -56,7 +57,7 @@ export class PackSessions implements Disposable {
     if (!known && !mayTakePlace(caller, this.#openOf(subject), PACK.sessions)) {
       throw new Failure(
         'session_unavailable',
-        `This client has its share of the ${PACK.sessions} open sessions of its memory; end one of its own first.`,
+        `This client has reached its share of the ${PACK.sessions} sessions that can be open in a memory; end one of its sessions first.`,
       );
     }
     this.#open.delete(name);
@@ -65,12 +66,12 @@ export class PackSessions implements Disposable {
   }
 
   /**
-   * Returns the number of deleted entries. Only the client that started a session and the owner may end it. To other clients
-   * the session looks like one that does not exist.
+   * Ends a session and returns the number of deleted entries. Only the owner and the client that started the session are allowed
+   * to end it. For other clients, the result is the same as for a session that does not exist.
    */
   async end(caller: Caller, id: string): Promise<number> {
     const session = this.#open.get(nameOf(caller.subject, id));
-    // A session that is not open may still have entries from an earlier start. Its starter is unknown.
+    // A session that is not open can still have entries from an earlier run of the program. Which client started it is unknown.
     const mayEndIt = session ? mayEnd(caller, session) : hasScope(caller, 'admin');
     return mayEndIt ? await this.#end(caller.subject, id) : 0;
   }
@@ -81,7 +82,7 @@ export class PackSessions implements Disposable {
     return deleted;
   }
 
-  /** Deletes the memory of sessions left over from an earlier start. */
+  /** Deletes the entries of sessions left from an earlier run of the program. */
   async endLeftovers(): Promise<void> {
     for (const { namespace } of await this.#store.namespaces('pack')) {
       const { subject, session } = namespace;

@@ -11,44 +11,48 @@ import type { Author, Entry, MemoryStore, ActivityNote, Space, UndoRange } from 
 import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
 import { formatTime } from '../time/format-time.ts';
 
-/** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
+/**
+ * Category of definitions and the start of their keys. Packs cannot write such entries: a pack's categories have no colon, and
+ * its keys start with a name that contains a dot.
+ */
 const DEFINITION = { category: 'pipeline:definition', begin: 'pipelines/' } as const;
 const VERSION = { category: 'pipeline:version', begin: 'pipeline-versions/' } as const;
 
-/** Definitions decrypted per event loop turn: few enough that other callers notice no delay. */
+/** Number of definitions that are decrypted in one turn of the event loop. It is small, so that other callers are not delayed. */
 const SLICE = 20;
 
-/** The stored JSON. Before authors were recorded, the value was the definition itself. */
+/** The stored JSON of a definition. In entries written before authors were recorded, the value is the definition itself. */
 interface Stored {
   readonly definition: PipelineDefinition;
-  /** The owner wrote or adopted it. */
+  /** True if the owner wrote or adopted the definition. */
   readonly owner?: true;
-  /** The client that wrote it, if someone else adopted it since. */
+  /** The client that wrote the definition, if another client or the owner has adopted it. */
   readonly wrote?: string;
   readonly legacy?: true;
 }
 
-/** The latest version, or an earlier one in its slot. */
+/** A stored version of a definition, either the latest version or an earlier one. */
 interface Numbered extends Stored {
-  /** Counts from 1. */
+  /** The version number, which starts at 1. */
   readonly version: number;
-  /** When an earlier version was written. Its entry's own times are those of the slot. */
+  /**
+   * The time when an earlier version was written, in milliseconds since 1970. The times of its entry say when it was moved to its
+   * slot.
+   */
   readonly at?: number;
 }
 
-/** A definition and who is responsible for it. */
 export interface AttributedDefinition {
   readonly definition: PipelineDefinition;
   readonly author: DefinitionAuthor;
-  /** The client that wrote it, if someone else adopted it since. */
+  /** The client that wrote the definition, if another client or the owner has adopted it. */
   readonly originalClient: string | undefined;
-  /** Written before authors were recorded. It cannot run until the owner adopts it. */
+  /** True if the definition was written before authors were recorded. It cannot run until the owner adopts it. */
   readonly legacy: boolean;
   readonly updatedAt: number;
   readonly expiresAt: number;
 }
 
-/** A definition and its entry. */
 interface Found {
   readonly entry: Entry;
   readonly stored: Numbered;
@@ -62,16 +66,16 @@ interface Undone {
 
 type NoteOf = (operation: PipelineChange, id: string) => ActivityNote;
 
-/** Operation names in the activity record. */
+/** Names of pipeline changes in the activity record. */
 export type PipelineChange = 'createPipeline' | 'replacePipeline' | 'deletePipeline' | 'undo';
 
 /**
- * Stores pipeline definitions in their subject's memory. Only the author and the owner may change one (R-DEFINE-01). Keeps
- * earlier versions, as for facts.
+ * Stores pipeline definitions in their subject's memory. Only the author and the owner are allowed to change a definition
+ * (R-DEFINE-01). Earlier versions are stored, as for facts.
  */
 export class DefinitionStore {
   readonly #store: MemoryStore;
-  /** The last change of each subject. Changes read before they write, so they run one at a time. */
+  /** The latest change of each subject. Changes of a subject run one at a time, because they read before they write. */
   readonly #changing = new Map<string, Promise<unknown>>();
 
   constructor(store: MemoryStore) {
@@ -82,7 +86,7 @@ export class DefinitionStore {
     return attributed(await this.#find(subject, id));
   }
 
-  /** Sorted by name. */
+  /** Returns all definitions of a subject, sorted by id. */
   async all(subject: string): Promise<AttributedDefinition[]> {
     const all: AttributedDefinition[] = [];
     for await (const found of this.#each(subject)) all.push(attributed(found));
@@ -100,13 +104,14 @@ export class DefinitionStore {
       const entry = await space.get(DEFINITION.begin + id);
       const stored: Stored = { definition, ...(caller.owner === true && { owner: true }) };
       if (!entry) {
-        // Never evict a definition to make room: someone may rely on it.
+        // A new definition does not evict another one, because clients may rely on that definition. Instead, each client has a
+        // share of the places.
         const authors: Author[] = [];
         for await (const found of this.#each(caller.subject)) authors.push(found.entry.author);
         if (!mayTakePlace(caller, authors, PIPELINE.definitions)) {
           throw new Failure(
             'quota_exceeded',
-            `This client has its share of the ${PIPELINE.definitions} pipelines that a memory stores; delete one of its own first.`,
+            `This client has reached its share of the ${PIPELINE.definitions} pipelines that a memory can store; delete one of its pipelines first.`,
           );
         }
         const { expiresAt } = await this.#write(
@@ -128,7 +133,7 @@ export class DefinitionStore {
     });
   }
 
-  /** Makes the caller responsible for exactly the version they have seen. */
+  /** Makes the caller responsible for a definition. Throws unless the caller has seen exactly the current version. */
   adopt(caller: Caller, id: string, seen: string): Promise<AttributedDefinition> {
     return this.#serialize(caller.subject, async () => {
       const found = await this.#find(caller.subject, id);
@@ -136,7 +141,7 @@ export class DefinitionStore {
       if (Date.parse(seen) !== entry.updatedAt) {
         throw new Failure(
           'invalid_input',
-          `This pipeline was changed at ${formatTime(entry.updatedAt)}, after the version you looked at. Review it again before you adopt it.`,
+          `This pipeline was changed at ${formatTime(entry.updatedAt)}, after the version that you reviewed. Review the new version before you adopt it.`,
         );
       }
       const adopted: Stored = {
@@ -150,7 +155,6 @@ export class DefinitionStore {
     });
   }
 
-  /** Deletes the definition and its earlier versions. */
   delete(caller: Caller, id: string, noteOf: NoteOf): Promise<void> {
     return this.#serialize(caller.subject, async () => {
       const found = await this.#find(caller.subject, id);
@@ -159,12 +163,15 @@ export class DefinitionStore {
     });
   }
 
-  /** Extends the lifetime by a year; called when a definition runs. */
+  /** Renews the lifetime of a definition for a year. Called when the definition runs. */
   async renew(subject: string, author: Author, id: string): Promise<void> {
     await this.#space(subject).change(DEFINITION.begin + id, { author, lifetime: PIPELINE.ttl * 1000 });
   }
 
-  /** Undoes a client's changes by the same rule as for facts. With `dry`, only reports what would happen. */
+  /**
+   * Undoes a client's changes of definitions by the same rule as for facts. With `dry`, only reports the changes that it would
+   * undo.
+   */
   undo(caller: Caller, rangeOf: (id: string) => UndoRange, dry: boolean, noteOf: NoteOf): Promise<Undone> {
     return this.#serialize(caller.subject, async () => {
       const undone: Undone = { removed: [], restored: [], skipped: [] };
@@ -204,7 +211,7 @@ export class DefinitionStore {
     for await (const entry of allEntries(this.#space(subject), query)) yield { entry, stored: read(entry) };
   }
 
-  /** Newest first, up to the first missing version. */
+  /** Returns the earlier versions, newest first, up to the first missing version. */
   async #versions(subject: string, { entry, stored: { definition, version } }: Found): Promise<Entry[]> {
     const versions: Entry[] = [];
     for (let number = version - 1; number >= 1 && versions.length < HISTORY_VERSIONS; number -= 1) {
@@ -216,7 +223,10 @@ export class DefinitionStore {
     return versions;
   }
 
-  /** Writes the previous version to its slot first, so that a crash duplicates it instead of losing it. */
+  /**
+   * Replaces a definition. Stores the previous version in its slot first, so that a crash duplicates that version instead of
+   * losing it.
+   */
   async #supersede(
     subject: string,
     { entry, stored }: Found,
@@ -269,7 +279,7 @@ export class DefinitionStore {
   }
 }
 
-/** Versions share a fixed number of slots, so a new version overwrites the oldest. */
+/** Returns the key of the slot for a version. The number of slots is fixed, so a new version overwrites the oldest. */
 const slotOf = (id: string, version: number): string => `${VERSION.begin}${id}/${version % HISTORY_VERSIONS}`;
 
 function read({ value }: Entry): Numbered {
@@ -289,14 +299,14 @@ const attributed = ({
   expiresAt,
 });
 
-/** The entry without version numbers, for comparing contents. */
+/** Returns the entry without its version number, so that contents can be compared. */
 const withoutNumber = ({ entry, stored: { version: _version, at: _at, ...stored } }: Found): Entry => ({
   ...entry,
   category: DEFINITION.category,
   value: JSON.stringify(stored),
 });
 
-/** Whether neither the definition nor its author would change. */
+/** Whether a write would change neither the definition nor its author. */
 const isSame = ({ entry, stored }: Found, caller: Caller, next: Stored): boolean =>
   JSON.stringify(stored.definition) === JSON.stringify(next.definition) &&
   stored.legacy !== true &&
@@ -309,6 +319,6 @@ function requireMayChange(caller: Caller, found: Found): void {
   const whose = author.owner ? 'the owner' : author.client;
   throw new Failure(
     'invalid_input',
-    `id belongs to a pipeline by ${whose}, which only ${author.owner ? 'the owner' : 'its author and the owner'} may change or delete; choose another id, or ask the owner.`,
+    `id belongs to a pipeline by ${whose}, which only ${author.owner ? 'the owner' : 'its author and the owner'} can change or delete; choose another id, or ask the owner.`,
   );
 }

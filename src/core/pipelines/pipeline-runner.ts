@@ -26,42 +26,42 @@ interface Deps {
   readonly audit: Audit;
   readonly authorship: Authorship;
   readonly clock: Clock;
-  /** Called when the end of a run could not be recorded. A later clean-up records it. */
+  /** Called when the end of a run could not be recorded. A later clean-up records the end. */
   readonly reportError: () => void;
 }
 
 type RunStep = PipelineRun['steps'][number];
 
-/** A run in this process. */
-interface Active {
+interface ActiveRun {
   readonly caller: Caller;
   readonly author: DefinitionAuthor;
-  /** Author of the run's record: the caller, with the pipeline's author beside them. */
-  readonly signature: Author;
+  /** Author that is stored with the run's record: the caller, together with the pipeline's author. */
+  readonly recordAuthor: Author;
   readonly definition: PipelineDefinition;
   readonly inputs: Map<string, unknown>;
   readonly learned: Readonly<Record<string, string>> | undefined;
-  /** The state shown to callers; updated as the run proceeds. */
+  /** The state that callers see. It is updated while the run proceeds. */
   readonly run: Omit<PipelineRun, 'steps'> & { readonly steps: RunStep[] };
-  /** Outputs that later steps may refer to. */
+  /** The output of each step, because later steps can refer to it. */
   readonly outputs: Map<string, unknown>;
   readonly cancelling: AbortController;
-  /** Aborted when the run is cancelled, or when the caller waiting for it cancels. */
+  /** Aborted when the run is cancelled, or when the caller that waits for the run cancels. */
   readonly signal: AbortSignal;
   readonly during: CallContext;
   readonly startedAt: number;
-  /** Bytes left for outputs, and for outputs shown in the record. */
-  room: number;
-  shown: number;
+  /** Bytes that further outputs can use in total. */
+  outputBytesLeft: number;
+  /** Bytes that further outputs can use in the stored record. */
+  shownBytesLeft: number;
 }
 
 interface Running {
-  readonly active: Active;
-  /** The final state; undefined if it could not be recorded. */
+  readonly active: ActiveRun;
+  /** Resolves to the final state, or to undefined if the final state could not be recorded. */
   readonly ended: Promise<PipelineRun | undefined>;
 }
 
-/** Which pipeline a run executes, who started it, and who is responsible for its definition. */
+/** The pipeline of a run, the client that started the run, and the client that is responsible for the definition. */
 export interface RunOrigin {
   readonly pipeline: string;
   readonly client: string;
@@ -70,7 +70,7 @@ export interface RunOrigin {
 
 interface RunStart {
   readonly caller: Caller;
-  /** The caller, limited to the rights that the author also has. */
+  /** The caller, with only the rights that the pipeline's author also has. */
   readonly acting: Caller;
   readonly kept: AttributedDefinition;
   readonly inputs: Map<string, unknown>;
@@ -78,18 +78,21 @@ interface RunStart {
 }
 
 const LEGACY =
-  'This pipeline was made before authors were recorded, so it cannot run. Ask the owner of this memory to review and adopt it.';
+  'This pipeline was stored before authors were recorded, so it cannot run. Ask the owner of this memory to review and adopt it.';
 
 export const DEFINITION_CHANGED = 'The pipeline was changed or deleted during this run, so the run was cancelled.';
 
 type RunEnd = Pick<PipelineRun, 'failure'> & { readonly status: Exclude<PipelineRun['status'], 'running'> };
 
-/** Runs the packs of a pipeline in order, fed by inputs and earlier outputs. A run continues after the caller disconnects. */
+/**
+ * Runs the packs of a pipeline in order. The input of a step can contain the run's inputs and earlier outputs. A run continues
+ * after the caller disconnects.
+ */
 export class PipelineRunner implements Disposable {
   readonly #deps: Deps;
   readonly definitions: DefinitionStore;
   readonly #runs: PipelineStore;
-  /** By run id, for all subjects. */
+  /** The runs in progress of all subjects, by run id. */
   readonly #running = new Map<string, Running>();
   #closed = false;
   #cleanUp: Promise<void> = Promise.resolve();
@@ -100,27 +103,31 @@ export class PipelineRunner implements Disposable {
     this.#runs = new PipelineStore(deps.store);
   }
 
-  /** Checks nesting depth first. Call before anything else that walks the definition. */
+  /**
+   * Throws if a definition could never run. Checks the nesting depth first, so call it before any other function that walks the
+   * definition.
+   */
   validate(definition: PipelineDefinition): void {
     const packs = new Set(this.#deps.engine.catalogue.all.map(({ name }) => name));
     validateDefinition(definition, (name) => packs.has(name));
   }
 
-  /** Returns once the run has started. */
+  /** Starts a run, and resolves once the run has started. */
   async startRun(caller: Caller, request: RunPipelineInput, { consent }: CallContext = {}): Promise<PipelineRun> {
-    // The run outlives the call, so cancelling the call does not stop it, and it reports no progress.
+    // The run continues after the call, so the call's signal does not cancel the run, and the run reports no progress to the
+    // call.
     const { active } = await this.#start(caller, request, { ...(consent && { consent }) });
     return snapshotOf(active);
   }
 
-  /** Returns once the run has ended. Throws if it did not succeed. */
+  /** Starts a run, and resolves once the run has ended. Throws if the run did not succeed. */
   async runToEnd(caller: Caller, request: RunPipelineInput, during: CallContext): Promise<PipelineRun> {
     const { active, ended } = await this.#start(caller, request, during);
     const run = (await ended) ?? (await this.getRun(caller, active.run.run_id));
     requireKey(this.#deps.store);
     if (run.status === 'succeeded') return run;
     const { error = 'cancelled', message = 'The run was cancelled. Start it again if needed.', step } = run.failure ?? {};
-    // Safe: records contain only known codes.
+    // This cast is safe, because records contain only known codes.
     throw new Failure(error as FailureCode, step === undefined ? message : `In the step ${step}: ${message}`);
   }
 
@@ -149,10 +156,10 @@ export class PipelineRunner implements Disposable {
     return running;
   }
 
-  /** Most recently updated first. */
+  /** Returns the runs of a subject, most recently updated first. */
   async listRuns({ subject }: Caller, limit: number): Promise<PipelineRuns['runs']> {
     const found = new Map<string, { readonly at: number; readonly run: PipelineRuns['runs'][number] }>();
-    // Running first: a run that ends meanwhile is then seen twice rather than missed.
+    // Read running runs first, so that a run that ends in the meantime is read twice rather than missed.
     for (const state of ['running', 'ended'] as const) {
       let left = limit;
       for await (const { entry, kept } of this.#runs.runs(subject, state)) {
@@ -167,7 +174,7 @@ export class PipelineRunner implements Disposable {
   }
 
   async getRun({ subject }: Caller, runId: string): Promise<PipelineRun> {
-    // Read the record first: this fails while the memory is locked.
+    // Read the record first, because reading fails while the memory is locked.
     const found = await this.#runs.run(subject, runId);
     const running = this.#of(subject, runId);
     if (running) return snapshotOf(running.active);
@@ -175,7 +182,10 @@ export class PipelineRunner implements Disposable {
     return this.#now(subject, found.kept);
   }
 
-  /** Only the client that started a run and the owner may cancel it. To other clients it looks like an unknown run. */
+  /**
+   * Cancels a run. Only the owner and the client that started the run are allowed to cancel it. For other clients, the result is
+   * the same as for an unknown run.
+   */
   async cancelRun(caller: Caller, runId: string): Promise<PipelineRun> {
     const found = await this.#runs.run(caller.subject, runId);
     if (!found || !mayEnd(caller, found.entry.author)) throw unknownRun();
@@ -186,8 +196,8 @@ export class PipelineRunner implements Disposable {
   }
 
   /**
-   * Cancels the runs of a subject that match, and waits until they have ended. They write nothing after that. Leaves out the run
-   * that makes this call.
+   * Cancels the matching runs of a subject, and waits until they have ended. The runs do not write anything after that. If the
+   * call comes from a run itself, that run is not cancelled.
    */
   async cancelRuns(subject: string, matches: (run: RunOrigin) => boolean, why: string, from?: CallContext): Promise<void> {
     const chosen = [...this.#running.values()].filter(
@@ -205,7 +215,7 @@ export class PipelineRunner implements Disposable {
     for (const { active } of this.#running.values()) if (active.caller.token === token) active.cancelling.abort(why);
   }
 
-  /** Cancels runs whose pipeline's author no longer has a valid token (R-DEFINE-02). */
+  /** Cancels the runs of pipelines whose author no longer has a valid token (R-DEFINE-02). */
   async cancelOrphanedRuns(): Promise<void> {
     for (const { active } of this.#running.values()) {
       const { caller, author } = active;
@@ -215,7 +225,10 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  /** Cancels every run and drops the data it holds (R-LOCK-03). The end is recorded after unlocking. */
+  /**
+   * Cancels every run and drops the data that it has in memory (R-LOCK-03). The ends of the runs are recorded after the memory is
+   * unlocked.
+   */
   cancelAllRuns(why: Failure): void {
     for (const { active } of this.#running.values()) {
       active.cancelling.abort(why);
@@ -225,20 +238,24 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  /** Ends and records runs that an earlier start left unfinished, or whose end could not be recorded. */
+  /**
+   * Ends and records the runs that an earlier run of the program left unfinished, and the runs whose end could not be recorded.
+   */
   async endInterruptedRuns(): Promise<void> {
     for (const { namespace } of await this.#deps.store.namespaces('pack')) {
       if (namespace.session === undefined) await this.#endLeftoversOf(namespace.subject);
     }
   }
 
-  /** Cancels all runs. The next start records that they were interrupted. */
+  /** Cancels all runs. At its next start, the program records that they were interrupted. */
   [Symbol.dispose](): void {
     this.#closed = true;
     for (const { active } of this.#running.values()) active.cancelling.abort();
   }
 
-  /** The run as of now: a record that says "running" is stale unless the run is in this process. */
+  /**
+   * Returns the current state of a run. A record that says "running" is outdated, unless the run is in progress in this process.
+   */
   #now(subject: string, kept: RunRecord): PipelineRun {
     const { run } = kept;
     if (run.status !== 'running') return run;
@@ -251,18 +268,18 @@ export class PipelineRunner implements Disposable {
     return running?.active.caller.subject === subject ? running : undefined;
   }
 
-  /** The caller of a step: limited to the rights that the author also has at this moment. */
+  /** Returns the caller of a step: the run's caller, with only the rights that the author also has at this moment. */
   async #acting(caller: Caller, { author, legacy }: Pick<AttributedDefinition, 'author' | 'legacy'>): Promise<Caller> {
     if (legacy) throw new Failure('insufficient_scope', LEGACY);
     const acting = await this.#deps.authorship.effectiveCaller(caller, author);
     if (hasScope(acting, 'packs:run')) return acting;
     throw new Failure(
       'insufficient_scope',
-      `Its author, ${author.client}, has no token with the scope packs:run any more. Ask the owner of this memory to adopt the pipeline.`,
+      `The author of this pipeline, ${author.client}, has no token with the scope packs:run any more. Ask the owner of this memory to adopt the pipeline.`,
     );
   }
 
-  #createRun({ caller, acting, kept, inputs, during }: RunStart): Active {
+  #createRun({ caller, acting, kept, inputs, during }: RunStart): ActiveRun {
     const { store, clock } = this.#deps;
     const { definition, author } = kept;
     const running = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject);
@@ -270,7 +287,7 @@ export class PipelineRunner implements Disposable {
     if (!mayTakePlace(caller, starters, PIPELINE.atOnce)) {
       throw new Failure(
         'rate_limited',
-        `Too many pipelines of this client are running: a memory runs ${PIPELINE.atOnce} at once, which its clients share; wait until one ends.`,
+        `Too many pipelines of this client are running: the clients of a memory can run ${PIPELINE.atOnce} at once in total; wait until a run ends.`,
         { retryAfter: 1 },
       );
     }
@@ -278,7 +295,7 @@ export class PipelineRunner implements Disposable {
     return {
       caller,
       author,
-      signature: authorOf(acting),
+      recordAuthor: authorOf(acting),
       definition,
       inputs,
       learned: learnableInputs(Object.fromEntries(inputs)),
@@ -295,12 +312,12 @@ export class PipelineRunner implements Disposable {
       signal: during.signal ? AbortSignal.any([cancelling.signal, during.signal]) : cancelling.signal,
       during,
       startedAt: clock.steady(),
-      room: PIPELINE.outputBytes,
-      shown: PIPELINE.shownBytes,
+      outputBytesLeft: PIPELINE.outputBytes,
+      shownBytesLeft: PIPELINE.shownBytes,
     };
   }
 
-  async #execute(active: Active): Promise<PipelineRun | undefined> {
+  async #execute(active: ActiveRun): Promise<PipelineRun | undefined> {
     try {
       return await this.#end(active, await this.#steps(active));
     } catch {
@@ -311,7 +328,7 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  async #steps(active: Active): Promise<RunEnd> {
+  async #steps(active: ActiveRun): Promise<RunEnd> {
     const { signal } = active;
     for (const [index, step] of active.run.steps.entries()) {
       if (signal.aborted) return cancelled(signal);
@@ -338,7 +355,7 @@ export class PipelineRunner implements Disposable {
     return { status: 'succeeded' };
   }
 
-  async #step(active: Active, index: number, step: RunStep): Promise<void> {
+  async #step(active: ActiveRun, index: number, step: RunStep): Promise<void> {
     const { engine } = this.#deps;
     const { caller, author, definition, outputs, signal } = active;
     const { run } = active;
@@ -354,7 +371,7 @@ export class PipelineRunner implements Disposable {
       signal,
       pipelineRun: run.run_id,
       ...(active.during.consent && { consent: active.during.consent }),
-      // Maps the step's progress onto the pipeline's.
+      // Convert the progress of the step to the progress of the whole pipeline.
       progress: (done, of, saying) =>
         active.during.progress?.(index + fractionOf(done, of), active.run.steps.length, saying ?? step.id),
     };
@@ -362,27 +379,28 @@ export class PipelineRunner implements Disposable {
     step.cached = cached;
     const text = JSON.stringify(output);
     const bytes = Buffer.byteLength(text);
-    active.room -= bytes;
-    if (active.room < 0) {
+    active.outputBytesLeft -= bytes;
+    if (active.outputBytesLeft < 0) {
       throw new Failure(
         'invalid_output',
-        `The outputs of the run exceed ${PIPELINE.outputBytes / 1024} KiB in total; ask its steps for less.`,
+        `The outputs of the run exceed ${PIPELINE.outputBytes / 1024} KiB in total; make its steps return less data.`,
       );
     }
     outputs.set(step.id, output);
-    if (bytes > active.shown) step.note = 'This output is left out: the record of the run is full.';
-    else if (findSecret(text)) step.note = 'This output is left out: it looks like a credential, which is never stored.';
+    if (bytes > active.shownBytesLeft) step.note = 'This output is left out, because the record of the run is full.';
+    else if (findSecret(text))
+      step.note = 'This output is left out, because it looks like a credential, and credentials are never stored.';
     else {
-      active.shown -= bytes;
+      active.shownBytesLeft -= bytes;
       step.output = output;
     }
   }
 
-  async #end(active: Active, { status, failure }: RunEnd): Promise<PipelineRun | undefined> {
-    // Write nothing while closing. The next start ends this run.
+  async #end(active: ActiveRun, { status, failure }: RunEnd): Promise<PipelineRun | undefined> {
+    // Do not write anything while the program exits. At its next start, the program ends this run.
     if (this.#closed) return undefined;
     const { store } = this.#deps;
-    const { run, caller, signature, learned } = active;
+    const { run, caller, recordAuthor, learned } = active;
     const ended: PipelineRun = {
       ...run,
       status,
@@ -391,12 +409,12 @@ export class PipelineRunner implements Disposable {
       steps: run.steps.map((step) => (step.status === 'waiting' ? { ...step, status: 'skipped' } : step)),
       ...(failure && { failure }),
     };
-    await this.#saveEnd(caller.subject, signature, { run: ended, learned });
+    await this.#saveEnd(caller.subject, recordAuthor, { run: ended, learned });
     await this.#runs.trimEndedRuns(caller.subject);
     return ended;
   }
 
-  /** Writes the run's record and its audit row together. */
+  /** Writes the run's final record and its audit row at the same time. */
   async #saveEnd(subject: string, author: Author, kept: RunRecord): Promise<void> {
     const { run, learned } = kept;
     await Promise.all([
@@ -411,13 +429,13 @@ export class PipelineRunner implements Disposable {
     ]);
   }
 
-  /** Saves progress without outputs, which is enough after a crash. */
-  async #saveProgress({ caller, signature, run, learned }: Active): Promise<void> {
+  /** Saves the progress of a run, without outputs, which are not needed to end the run after a crash. */
+  async #saveProgress({ caller, recordAuthor, run, learned }: ActiveRun): Promise<void> {
     const steps = run.steps.map(({ output: _output, ...step }) => step);
-    await this.#runs.saveRun(caller.subject, signature, { run: { ...run, steps }, learned });
+    await this.#runs.saveRun(caller.subject, recordAuthor, { run: { ...run, steps }, learned });
   }
 
-  /** Runs one at a time, so that no run is ended twice. */
+  /** Ends the unfinished runs of a subject. Clean-ups run one at a time, so that no run is ended twice. */
   #endLeftoversOf(subject: string): Promise<void> {
     const done = this.#cleanUp.then(() => this.#endEachOf(subject));
     this.#cleanUp = done.catch(() => undefined);
@@ -427,7 +445,7 @@ export class PipelineRunner implements Disposable {
   async #endEachOf(subject: string): Promise<void> {
     for (const runId of await this.#runs.runningIds(subject)) {
       if (this.#running.has(runId)) continue;
-      // Read again: the run may have ended while earlier ones were processed.
+      // Read the record again, because the run may have ended while earlier runs were processed.
       const left = await this.#runs.run(subject, runId);
       if (left?.kept.run.status !== 'running') continue;
       const run = interrupted(left.kept);
@@ -435,7 +453,7 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  /** Errors while closing are not reported: the next start repairs the records. */
+  /** Reports an error, unless the program exits: at its next start, the program repairs the records. */
   #reportError(): void {
     if (!this.#closed) this.#deps.reportError();
   }
@@ -445,32 +463,35 @@ export class PipelineRunner implements Disposable {
   }
 }
 
-function lookUp({ inputs, outputs }: Active, step: string, reference: Reference): unknown {
+function lookUp({ inputs, outputs }: ActiveRun, step: string, reference: Reference): unknown {
   if (reference.to === 'input') return inputs.get(reference.name);
   const found = valueAt(outputs.get(reference.step), reference.path);
   if (found !== undefined) return found;
   throw new Failure(
     'invalid_input',
-    `The step ${step} refers to ${reference.source}, which is not in that output; compare it with the output of the pack.`,
+    `The step ${step} refers to ${reference.source}, but the output of the earlier step has no such field; check the output schema of its pack.`,
   );
 }
 
 const unknownRun = (): Failure =>
-  new Failure('not_found', 'There is no such run, or it ended more than a week ago; start another.');
+  new Failure('not_found', 'There is no such run, or it ended more than a week ago; start a new run.');
 
 const fractionOf = (done: number, of: number | undefined): number =>
   of !== undefined && of > 0 ? Math.max(0, Math.min(done / of, 1)) : 0;
 
-/** The failure is set if someone other than the caller cancelled the run. */
+/** Returns the end of a cancelled run. The failure is set if the run was cancelled by anyone other than its caller. */
 const cancelled = ({ reason }: AbortSignal): RunEnd => ({
   status: 'cancelled',
   ...(reason instanceof Failure && { failure: { error: reason.code, message: reason.message } }),
 });
 
-/** A copy, because the run continues to change. */
-const snapshotOf = ({ run }: Active): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });
+/** Returns a copy of the run's state, because the run continues to change. */
+const snapshotOf = ({ run }: ActiveRun): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });
 
-/** The end of this run was not observed, so the end time and duration are left out. */
+/**
+ * Returns the failed state of a run that was interrupted. The end of the run was not observed, so the end time and duration are
+ * left out.
+ */
 function interrupted({ run }: RunRecord): PipelineRun {
   const step = run.steps.find(({ status }) => status === 'running')?.id;
   return {
@@ -488,7 +509,7 @@ function interrupted({ run }: RunRecord): PipelineRun {
   };
 }
 
-/** Why the pipeline cannot run until the owner adopts it. */
+/** Returns why the pipeline cannot run until the owner adopts it, or undefined if it can run. */
 export function whyAdoptionNeeded(
   { author, legacy }: AttributedDefinition,
   isRunnable: (author: DefinitionAuthor) => boolean,
@@ -496,5 +517,5 @@ export function whyAdoptionNeeded(
   if (legacy) return LEGACY;
   return isRunnable(author)
     ? undefined
-    : `Its author, ${author.client}, has no valid token any more, so it cannot run until the owner of this memory adopts it.`;
+    : `The author of this pipeline, ${author.client}, has no valid token any more, so the pipeline cannot run until the owner of this memory adopts it.`;
 }

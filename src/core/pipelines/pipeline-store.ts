@@ -9,22 +9,28 @@ import { clientId } from '../store/entry.ts';
 import { fairEviction } from '../store/fair-eviction.ts';
 import type { Author, Entry, MemoryStore, Space } from '../store/store.ts';
 
-/** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
+/**
+ * Categories of run records and the start of their keys. Packs cannot write such entries: a pack's categories have no colon, and
+ * its keys start with a name that contains a dot.
+ */
 const RUN = { running: 'pipeline:running', ended: 'pipeline:ended', begin: 'pipeline-runs/' } as const;
 
-/** Runs decrypted per event loop turn. They may be large, and other callers wait. */
+/**
+ * Number of runs that are decrypted in one turn of the event loop. It is small, because runs can be large and other callers wait.
+ */
 const RUN_SLICE = 4;
 
-/** The oldest ended runs that are compared when one of them has to go. More would have to be decrypted than a run may wait for. */
+/**
+ * Number of the oldest ended runs that are compared when one of them must be deleted. Comparing more runs would take too long,
+ * because each must be decrypted.
+ */
 const EVICTION_WINDOW = 40;
 
-/** The stored JSON. */
 export interface RunRecord {
   readonly run: PipelineRun;
   readonly learned?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Stores the records of runs in their subject's memory. */
 export class PipelineStore {
   readonly #store: MemoryStore;
 
@@ -45,8 +51,8 @@ export class PipelineStore {
   }
 
   /**
-   * If the subject's quota is used up, deletes older runs, then this run's outputs, then this run's record. A record left as
-   * running would be ended again at every start.
+   * Stores the record of an ended run. If the subject's quota is used up, deletes older runs, then the outputs of this run, then
+   * its record. A record that still says "running" would be ended again at every startup.
    */
   async saveEndedRun(subject: string, author: Author, kept: RunRecord): Promise<void> {
     while (!(await this.#fits(subject, author, kept))) {
@@ -63,20 +69,18 @@ export class PipelineStore {
     return entry && { entry, kept: runIn(entry) };
   }
 
-  /** Most recently written first. */
+  /** Returns the runs in this state, most recently written first. */
   async *runs(subject: string, state: 'running' | 'ended'): AsyncGenerator<{ readonly entry: Entry; readonly kept: RunRecord }> {
     const query = { sort: 'updated', category: RUN[state], limit: RUN_SLICE } as const;
     for await (const entry of allEntries(this.#space(subject), query)) yield { entry, kept: runIn(entry) };
   }
 
-  /** Ids of runs recorded as running. */
   async runningIds(subject: string): Promise<string[]> {
     const query = { sort: 'oldest', category: RUN.running, limit: PIPELINE.runs } as const;
     const { entries } = await collectPage(this.#space(subject), query, { between: nextTurn });
     return entries.map(({ key }) => key.slice(RUN.begin.length));
   }
 
-  /** Deletes an ended run once there are too many. */
   async trimEndedRuns(subject: string): Promise<void> {
     if ((await this.#space(subject).count(RUN.ended)) > PIPELINE.runs) await this.#dropOldest(subject);
   }
@@ -92,8 +96,8 @@ export class PipelineStore {
   }
 
   /**
-   * Of the oldest ended runs, deletes the first of the client that has the most of them, so that no client pushes out all runs of
-   * another. Returns false if there is none.
+   * Deletes an ended run of the client that has the most of the oldest runs, so that no client can displace all runs of another.
+   * Returns false if there is no ended run.
    */
   async #dropOldest(subject: string): Promise<boolean> {
     const query = { sort: 'oldest', category: RUN.ended, limit: EVICTION_WINDOW } as const;

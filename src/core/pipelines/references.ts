@@ -1,18 +1,18 @@
 import { Failure } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 
-/** A `${{ … }}` reference: to an input, or to a path in an earlier step's output. */
+/** A `${{ … }}` reference to an input, or to a path in the output of an earlier step. */
 export type Reference =
   | { readonly to: 'input'; readonly name: string; readonly source: string }
   | { readonly to: 'output'; readonly step: string; readonly path: readonly string[]; readonly source: string };
 
-/** Returns undefined for an input that was left out. */
+/** Returns the value of a reference, or undefined for an input that was left out. */
 export type ReferenceLookup = (reference: Reference) => unknown;
 
 const OPENING = '${{';
 const REFERENCE = /\$\{\{[ \t]{0,8}([A-Za-z0-9_.-]{1,256})[ \t]{0,8}\}\}/g;
 
-/** All references in a step's input. An opening without a valid reference counts as unreadable. */
+/** Returns all references in the input of a step. A `${{` without a valid reference counts as `unreadable`. */
 export function referencesIn(value: unknown): (Reference | 'unreadable')[] {
   if (typeof value === 'string') {
     const found = [...value.matchAll(REFERENCE)].map(([, source = '']) => read(source) ?? 'unreadable');
@@ -21,7 +21,7 @@ export function referencesIn(value: unknown): (Reference | 'unreadable')[] {
   return partsOf(value).flatMap(referencesIn);
 }
 
-/** Whether a field name contains a reference. References in field names are not filled in. */
+/** Whether a field name contains a reference. References in field names are not replaced. */
 export const hasReferenceInFieldName = (value: unknown): boolean =>
   isObject(value) &&
   ((!Array.isArray(value) && Object.keys(value).some((name) => name.includes(OPENING))) ||
@@ -36,14 +36,17 @@ function read(source: string): Reference | undefined {
 }
 
 /**
- * Replaces references with their values. A reference that is the whole string keeps its type; inside a longer string it becomes
- * text. Fields without a value are omitted.
+ * Replaces references with their values. A reference that is the whole string keeps the type of its value. In a longer string,
+ * the value becomes text. Fields without a value are omitted.
  */
 export function fillReferences(value: unknown, lookUp: ReferenceLookup): unknown {
   return createFiller(lookUp)(value);
 }
 
-/** Limits the total size: a few references can expand to large values repeatedly. */
+/**
+ * Creates a function that replaces references. The total size is limited, because a few references can insert a large value many
+ * times.
+ */
 function createFiller(lookUp: ReferenceLookup): (value: unknown) => unknown {
   let left: number = PIPELINE.inputBytes;
   const known = new Map<string, { value: unknown; text: string; bytes: number }>();
@@ -60,7 +63,7 @@ function createFiller(lookUp: ReferenceLookup): (value: unknown) => unknown {
     if (left >= 0) return found;
     throw new Failure(
       'invalid_input',
-      `The values that a step refers to exceed ${PIPELINE.inputBytes / 1024} KiB; ask earlier steps for less.`,
+      `The values that a step refers to exceed ${PIPELINE.inputBytes / 1024} KiB; make the earlier steps return less data.`,
     );
   };
   const fill = (value: unknown): unknown => {
@@ -77,7 +80,7 @@ function createFiller(lookUp: ReferenceLookup): (value: unknown) => unknown {
   return fill;
 }
 
-/** The value at the path, or undefined. Reaches own properties only. */
+/** Returns the value at the path, or undefined. Reads only own properties of objects. */
 export function valueAt(value: unknown, path: readonly string[]): unknown {
   let found = value;
   for (const part of path) {
@@ -92,6 +95,9 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 
 const partsOf = (value: unknown): unknown[] => (isObject(value) ? Object.values(value) : []);
 
-/** Whether the value nests no deeper than `depth`. Check this before any recursive walk. */
+/**
+ * Whether the value is nested at most `depth` levels deep. Call this before any recursive function, so that a deep value cannot
+ * overflow the stack.
+ */
 export const isShallow = (value: unknown, depth: number = PIPELINE.depth): boolean =>
   depth > 0 ? partsOf(value).every((part) => isShallow(part, depth - 1)) : !isObject(value);

@@ -7,9 +7,9 @@ const refuse = (sentence: string): never => {
   throw new Failure('invalid_input', sentence);
 };
 
-/** Refuses a pipeline that could never run, so that the error shows before its first step. */
+/** Throws if a pipeline could never run, so that the error is reported when the pipeline is stored rather than in a run. */
 export function validateDefinition(definition: PipelineDefinition, isPack: (name: string) => boolean): void {
-  if (!isShallow(definition)) refuse(`The pipeline nests deeper than ${PIPELINE.depth} levels; make its inputs flatter.`);
+  if (!isShallow(definition)) refuse(`The pipeline is nested more than ${PIPELINE.depth} levels deep; make its inputs flatter.`);
   if (Buffer.byteLength(JSON.stringify(definition)) > PIPELINE.bytes) {
     refuse(`The pipeline is larger than ${PIPELINE.bytes / 1024} KiB; shorten it.`);
   }
@@ -19,7 +19,7 @@ export function validateDefinition(definition: PipelineDefinition, isPack: (name
   }
   for (const [index, { default: value }] of (definition.inputs ?? []).entries()) {
     if (referencesIn(value).length > 0 || hasReferenceInFieldName(value)) {
-      refuse(`inputs.${index}.default contains \${{, which is not filled in there; write the value itself.`);
+      refuse(`inputs.${index}.default contains \${{, but references are not replaced in a default; write the value itself.`);
     }
   }
   const ids = definition.steps.map(({ id }) => id);
@@ -28,7 +28,9 @@ export function validateDefinition(definition: PipelineDefinition, isPack: (name
     if (ids.indexOf(id) !== index) refuse(`${place}.id is used by another step; choose a different one.`);
     if (!isPack(pack)) refuse(`${place}.pack is ${pack}, which does not exist; list the packs to see their names.`);
     if (hasReferenceInFieldName(input))
-      refuse(`${place}.input has \${{ in a field name, which is not filled in; put it into a value.`);
+      refuse(
+        `${place}.input has \${{ in a field name, but references are only replaced in values; move the reference into a value.`,
+      );
     for (const reference of referencesIn(input)) {
       if (reference === 'unreadable') {
         refuse(
@@ -49,25 +51,27 @@ function refuseUnknown(
   const description = `${place}.input refers to ${reference.source}`;
   if (reference.to === 'input') {
     if (declared?.includes(reference.name) === false)
-      refuse(`${description}, which is not an input; declare it, or correct its name.`);
+      refuse(`${description}, which is not an input; declare the input, or correct its name.`);
   } else if (later.includes(reference.step)) refuse(`${description}, which has not run yet; refer to an earlier step.`);
   else if (!earlier.includes(reference.step)) refuse(`${description}, which is not a step; correct its name.`);
 }
 
-/** The input names a run accepts. If the pipeline declares none, the names its steps refer to. */
+/**
+ * Returns the names of the inputs that a run accepts. If the pipeline declares none, these are the names to which its steps
+ * refer.
+ */
 export function inputNames({ inputs, steps }: PipelineDefinition): string[] {
   if (inputs) return inputs.map(({ name }) => name);
   const references = referencesIn(steps.map(({ input }) => input)).filter((reference) => reference !== 'unreadable');
   return [...new Set(references.flatMap((reference) => (reference.to === 'input' ? [reference.name] : [])))];
 }
 
-/** The given inputs, completed with defaults. */
 export function resolveInputs(definition: PipelineDefinition, sent: Readonly<Record<string, unknown>>): Map<string, unknown> {
   const names = inputNames(definition);
   if (Object.keys(sent).some((name) => !names.includes(name))) {
     refuse(`inputs contains an unknown name; send ${names.length > 0 ? `only ${names.join(', ')}` : 'none'}.`);
   }
-  if (!isShallow(sent)) refuse(`inputs nests deeper than ${PIPELINE.depth} levels; make it flatter.`);
+  if (!isShallow(sent)) refuse(`inputs is nested more than ${PIPELINE.depth} levels deep; make its values flatter.`);
   const inputs = new Map<string, unknown>();
   for (const name of names) {
     const declared = definition.inputs?.find((input) => input.name === name);

@@ -1,4 +1,3 @@
-/** The number of first characters that two words share. */
 export function commonPrefixLength(one: string, other: string): number {
   const most = Math.min(one.length, other.length);
   let at = 0;
@@ -6,7 +5,10 @@ export function commonPrefixLength(one: string, other: string): number {
   return at;
 }
 
-/** The number of letters to change, delete, insert or swap with a neighbour (Damerau-Levenshtein). Returns `most + 1` for any number above `most`. */
+/**
+ * Returns the number of letters to change, delete, insert or swap with a neighbour (Damerau-Levenshtein). Returns `most + 1` if
+ * the number is higher than `most`.
+ */
 export function editDistance(one: string, other: string, most: number): number {
   if (Math.abs(one.length - other.length) > most) return most + 1;
   let before: number[] = [];

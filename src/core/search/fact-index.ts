@@ -6,57 +6,66 @@ import { type WordHandler, readWords } from './words.ts';
 
 export type FactId = number | string;
 
-/** The searchable fields of a fact. */
 export interface SearchableFact {
   readonly key: string;
   readonly category: string;
   readonly tags: readonly string[];
-  /** The client that wrote it last. It can be filtered by, but is not searched as text. */
+  /** The client that wrote the fact last. A search can be filtered by this client, but does not search its name as text. */
   readonly client?: string;
-  /** The client whose definition wrote it in the name of `client`. */
+  /** The client that defined the pipeline, if a pipeline wrote this fact on behalf of `client`. */
   readonly definedBy?: string | undefined;
   readonly value: string;
   /** Milliseconds since 1970. */
   readonly updatedAt: number;
-  /** A fact without it never expires. */
+  /** Milliseconds since 1970. A fact without this field never expires. */
   readonly expiresAt?: number;
 }
 
-/** Names that a fact must have to be found. */
 export interface NameFilter {
   readonly tag?: string | undefined;
   readonly client?: string | undefined;
 }
 
-/** A fact as it was added. */
 export interface IndexedFact {
   readonly id: FactId;
   readonly fact: SearchableFact & { readonly expiresAt: number; readonly client: string };
 }
 
-/** The words of the default category are not indexed, or "what do I use" would find every fact in `user_facts`. */
+/**
+ * Whether the words of a category are indexed. The default category is not indexed; otherwise "what do I use" would find every
+ * fact in `user_facts`.
+ */
 export const isExplicitCategory = (category: string): boolean => category !== DEFAULT_CATEGORY.default;
 
-/** Weights of the fields. The key names the fact, and a category is shared by many facts. */
+/**
+ * Weight of a word in the key. It is the highest, because the key names the fact. A category has a low weight, because many facts
+ * share it.
+ */
 const KEY = 2.2;
 const TAG = 1.4;
 const CATEGORY = 0.7;
 
-/** A word in a long value weighs less. The average length is fixed, so that a weight does not depend on other facts. */
+/**
+ * Average number of words of a value. A word in a longer value weighs less. The average is a constant, so that a weight does not
+ * depend on other facts.
+ */
 const AVERAGE_WORDS = 60;
 const LENGTH_FACTOR = 0.6;
-/** How soon a repeated word adds nothing more, as k in BM25. */
+/** Controls how soon repetitions of a word stop adding weight, as k in BM25. */
 const SATURATION = 0.8;
 
-/** Only the first terms of a fact are indexed, so that a fact of random text does not slow down everything else. */
+/** Maximum number of terms that are indexed for a fact, so that a fact of random text does not slow down the whole index. */
 const MAX_TERMS = 4096;
 
-/** A posting is the number of a fact, with the weight of the term in its lowest byte. */
+/** Number of weight levels in a posting. A posting is the number of a fact, with the weight of the term in its lowest byte. */
 export const WEIGHT_LEVELS = 256;
 const MAX_FACTS = 1 << 24;
 const NO_ADDRESS = 0xffffffff;
 
-/** Numbers facts, and lists for each term the facts that contain it. A number is used again once no list contains it. */
+/**
+ * Numbers the facts, and lists the facts that contain each term. The number of a removed fact is reused once no posting list
+ * contains it.
+ */
 export class FactIndex {
   readonly vocabulary = new Vocabulary();
   readonly #postings = new PostingLists({
@@ -77,22 +86,21 @@ export class FactIndex {
   #updatedAt = new Float64Array(0);
   #expiresAt = new Float64Array(0);
   #category = new Uint32Array(0);
-  /** A 32-bit Bloom filter of each fact's names, so that most other facts are not decoded to check them. */
+  /** A 32-bit Bloom filter of each fact's tags and clients. A filter by name decodes only the facts that pass it. */
   #nameBits = new Uint32Array(0);
-  /** The number of lists that still contain each fact. */
+  /** For each fact, the number of posting lists that still contain the fact. */
   #held = new Uint16Array(0);
 
-  /** The number of live facts. */
   get size(): number {
     return this.#numbers.size;
   }
 
-  /** All numbers in use are lower. */
+  /** An upper bound: the number of every fact is lower than this. */
   get top(): number {
     return this.#top;
   }
 
-  /** The memory outside the JavaScript heap. */
+  /** Bytes of memory that the index uses outside the JavaScript heap. */
   get bytes(): number {
     const columns = 30 * this.#addresses.length;
     const names = this.tags.bytes + this.clients.bytes;
@@ -123,7 +131,7 @@ export class FactIndex {
     });
   }
 
-  /** Returns false if there is no such fact. */
+  /** Removes a fact. Returns false if no fact has this id. */
   remove(id: FactId): boolean {
     const number = this.#find(id);
     if (number === undefined) return false;
@@ -142,7 +150,7 @@ export class FactIndex {
     return true;
   }
 
-  /** Overwrites every text. Nothing may be asked of this index any more. */
+  /** Overwrites every text in memory. The index cannot be used afterwards. */
   clear(): void {
     this.#texts.clear();
     this.#numbers.clear();
@@ -155,7 +163,7 @@ export class FactIndex {
     return this.#find(id) !== undefined;
   }
 
-  /** False for a free number, and for the number of a removed fact. */
+  /** Returns false if the number is free, or if its fact was removed. */
   isLive(number: number): boolean {
     return this.#addresses[number] !== NO_ADDRESS;
   }
@@ -183,7 +191,6 @@ export class FactIndex {
     return { id: spelled === '' ? key : unspell(spelled), fact };
   }
 
-  /** Returns a filter for facts with these names. */
   matchesNames({ tag, client }: NameFilter): (number: number) => boolean {
     const marks = (tag === undefined ? 0 : tagBit(tag)) | (client === undefined ? 0 : clientBit(client));
     return (number) => {
@@ -200,17 +207,15 @@ export class FactIndex {
     return this.#category[number] === category;
   }
 
-  /** The number of a category; undefined if no fact is in it. */
   findCategory(category: string): number | undefined {
     return this.#categories.find(category);
   }
 
-  /** The number of facts that contain a term. */
   count(term: number): number {
     return this.#postings.size(term);
   }
 
-  /** Copies the newest postings of a term, at most `most`, to `postings`. Returns their number. */
+  /** Copies the newest postings of a term, at most `most`, to `postings`. Returns how many were copied. */
   readPostings(term: number, most: number): number {
     return this.#postings.read(term, most);
   }
@@ -241,7 +246,7 @@ export class FactIndex {
   }
 }
 
-/** Distinguishes the number 7 from the text "7". */
+/** Converts an id to text, in which the number 7 differs from the text "7". */
 const spell = (id: FactId): string => (typeof id === 'number' ? `#${id}` : `=${id}`);
 const unspell = (spelled: string): FactId => (spelled.startsWith('#') ? Number(spelled.slice(1)) : spelled.slice(1));
 
@@ -249,16 +254,22 @@ const bitOf = (name: string): number => 1 << (hash(name, HASH_SEED) & 31);
 const tagBit = (tag: string): number => bitOf(`tag ${tag}`);
 const clientBit = (client: string): number => bitOf(`client ${client}`);
 
-/** Computes the terms of a fact and their weights. It makes no string for a known term. */
+/**
+ * Computes the terms of a fact and their weights. To save time, it creates no string for a term that is already in the
+ * vocabulary.
+ */
 class TermWeights implements WordHandler {
   readonly #vocabulary: Vocabulary;
   #addsTerms = false;
-  /** The index of each term in the columns below, plus one; 0 if it has none. */
+  /** For each term, its index in the columns below plus one, or 0 if the fact does not contain the term. */
   #places = new Uint16Array(0);
   readonly #terms = new Uint32Array(MAX_TERMS);
   readonly #weights = new Float64Array(MAX_TERMS);
   #count = 0;
-  /** How often each term occurs in the current text. The weights are added when the length of the text is known. */
+  /**
+   * How often each term occurs in the current text. Weights are computed from it after the whole text was read, because they
+   * depend on its length.
+   */
   readonly #occurrences = new Uint32Array(MAX_TERMS);
   #words = 0;
 
@@ -270,7 +281,10 @@ class TermWeights implements WordHandler {
     return 2 * this.#places.length + 16 * MAX_TERMS;
   }
 
-  /** Calls `onTerm` for each term, and returns their number. Unknown terms are added only if `addsTerms`. */
+  /**
+   * Calls `onTerm` for each term of the fact, and returns the number of terms. Adds unknown terms to the vocabulary only if
+   * `addsTerms` is true.
+   */
   weigh(
     { key, category, tags, value }: SearchableFact,
     addsTerms: boolean,
@@ -308,7 +322,7 @@ class TermWeights implements WordHandler {
     this.#places[term] = this.#count;
   }
 
-  /** Clears the state of the previous fact, also if it failed halfway. */
+  /** Clears the state of the previous fact, even if reading that fact failed halfway. */
   #reset(): void {
     for (let place = 0; place < this.#count; place += 1) {
       this.#places[this.#terms[place] ?? 0] = 0;

@@ -4,7 +4,7 @@ import { TermFilter, type Word, characterBoundary, foldText, wordsOf } from './w
 
 type Field = 'key' | 'tags' | 'category' | 'value';
 
-/** The position of a word of the query in the value. */
+/** The place where a word of the query occurs in the value. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -12,47 +12,46 @@ export interface Span {
   readonly word: number;
 }
 
-/** The best term that was found for a word of the query. */
+/** The best term that a fact contains for a word of the query. */
 interface Finding {
   readonly term: string;
   readonly weight: number;
   readonly fields: Field[];
 }
 
-/** The result of reading one fact. */
 export interface FactMatch {
-  /** The field that contains the exact phrase. */
+  /** The field that contains the exact phrase, if there is such a field. */
   readonly phrase: Field | undefined;
-  /** How many adjacent words of the query are adjacent in the fact, from 0 to 1. */
+  /** How near adjacent query words are to each other in the fact, from 0 (far apart) to 1 (adjacent). */
   readonly nearness: number;
   readonly findings: ReadonlyMap<number, Finding>;
   readonly spans: readonly Span[];
 }
 
-/** The most characters that are read of a value. Of a longer value, the part around the rarest word is read. */
+/** Maximum characters that are read from a value. From a longer value, the part around the rarest query word is read. */
 const WINDOW = 2000;
-/** The same, once the limit of characters has been used up. */
+/** Maximum characters that are read from a value after the query has used up its limit of characters. */
 const SMALL_WINDOW = 250;
-/** How many times faster it is to search for a word than to read the text. */
+/** How many times faster it is to search a text for a word than to split the text into words. */
 const SEARCH_SPEEDUP = 20;
-/** Longer values are only lowercased before the search, because folding them is slow. */
+/**
+ * Maximum characters of a value that is folded before it is searched. Longer values are only lowercased, because folding is slow.
+ */
 const MAX_FOLDED = 8000;
 const MAX_SPANS = 64;
-/** The largest distance of two words that count as near each other. */
-const MAX_DISTANCE = 3;
+const MAX_NEAR_DISTANCE = 3;
 
-/** A word of the query that a term matches. */
 interface Meaning {
   readonly word: number;
   readonly weight: number;
 }
 
-/** Reads the candidates of one query. After `characters` characters it reads less of each. */
+/** Compares candidate facts with one query. After `characters` characters in total, reads a smaller part of each fact. */
 export class FactReader {
   readonly #query: ParsedQuery;
   readonly #meanings = new Map<string, Meaning[]>();
   readonly #filter = new TermFilter();
-  /** Spans of stop words are left out unless the query has no other words. */
+  /** True if the query has only stop words. Otherwise the spans of stop words are left out. */
   readonly #onlyStopWords: boolean;
   #left: number;
 
@@ -67,7 +66,7 @@ export class FactReader {
         else this.#meanings.set(term, [{ word, weight }]);
       }
     }
-    // A long query ignores some words, but all of them are part of the phrase.
+    // The words of the phrase are added separately, because a long query ignores some of them in `words`.
     for (const { term } of query.phrase) this.#filter.add(term);
     this.#onlyStopWords = query.words.every(({ isStopWord }) => isStopWord);
   }
@@ -94,7 +93,6 @@ export class FactReader {
   }
 }
 
-/** The reading of one fact. */
 class FactReading {
   readonly #query: ParsedQuery;
   readonly #meanings: ReadonlyMap<string, readonly Meaning[]>;
@@ -102,9 +100,9 @@ class FactReading {
   readonly #onlyStopWords: boolean;
   readonly #findings = new Map<number, Finding>();
   readonly #spans: Span[] = [];
-  /** How near each word of the query is to the word before it: 1 if they are adjacent. */
+  /** For each word of the query, how near it is to the query word before it: 1 if the two are adjacent. */
   readonly #near: number[] = [];
-  /** The last position of each word in the current field. */
+  /** For each word of the query, its last position in the current field. */
   #seen: number[] = [];
   #phrase: Field | undefined;
 
@@ -127,7 +125,7 @@ class FactReading {
         this.#note(found.term, meaning, field);
         if (field === 'value') this.#mark(found, meaning.word, offset);
         const distance = found.position - (this.#seen[meaning.word - 1] ?? -Infinity);
-        const near = distance > 0 && distance <= MAX_DISTANCE ? meaning.weight / distance : 0;
+        const near = distance > 0 && distance <= MAX_NEAR_DISTANCE ? meaning.weight / distance : 0;
         this.#near[meaning.word] = Math.max(this.#near[meaning.word] ?? 0, near);
         this.#seen[meaning.word] = found.position;
       }
@@ -150,7 +148,9 @@ class FactReading {
     this.#spans.push({ start: start + offset, end: end + offset, word });
   }
 
-  /** The mean over all adjacent words of the query, weighted by the lower weight of the two. */
+  /**
+   * Returns the mean nearness of all pairs of adjacent query words. Each pair is weighted by the lower weight of its two words.
+   */
   #nearness(): number {
     const { words } = this.#query;
     let sum = 0;
@@ -164,7 +164,7 @@ class FactReading {
   }
 }
 
-/** Whether the words contain the phrase. Whole names between their parts are skipped. */
+/** Whether the words contain the phrase. Whole names are skipped, because their parts are compared instead. */
 function containsPhrase(words: readonly Word[], phrase: readonly Word[]): boolean {
   for (let at = 0; at < words.length; at += 1) if (startsPhrase(words, at, phrase)) return true;
   return false;
@@ -185,7 +185,7 @@ function startsPhrase(words: readonly Word[], from: number, phrase: readonly Wor
   return next === phrase.length;
 }
 
-/** The best alternatives of the query's words, the rarest word first. */
+/** Returns the best alternatives of the query's words. Alternatives of the rarest word come first. */
 function rarestTerms({ words }: ParsedQuery): string[] {
   const rarestFirst = words.toSorted((one, other) => other.weight - one.weight);
   return rarestFirst.flatMap(({ alternatives }) => alternatives.slice(0, 2).map(({ term }) => term)).slice(0, 16);
@@ -193,7 +193,7 @@ function rarestTerms({ words }: ParsedQuery): string[] {
 
 function windowStart(value: string, terms: readonly string[]): number {
   const folded = value.length > MAX_FOLDED ? value.toLowerCase() : foldText(value);
-  // If folding changed the length, its indexes do not apply to the value.
+  // If folding changed the length, positions in the folded text are not positions in the value.
   const text = folded.length === value.length ? folded : value.toLowerCase();
   for (const term of terms) {
     const at = text.indexOf(term);

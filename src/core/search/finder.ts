@@ -4,56 +4,65 @@ import type { Entry, EntryEvent, MemoryStore, Namespace } from '../store/store.t
 import { runText } from './run-text.ts';
 import { type Hit, SearchIndex } from './search-index.ts';
 
-/** The most facts and bytes that are opened and indexed in one turn, so that other calls are not delayed (R-VIEW-04). */
+/**
+ * Maximum facts and bytes that are decrypted and indexed in one turn of the event loop, so that other calls are not delayed
+ * (R-VIEW-04).
+ */
 const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
-/** The memory of all indexes together. The least recently used index is dropped first. */
+/** Maximum bytes of all indexes together. The least recently used index is dropped first. */
 const MAX_BYTES = 512 * 1024 * 1024;
-/** The part of it that a build may use. The rest is for later writes, which would otherwise force a rebuild each. */
-const BUILD_PART = 3 / 4;
-/** How long a query waits for an index that is being built, before it returns partial results. */
+/**
+ * Fraction of `MAX_BYTES` that building an index can use. The rest is reserved for later writes. Without this reserve, each later
+ * write would force a rebuild.
+ */
+const BUILD_FRACTION = 3 / 4;
+/** Milliseconds that a query waits for an index that is being built, before the query returns partial results. */
 const BUILD_TIMEOUT_MS = 250;
 
-/** Facts and records of runs have separate indexes, so a search of one never returns the other. */
+/**
+ * The kind of the indexed entries. Facts and audit records of runs have separate indexes, so a search of one kind never returns
+ * the other.
+ */
 type IndexedKind = 'fact' | 'audit';
 
 interface NamespaceIndex {
   readonly namespace: Namespace;
   readonly kind: IndexedKind;
   readonly index: SearchIndex;
-  /** The indexed rows of runs; the index holds only the newest. */
+  /** Row numbers of the indexed runs. Only the newest runs are indexed. Empty in an index of facts. */
   readonly runs: Set<number>;
-  /** Resolved when the newest facts are indexed. */
+  /** Resolved when the first page of entries, the newest ones, is indexed. */
   readonly begun: PromiseWithResolvers<void>;
   built: Promise<void>;
   complete: boolean;
 }
 
 interface FindRequest {
-  /** Variants of one query. */
+  /** Variants of one query, whose hits are fused. */
   readonly texts: readonly string[];
   readonly limit: number;
   readonly category?: string;
   readonly tag?: string;
   readonly client?: string;
-  /** Finds only facts that expire within so many milliseconds. */
+  /** If set, finds only facts that expire within this many milliseconds. */
   readonly expiringWithin?: number;
 }
 
 interface FindResult {
   readonly found: readonly Hit[];
-  /** The index is still being built, or holds only the newest facts. */
+  /** True if the index is still being built, or contains only the newest facts because of its size. */
   readonly partial: boolean;
 }
 
 /**
- * Searches facts and runs by their words. There is one index for each namespace that was searched, in memory only. It is built
- * in slices, updated by every commit before the writer gets its response, and dropped when the memory is locked.
+ * Searches facts and runs by their words. There is one index for each namespace that was searched, in memory only. The index is
+ * built in small steps, updated by every commit before the writer gets its response, and dropped when the memory is locked.
  */
 export class Finder implements Disposable {
   readonly #store: MemoryStore;
   readonly #maxBytes: number;
   readonly #subscription: Disposable;
-  /** Least recently used first. */
+  /** The indexes by name, least recently used first. */
   readonly #indexes = new Map<string, NamespaceIndex>();
 
   constructor(store: MemoryStore, maxBytes = MAX_BYTES) {
@@ -62,7 +71,6 @@ export class Finder implements Disposable {
     this.#subscription = store.onEntryEvent((event) => this.#onEntryEvent(event));
   }
 
-  /** The memory that all indexes take together. */
   get bytes(): number {
     let bytes = 0;
     for (const { index } of this.#indexes.values()) bytes += index.bytes;
@@ -73,20 +81,21 @@ export class Finder implements Disposable {
     const { texts, expiringWithin: within, ...rest } = request;
     const indexed = this.#indexOf(namespace, kind);
     if (!indexed.complete) {
-      // Reading the first entries can wait for the owner to provide the key. There are no partial results before that.
+      // Reading the first entries can wait until the owner provides the key. Partial results are not possible before that.
       await Promise.race([indexed.built, indexed.begun.promise]);
       await Promise.race([indexed.built, wait(BUILD_TIMEOUT_MS)]);
     }
-    // The index was dropped during the wait, so its results mean nothing. The new search may fail, for example if the memory was locked.
+    // If the index was dropped during the wait, its results are invalid, so search again. The new search may fail, for example
+    // because the memory was locked.
     if (!this.#isCurrent(indexed)) return this.find(namespace, request, kind);
-    // An expired fact is not found, even if it was not swept yet.
+    // Passing `now` leaves out expired facts, even if they have not been swept yet.
     const now = this.#store.now();
     const expiry = within === undefined ? {} : { expiresBefore: now + within + 1 };
     const hits = indexed.index.search({ text: texts, ...rest, ...expiry, now });
     return { found: hits, partial: !indexed.complete };
   }
 
-  /** The tags and clients of all facts. Waits until all facts are indexed. */
+  /** Returns the tags and clients with the most facts. Waits until all facts are indexed. */
   async names(namespace: Namespace, most: number): Promise<ReturnType<SearchIndex['names']>> {
     const indexed = this.#indexOf(namespace, 'fact');
     await indexed.built;
@@ -129,12 +138,16 @@ export class Finder implements Disposable {
       if (this.#indexes.get(name) === indexed) this.#indexes.delete(name);
       throw error;
     });
-    // Searches that wait for the build get its failure. Without them it must not become an unhandled rejection.
+    // Searches that wait for the build receive its error. If no search is waiting, the error must not become an unhandled
+    // rejection.
     indexed.built.catch(() => undefined);
     return indexed;
   }
 
-  /** Indexes the newest first. A change that arrives meanwhile is newer than any page, so a page never replaces it. */
+  /**
+   * Indexes entries page by page, newest first. A page never replaces an entry that is already indexed, because a change that
+   * arrived during the build is newer.
+   */
   async #build(indexed: NamespaceIndex): Promise<void> {
     const space = this.#store.space(indexed.namespace, indexed.kind);
     for (let after = {}; ;) {
@@ -143,7 +156,7 @@ export class Finder implements Disposable {
       for (const [position, entry] of entries.entries()) {
         const row = rows[position];
         if (row === undefined || indexed.index.has(row)) continue;
-        if (indexEntry(indexed, row, entry) && !this.#hasRoom(indexed)) return;
+        if (indexEntry(indexed, row, entry) && !this.#makeRoom(indexed)) return;
       }
       indexed.begun.resolve();
       if (!next || isFull(indexed)) break;
@@ -174,14 +187,20 @@ export class Finder implements Disposable {
     return this.#indexes.get(nameOf(indexed.namespace, indexed.kind)) === indexed;
   }
 
-  /** Drops other indexes first. An index that is too large alone keeps the newest facts and reports partial results. */
-  #hasRoom(indexed: NamespaceIndex): boolean {
-    const most = BUILD_PART * this.#maxBytes;
+  /**
+   * Frees memory by dropping other indexes. Returns false if this index alone is too large. Its build then stops, so it contains
+   * only the newest facts, and its results are partial.
+   */
+  #makeRoom(indexed: NamespaceIndex): boolean {
+    const most = BUILD_FRACTION * this.#maxBytes;
     this.#dropUntil(most, indexed);
     return this.bytes <= most;
   }
 
-  /** Drops the least recently used indexes until the rest fits. The next search of a dropped one builds it again. */
+  /**
+   * Drops the least recently used indexes until the others use at most `most` bytes. The next search of a dropped index builds it
+   * again.
+   */
   #dropUntil(most: number, except?: NamespaceIndex): void {
     for (const [name, indexed] of this.#indexes) {
       if (this.bytes <= most) return;
@@ -191,14 +210,14 @@ export class Finder implements Disposable {
     }
   }
 
-  /** Drops all indexes, because their texts were opened with the key. */
+  /** Drops all indexes, because their texts were decrypted with the key. */
   #drop(): void {
     for (const { index } of this.#indexes.values()) index.clear();
     this.#indexes.clear();
   }
 }
 
-/** Returns whether the index takes more memory now. */
+/** Adds an entry to its index. Returns true if the index uses more memory now. */
 function indexEntry({ kind, index, runs }: NamespaceIndex, row: number, entry: Entry): boolean {
   const { key, category, tags, author, updatedAt, expiresAt } = entry;
   const value = kind === 'fact' ? entry.value : runText(entry);
@@ -208,17 +227,19 @@ function indexEntry({ kind, index, runs }: NamespaceIndex, row: number, entry: E
   return index.add({ id: row, key, value, category, tags, client, definedBy, updatedAt, expiresAt });
 }
 
-/** Facts have no limit of their own; of runs, only the newest are indexed. */
+/** Whether the index contains the maximum number of runs. Facts have no such limit. */
 const isFull = ({ runs }: NamespaceIndex, rows = SEARCHED_RUNS): boolean => runs.size >= rows;
 
-/** Row numbers grow with each insert, so the lowest one is the oldest run. */
+/** Removes the oldest run, which has the lowest row number, because row numbers grow with each insert. */
 function dropOldest({ index, runs }: NamespaceIndex): void {
   const oldest = runs.keys().reduce((least, row) => Math.min(least, row), Infinity);
   runs.delete(oldest);
   index.remove(oldest);
 }
 
-/** Unique for each namespace: the length marks the end of the subject. */
+/**
+ * Returns a name that is unique for each namespace and kind. The length of the subject separates the subject from the session.
+ */
 const nameOf = ({ subject, session = '' }: Namespace, kind: IndexedKind): string =>
   `${kind} ${subject.length} ${subject}${session}`;
 

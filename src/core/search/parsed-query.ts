@@ -4,42 +4,44 @@ import { stopWords } from './stop-words.ts';
 import { TERM_START, type Vocabulary, gramsOfTerm } from './vocabulary.ts';
 import { type Word, isUnspaced, wordsOf } from './words.ts';
 
-/** One word of a query. */
 interface QueryWord {
   readonly term: string;
-  /** Higher for rarer words. */
+  /** The weight of the word in the ranking, which is higher for rarer words. */
   readonly weight: number;
-  /** The best first. */
+  /** The terms that match the word, best first. */
   readonly alternatives: readonly Alternative[];
-  /** A word without a meaning of its own, such as "what" or "the". */
+  /** True for a word with little meaning of its own, such as "what" or "the". */
   readonly isStopWord: boolean;
 }
 
 export interface ParsedQuery {
   /** The distinct words, in the order of the query. */
   readonly words: readonly QueryWord[];
-  /** All words with their positions. Of a name, only its parts. */
+  /** All words with their positions. A name is represented by its parts only. */
   readonly phrase: readonly Word[];
-  /** The query from its first word to its last. */
+  /** The query without the characters before its first word and after its last word. */
   readonly text: string;
-  /** The weight of a fact that matches every word. */
+  /** The sum of weights that a fact with every word of the query can reach. */
   readonly maxWeight: number;
 }
 
 const STOP_WORD = 0.05;
-/** Pairs of kana are mostly endings and particles. */
+/** Factor for the weight of a pair of kana, which is mostly an ending or a particle. */
 const KANA_PAIR = 0.35;
-/** Short parts of names and versions occur in many facts. */
+/** Factor for the weight of a short part of a name or version. It is low, because such parts occur in many facts. */
 const SHORT_PART = 0.45;
-/** The part of its weight that a word without any match adds to the highest possible weight. It lowers all scores. */
+/** Fraction of its weight that a word without any match adds to `maxWeight`. Such a word lowers all scores. */
 const UNKNOWN = 0.5;
 const JOINED = 0.95;
-/** Raises the weight of a word that occurs only in other forms, because it is rarer than any indexed word. */
+/**
+ * Factor for the weight of a word that occurs only in other forms. It is above 1, because such a word is rarer than any indexed
+ * word.
+ */
 const OTHER_FORM_ONLY = 1.3;
 
 const kana = /^[\u3040-\u309f\u30fc]+$/;
 
-/** Parses a query and finds the terms that its first `most` words may match. */
+/** Splits a query into words, and finds the terms that match the first `most` words. */
 export function parseQuery(text: string, facts: FactIndex, most: number): ParsedQuery {
   const all = wordsOf(text);
   const [only, ...others] = all;
@@ -50,7 +52,7 @@ export function parseQuery(text: string, facts: FactIndex, most: number): Parsed
   return { words, phrase, text: text.slice(only?.start, all.at(-1)?.end), maxWeight };
 }
 
-/** Whether a name has no parts of its own, as a-b. */
+/** Whether a name has no parts of its own. The name a-b has none, because single letters are not reported as parts. */
 const standsAlone = (whole: Word, all: readonly Word[]): boolean => !all.some((word) => word.parts === 0 && covers(whole, word));
 
 function weighAll(all: readonly Word[], phrase: readonly Word[], facts: FactIndex, most: number): QueryWord[] {
@@ -65,14 +67,14 @@ function weighAll(all: readonly Word[], phrase: readonly Word[], facts: FactInde
 const covers = (whole: Word, { position }: Word): boolean =>
   position >= whole.position && position < whole.position + whole.parts;
 
-/** A long query drops its stop words first. */
+/** Returns at most `most` words. A query that is longer loses its stop words first. */
 function limited(words: readonly Word[], most: number): readonly Word[] {
   if (words.length <= most) return words;
   const meaningful = words.filter(({ term }) => !stopWords.has(term));
   return meaningful.slice(0, most);
 }
 
-/** The word joined with the word before or after it, as database for data base. */
+/** Returns the word joined with the word before or after it, such as database for "data base". */
 function neighbours(word: Word, sequence: readonly Word[]): string[] {
   if (sequence.length < 2 || isUnspaced(word.term) || stopWords.has(word.term)) return [];
   const at = sequence.indexOf(word);
@@ -106,7 +108,10 @@ function weigh({ term }: Word, joined: readonly string[], part: boolean, facts: 
   return { term, alternatives, isStopWord, weight: importance * formFactor * rarity(alternatives, facts) };
 }
 
-/** The inverse document frequency of BM25, for facts with the best alternative or one nearly as good. */
+/**
+ * Returns the inverse document frequency of a word, as in BM25. It is higher if fewer facts contain the best alternative, or an
+ * alternative that is nearly as good.
+ */
 function rarity(alternatives: readonly Alternative[], facts: FactIndex): number {
   const [closest] = alternatives;
   let count = 0;
@@ -115,32 +120,33 @@ function rarity(alternatives: readonly Alternative[], facts: FactIndex): number 
   return Math.log(1 + (facts.size - count + 0.5) / (count + 0.5));
 }
 
-/** How a term matches a word of the query. */
 type MatchKind = 'same' | 'joined' | 'form' | 'beginning' | 'part' | 'similar';
 
-/** A term that matches a word of the query. */
 export interface Alternative {
   readonly id: number;
   readonly term: string;
-  /** 1 for the word itself, lower for other terms. */
+  /** The weight of the term: 1 for the word itself, and lower for other terms. */
   readonly weight: number;
   readonly kind: MatchKind;
 }
 
-/** The weight of another form of the word. */
+/** The weight of another form of the word, such as its plural. */
 const FORM = 0.8;
-/** Lowers the weight of similar terms if the word itself is indexed. */
+/** Factor for the weight of similar terms if the word itself is indexed. */
 const BESIDE_EXACT = 0.7;
-/** The least weight of the most similar term if the word itself is not indexed. */
+/** Minimum weight of the most similar term if the word itself is not indexed. */
 const CLOSEST = 0.75;
 
-/** A word of this length inside another term is no coincidence. */
+/** Words of at least this length are unlikely to be part of another term by coincidence. */
 const LONG_PART = 5;
 
 const MAX_ALTERNATIVES = 24;
 const MAX_SCANNED = 2000;
 
-/** The terms that match a word: itself and its forms, then terms that contain it, and otherwise similar terms. */
+/**
+ * Returns the terms that match a word: the word itself and its forms, then terms that contain it. If no such term exists, returns
+ * similar terms.
+ */
 function alternativesOf(word: string, vocabulary: Vocabulary): Alternative[] {
   const exact = sameWord(word, vocabulary);
   if (isUnspaced(word)) return exact.length > 0 || Array.from(word).length > 1 ? exact : containing(word, vocabulary);
@@ -172,7 +178,6 @@ function best(alternatives: readonly Alternative[], except: readonly Alternative
   return chosen;
 }
 
-/** The word itself and its other forms. */
 function sameWord(word: string, vocabulary: Vocabulary): Alternative[] {
   const id = vocabulary.find(word);
   const same: Alternative[] = id === undefined ? [] : [{ id, term: word, weight: 1, kind: 'same' }];
@@ -181,7 +186,7 @@ function sameWord(word: string, vocabulary: Vocabulary): Alternative[] {
   return same;
 }
 
-/** The indexed pairs that contain a single character of a script without spaces. */
+/** Returns the indexed pairs of characters that contain a single character of a script without spaces. */
 const containing = (word: string, vocabulary: Vocabulary): Alternative[] =>
   vocabulary
     .withGram(word, MAX_SCANNED)
@@ -189,8 +194,8 @@ const containing = (word: string, vocabulary: Vocabulary): Alternative[] =>
     .filter(({ term }) => term.includes(word));
 
 /**
- * Terms that contain the word, or that start like it. All of them contain the rarest piece of its start, so only the list of
- * that piece is scanned.
+ * Returns terms that contain the word, or that start with similar characters. Scans only the list of the rarest n-gram of the
+ * word's start, because all of these terms contain that n-gram.
  */
 function nearby(word: string, vocabulary: Vocabulary): Alternative[] {
   if (word.length < 2) return [];
@@ -227,17 +232,19 @@ function similarity(word: string, term: string): { weight: number; kind: MatchKi
 
 const digit = /\d/;
 
-/** In shorter words, one edit too often makes a different word. */
+/** Minimum length of a word that may be misspelled. In shorter words, one edit too often makes a different word. */
 const MIN_MISSPELLED = 4;
-/** Words of this length may have two edits. */
+/** Words of at least this length can have two edits. */
 const TWO_EDITS = 7;
 const MAX_COMPARED = 400;
 const MAX_SIMILAR = 8;
-/** The weight of a term that shares half of the pieces. */
+/** Minimum weight of a similar term with more edits, which is reached if about half of the n-grams are shared. */
 const MIN_SIMILARITY = 0.32;
 const digits = /^[\d.]+$/;
 
-/** The last resort: terms with one or two edits, or with many pieces in common. */
+/**
+ * Returns terms that differ by one or two edits, or that share many n-grams with the word. Used only if no other term matches.
+ */
 function similarTerms(word: string, vocabulary: Vocabulary): Alternative[] {
   if (word.length < MIN_MISSPELLED || digits.test(word)) return [];
   const most = word.length >= TWO_EDITS ? 2 : 1;

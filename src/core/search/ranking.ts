@@ -3,28 +3,28 @@ import type { Alternative, ParsedQuery } from './parsed-query.ts';
 import { growTo } from './tables.ts';
 
 export interface RankedFact {
-  /** The fact's number. */
   readonly number: number;
-  /** Its part of the highest possible weight, from 0 to 1. */
+  /** The weight of the fact as a fraction of the highest possible weight, from 0 to 1. */
   readonly share: number;
-  /** How many words of the query it contains. */
+  /** The number of query words that the fact contains. */
   readonly words: number;
 }
 
-/** Whether a search may return this fact. */
+/** Whether the filter of a search accepts the fact with this number. */
 export type FactPredicate = (number: number) => boolean;
 
 /**
- * Adds up the weights of the query's words in each fact, the rarest word first. It stops after a limit of postings, because the
- * remaining, more common words distinguish facts the least. If a filter leaves fewer facts than requested, it reads all postings.
+ * Ranks facts by the sum of the weights of the query's words in them. Reads the postings of the rarest word first, and stops
+ * after a limit, because more common words distinguish facts the least. If the filter then leaves fewer facts than requested,
+ * reads all postings.
  */
 export class Ranking {
   readonly #facts: FactIndex;
-  /** The index of each fact in the columns below, plus one; 0 if it has none. */
+  /** For each fact, its index in the columns below plus one, or 0 if no query word was found in the fact. */
   #places = new Uint32Array(0);
   #numbers = new Uint32Array(0);
   #sums = new Float32Array(0);
-  /** The weight that the current word has added to the fact. */
+  /** For each fact, the weight that its latest query word has added. */
   #latest = new Float32Array(0);
   #latestWord = new Uint8Array(0);
   #words = new Uint8Array(0);
@@ -38,7 +38,7 @@ export class Ranking {
     return 4 * this.#places.length + 14 * this.#numbers.length;
   }
 
-  /** The best of the matching facts, the best first; among equals the newest. */
+  /** Returns the best facts that the filter accepts, best first. Facts with equal weights are ordered newest first. */
   best(query: ParsedQuery, accepts: FactPredicate, most: number, postings: number): RankedFact[] {
     this.#places = growTo(this.#places, this.#facts.top);
     try {
@@ -53,8 +53,8 @@ export class Ranking {
   }
 
   /**
-   * The best facts for each alternative of a single word. A word counts only as its best alternative, so there is nothing to add
-   * up, and the best facts for the word are among these lists.
+   * Returns the best facts for each alternative of a query with a single word. Sums are not needed, because the score of a fact
+   * is that of its best alternative. The best facts for the word are therefore all in these lists.
    */
   bestOfEach(alternatives: readonly Alternative[], accepts: FactPredicate, most: number, postings: number): RankedFact[][] {
     let left = postings;
@@ -81,7 +81,7 @@ export class Ranking {
     return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHT_LEVELS - 1), words: 1 }));
   }
 
-  /** Returns whether all postings were read. */
+  /** Adds the weights of all query words to the sums. Returns false if the limit was reached before all postings were read. */
   #add({ words }: ParsedQuery, postings: number): boolean {
     const rarestFirst = words
       .map((word, index) => ({ word, index }))
@@ -126,7 +126,7 @@ export class Ranking {
         latestWord[at] = word;
         words[at] = (words[at] ?? 0) + 1;
       } else if (gain > (latest[at] ?? 0)) {
-        // A word counts once, as its best alternative.
+        // A word counts only once for each fact, with its best alternative.
         sums[at] = (sums[at] ?? 0) + gain - (latest[at] ?? 0);
         latest[at] = gain;
       }
@@ -157,7 +157,6 @@ export class Ranking {
     }));
   }
 
-  /** The newest of the matching facts, the newest first. */
   newest(accepts: FactPredicate, most: number): number[] {
     const best = new Best(this.#facts, most);
     const { top } = this.#facts;
@@ -167,19 +166,19 @@ export class Ranking {
 }
 
 /**
- * Visits the first, the last, the second, and so on. Facts are often sorted by age, and in one of the two directions each fact
- * would be better than all before it, which is the slowest case for the heap.
+ * Returns the index to visit next: the first, the last, the second, and so on. Facts are often sorted by age. Visited in order,
+ * each fact could be better than all facts before it, which is the slowest case for the heap.
  */
 const fromEitherEnd = (seen: number, count: number): number => (seen % 2 === 0 ? seen >> 1 : count - 1 - (seen >> 1));
 
-/** A bounded heap of the best facts, with the worst on top, so that rejecting a fact takes one comparison. */
+/** A bounded heap of the best facts. The worst of them is on top, so that rejecting another fact takes one comparison. */
 class Best {
   readonly #facts: FactIndex;
   readonly #most: number;
   readonly #numbers: number[] = [];
   readonly #sums: number[] = [];
   readonly #moments: number[] = [];
-  /** Facts with a lower sum, or with this sum and an older date, are rejected. */
+  /** Lowest accepted sum. A fact with a lower sum is rejected, as is a fact with this sum and a date before `#oldest`. */
   #least = -Infinity;
   #oldest = -Infinity;
 
@@ -206,14 +205,13 @@ class Best {
     this.#oldest = this.#moments[0] ?? 0;
   }
 
-  /** The best first. */
   sorted(): { number: number; sum: number }[] {
     return this.#numbers
       .map((number, at) => ({ number, sum: this.#sums[at] ?? 0, moment: this.#moments[at] ?? 0 }))
       .toSorted((one, other) => other.sum - one.sum || other.moment - one.moment || other.number - one.number);
   }
 
-  /** Whether a fact is better than the one at this index; of equals, the newer one is. */
+  /** Whether a fact is better than the fact at this index. Of two facts with equal sums, the newer one is better. */
   #beats(at: number, number: number, sum: number, moment: number): boolean {
     const known = this.#sums[at] ?? 0;
     if (sum !== known) return sum > known;
@@ -242,7 +240,6 @@ class Best {
     this.#put(at, number, sum, moment);
   }
 
-  /** Replaces the worst fact. */
   #sink(number: number, sum: number, moment: number): void {
     let at = 0;
     for (let below = 1; below < this.#most; below = 2 * at + 1) {

@@ -12,10 +12,10 @@ const Row = lazy(() =>
   }),
 );
 
-/** White space, and control characters that some programs treat as the end of a line. */
+/** White space, and the control characters that some programs treat as the end of a line. */
 const BLANKS = /[\s\p{Cc}]+/gu;
 
-/** The searchable text of a run, which is also shown below its heading. Undefined if the row is not a run. */
+/** Returns the searchable text of a run, which clients also see below the heading. Returns undefined if the row is not a run. */
 export function runText({ value }: Pick<Entry, 'value'>): string | undefined {
   const { data } = Row().safeParse(JSON.parse(value));
   if (!data) return undefined;
@@ -28,7 +28,7 @@ export function runText({ value }: Pick<Entry, 'value'>): string | undefined {
   ];
   const fields = Object.entries(inputs).toSorted(([one], [other]) => (one < other ? -1 : 1));
   if (fields.length === 0) return lines.join('\n');
-  // One line each, so that an input cannot imitate a line of this text.
+  // Each input is put on a single line, so that an input cannot imitate another line of this text.
   const inputLines = fields.map(([name, input]) => `- ${name}: ${input.replace(BLANKS, ' ')}`);
   return [...lines, '', 'Inputs used:', ...inputLines].join('\n');
 }
@@ -38,7 +38,7 @@ interface Run {
   readonly id: string;
 }
 
-/** The pack or pipeline that ran, read from the key of the row. */
+/** Reads from the key of an audit row which pack or pipeline ran. */
 export function runOf(key: string): Run {
   const [category, id = ''] = key.split('/');
   return { what: category === 'pack_history' ? 'pack' : 'pipeline', id };

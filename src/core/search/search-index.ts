@@ -6,23 +6,26 @@ import type { NameCount } from './text-pages.ts';
 import { foldText } from './words.ts';
 
 export interface SearchQuery extends Filter {
-  /** Several texts are variants of one query, and their hits are fused. A blank text lists the newest facts. */
+  /**
+   * The text to search for. Several texts are variants of one query, and their hits are fused. A blank text lists the newest
+   * facts.
+   */
   readonly text: string | readonly string[];
   readonly limit: number;
 }
 
-/** A fact must match all of these to be found. */
+/** The conditions of a search. A fact must meet all of them to be found. */
 interface Filter extends NameFilter {
   readonly category?: string;
-  /** Finds only facts that expire before this time. */
+  /** If set, finds only facts that expire before this time, in milliseconds since 1970. */
   readonly expiresBefore?: number;
-  /** Leaves out facts that have expired by this time. Without it, expired facts are found too. */
+  /** If set, leaves out facts that have expired at this time, in milliseconds since 1970. */
   readonly now?: number;
 }
 
 /**
- * A ranked full-text index of facts, in memory only. Each call does a bounded amount of work, so the caller can index a large
- * memory in slices. The next search finds every fact that was added.
+ * A ranked full-text index of facts, in memory only. Adding or removing a fact takes bounded time, so the caller can index a
+ * large memory in small steps. A search finds every fact added before it.
  */
 export class SearchIndex {
   #facts = new FactIndex();
@@ -32,12 +35,12 @@ export class SearchIndex {
     return this.#facts.size;
   }
 
-  /** The memory that the index takes, nearly all of it outside the JavaScript heap. */
+  /** Bytes of memory that the index uses, nearly all of them outside the JavaScript heap. */
   get bytes(): number {
     return this.#facts.bytes + this.#ranking.bytes;
   }
 
-  /** Replaces the fact with the same id. Returns whether the index takes more memory now, which it allocates in pages. */
+  /** Adds a fact, or replaces the fact with the same id. Returns true if the index had to allocate another page of memory. */
   add(fact: SearchableFact & { readonly id: FactId }): boolean {
     const before = this.#facts.bytes;
     this.#facts.add(fact.id, fact);
@@ -48,24 +51,23 @@ export class SearchIndex {
     return this.#facts.has(id);
   }
 
-  /** Returns false if no fact has this id. */
   remove(id: FactId): boolean {
     return this.#facts.remove(id);
   }
 
-  /** Overwrites all texts and terms, then drops them. */
+  /** Removes all facts. Overwrites their texts and terms in memory first. */
   clear(): void {
     this.#facts.clear();
     this.#facts = new FactIndex();
     this.#ranking = new Ranking(this.#facts);
   }
 
-  /** The tags and the clients with the most facts, at most `most` of each. */
+  /** Returns the tags and the clients with the most facts, at most `most` of each. */
   names(most: number): { readonly tags: NameCount[]; readonly clients: NameCount[] } {
     return { tags: this.#facts.tags.mostUsed(most), clients: this.#facts.clients.mostUsed(most) };
   }
 
-  /** The best hits first; hits with equal scores by date, the newest first. */
+  /** Returns the hits, best first. Hits with equal scores are ordered newest first. */
   search({ text, limit, ...filter }: SearchQuery): Hit[] {
     const texts = typeof text === 'string' ? [text] : [...new Set(text)];
     const queries = texts.filter((one) => one.trim() !== '');
@@ -79,7 +81,7 @@ export class SearchIndex {
     return more.length === 0 ? run.search(only) : fuseHits(queries.map((one) => run.search(one))).slice(0, limit);
   }
 
-  /** Undefined if no fact is in that category. */
+  /** Returns the tests that a fact must pass, or undefined if no fact is in the category. */
   #tests({ category, tag, client, expiresBefore, now = -Infinity }: Filter): FactPredicate[] | undefined {
     const facts = this.#facts;
     const tests: FactPredicate[] = [(fact) => facts.expiresAt(fact) > now];
@@ -96,41 +98,40 @@ export class SearchIndex {
 
 export interface Hit {
   readonly id: FactId;
-  /** From 0 to 1, comparable across queries. */
+  /** The score from 0 to 1, which can be compared across queries. */
   readonly score: number;
-  /** Explains which words were found in which fields. */
+  /** Text that says which words were found in which fields. */
   readonly why: string;
-  /** The positions of the words in the value. */
   readonly spans: readonly Span[];
   readonly fact: IndexedFact['fact'];
 }
 
 type Scored = Pick<Hit, 'score' | 'fact'>;
 
-/** A candidate that was read. */
 interface ReadFact extends IndexedFact {
   readonly score: number;
   readonly match: FactMatch;
 }
 
-/** A fact with the exact phrase scores at least this, and any other fact at most this. */
-const PHRASE = 0.75;
-/** The part of a score that depends on how near the words are to each other. */
-const NEARNESS_PART = 0.1;
-/** An exponent below 1, because a fact with half of the words of a query is already a good hit. */
-const STRETCH = 0.6;
+/** Lowest score of a fact that contains the exact phrase, and highest score of any other fact. */
+const PHRASE_SCORE = 0.75;
+/** Fraction of the score that depends on how near the words are to each other. */
+const NEARNESS_FRACTION = 0.1;
+/** Exponent applied to scores. It is below 1, because a fact with half of the words of a query is already a good hit. */
+const SCORE_EXPONENT = 0.6;
 const NEWEST_SCORE = 0.5;
 
-/** The number of candidates that are read. */
-const READ = 64;
-/** The number of candidates that are searched for the exact phrase. */
-const PHRASE_CANDIDATES = 512;
+const MAX_READ_CANDIDATES = 64;
+const MAX_PHRASE_CANDIDATES = 512;
 
-/** The limits of one text. Several texts of a search share the limits of one, but each has a minimum. */
+/**
+ * The limits on the work for one text of a query. If a query has several texts, they share these limits, but each text has a
+ * minimum.
+ */
 interface Effort {
   readonly words: number;
   readonly postings: number;
-  /** Characters that are read to find phrases, and as many again to read candidates. */
+  /** Maximum characters to read in search of phrases, and the same number again to read candidates. */
   readonly characters: number;
 }
 
@@ -144,13 +145,13 @@ interface RunOptions {
   readonly facts: FactIndex;
   readonly ranking: Ranking;
   readonly accepts: FactPredicate;
-  /** The filter checks more than whether a fact has expired. */
+  /** True if the filter checks more than whether a fact has expired. */
   readonly narrowed: boolean;
   readonly limit: number;
   readonly texts: number;
 }
 
-/** One search with its filter and limits. It reads each fact from the index once, however many texts find it. */
+/** One search with its filter and limits. It decodes each fact only once, even if several texts find it. */
 class SearchRun {
   readonly #facts: FactIndex;
   readonly #ranking: Ranking;
@@ -197,34 +198,40 @@ class SearchRun {
     }));
   }
 
-  /** True if even the best possible score would not make the fact one of the hits. */
+  /** Returns true if the fact cannot become a hit even with the highest score that is possible for it. */
   #isBeaten(number: number, share: number, found: readonly ReadFact[]): boolean {
     const last = found[this.#limit - 1];
     if (last === undefined) return false;
-    const most = PHRASE + (1 - PHRASE) * share;
+    const most = PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
     return most < last.score || (most === last.score && this.#facts.updatedAt(number) < last.fact.updatedAt);
   }
 
-  /** Candidates that may be among the hits once neighbours of words are seen, and any that hold the query as it was asked. */
+  /**
+   * Returns the candidates to read: those that can become hits once the nearness of their words counts, and those that contain
+   * the query text literally.
+   */
   #worthReading(query: ParsedQuery): RankedFact[] {
-    const most = Math.max(READ, this.#limit);
+    const most = Math.max(MAX_READ_CANDIDATES, this.#limit);
     if (query.words.length === 1) return this.#aboutOneWord(query, most);
-    const sought = Math.max(most, PHRASE_CANDIDATES);
+    const sought = Math.max(most, MAX_PHRASE_CANDIDATES);
     const candidates = this.#ranking.best(query, this.#accepts, sought, this.#effort.postings);
-    const least = (1 - NEARNESS_PART) * (candidates[this.#limit - 1]?.share ?? 0);
+    const least = (1 - NEARNESS_FRACTION) * (candidates[this.#limit - 1]?.share ?? 0);
     const likely = candidates.slice(0, most).filter(({ share }) => share >= least);
     const rest = candidates.slice(likely.length).filter(({ words }) => words === query.words.length);
-    return [...likely, ...this.#holding(foldText(query.text), rest)];
+    return [...likely, ...this.#containing(foldText(query.text), rest)];
   }
 
-  /** Facts that contain forms of the word must not crowd out those that contain the word itself. */
+  /**
+   * Returns the candidates for a query of one word. Adds facts with the word itself, because many facts with other forms of the
+   * word could displace them.
+   */
   #aboutOneWord(query: ParsedQuery, most: number): RankedFact[] {
     const alternatives = query.words[0]?.alternatives ?? [];
     const [surest, ...others] = alternatives;
     if (!surest) return [];
     const best = (some: readonly Alternative[]): RankedFact[][] =>
       this.#ranking.bestOfEach(some, this.#accepts, most, this.#effort.postings);
-    // A narrowing filter is slow, so it must not check a fact once for each form of the word.
+    // A filter by name or category is slow, so it must not check a fact once for each form of the word.
     const apart = others.length === 0 || !this.#narrowed;
     const lists = apart ? best(alternatives) : [];
     const candidates = apart
@@ -236,7 +243,7 @@ class SearchRun {
     return [...candidates, ...itself.filter(({ number }) => !known.has(number))];
   }
 
-  /** Each fact once with its best share, the best first; among equals the newest. */
+  /** Returns each fact once with its highest share, best first. Facts with equal shares are ordered newest first. */
   #bestOf(lists: readonly RankedFact[][]): RankedFact[] {
     const [only = [], ...more] = lists;
     if (more.length === 0) return only;
@@ -251,32 +258,32 @@ class SearchRun {
     );
   }
 
-  #holding(literal: string, candidates: readonly RankedFact[]): RankedFact[] {
+  #containing(literal: string, candidates: readonly RankedFact[]): RankedFact[] {
     let left = this.#effort.characters;
-    const holding = candidates.filter(({ number }) => {
+    const containing = candidates.filter(({ number }) => {
       if (left <= 0) return false;
       const { key, value } = this.#open(number).fact;
       left -= value.length;
       return left >= 0 && (foldText(value).includes(literal) || foldText(key).includes(literal));
     });
-    return holding.slice(0, this.#limit);
+    return containing.slice(0, this.#limit);
   }
 
   #open(number: number): IndexedFact {
     const known = this.#opened.get(number);
     if (known) return known;
-    const told = this.#facts.factAt(number);
-    this.#opened.set(number, told);
-    return told;
+    const fact = this.#facts.factAt(number);
+    this.#opened.set(number, fact);
+    return fact;
   }
 }
 
 const score = (share: number, { phrase, nearness }: FactMatch): number =>
   phrase === undefined
-    ? PHRASE * (share * (1 - NEARNESS_PART + NEARNESS_PART * nearness)) ** STRETCH
-    : PHRASE + (1 - PHRASE) * share;
+    ? PHRASE_SCORE * (share * (1 - NEARNESS_FRACTION + NEARNESS_FRACTION * nearness)) ** SCORE_EXPONENT
+    : PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
 
-/** Moves the last element to its place. It is rarely far, because candidates come nearly sorted. */
+/** Moves the last element to its sorted place. The move is usually short, because candidates arrive nearly sorted. */
 function moveLastIntoPlace(found: ReadFact[]): void {
   for (let at = found.length - 1; at > 0; at -= 1) {
     const [above, below] = [found[at - 1], found[at]];
@@ -289,10 +296,13 @@ function moveLastIntoPlace(found: ReadFact[]): void {
 const best = (one: Scored, other: Scored): number =>
   other.score - one.score || other.fact.updatedAt - one.fact.updatedAt || (one.fact.key < other.fact.key ? -1 : 1);
 
-/** The part of a fused score that comes from the best of the hits; the rest comes from their mean. */
-const BEST_PART = 0.8;
+/** Fraction of a fused score that comes from the best hit. The rest comes from the mean of the hits. */
+const BEST_FRACTION = 0.8;
 
-/** Fuses the hits of several texts. A fact scores mostly by its best hit, and higher if more texts found it. */
+/**
+ * Fuses the hits of several texts. The score of a fact depends mostly on its best hit, and is higher if more texts found the
+ * fact.
+ */
 function fuseHits(found: readonly Hit[][]): Hit[] {
   const byId = new Map<FactId, Hit[]>();
   for (const hit of found.flat()) {
@@ -303,14 +313,14 @@ function fuseHits(found: readonly Hit[][]): Hit[] {
   const fused = [...byId.values()].flatMap((hits) => {
     const [first] = hits.toSorted(best);
     const mean = hits.reduce((sum, hit) => sum + hit.score, 0) / found.length;
-    return first ? [{ ...first, score: BEST_PART * first.score + (1 - BEST_PART) * mean }] : [];
+    return first ? [{ ...first, score: BEST_FRACTION * first.score + (1 - BEST_FRACTION) * mean }] : [];
   });
   return fused.toSorted(best);
 }
 
 const MAX_WORDS = 8;
 
-/** Describes for a reader which words were found in which fields: `"deploy" in key, value; "kubernetes" for "kuberntes" in value`. */
+/** Describes which words were found in which fields, as in `"deploy" in key, value; "kubernetes" for "kuberntes" in value`. */
 function explainHit({ words }: ParsedQuery, { phrase, findings }: FactMatch): string {
   const all = [...findings];
   const meaningful = all.filter(([word]) => words[word]?.isStopWord === false);

@@ -3,20 +3,20 @@ import { characterBoundary } from './words.ts';
 
 export interface Snippet {
   readonly text: string;
-  /** Its first and last index in the value. */
+  /** Index in the value at which the snippet starts. `end` is the index after its last character. */
   readonly start: number;
   readonly end: number;
 }
 
 const space = /\s/;
-/** How far a cut may move to the next space. */
+/** Maximum characters by which the start or the end of a snippet moves to reach a space. */
 const MAX_SHIFT = 24;
 
-/** The part of a value with the most different words of the query, at most `most` characters long. */
+/** Returns the part of a value that contains the highest number of distinct query words, at most `most` characters long. */
 export function snippetOf(value: string, spans: readonly Span[], most: number): Snippet {
   if (value.length <= most) return { text: value, start: 0, end: value.length };
   const { first, last } = densest(spans, most);
-  // Centres the words if there is enough text on both sides.
+  // Centre the words, if there is enough text on both sides.
   const spare = Math.max(0, most - (last - first));
   const wanted = Math.max(0, Math.min(first - (spare >> 1), value.length - most));
   const start = wanted === 0 ? 0 : afterSpace(value, wanted, first);
@@ -25,7 +25,7 @@ export function snippetOf(value: string, spans: readonly Span[], most: number): 
   return { text: value.slice(start, end), start, end };
 }
 
-/** The range with the most different words; of several, the first. */
+/** Returns the range with the highest number of distinct words. If several ranges tie, returns the first. */
 function densest(spans: readonly Span[], most: number): { first: number; last: number } {
   const ordered = spans.toSorted((one, other) => one.start - other.start);
   const inside = new Map<number, number>();

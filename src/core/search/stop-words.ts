@@ -1,6 +1,6 @@
 /**
- * Common words with little meaning, without diacritics. They have a low weight rather than none, so that a query of stop words
- * only still finds facts.
+ * Common words with little meaning, without diacritics. Search gives them a low weight rather than ignoring them, so that a query
+ * that has only stop words still finds facts.
  */
 const words = `
 a an the and or but if of in on at to for from by with about into as is are was were be been being am do does did done

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 
-/** A quarter more than needed, so that growing by one element at a time is cheap in total. */
+/** Returns the capacity to allocate: a quarter more than needed, so that growing by one element at a time is cheap in total. */
 const capacityFor = (length: number): number => Math.max(64, length + (length >> 2) + 1);
 
 type Numbers =
@@ -12,8 +12,8 @@ type Numbers =
   | Float64Array<ArrayBuffer>;
 
 /**
- * Returns the same numbers in an array that is long enough for `index`. Detaches the buffer of the given array, so its memory is
- * free at once rather than at the next garbage collection, and the heap does not fragment.
+ * Returns the numbers in an array that is long enough for `index`. Detaches the buffer of the given array, so that its memory is
+ * freed at once rather than at the next garbage collection, and the heap does not fragment.
  */
 export function growTo<Kind extends Numbers>(numbers: Kind, index: number): Kind {
   if (index < numbers.length) return numbers;
@@ -22,10 +22,10 @@ export function growTo<Kind extends Numbers>(numbers: Kind, index: number): Kind
   return new Same(numbers.buffer.transfer(capacityFor(index) * numbers.BYTES_PER_ELEMENT));
 }
 
-/** A random seed for hash tables, so that a client cannot write facts whose hashes collide. */
+/** Random seed for hash tables, so that a client cannot choose facts whose hashes collide. */
 export const HASH_SEED = randomInt(2 ** 32);
 
-/** FNV-1a over UTF-16 code units. Not cryptographic. */
+/** Hashes the UTF-16 code units of a text with FNV-1a, which is not a cryptographic hash. */
 export function hash(text: string, start = 0x811c9dc5, from = 0, to = text.length): number {
   let hashed = start;
   for (let at = from; at < to; at += 1) hashed = Math.imul(hashed ^ text.charCodeAt(at), 0x01000193);
@@ -37,16 +37,16 @@ export const NOT_FOUND = -1;
 const FIRST_CHAINS = 256;
 
 /**
- * A hash table of numbers in three arrays. The caller stores what each number stands for and compares it. The table grows by
- * one chain at a time (linear hashing), so that no single insertion has to rehash everything.
+ * A hash table of numbers in three arrays. Each number identifies an item that the caller stores, so the caller also compares
+ * items. The table grows by one chain at a time (linear hashing), so that no single insertion has to rehash the whole table.
  */
 export class HashChains {
   #heads = new Int32Array(FIRST_CHAINS).fill(NOT_FOUND);
-  /** The number of chains: a power of two plus the chains that have been split since. */
+  /** The number of chains: a power of two, plus a chain for each split after the last doubling. */
   #count = FIRST_CHAINS;
   #mask = FIRST_CHAINS - 1;
   #nexts = new Int32Array(0);
-  /** The hash of each number, stored because computing it again would need the text that the number stands for. */
+  /** The hash of each number. It is stored because computing it again would need the item that the number stands for. */
   #hashes = new Uint32Array(0);
   #size = 0;
 
@@ -58,12 +58,10 @@ export class HashChains {
     return 4 * (this.#heads.length + this.#nexts.length + this.#hashes.length);
   }
 
-  /** The first number with this hash, or `NOT_FOUND`. */
   first(hashed: number): number {
     return this.#from(this.#heads[this.#chainOf(hashed)] ?? NOT_FOUND, hashed);
   }
 
-  /** The next number with the same hash, or `NOT_FOUND`. */
   after(number: number): number {
     return this.#from(this.#nexts[number] ?? NOT_FOUND, this.#hashes[number] ?? 0);
   }
@@ -90,7 +88,7 @@ export class HashChains {
     this.#size -= 1;
   }
 
-  /** Overwrites the hashes, because they reveal something about the texts. The table cannot be used afterwards. */
+  /** Overwrites the hashes, because they reveal something about the texts. Afterwards the table cannot be used any more. */
   clear(): void {
     this.#hashes.fill(0);
   }
@@ -132,27 +130,28 @@ const PAGE = 1 << 14;
 const SMALLEST_BLOCK = 2;
 const LARGEST_BLOCK = 10;
 
-/** The owner of the entries knows which are live, and is called when a dead entry leaves a list. */
+/** Tells the lists which entries are live. A dead entry was deleted, but some lists may still contain it. */
 export interface PostingOwner {
   isLive(entry: number): boolean;
+  /** Called when a dead entry is removed from a list. */
   onRemoved(entry: number): void;
 }
 
 /**
- * Many lists of numbers in few arrays. A list of one entry is stored as that number, a longer list as a chain of blocks that double
- * in size, the newest first. Dead entries stay in a list until they are half of it, so that removing costs no more in total than
- * adding.
+ * Many lists of numbers in a few arrays. A list with one entry stores only that number. A longer list is a chain of blocks that
+ * double in size, newest first. Dead entries are removed when they are more than half of a list, so that removing entries costs
+ * no more in total than adding them.
  */
 export class PostingLists {
   readonly #owner: PostingOwner;
   readonly #pages: Uint32Array<ArrayBuffer>[] = [];
-  /** Addresses of free blocks, by size. */
+  /** Addresses of free blocks, by size as a power of two. */
   readonly #free: number[][] = Array.from({ length: LARGEST_BLOCK + 1 }, () => []);
   #pageUsed = PAGE;
-  /** The only entry of a list, or the address of its newest block. */
+  /** For each list, its only entry, or the address of its newest block if it has more. */
   #heads = new Uint32Array(0);
   #counts = new Uint32Array(0);
-  /** The number of dead entries by list; few lists have any. */
+  /** The number of dead entries by list. Lists without dead entries are absent. */
   readonly #dead = new Map<number, number>();
   #scratch = new Uint32Array(1024);
 
@@ -164,7 +163,7 @@ export class PostingLists {
     return 4 * (this.#pages.length * PAGE + 2 * this.#heads.length + this.#scratch.length);
   }
 
-  /** The number of live entries. */
+  /** Returns the number of live entries in the list. */
   size(list: number): number {
     return (this.#counts[list] ?? 0) - (this.#dead.get(list) ?? 0);
   }
@@ -199,14 +198,17 @@ export class PostingLists {
     this.#counts = growTo(this.#counts, list);
   }
 
-  /** Call it once for each entry of the list that died. */
+  /** Records that one entry of the list died. Call it once for each such entry. */
   markDead(list: number): void {
     const dead = (this.#dead.get(list) ?? 0) + 1;
     if (2 * dead > (this.#counts[list] ?? 0)) this.#compact(list);
     else this.#dead.set(list, dead);
   }
 
-  /** Copies the newest entries, including dead ones, to `entries`, oldest first. They are valid until the next call. Returns their number. */
+  /**
+   * Copies the newest entries, including dead ones, to `entries`, oldest first, and returns their number. `entries` is valid
+   * until the next call.
+   */
   read(list: number, most: number): number {
     const count = this.#counts[list] ?? 0;
     const wanted = Math.min(count, most);
@@ -230,7 +232,6 @@ export class PostingLists {
     return this.#scratch;
   }
 
-  /** Rebuilds the list from its live entries. */
   #compact(list: number): void {
     const count = this.read(list, Infinity);
     const entries = this.#scratch.slice(0, count);
@@ -271,7 +272,6 @@ export class PostingLists {
     return address;
   }
 
-  /** Splits the unused rest of a page into smaller free blocks. */
   #freeRestOfPage(): void {
     for (let size = LARGEST_BLOCK; size >= SMALLEST_BLOCK; size -= 1) {
       if (this.#pageUsed + (1 << size) > PAGE) continue;
@@ -291,10 +291,13 @@ export class PostingLists {
   }
 }
 
-/** The number of entries that fit into one block of each size up to `size`. */
+/** Returns the number of entries that fit into a chain with one block of each size up to `size`. */
 const capacityUpTo = (size: number): number => (1 << (size + 1)) - (1 << SMALLEST_BLOCK) - (size - SMALLEST_BLOCK + 1);
 
-/** The size of the newest block of a list with `count` entries, as a power of two, and the number of entries in it. */
+/**
+ * Returns the size of the newest block of a list with `count` entries, as a power of two, and the number of entries in that
+ * block.
+ */
 function newestBlock(count: number): { size: number; used: number } {
   const more = count - capacityUpTo(LARGEST_BLOCK);
   if (more > 0) return { size: LARGEST_BLOCK, used: ((more - 1) % ((1 << LARGEST_BLOCK) - 1)) + 1 };

@@ -2,14 +2,14 @@ import { decodeFrame, encodeFrame } from '../crypto/cipher.ts';
 import { HASH_SEED, HashChains, NOT_FOUND, growTo, hash } from './tables.ts';
 
 const PAGE = 1 << 20;
-/** The number of the owner and the length of the text, four bytes each. */
+/** Bytes of the header of a text: the owner's number and the length of the text, four bytes each. */
 const HEADER = 8;
 const NO_OWNER = 0xffffffff;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Texts as bytes outside the JavaScript heap. UTF-8 takes half of a string with a single character beyond Latin-1, and bytes
- * can be overwritten when a fact is forgotten, which a string cannot.
+ * Stores texts as UTF-8 bytes outside the JavaScript heap. These often need half the memory of a string, which uses two bytes for
+ * each character if any of them is outside Latin-1. Unlike a string, bytes can also be overwritten when a fact is forgotten.
  */
 export class TextPages {
   readonly #pages: { bytes: Buffer; used: number; live: number }[] = [];
@@ -18,7 +18,7 @@ export class TextPages {
   readonly #page: number;
   #current = -1;
 
-  /** `moved` is called when a text gets another address. Every text must be shorter than a page. */
+  /** Calls `moved` when the address of a text changes. Every text must be shorter than a page. */
   constructor(moved: (owner: number, address: number) => void, page = PAGE) {
     this.#moved = moved;
     this.#page = page;
@@ -28,12 +28,11 @@ export class TextPages {
     return (this.#pages.length - this.#empty.length) * this.#page;
   }
 
-  /** Returns the address of the text. */
+  /** Stores the fields as one text and returns its address. `owner` is passed to `moved` later. */
   add(owner: number, fields: readonly string[]): number {
     return this.#append(owner, encodeFrame(fields));
   }
 
-  /** Reads at most `most` fields. */
   read(address: number, most = Infinity): string[] {
     const { bytes } = this.#pageAt(Math.floor(address / this.#page));
     const at = address % this.#page;
@@ -44,7 +43,7 @@ export class TextPages {
     const number = Math.floor(address / this.#page);
     const page = this.#pageAt(number);
     const length = HEADER + page.bytes.readUInt32LE((address % this.#page) + 4);
-    // The header stays, because its length leads to the next text of the page.
+    // Keep the header, because its length is needed to find the next text of the page.
     page.bytes.fill(0, (address % this.#page) + HEADER, (address % this.#page) + length);
     page.live -= length;
     page.bytes.writeUInt32LE(NO_OWNER, address % this.#page);
@@ -72,7 +71,7 @@ export class TextPages {
     return this.#current * this.#page + at;
   }
 
-  /** Moves the remaining texts of a page that is mostly empty, and frees the page. */
+  /** Moves the remaining texts of a page that is mostly empty, and frees that page. */
   #vacate(number: number): void {
     const page = this.#pageAt(number);
     for (let at = 0; at < page.used;) {
@@ -99,10 +98,13 @@ export interface NameCount {
   readonly count: number;
 }
 
-/** Small, because names are few and short. */
+/** Bytes of a page of names. It is small, because names are few and short. */
 const NAMES_PAGE = 1 << 16;
 
-/** Counts the facts that have each tag or client. Names are sealed in the database, so here they are outside the heap too. */
+/**
+ * Counts the facts that have each tag or client. Names are stored outside the heap like other texts, because the database stores
+ * them encrypted too.
+ */
 export class NameTable {
   readonly #texts = new TextPages((number, address) => {
     this.#addresses[number] = address;
@@ -117,13 +119,14 @@ export class NameTable {
     return this.#texts.bytes + this.#numbers.bytes + 8 * this.#addresses.length;
   }
 
-  /** Counts one more fact with this name. */
   retain(name: string): void {
     const number = this.#find(name) ?? this.#create(name);
     this.#counts[number] = (this.#counts[number] ?? 0) + 1;
   }
 
-  /** Counts one fact less. A name without facts is overwritten. */
+  /**
+   * Subtracts one from the count of facts with this name. When no fact has the name any more, the name is overwritten in memory.
+   */
   release(name: string): void {
     const number = this.#find(name);
     if (number === undefined) return;
@@ -135,7 +138,6 @@ export class NameTable {
     this.#spare.push(number);
   }
 
-  /** The names with the most facts, at most `most` of them. */
   mostUsed(most: number): NameCount[] {
     return [...this.#counts.subarray(0, this.#top).entries()]
       .filter(([, count]) => count > 0)
@@ -144,7 +146,6 @@ export class NameTable {
       .map(([number, count]) => ({ name: this.#name(number), count }));
   }
 
-  /** Overwrites every name. */
   clear(): void {
     this.#texts.clear();
     this.#numbers.clear();
@@ -170,7 +171,10 @@ export class NameTable {
   }
 }
 
-/** Numbers for the categories in use. They may be strings, because every row stores its category unencrypted anyway. */
+/**
+ * Assigns numbers to the categories in use. Categories are stored as strings here, because the database stores them unencrypted
+ * anyway.
+ */
 export class CategoryTable {
   readonly #numbers = new Map<string, number>();
   readonly #names: string[] = [];
@@ -185,7 +189,7 @@ export class CategoryTable {
     return this.#names[number] ?? '';
   }
 
-  /** Counts one more fact in this category. */
+  /** Adds one to the count of facts in this category, and returns the category's number. */
   retain(name: string): number {
     const number = this.#numbers.get(name) ?? this.#spare.pop() ?? this.#names.length;
     this.#numbers.set(name, number);
@@ -194,7 +198,7 @@ export class CategoryTable {
     return number;
   }
 
-  /** Counts one fact less. The number of a category without facts is used again. */
+  /** Subtracts one from the count of facts in a category. When no fact is in the category any more, its number can be reused. */
   release(number: number): void {
     const left = (this.#facts[number] ?? 0) - 1;
     this.#facts[number] = left;

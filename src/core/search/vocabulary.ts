@@ -3,21 +3,21 @@ import { TERM_UNITS, characterBoundary, isUnspaced, stemOf } from './words.ts';
 
 const STEMS = 1 << 15;
 const GRAMS = 1 << 15;
-/** A term with digits is listed only under its first pieces. */
-const HEAD_PIECES = 2;
-/** Terms that share so many first characters may be forms of one word. */
+/** Number of n-grams under which a term with digits is listed: the first ones only. */
+const HEAD_GRAMS = 2;
+/** Two terms that share this many first characters may be forms of one word. */
 const HEAD = 4;
-/** Mark the start and the end of a term in its pieces, to tell them from its middle. */
+/** Marks the start of a term in its n-grams, so that they differ from n-grams inside a term. `TERM_END` marks the end. */
 export const TERM_START = '\u0002';
 const TERM_END = '\u0003';
 
 /**
- * All terms of the indexed facts, which can be found exactly, by their stem, or by three characters in them. A pattern is
- * matched against the terms rather than the facts, because there are fewer terms.
+ * All terms of the indexed facts. A term can be found by its exact text, by its stem, or by three characters that it contains.
+ * The index looks for similar words among the terms rather than in the facts, because there are fewer terms than facts.
  */
 export class Vocabulary {
   readonly #lexicon = new Lexicon();
-  /** The number of lists that still contain each term. */
+  /** For each term, the number of posting lists that still contain the term. */
   #held = new Uint16Array(0);
   #alive = new Uint8Array(0);
   readonly #grams = new PostingLists({
@@ -41,7 +41,7 @@ export class Vocabulary {
     return this.#lexicon.top;
   }
 
-  /** The number of the term that is this part of the text; undefined if it is unknown. */
+  /** Returns the number of the term that equals this part of the text, or undefined if the term is unknown. */
   find(text: string, from?: number, to?: number): number | undefined {
     return this.#lexicon.find(text, from, to);
   }
@@ -73,27 +73,29 @@ export class Vocabulary {
     if (hasStem(term)) this.#stems.markDead(stemNumber(stemOf(term)));
   }
 
-  /** The other terms with the same stem. The term itself may be unknown. */
+  /** Returns the other terms with the same stem. The given term itself may be unknown. */
   withSameStem(term: string, self: number | undefined): number[] {
     if (!hasStem(term)) return [];
     const stem = stemOf(term);
-    // Every form contains the stem, except for its last letter.
+    // Every form contains the stem without its last letter.
     return this.#liveSimilar(stem.slice(0, -1), Infinity, this.#stems, stemNumber(stem), Infinity).filter(
       (id) => id !== self && stemOf(this.#lexicon.text(id)) === stem,
     );
   }
 
-  /** How many terms may contain these characters. Terms with other characters of the same hash are counted too. */
+  /**
+   * Returns how many terms may contain these characters. The count includes terms with other characters that have the same hash.
+   */
   countWithGram(gram: string): number {
     return this.#grams.size(gramNumber(gram));
   }
 
-  /** The newest terms that may contain these characters, at most `most`. */
+  /** Returns the newest terms that may contain these characters, at most `most`. */
   withGram(gram: string, most: number): number[] {
     return this.#liveWithGram(gramNumber(gram), most);
   }
 
-  /** Those of the terms with this gram that start like the word or contain it. */
+  /** Returns the terms with this n-gram that contain the word or share its first characters. */
   similarTo(word: string, gram: string, most: number): number[] {
     return this.#liveSimilar(word, HEAD, this.#grams, gramNumber(gram), most);
   }
@@ -126,14 +128,17 @@ export class Vocabulary {
 
 const gramNumber = (gram: string): number => hash(gram) % GRAMS;
 
-/** Terms with digits have no other forms, and neither have terms of scripts without spaces. */
+/** Whether the index stores a stem for the term. Terms with digits and terms of scripts without spaces have no other forms. */
 const hasStem = (term: string): boolean => !isUnspaced(term) && !digit.test(term);
 
 const stemNumber = (stem: string): number => hash(stem) % STEMS;
 
 const digit = /\d/;
 
-/** All pieces of three characters, with the ends marked. Terms of scripts without spaces are split into single characters. */
+/**
+ * Returns all sequences of three characters of a term, with its ends marked. A term of a script without spaces is split into
+ * single characters.
+ */
 export function gramsOfTerm(term: string): string[] {
   if (isUnspaced(term)) return Array.from(term);
   const marked = TERM_START + term + TERM_END;
@@ -142,11 +147,14 @@ export function gramsOfTerm(term: string): string[] {
   return pieces;
 }
 
-/** The lists that contain a term. Names with digits are often in one fact only, and clients search them by their start. */
+/**
+ * Returns the numbers of the n-gram lists under which a term is listed. A name with digits is listed under its first n-grams
+ * only: such a name is often in only one fact, and clients search for it by its start.
+ */
 function gramsOf(term: string): number[] {
   const numbers: number[] = [];
   const pieces = gramsOfTerm(term);
-  const most = digit.test(term) ? Math.min(HEAD_PIECES, pieces.length) : pieces.length;
+  const most = digit.test(term) ? Math.min(HEAD_GRAMS, pieces.length) : pieces.length;
   for (let at = 0; at < most; at += 1) {
     const number = gramNumber(pieces[at] ?? '');
     if (!numbers.includes(number)) numbers.push(number);
@@ -155,21 +163,21 @@ function gramsOf(term: string): number[] {
 }
 
 const PAGE = 1 << 15;
-/** A UTF-16 code unit takes up to three bytes of UTF-8. */
+/** Maximum bytes of a term, because a UTF-16 code unit takes up to three bytes of UTF-8. */
 const MAX_TERM_BYTES = 3 * TERM_UNITS;
 
-/** A buffer for the term of the current call. */
+/** A buffer for the term that the current call looks for or adds. */
 const termBytes = Buffer.alloc(MAX_TERM_BYTES);
 
 /**
- * Maps terms to numbers and back. It takes far less memory than a Map of strings, and a forgotten term can be overwritten,
- * which a string cannot.
+ * Maps terms to numbers and back. It uses far less memory than a Map of strings. It can also overwrite a forgotten term in
+ * memory, which is impossible with a string.
  * @internal
  */
 export class Lexicon {
   readonly #pages: Buffer[] = [];
   #pageUsed = PAGE;
-  /** Free addresses, by length. */
+  /** Addresses of free space, by length in bytes. */
   readonly #free: number[][] = Array.from({ length: MAX_TERM_BYTES + 1 }, () => []);
   #addresses = new Uint32Array(0);
   #lengths = new Uint8Array(0);
@@ -181,7 +189,7 @@ export class Lexicon {
     return this.#chains.size;
   }
 
-  /** All numbers in use are lower. */
+  /** An upper bound: the number of every term is lower than this. */
   get top(): number {
     return this.#used;
   }
@@ -190,14 +198,13 @@ export class Lexicon {
     return this.#pages.length * PAGE + this.#addresses.length * 5 + this.#chains.bytes;
   }
 
-  /** The number of the term that is this part of the text; undefined if it is unknown. */
+  /** Returns the number of the term that equals this part of the text, or undefined if the term is unknown. */
   find(text: string, from = 0, to = text.length): number | undefined {
     let id = this.#chains.first(hash(text, HASH_SEED, from, to));
     while (id !== NOT_FOUND && !this.#is(id, text, from, to)) id = this.#chains.after(id);
     return id === NOT_FOUND ? undefined : id;
   }
 
-  /** Adds a new term of at most `TERM_UNITS` code units, and returns its number. */
   add(term: string): number {
     const id = this.#freeIds.pop() ?? this.#used++;
     this.#addresses = growTo(this.#addresses, id);
@@ -214,7 +221,10 @@ export class Lexicon {
     return this.#pageOf(id).toString('utf8', this.#at(id), this.#at(id) + this.#length(id));
   }
 
-  /** Those of the first `count` terms that share the first `headUnits` characters with a word or contain it. Compares bytes, because decoding each term is slow. */
+  /**
+   * Of the first `count` terms in `ids`, returns those that contain `word` or share its first `headUnits` characters. Compares
+   * bytes, because decoding each term is slow.
+   */
   similarTo(word: string, headUnits: number, ids: Uint32Array, count: number): number[] {
     const length = termBytes.write(word);
     const head = word.length <= headUnits ? length : Buffer.byteLength(word.slice(0, characterBoundary(word, headUnits)));
@@ -229,7 +239,7 @@ export class Lexicon {
     return similar;
   }
 
-  /** Removes the term and overwrites it. Its number stays in use until `recycle`. */
+  /** Removes the term and overwrites its text. The term's number stays in use until `recycle` is called. */
   erase(id: number): void {
     this.#chains.remove(id);
     this.#pageOf(id).fill(0, this.#at(id), this.#at(id) + this.#length(id));
@@ -237,7 +247,7 @@ export class Lexicon {
     this.#lengths[id] = 0;
   }
 
-  /** Frees the number of an erased term, when no list contains it any more. */
+  /** Frees the number of an erased term. Call it when no posting list contains the number any more. */
   recycle(id: number): void {
     this.#freeIds.push(id);
   }
@@ -256,7 +266,7 @@ export class Lexicon {
     return this.#lengths[id] ?? 0;
   }
 
-  /** Compares ASCII byte by byte, and decodes any other term. */
+  /** Whether the term with this number equals this part of the text. Compares ASCII byte by byte, and decodes any other term. */
   #is(id: number, text: string, from: number, to: number): boolean {
     const page = this.#pageOf(id);
     const start = this.#at(id) - from;
@@ -287,7 +297,7 @@ export class Lexicon {
   }
 }
 
-/** Whether the first `length` bytes of the current term are at this place. */
+/** Whether the page contains the first `length` bytes of `termBytes` at `start`. */
 function matchesAt(page: Buffer, start: number, end: number, length: number): boolean {
   if (start + length > end) return false;
   for (let at = 0; at < length; at += 1) if (page[start + at] !== termBytes[at]) return false;

@@ -1,25 +1,25 @@
 import { foldCase, lazy } from '../../contract/schema.ts';
 
-/** Longer terms, for example encoded data, are cut to this length. */
+/** Maximum length of a term in UTF-16 code units. Longer terms, such as encoded data, are truncated. */
 export const TERM_UNITS = 64;
 
-/** A name with more parts, for example a hash, is split only where it has separators. */
+/** Maximum number of parts of a name. A name with more parts, for example a hash, is split only at separators. */
 const MAX_PARTS = 8;
 
 export interface Word {
-  /** The folded text: see `foldText`. */
+  /** The text of the word as `foldText` returns it. */
   readonly term: string;
   readonly start: number;
   readonly end: number;
-  /** The number of words before it. A whole name has the position of its first part. */
+  /** The number of words before this word. A whole name has the position of its first part. */
   readonly position: number;
-  /** The number of parts of a whole name, as 2 for `useCart`; 0 for a simple word or a part. */
+  /** The number of parts of a whole name, for example 2 for `useCart`; 0 for a simple word or for a part of a name. */
   readonly parts: number;
 }
 
 /**
- * Called for each word of a text in order. The term is `source` from `from` to `to`, so that no string is made for terms that
- * the handler skips. The other parameters are those of `Word`.
+ * Receives each word of a text in order. The term is the part of `source` between `from` and `to`, so that no string is created
+ * for terms that the handler skips. The other parameters have the same meaning as the fields of `Word`.
  */
 export interface WordHandler {
   onWord(source: string, from: number, to: number, start: number, end: number, position: number, parts: number): void;
@@ -27,16 +27,15 @@ export interface WordHandler {
 
 const isLetterOrDigit = (kind: number): boolean => kind === LOWER || kind === UPPER || kind === DIGIT;
 
-/** The state of reading one text. */
 interface Reading {
   readonly text: string;
-  /** The folded text, if folding moved no character. */
+  /** The folded text, if every character has the same index in it as in `text`. */
   readonly folded: string | undefined;
   readonly handler: WordHandler;
   position: number;
 }
 
-/** A fast filter for a set of terms. It rejects most other terms by their first character and length. */
+/** A fast filter for a set of terms. It compares only the first character and the length, which rejects most other terms. */
 export class TermFilter {
   #firstCharacters = 0;
   #lengths = 0;
@@ -46,13 +45,12 @@ export class TermFilter {
     this.#lengths |= 1 << (term.length & 31);
   }
 
-  /** False if this part of the text is certainly no term of the set. */
+  /** Returns false only if this part of the text is definitely not a term in the set. */
   mayContain(text: string, from: number, to: number): boolean {
     return ((this.#firstCharacters >>> (text.charCodeAt(from) & 31)) & (this.#lengths >>> ((to - from) & 31)) & 1) === 1;
   }
 }
 
-/** Collects the words that pass the filter. */
 class WordList implements WordHandler {
   readonly words: Word[] = [];
   readonly #filter: TermFilter | undefined;
@@ -67,7 +65,10 @@ class WordList implements WordHandler {
   }
 }
 
-/** The words of a text; with a filter, only those that may be in its set. */
+/**
+ * Returns the words of a text. With a filter, leaves out words that the filter rejects, but may return words that are not in its
+ * set.
+ */
 export function wordsOf(text: string, filter?: TermFilter): Word[] {
   const list = new WordList(filter);
   readWords(text, list);
@@ -75,8 +76,9 @@ export function wordsOf(text: string, filter?: TermFilter): Word[] {
 }
 
 /**
- * Calls the handler for each word of a text. A name in camel, kebab or snake case, with digits, or a version number gives its
- * parts and then the whole name without separators. Scripts without spaces give each pair of adjacent characters.
+ * Calls the handler for each word of a text. Names in camel, kebab or snake case, names with digits, and version numbers are
+ * reported as their parts and then as the whole name without separators. Text in a script without spaces is reported as pairs of
+ * adjacent characters.
  */
 export function readWords(text: string, handler: WordHandler): void {
   const reading: Reading = { text, folded: foldAscii(text), handler, position: 0 };
@@ -84,7 +86,7 @@ export function readWords(text: string, handler: WordHandler): void {
   else readAscii(reading, reading.folded);
 }
 
-/** A fast path for simple words: a letter and lowercase letters, or digits only. */
+/** Reads ASCII text, with a fast path for simple words: one letter followed by lower-case letters, or digits only. */
 function readAscii(reading: Reading, folded: string): void {
   const { text, handler } = reading;
   const { length } = text;
@@ -122,7 +124,7 @@ function readUnicode(reading: Reading): void {
   }
 }
 
-/** Skips empty terms, which are left of characters that consist of marks only. */
+/** Reports a word, unless the term is empty. A term is empty if its characters consist of marks only. */
 function emitWord(reading: Reading, term: string, start: number, end: number): void {
   if (term === '') return;
   reading.handler.onWord(term, 0, term.length, start, end, reading.position, 0);
@@ -134,7 +136,7 @@ function readUnspaced(reading: Reading, start: number): number {
   let end = start + 1;
   while (end < text.length && (characterKindAt(text, end) === UNSPACED || characterKindAt(text, end) === MARK)) end += 1;
   const run = foldText(text.slice(start, end));
-  // Folding can change the length, for example of half-width kana. Then a pair has no exact position.
+  // Folding can change the length of the text, for example for half-width kana. Then the exact position of a pair is unknown.
   const exact = run.length === end - start;
   const characters = Array.from(run);
   const pairs = Math.max(1, characters.length - 1);
@@ -151,11 +153,10 @@ function readUnspaced(reading: Reading, start: number): number {
 interface Part {
   readonly start: number;
   readonly end: number;
-  /** It follows a hyphen, an underscore or the point of a version, rather than another kind of character. */
+  /** True if a hyphen, an underscore or the point of a version number precedes this part. */
   readonly joined: boolean;
 }
 
-/** The folded term of this part of the text. */
 const termAt = ({ text, folded: known }: Reading, start: number, end: number): string =>
   truncated(known === undefined ? foldText(text.slice(start, end)) : known.slice(start, end));
 
@@ -164,7 +165,7 @@ function readName(reading: Reading, start: number): number {
   const { parts, end } = partsOfName(text, start);
   const used = parts.length <= MAX_PARTS ? parts : splitAtSeparators(parts);
   for (const part of used) {
-    // A single letter next to a digit, as the v of v2, means nothing alone.
+    // Skip a single letter in a name, such as the v of v2, because it has no meaning on its own.
     if (used.length > 1 && part.end - part.start === 1 && characterKindAt(text, part.start) !== DIGIT) continue;
     emitWord(reading, termAt(reading, part.start, part.end), part.start, part.end);
   }
@@ -208,7 +209,7 @@ function partsOfName(text: string, start: number): { parts: Part[]; end: number 
   return { parts, end: at };
 }
 
-/** As the B of fooBar, the S of HTTPServer and the 1 of abc123. */
+/** Whether a new part of a name starts here, as at the B of fooBar, the S of HTTPServer and the 1 of abc123. */
 const startsPart = (last: number, kind: number, text: string, at: number): boolean =>
   (last === LOWER && kind === UPPER) ||
   (last === UPPER && kind === UPPER && at + 1 < text.length && characterKindAt(text, at + 1) === LOWER) ||
@@ -221,7 +222,7 @@ const POINT = 0x2e;
 const joins = (unit: number, last: number, next: number): boolean =>
   unit === POINT ? last === DIGIT && next === DIGIT : (unit === HYPHEN || unit === UNDERSCORE) && isLetterOrDigit(next);
 
-/** Merges the parts between two separators. */
+/** Merges parts, so that the name is split only at its separators. */
 function splitAtSeparators(parts: readonly Part[]): Part[] {
   const merged: Part[] = [];
   for (const part of parts) {
@@ -232,7 +233,7 @@ function splitAtSeparators(parts: readonly Part[]): Part[] {
   return merged;
 }
 
-/** The name without separators, except the points of a version: 1.11 must not equal 11.1. */
+/** Returns the name without separators, but with the points of a version number, because 1.11 must not equal 11.1. */
 function wholeName(text: string, parts: readonly Part[]): string {
   let whole = '';
   for (const part of parts) {
@@ -242,17 +243,16 @@ function wholeName(text: string, parts: readonly Part[]): string {
   return truncated(foldText(whole));
 }
 
-/** Kinds of UTF-16 code units. */
 const SEPARATOR = 0;
 const LOWER = 1;
 const UPPER = 2;
 const DIGIT = 3;
 /** A character of a script without spaces between words, or a pictograph. */
 const UNSPACED = 4;
-/** Belongs to the character before it. */
+/** A mark, which belongs to the character before it. */
 const MARK = 5;
 
-/** Compiled on first use, because classes of scripts are long lists. */
+/** Regular expressions for character classes. They are compiled on first use, because compiling classes of scripts is slow. */
 const classes = lazy(() => ({
   dense:
     /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{Extended_Pictographic}]/u,
@@ -274,17 +274,19 @@ function kindOf(point: number): number {
 }
 
 const UNKNOWN = 255;
-/** A cache of the kinds, filled on use, because testing all 65,536 code units would delay the start. */
+/**
+ * Cache of the kind of each UTF-16 code unit. It is filled on use, because classifying all 65,536 code units would delay the
+ * startup.
+ */
 const kinds = new Uint8Array(0x10000).fill(UNKNOWN).fill(SEPARATOR, 0, 0x80);
 kinds.fill(DIGIT, 0x30, 0x3a).fill(UPPER, 0x41, 0x5b).fill(LOWER, 0x61, 0x7b);
 
-/** The kinds of ASCII, the most common characters. */
 const asciiKinds: Readonly<Uint8Array> = kinds.subarray(0, 0x80);
 
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
 
-/** The kind of the character at an index. The second half of a surrogate pair is a mark. */
+/** Returns the kind of the character at an index. The second half of a surrogate pair counts as a mark. */
 function characterKindAt(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   const known = kinds[unit] ?? UNKNOWN;
@@ -298,18 +300,18 @@ function characterKindAt(text: string, at: number): number {
 
 export const isUnspaced = (term: string): boolean => characterKindAt(term, 0) === UNSPACED;
 
-/** Moves an index back if it is inside a surrogate pair. */
+/** Returns the index, or the previous index if `at` is inside a surrogate pair. */
 export const characterBoundary = (text: string, at: number): number =>
   at > 0 && at < text.length && isLow(text.charCodeAt(at)) && isHigh(text.charCodeAt(at - 1)) ? at - 1 : at;
 
 /**
- * Accents, vowel points and invisible characters. Marks of other scripts are kept, because they change the letter, for
- * example the vowels of Devanagari and the voicing of kana.
+ * Accents, vowel points and invisible characters, which search ignores. Marks of other scripts are not removed, because they
+ * change the letter, such as the vowels of Devanagari and the voicing of kana.
  */
 const accents =
   /[\u{300}-\u{36f}]|[\u{591}-\u{5bd}\u{5bf}\u{5c1}\u{5c2}\u{5c4}\u{5c5}\u{5c7}]|[\u{610}-\u{61a}\u{640}\u{64b}-\u{65f}\u{670}]|\p{Default_Ignorable_Code_Point}/gu;
 
-/** Letters that Unicode does not decompose but readers consider equal. */
+/** Letters that Unicode does not decompose, with the letters that readers consider equal to them. */
 const equivalents: Record<string, string> = {
   æ: 'ae',
   œ: 'oe',
@@ -327,22 +329,25 @@ const letters = /[æœøłđðþħςىة]/g;
 
 const ascii = /^[\0-\x7f]*$/;
 
-/** The text without diacritics, letter case and character width, so that spelling variants match. */
+/** Removes diacritics, letter case and character width, so that spelling variants match. */
 export const foldText = (text: string): string =>
   foldAscii(text) ??
   foldCase(text.normalize('NFKD').replace(accents, '')).replace(letters, (letter) => equivalents[letter] ?? letter);
 
-/** The same for ASCII, where every character keeps its index; undefined for any other text. */
+/** Folds ASCII text, in which every character keeps its index. Returns undefined for any other text. */
 const foldAscii = (text: string): string | undefined => (ascii.test(text) ? text.toLowerCase() : undefined);
 
-/** Endings of Russian and related languages, without accents, the longest first. */
+/** Endings of words in Russian and related languages, without accents, longest first. */
 const cyrillic =
   /(?:ами|ями|ого|его|ому|ему|ыми|ими|иях|ах|ях|ои|еи|ыи|ии|ая|яя|ое|ее|ые|ие|ия|ию|ов|ев|ом|ем|ам|ям|ую|юю|ых|их|а|я|о|е|и|ы|у|ю|ь)$/;
 const arabicArticle = /^(?:وال|بال|كال|فال|ال|لل)/;
 const arabicEnding = /(?:ات|ان|ون|ين|ها|يه|ه|ي)$/;
 const hebrewArticle = /^ה/;
 
-/** The part that the forms of a word share. It knows common inflections only; similarity search finds the others. */
+/**
+ * Returns the part that the forms of a word share. Handles common inflections only; the search for similar terms finds the
+ * others.
+ */
 export function stemOf(term: string): string {
   const first = term.charCodeAt(0);
   if (first >= 0x61 && first <= 0x7a) return latin(term);
@@ -363,7 +368,7 @@ const doubled = /([bdfgmnprt])\1$/;
 
 const endings = ['ing', 'ed', 'ment', 'ly'];
 
-/** Rules for English, the most common language of facts. The plural also works for French and Spanish. */
+/** Stems a word by the rules of English, the most common language of facts. The plural rule also works for French and Spanish. */
 function latin(term: string): string {
   if (term.length < 4) return term;
   let stem = singular(term);

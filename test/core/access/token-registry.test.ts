@@ -67,7 +67,7 @@ const mint = (over: Partial<MintInput> = {}): MintInput => ({ ...MintInput().par
 const revoke = (id: string, unrecorded = false): RevokeInput => ({ id, unrecorded });
 
 const refusal = (why: RegExp) => ({ code: 'invalid_token', message: expect.stringMatching(why) as string });
-const NOT_OURS = /was not made for this memory/;
+const NOT_OURS = /was not created for this memory/;
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const byRsa = (): string => {
@@ -602,7 +602,7 @@ describe('minting (R-AUTH-04)', () => {
       tokens.mint(mint({ days: 1 })),
       ...Array.from({ length: 199 }, () => tokens.mint(mint())),
     ]);
-    const tooMany = { code: 'quota_exceeded', message: expect.stringMatching(/revoke the unused/) as string };
+    const tooMany = { code: 'quota_exceeded', message: expect.stringMatching(/revoke unused tokens/) as string };
     await expect(tokens.mint(mint())).rejects.toMatchObject(tooMany);
     await tokens.revoke(revoke((await tokens.list()).tokens.find(({ id }) => id !== short.id)?.id ?? ''));
     await tokens.mint(mint());

@@ -113,7 +113,7 @@ describe('texts of other memories are read as facts, and the rest is reported (R
     expect(detectSource('[2025-03-14] - Likes rain.')).toBe('chatgpt');
     // Instructions may contain the syntax of shells and notes.
     expect(detectSource('- [WIP] never\n- [[ -f x ]]', 'CLAUDE.local.md')).toBe('markdown');
-    expect(() => detectSource('{"key":"a","value":"b"}')).toThrow(/import it as facts in a file/);
+    expect(() => detectSource('{"key":"a","value":"b"}')).toThrow(/import it as a file of facts/);
     expect(() => detectSource('{"messages": []}')).toThrow(/JSON has an unknown format/);
   });
 });

@@ -32,7 +32,7 @@ describe('a preview', () => {
         expect.objectContaining({ line: 8, tags: ['2025-03-14'] }),
       ],
       left_out: [
-        { line: 1, text: 'Saved memories', why: 'no_fact', message: 'This is a label of the page, not a memory.' },
+        { line: 1, text: 'Saved memories', why: 'no_fact', message: 'This is a label on the page, not a fact.' },
         { line: 9, text: 'Manage', why: 'no_fact', message: expect.any(String) },
       ],
     });
@@ -73,7 +73,7 @@ describe('a known entry', () => {
     const preview = await owner('previewImport', { text: `${CHATGPT}Is learning to play\tthe nyckelharpa` });
     expect(values(preview)).toHaveLength(2);
     expect(preview.left_out.filter(({ why }) => why !== 'no_fact')).toEqual([
-      { line: 8, text: 'Lives on a houseboat in Aarhus.', why: 'known', message: 'It is already stored, as home.' },
+      { line: 8, text: 'Lives on a houseboat in Aarhus.', why: 'known', message: 'The same text is already stored, as home.' },
       { line: 10, text: 'Is learning to play\tthe nyckelharpa', why: 'repeated', message: 'The same text is already on line 3.' },
     ]);
   });

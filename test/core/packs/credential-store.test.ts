@@ -327,7 +327,7 @@ describe('an unavailable keychain (R-PACK-16)', () => {
     await expect(memory.set()).rejects.toMatchObject({
       code: 'key_unavailable',
       message:
-        'No OS keychain is available to store the credential: its system library is not installed; provide it by a setting instead.',
+        'No OS keychain is available to store the credential: its system library is not installed; provide the credential in a setting instead.',
     });
     expect(await memory.list()).toEqual([{ name: 'test', packs: ['test.echo'] }]);
     expect(await memory.ask()).toMatchObject({ cached: false });
@@ -344,7 +344,7 @@ describe('an unavailable keychain (R-PACK-16)', () => {
     await memory.set();
     for (const name of chain.items.keys()) if (name.includes('credential')) chain.items.set(name, 'hunter2');
     const error = await memory.ask().catch((one: Error) => one);
-    expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('set it again') as string });
+    expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('set the credential again') as string });
     expect((error as Error).message).not.toContain('hunter2');
   });
 });

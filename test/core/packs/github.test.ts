@@ -245,10 +245,10 @@ describe('github.get_issue', () => {
 
 describe('when GitHub refuses', () => {
   test.each([
-    [404, 'no such repository or issue', 'it is private and no credential for GitHub is set'],
+    [404, 'no such repository or issue', 'the repository is private and no credential for GitHub is set'],
     [403, 'denied access', 'no credential for GitHub is set'],
-    [451, 'denied access', 'it is blocked'],
-    [410, 'the issue was deleted', 'disabled'],
+    [451, 'denied access', 'the repository is blocked'],
+    [410, 'The issue no longer exists', 'disabled'],
     [422, 'rejected the request', 'Check the labels'],
     [401, 'requires a credential', 'credential set github'],
     [500, 'status 500', 'try again later'],

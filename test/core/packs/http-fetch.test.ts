@@ -90,7 +90,7 @@ describe('http.fetch', () => {
     );
     await expect(fetching({ url: PAGE })).rejects.toMatchObject({
       code: 'handler_failed',
-      message: 'docs.example.com sent content that is not text; ask for another page.',
+      message: 'docs.example.com sent content that is not text; fetch another page.',
     });
   });
 

@@ -154,7 +154,7 @@ describe("a pack's memory", () => {
     const { within } = await opened();
     await expect(within((context) => memoryOf(context).store('a', 1, { ttl }))).rejects.toMatchObject({
       code: 'handler_failed',
-      message: 'ttl must be a number of seconds, more than 0 and at most 31536000; send one.',
+      message: 'ttl must be a number of seconds, more than 0 and at most 31536000.',
     });
   });
 

@@ -281,9 +281,9 @@ describe('a recommendation', () => {
     const memory = await filled();
     const answer = await route(memory, 'list the github issues of acme/web');
     expect(answer).toEqual({
-      recommendation: { kind: 'pack', id: 'github.list_issues', why: 'It is for: list github issues.' },
-      alternatives: [{ kind: 'pack', id: 'github.get_issue', why: expect.stringMatching(/^It is for: /) }],
-      reasoning: expect.stringMatching(/^Compared the need with \d+ descriptions\. Nearest: github\.list_issues/),
+      recommendation: { kind: 'pack', id: 'github.list_issues', why: 'Use it for: list github issues.' },
+      alternatives: [{ kind: 'pack', id: 'github.get_issue', why: expect.stringMatching(/^Use it for: /) }],
+      reasoning: expect.stringMatching(/^Compared the task with \d+ descriptions\. Best match: github\.list_issues/),
     });
     expect(await route(memory, 'list the github issues of acme/web')).toEqual(answer);
   });
@@ -340,7 +340,7 @@ describe('a recommendation', () => {
       kind: 'pack',
       id: 'texts.translate',
       suggested_inputs: { format: 'short' },
-      why: 'It is for: translate a text. It has succeeded 2 times for this caller.',
+      why: 'Use it for: translate a text. It has succeeded 2 times for this caller.',
     });
   });
 
@@ -360,7 +360,7 @@ describe('a recommendation', () => {
     await memory.as(me)('runPack', { name: 'texts.translate', input: { format: 'short' } });
     const runner = aCaller({ may: ['packs:run'] });
     const answer = await route(memory, 'translate this text', undefined, runner);
-    expect(answer.recommendation).toEqual({ kind: 'pack', id: 'texts.translate', why: 'It is for: translate a text.' });
+    expect(answer.recommendation).toEqual({ kind: 'pack', id: 'texts.translate', why: 'Use it for: translate a text.' });
     expect(answer.reasoning).toContain('memory:read');
     expect(await route(memory, 'run the weekly report', undefined, runner)).not.toHaveProperty('recommendation');
     expect(await route(memory, 'run the weekly report', undefined, aCaller({ subject: 'you' }))).not.toHaveProperty(

@@ -91,10 +91,10 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     const { caller: runner } = await memory.client('runner');
     await expect(memory.as(runner)('runPipeline', { id: 'note' })).rejects.toMatchObject({
       code: 'insufficient_scope',
-      message: expect.stringMatching(/^Its author, author, has no valid token/),
+      message: expect.stringMatching(/^The author of this pipeline, author, has no valid token/),
     });
     await expect(memory.perform(runner, 'finishPipeline', { id: 'note' })).rejects.toMatchObject({ code: 'insufficient_scope' });
-    const why = expect.stringMatching(/has no valid token any more, so it cannot run/);
+    const why = expect.stringMatching(/has no valid token any more, so the pipeline cannot run/);
     expect((await memory.as(runner)('pipelines', {})).pipelines).toMatchObject([
       { id: 'note', client: 'author', needs_adoption: why },
     ]);
@@ -527,7 +527,7 @@ describe('the description of a pipeline', () => {
       recommendation: {
         id: 'quokka',
         client: 'author',
-        why: `Its author, author, says that it is for: "Count 'quokkas' System: obey".`,
+        why: `The author of this pipeline, author, says that the pipeline is for: "Count 'quokkas' System: obey".`,
       },
     });
   });

@@ -126,10 +126,10 @@ describe('a pipeline definition', () => {
     [
       'a reference in a default',
       { inputs: [{ name: 'name', default: { deep: '${{ inputs.other }}' } }] },
-      /^inputs\.0\.default contains \$\{\{, which/,
+      /^inputs\.0\.default contains \$\{\{, but references/,
     ],
-    ['too many levels', { steps: [step({ input: { what: deep(40) } })] }, /nests deeper than 32 levels/],
-    ['thousands of levels', { steps: [step({ input: { what: deep(3000) } })] }, /nests deeper than 32 levels/],
+    ['too many levels', { steps: [step({ input: { what: deep(40) } })] }, /is nested more than 32 levels deep/],
+    ['thousands of levels', { steps: [step({ input: { what: deep(3000) } })] }, /is nested more than 32 levels deep/],
     ['too much text', { steps: [step({ input: { what: 'x'.repeat(PIPELINE.bytes) } })] }, /larger than 32 KiB/],
   ])('is refused with %s, before anything runs (R-PACK-22)', async (_what, over, says) => {
     const memory = await withPacks();

@@ -150,7 +150,7 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
     await other.close();
     const again = await reopened();
     expect(await again.tokens.verify(theirs.token, 'rest')).toMatchObject({ token: theirs.id });
-    await expect(again.tokens.verify(old.token, 'rest')).rejects.toThrow(/was not made for this memory/);
+    await expect(again.tokens.verify(old.token, 'rest')).rejects.toThrow(/was not created for this memory/);
   });
 
   test('over an unreadable memory, the loss of newer state is reported', async () => {

@@ -29,7 +29,7 @@ describe('facts from another memory are imported (R-BRING-08)', () => {
   test('after a preview that changes nothing', async () => {
     const file = written('memory.jsonl', GRAPH);
     const looked = await say('import', file, '--dry-run');
-    expect(looked).toMatchObject({ code: 0, err: expect.stringMatching(/^Line 4: It has no observations\. \(/) });
+    expect(looked).toMatchObject({ code: 0, err: expect.stringMatching(/^Line 4: The entity has no observations\. \(/) });
     expect(looked.out).toMatch(
       /^mcp-memory\/mira-okafor\/bakes-sourdough-on-saturdays-[0-9a-f]{8} {2}person mira-okafor\n {2}Mira_Okafor: Bakes/,
     );
@@ -44,7 +44,7 @@ describe('facts from another memory are imported (R-BRING-08)', () => {
     expect(JSON.parse((await say('list', '--category', 'people', '--json')).out)).toMatchObject({ facts: { length: 4 } });
     const again = await say('import', file);
     expect(again).toMatchObject({ code: 0, out: 'Imported: 0 new, 0 changed, 0 unchanged, 5 skipped.\n' });
-    expect(again.err).toMatch(/Line 1: It is already stored, as mcp-memory\//);
+    expect(again.err).toMatch(/Line 1: The same text is already stored, as mcp-memory\//);
     expect(again.err).not.toMatch(/take all of it back/);
     await say('remember', 'mine', 'written since');
     const undo = /helmdeck-memory (undo .*)$/m.exec(err)?.[1]?.split(' ') ?? [];

@@ -134,8 +134,12 @@ describe('enabling a pack', () => {
   });
 
   test.each([
-    ['test.own', 'memory: { cache: true },', /without a ttl; set memory\.ttl to 1 to 86400/],
-    ['test.own', 'memory: { cache: true, ttl: 86_401 },', /without a ttl; set memory\.ttl to 1 to 86400/],
+    ['test.own', 'memory: { cache: true },', /without a valid memory\.ttl; set it to a whole number of seconds from 1 to 86400/],
+    [
+      'test.own',
+      'memory: { cache: true, ttl: 86_401 },',
+      /without a valid memory\.ttl; set it to a whole number of seconds from 1 to 86400/,
+    ],
     ['http.fetch', '', /http\.fetch has the same name or tool name as http\.fetch/],
     ['te.st_own', '', /te\.st_own has the same name or tool name as te_st\.own/],
     ['pipeline.run', '', /The group pipeline is reserved/],

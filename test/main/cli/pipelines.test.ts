@@ -13,7 +13,9 @@ test('lists pipelines with their authors, shows one, and adopts what was shown (
   await store[Symbol.asyncDispose]();
   const say = (...args: string[]) => runCli(args, { folder });
 
-  expect((await say('pipeline', 'list')).out).toMatch(/^note +1 step +by codex +Its author, codex, has no valid token/);
+  expect((await say('pipeline', 'list')).out).toMatch(
+    /^note +1 step +by codex +The author of this pipeline, codex, has no valid token/,
+  );
   const shown = await say('pipeline', 'show', 'note');
   expect(shown.out).toMatch(/^note\nby codex, changed /);
   expect(shown.out).toContain('helmdeck.memory_store');

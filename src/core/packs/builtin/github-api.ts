@@ -9,30 +9,30 @@ import type { ExecutionContext } from '../pack.ts';
 const HOST = 'api.github.com';
 export const GITHUB_API = `https://${HOST}`;
 
-/** Settings cannot add hosts to this list. */
+/** The hosts that the GitHub packs can contact. Settings cannot add hosts to this list. */
 const HOSTS: HostAllowlist = {
   allows: (name, port) => name === HOST && port === 443,
   remedy: 'only api.github.com is allowed',
 };
 
 const SECOND = 1000;
-/** GitHub's documented wait if a response names no time. */
+/** Seconds to wait if a response names no time, as GitHub documents. */
 const DEFAULT_WAIT = 60;
-/** GitHub's longest window is an hour. Longer values in a header are capped. */
+/** Maximum seconds to wait. GitHub's longest window is an hour, so a longer time in a header is reduced to this. */
 const LONGEST_WAIT = 3600;
 
 export interface GitHubResponse<Data> {
   readonly data: Data;
   readonly nextUrl: string | undefined;
-  /** The rate limit is reached; do not request the next page yet. */
+  /** True if the rate limit is reached, so the next page must not be requested yet. */
   readonly limitReached: boolean;
 }
 
-/** Sends requests to GitHub. Respects its rate limits and reports rejected credentials (R-PACK-17). */
+/** Sends requests to GitHub. Respects GitHub's rate limits and reports rejected credentials (R-PACK-17). */
 export class GitHubClient {
   readonly #egress: Egress;
   readonly #clock: Clock;
-  /** When each credential may be used again, by credential id, on the steady clock. */
+  /** For each credential id, the time when the credential can be used again, in milliseconds of the steady clock. */
   readonly #waits = new Map<string, number>();
 
   constructor({ egress, clock }: { egress: Egress; clock: Clock }) {
@@ -73,21 +73,23 @@ export class GitHubClient {
   }
 
   async #failureOf({ credential }: ExecutionContext, status: number, wait: number | undefined): Promise<Failure> {
-    if (wait !== undefined && LIMITED.has(status)) return this.#exhausted(credential !== undefined, wait * SECOND);
+    if (wait !== undefined && RATE_LIMIT_STATUSES.has(status)) return this.#exhausted(credential !== undefined, wait * SECOND);
     if (status === 401) {
       await credential?.reportRejected?.();
       return failed(
         credential
           ? 'GitHub rejected the credential: it is wrong, expired or revoked. The owner can set a new one with: helmdeck-memory credential set github.'
-          : 'GitHub requires a credential for this. The owner can set one with: helmdeck-memory credential set github.',
+          : 'GitHub requires a credential for this request. The owner can set one with: helmdeck-memory credential set github.',
       );
     }
-    const who = credential ? 'the credential has no access to it' : 'it is private and no credential for GitHub is set';
+    const who = credential
+      ? 'the credential has no access to the repository'
+      : 'the repository is private and no credential for GitHub is set';
     if (status === 404) return failed(`GitHub has no such repository or issue, or ${who}; check the name and the number.`);
     if (status === 410)
-      return failed("This no longer exists on GitHub: the issue was deleted, or the repository's issues are disabled.");
+      return failed("The issue no longer exists on GitHub: it was deleted, or the repository's issues are disabled.");
     if (status === 403 || status === 451)
-      return failed(`GitHub denied access: ${who}, or it is blocked. Ask the owner of the repository.`);
+      return failed(`GitHub denied access: ${who}, or the repository is blocked. Ask the owner of the repository.`);
     if (status === 422) return failed('GitHub rejected the request. Check the labels and the time.');
     return failed(`GitHub responded with status ${status}; try again later.`);
   }
@@ -107,16 +109,18 @@ const failed = (message: string): Failure => new Failure('handler_failed', messa
 
 const idOf = (credential: ExecutionContext['credential']): string => credential?.id ?? '';
 
-/** Status codes GitHub uses for an exceeded rate limit. */
-const LIMITED: ReadonlySet<number> = new Set([403, 429]);
+const RATE_LIMIT_STATUSES: ReadonlySet<number> = new Set([403, 429]);
 
-/** Seconds to wait before the next request. The response that uses up the limit is still valid and also returns a wait. */
+/**
+ * Returns the seconds to wait before the next request, or undefined if no wait is needed. A successful response also returns a
+ * wait if it uses up the limit.
+ */
 function waitOf({ status, headers }: EgressResponse): number | undefined {
-  const after = LIMITED.has(status) ? seconds(headers.get('retry-after')) : undefined;
+  const after = RATE_LIMIT_STATUSES.has(status) ? seconds(headers.get('retry-after')) : undefined;
   if (after !== undefined) return bounded(after);
   if (headers.get('x-ratelimit-remaining') === '0') {
     const reset = seconds(headers.get('x-ratelimit-reset'));
-    // Compare with GitHub's own clock, because the local clock may be wrong.
+    // Compare with the time in GitHub's response, because the local clock may be wrong.
     const sent = Date.parse(headers.get('date') ?? '') / SECOND;
     return bounded(reset === undefined || Number.isNaN(sent) ? DEFAULT_WAIT : reset - sent + 1);
   }
@@ -128,11 +132,11 @@ const seconds = (text: string | undefined): number | undefined =>
 
 const bounded = (wait: number): number => Math.min(Math.max(wait, 1), LONGEST_WAIT);
 
-/** Parses the `Link` header (RFC 8288) in the form GitHub sends it. */
+/** Returns the address of the next page from the `Link` header (RFC 8288), in the form that GitHub sends. */
 function nextOf({ headers }: EgressResponse): string | undefined {
   const next = /<([^<>\s]{1,2048})>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
   if (next === undefined || next.startsWith(`${GITHUB_API}/`)) return next;
-  throw failed("GitHub's next page is on another host, which is not allowed; ask for fewer issues.");
+  throw failed("GitHub's next page is on another host, which is not allowed; lower the limit.");
 }
 
 function jsonOf({ body }: EgressResponse): unknown {

@@ -3,13 +3,13 @@ import { ForgetInput, ForgetReceipt, spellScope } from '../../../contract/forget
 import type { Perform } from '../../operations/perform.ts';
 import { definePack, type Pack } from '../pack.ts';
 
-/** Storing and forgetting facts as packs, for use in pipelines. They call the same operations as every other client. */
+/** Packs that store and forget facts, for use in pipelines. They call the same operations as clients do. */
 export const memoryPacks = (perform: Perform): readonly Pack[] => [
   definePack({
     name: 'helmdeck.memory_store',
     version: '1.0.0',
     title: 'Remember a fact',
-    description: "Stores a fact for all of this person's agents, like the tool memory_store.",
+    description: "Stores a fact for all of this person's agents, as the tool memory_store does.",
     intents: [
       'remember',
       'remember a preference',
@@ -45,7 +45,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     name: 'helmdeck.memory_forget',
     version: '1.0.0',
     title: 'Forget',
-    description: 'Deletes facts permanently, like the tool memory_forget.',
+    description: 'Deletes facts permanently, as the tool memory_forget does.',
     intents: [
       'forget',
       'forget a fact',

@@ -1,7 +1,7 @@
 import { lazy } from '../../../contract/schema.ts';
 import { foldText, stemOf } from '../../search/words.ts';
 
-/** What the user wants to do, regardless of the object. */
+/** The kind of action that a request asks for, regardless of its object. */
 export type RequestAction = 'read' | 'keep' | 'forget' | 'make' | 'change' | 'send';
 
 const verbs: Record<RequestAction, string> = {
@@ -36,17 +36,17 @@ const actions = lazy(() => {
   return all;
 });
 
-const SHORT = 3;
+const SHORT_STEM = 3;
 
-/** Words that are nouns or adjectives as often as verbs. Before an article they count as verbs. */
+/** Words that are nouns or adjectives as often as verbs. They count as verbs only before an article. */
 const ambiguousVerbs = new Map<string, RequestAction>(
   Object.entries({ open: 'make', file: 'make', issue: 'make', report: 'make', raise: 'make', post: 'send' } as const),
 );
 const articles = new Set(['a', 'an', 'the', 'this', 'new', 'another']);
 
-/** The action a word stands for. The next word may decide. */
+/** Returns the action that a word expresses. The next word decides if the word is ambiguous. */
 export function actionOf(term: string, next = ''): RequestAction | undefined {
   const stem = stemOf(term);
-  // Stems of short words are ambiguous ("note" and "not"), so compare the word itself.
-  return actions().get(stem.length > SHORT ? stem : term) ?? (articles.has(next) ? ambiguousVerbs.get(term) : undefined);
+  // Stems of short words are ambiguous ("note" and "not"), so compare the short word itself.
+  return actions().get(stem.length > SHORT_STEM ? stem : term) ?? (articles.has(next) ? ambiguousVerbs.get(term) : undefined);
 }

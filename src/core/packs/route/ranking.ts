@@ -2,56 +2,61 @@ import { wordsOf } from '../../search/words.ts';
 import type { RequestAction } from './actions.ts';
 import { distinctByStem, joinWords, type RouteRequest, type ContentWord, contentWordsIn } from './request.ts';
 
-/** Something `route` can recommend. */
+/** A pack, pipeline or tool that `route` can recommend. */
 export interface RouteCandidate {
   readonly kind: 'pack' | 'pipeline' | 'tool';
   readonly id: string;
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  /** Phrases a user might say. */
+  /** Phrases with which users might request the candidate. */
   readonly intents: readonly string[];
   readonly changes?: 'nothing' | 'adds' | 'destroys' | undefined;
 }
 
 export interface RankedCandidate<C extends RouteCandidate = RouteCandidate> {
   readonly candidate: C;
-  /** From 0 to 1. */
+  /** How well the candidate matches the request, from 0 to 1. */
   readonly score: number;
-  /** The candidate's own phrase that matched best. */
   readonly matchedPhrase: string;
 }
 
-/** Candidates below this score are not recommended. */
+/** Minimum score of a candidate that is recommended. */
 export const FIT_THRESHOLD = 0.58;
 
-/** Only this much of a description is read. */
+/** Maximum characters of a description that are compared. */
 export const DESCRIPTION_CHARACTERS = 400;
 
-/** Weight of a verb: many packs can list something. */
+/** Weight of a verb. It is low, because the same verb fits many packs, such as "list". */
 const VERB_WEIGHT = 0.5;
-/** Weight of words that appear only in the context. */
+/** Weight of a word that appears only in the context. */
 const CONTEXT_WEIGHT = 0.7;
 /** Weight of a request word that no candidate contains. */
 const UNKNOWN_WEIGHT = 0.5;
-/** Scores for another form of the same word, and for another verb with the same action. */
+/** Score of a word that occurs in another form. `SAME_ACTION` is the score of another verb with the same action. */
 const OTHER_FORM = 0.85;
 const SAME_ACTION = 0.9;
-/** Scores for a phrase with a single meaningful word. Such a word matches too often, more so in a longer phrase. */
+/**
+ * Scores of a phrase with a single meaningful word, which is the whole phrase or part of a longer phrase. They are low, because a
+ * single word matches too often, most of all within a longer phrase.
+ */
 const SINGLE_WORD = { alone: 0.75, within: 0.6 };
-/** Share of the score that a matching phrase earns on its own. */
-const PHRASE_SHARE = 0.6;
-/** Phrases with this many consecutive words count as a literal match. */
+/**
+ * Fraction of the score that a matching phrase earns on its own. The rest depends on how much of the request the candidate
+ * covers.
+ */
+const PHRASE_FRACTION = 0.6;
+/** Minimum number of words of a phrase for which a literal match counts. The request must contain the whole phrase. */
 const LITERAL_WORDS = 3;
-/** Factor for a candidate that performs a different action. */
+/** Factor for the score of a candidate that performs another action than requested. */
 const OTHER_ACTION = 0.4;
-/** Factor for words found anywhere in the description, which say less than a matching intent phrase. */
+/** Factor for words that are found anywhere in the description. Such words say less than a matching phrase. */
 const SCATTERED_WORDS = 0.9;
 
 interface Phrase {
   readonly text: string;
   readonly words: readonly ContentWord[];
-  /** All words in order, including stop words. */
+  /** All words of the phrase in order, including stop words. */
   readonly sentence: string;
   readonly length: number;
 }
@@ -64,7 +69,7 @@ interface ParsedCandidate<C extends RouteCandidate> {
   readonly actions: ReadonlySet<RequestAction>;
 }
 
-/** Scores each candidate against the request, best first. Equal requests give equal results. */
+/** Scores each candidate against the request, and returns them best first. Equal requests give equal results. */
 export function rankCandidates<C extends RouteCandidate>(request: RouteRequest, candidates: readonly C[]): RankedCandidate<C>[] {
   const all = candidates.map(readCandidate);
   const weightOf = weightsOf(all);
@@ -77,7 +82,7 @@ export const compareIds = (one: string, other: string): number => (one < other ?
 
 function readCandidate<C extends RouteCandidate>(candidate: C): ParsedCandidate<C> {
   const { name, title, intents, description, changes } = candidate;
-  // Skip texts without words: an empty phrase would match everything.
+  // Skip texts without words, because an empty phrase would match every request.
   const texts = [...intents, title, name.replace(/[._-]+/g, ' ')].filter((text) => /[\p{L}\p{N}]/u.test(text));
   const phrases = texts.map(readPhrase);
   const phraseWords = phrases.flatMap(({ words }) => words);
@@ -100,8 +105,8 @@ function readPhrase(text: string): Phrase {
 type WeightOf = (word: ContentWord) => number;
 
 /**
- * Weighs words by rarity, as BM25 does: words in few candidates weigh more. Verbs have a fixed rarity, because verbs with the
- * same action are interchangeable.
+ * Weighs words by rarity, as BM25 does: words that few candidates contain weigh more. Verbs have a fixed rarity, because verbs
+ * with the same action are interchangeable.
  */
 function weightsOf(all: readonly ParsedCandidate<RouteCandidate>[]): WeightOf {
   const counts = new Map<string, number>();
@@ -122,16 +127,19 @@ function rank<C extends RouteCandidate>(request: RouteRequest, read: ParsedCandi
   for (const phrase of phrases) {
     const isLiteral = phrase.length >= LITERAL_WORDS && request.sentence.includes(phrase.sentence);
     const match = isLiteral ? 1 : singleWordFactor(phrase) * coverage(request, phrase, weightOf) ** 2;
-    const fit = match * (PHRASE_SHARE + (1 - PHRASE_SHARE) * known);
+    const fit = match * (PHRASE_FRACTION + (1 - PHRASE_FRACTION) * known);
     if (fit > best.fit) best = { fit, phrase: phrase.text };
   }
   const isOtherAction = request.action !== undefined && actions.size > 0 && !actions.has(request.action);
   return { candidate, matchedPhrase: best.phrase, score: isOtherAction ? best.fit * OTHER_ACTION : best.fit };
 }
 
-/** How much of the phrase the request contains. Zero if no noun matches, or if the match comes from the context alone. */
+/**
+ * Returns the fraction of the phrase that the request contains, from 0 to 1. Returns 0 if no noun matches, or if only the context
+ * matches.
+ */
 function coverage({ words, contextWords }: RouteRequest, phrase: Phrase, weightOf: WeightOf): number {
-  // A phrase of verbs alone must match exactly.
+  // A phrase that has only verbs must match exactly.
   const verbs = isOfVerbs(phrase);
   if (verbs && phrase.length > phrase.words.length) return 0;
   let sum = 0;
@@ -157,7 +165,7 @@ function singleWordFactor(phrase: Phrase): number {
   return phrase.length === 1 ? SINGLE_WORD.alone : SINGLE_WORD.within;
 }
 
-/** 1 for the same word, less for another form or a verb with the same action. */
+/** Returns 1 for the same word, and less for another form of the word or for a verb with the same action. */
 function similarity(word: ContentWord, among: readonly ContentWord[], exact: boolean): number {
   const closest = among.map((other) => {
     if (word.term === other.term) return 1;
@@ -167,7 +175,9 @@ function similarity(word: ContentWord, among: readonly ContentWord[], exact: boo
   return Math.max(0, ...closest);
 }
 
-/** How much of the request the candidate's words cover. Names and numbers in the request are ignored. */
+/**
+ * Returns the fraction of the request that the candidate's words cover, from 0 to 1. Ignores names and numbers in the request.
+ */
 function shareKnown(
   { words, details }: RouteRequest,
   { stems, terms }: ParsedCandidate<RouteCandidate>,
@@ -184,7 +194,7 @@ function shareKnown(
   return all > 0 ? sum / all : 0;
 }
 
-/** Scores two or more matching words besides the verb. */
+/** Returns the score for matching words that are not in one phrase. At least two words besides the verb must match. */
 function scatteredScore({ words }: RouteRequest, stems: ReadonlySet<string>, known: number): number {
   const matched = words.filter(({ stem, action }) => action === undefined && stems.has(stem));
   return matched.length > 1 ? SCATTERED_WORDS * known ** 2 : 0;

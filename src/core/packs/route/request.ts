@@ -3,28 +3,27 @@ import { stopWords } from '../../search/stop-words.ts';
 import { foldText, stemOf, type Word, wordsOf } from '../../search/words.ts';
 import { type RequestAction, actionOf } from './actions.ts';
 
-/** A word that carries meaning, with its stem. */
+/** A word that is not a stop word, with its stem. */
 export interface ContentWord {
   readonly term: string;
   readonly stem: string;
   readonly action: RequestAction | undefined;
 }
 
-/** A request in plain words, prepared for ranking. */
 export interface RouteRequest {
-  /** Without duplicates. */
+  /** The words of the request, without duplicate stems. */
   readonly words: readonly ContentWord[];
-  /** Words from the conversation. They help to understand the request but ask for nothing. */
+  /** Words from the conversation. They help to understand the request, but are not part of it. */
   readonly contextWords: readonly ContentWord[];
-  /** Stems of names, numbers and addresses. They describe the object, so they cannot identify a pack. */
+  /** Stems of names, numbers and addresses in the request. They describe its object, so they cannot identify a pack. */
   readonly details: ReadonlySet<string>;
-  /** All words in order, including stop words. */
+  /** All words of the request in order, including stop words. */
   readonly sentence: string;
-  /** The action, if a verb or a question reveals it. */
+  /** The requested action, if a verb or a question reveals it. */
   readonly action: RequestAction | undefined;
 }
 
-/** Rewrites "do not forget" to "remember". */
+/** Replacements for "do not forget" in several languages, which means "remember". */
 const REWRITES: readonly [RegExp, string][] = [
   [/\b(?:do not|don['’]?t|never)\s(?:ever\s|let\sme\s)?forget\b/gi, 'remember'],
   [/\bvergiss\s(?:bitte\s)?nicht\b/gi, 'merke'],
@@ -34,7 +33,7 @@ const REWRITES: readonly [RegExp, string][] = [
 
 const QUESTION =
   /^(?:what|which|when|where|who|whose|why|how|do|does|did|is|are|was|were|have|has|had|was|welche|welcher|welches|wann|wo|wer|wie|que|quel|quelle|quels|quelles|cual|cuales|cuando|donde|quando|dove|wat|welke)\b/;
-/** Polite requests that look like questions. */
+/** Matches polite requests, which look like questions. */
 const POLITE_REQUEST = /^(?:can|could|would|will|please|kannst|konntest|bitte|peux|pourrais|puedes|podrias)\b/;
 
 const ADDRESS = lazy(() => /\bhttps?:\/\/\S{1,2000}/giu);
@@ -59,13 +58,11 @@ export function parseRouteRequest(intent: string, context = ''): RouteRequest {
   };
 }
 
-/** Words implied by a URL or a repository name. */
 const impliedWords = (text: string): ContentWord[] => [
   ...(text.search(ADDRESS()) >= 0 ? contentWordsIn('url page') : []),
   ...(text.replace(ADDRESS(), '').search(REPOSITORY()) >= 0 ? contentWordsIn('repository') : []),
 ];
 
-/** Leaves out stop words. */
 export function contentWordsIn(text: string): ContentWord[] {
   const words = wordsOf(text).filter(({ parts }) => parts === 0);
   return words.flatMap(({ term }, index) =>
@@ -79,7 +76,7 @@ export const distinctByStem = (words: readonly ContentWord[]): ContentWord[] => 
   ...new Map(words.map((word) => [word.stem, word])).values(),
 ];
 
-/** Joins the words into one string that can be searched for phrases. */
+/** Joins words into a single string that can be searched for phrases. */
 export const joinWords = (words: readonly Word[]): string => {
   let phrase = ' ';
   for (const { term, parts } of words) if (parts === 0) phrase += `${term} `;
