@@ -243,7 +243,7 @@ describe('forgetting', () => {
   test('names the number of backups that still hold copies (R-FORGET-14)', async () => {
     await remembered();
     await say('backup');
-    expect((await say('forget', 'key:a')).out).toMatch(/^Forgot 1 entry\.\n1 older backup may still hold sealed copies/);
+    expect((await say('forget', 'key:a')).out).toMatch(/^Forgot 1 entry\.\n1 older backup may still contain sealed copies/);
   });
 
   test('works by kind and category without the key; other scopes exit with 4 (R-FORGET-11)', async () => {

@@ -74,7 +74,7 @@ test('salvage exports the readable facts of a damaged memory, and another memory
   const file = join(tempFolder(), 'facts.ndjson');
   expect(await say('salvage', file)).toEqual({
     code: 0,
-    out: `Saved 2 facts to ${file}, not encrypted.\n1 entry with a broken seal were skipped.\n`,
+    out: `Saved 2 facts to ${file}. The file is not encrypted.\n1 entry with a broken seal were skipped.\n`,
     err: '',
   });
   expect(statSync(file).mode & 0o777).toBe(0o600);

@@ -59,7 +59,7 @@ describe('a command line', () => {
       args: ['undo', 'cursor', '--since', '2026-02-30'],
       says: '--since is required',
     },
-    { why: 'help on an unknown topic', args: ['help', 'cooking'], says: 'There is no help on cooking' },
+    { why: 'help on an unknown topic', args: ['help', 'cooking'], says: 'There is no command or help topic named cooking' },
     { why: 'a confirmation without a terminal', args: ['forget', 'all'], says: 'Add --yes to confirm' },
   ])('is refused for $why, with exit code 2 and a pointer to the help', async ({ args, says }) => {
     const { code, out, err } = await runCli(args, { folder: 'never opened' });

@@ -10,10 +10,10 @@ import { given } from '../values.ts';
 
 export const backup = command({
   name: 'backup',
-  description: 'Creates a complete sealed copy and verifies every row.',
+  description: 'Creates a complete sealed copy of the memory, and verifies the copy.',
   options: { list: { description: 'Lists the backups, newest first.' } },
   details: [
-    'The 7 newest backups are kept in the backups folder next to the memory. Copy one to another disk to protect against disk failure. A backup opens with the same key or with the recovery key.',
+    'The 7 newest backups are kept in the backups folder next to the memory. To protect against disk failure, copy a backup to another disk. A backup opens with the same key as the memory, or with the recovery key.',
   ],
   async run({ options: { list } }, context) {
     if (list) {
@@ -56,11 +56,11 @@ export const restore = command({
   arguments: { file: { description: 'The backup file.' } },
   options: {
     yes: { description: 'Skips the confirmation. Required without a terminal.' },
-    recovery: { description: 'Opens the backup with the recovery key, typed or from standard input.' },
-    file: { description: 'With --recovery: stores the recovered key in the file memory.key, if there is no keychain.' },
+    recovery: { description: 'Opens the backup with the recovery key, which you type or pipe to standard input.' },
+    file: { description: 'With --recovery: stores the recovered key in the file memory.key, for machines without a keychain.' },
   },
   details: [
-    'Entries forgotten after the backup stay forgotten, and no lifetime gets longer. Tokens, pauses and credentials stay as they are now. The current memory is moved to the backups folder.',
+    'Entries that you forgot after the backup stay forgotten. A restore never extends the lifetime of an entry. Tokens and credentials do not change, and paused tokens stay paused. The current memory is moved to the backups folder.',
   ],
   examples: [
     'restore ~/.local/share/helmdeck-memory/backups/memory-1795000000000.db',
@@ -105,7 +105,7 @@ export const restore = command({
       ...(readReplacedMemory
         ? []
         : [
-            'The previous memory could not be read. Entries forgotten and tokens revoked after the backup may be back. Tokens created after it are valid but not listed.',
+            'The previous memory could not be read. Entries that you forgot and tokens that you revoked after the backup may have returned. Tokens created after the backup are valid but not listed.',
           ]),
       ...(revokedTokens > 0
         ? [
