@@ -22,7 +22,7 @@ export function folderFindings(folder: string): Finding[] {
   if ((stats.mode & 0o077) !== 0) return [bad('folder', `Other users can open ${folder}.`, `Run: chmod 700 ${quoted(folder)}`)];
   const entries = listEntries(folder, 2);
   const foreign = entries.filter((entry) => entry.stats.uid !== stats.uid).map(({ path }) => path);
-  const open = entries.filter((entry) => isOpen(entry, packFolderOf(folder))).map(({ path }) => path);
+  const open = entries.filter((entry) => isTooOpen(entry, packFolderOf(folder))).map(({ path }) => path);
   return [
     ok('folder', `Only you can access ${folder}.`),
     ...(foreign.length > 0
@@ -35,7 +35,7 @@ export function folderFindings(folder: string): Finding[] {
         ]
       : []),
     ...(open.length > 0
-      ? [bad('folder', `The permissions let other users read: ${list(open)}.`, `Run: chmod -R go= ${quoted(folder)}`)]
+      ? [bad('folder', `Other users can access these files: ${list(open)}.`, `Run: chmod -R go= ${quoted(folder)}`)]
       : []),
   ];
 }
@@ -48,8 +48,8 @@ function tryStat(path: string): Stats | 'unreadable' | undefined {
   }
 }
 
-/** Editors create readable files, and own packs hold no secrets. So only write permission counts for them. */
-function isOpen({ path, stats }: Entry, packs: string): boolean {
+/** Whether other users have too much access. Packs contain no secrets, so other users can read but not write pack files. */
+function isTooOpen({ path, stats }: Entry, packs: string): boolean {
   const others = path === packs || dirname(path) === packs ? 0o022 : 0o077;
   return !stats.isSymbolicLink() && (stats.mode & others) !== 0;
 }
@@ -59,7 +59,7 @@ interface Entry {
   readonly stats: Stats;
 }
 
-/** Everything below a folder, down to as many levels as the program creates. */
+/** Lists all files and folders inside a folder, at most `levels` deep. */
 const listEntries = (folder: string, levels: number): Entry[] =>
   readdirSync(folder).flatMap((name) => {
     const path = join(folder, name);
@@ -72,5 +72,5 @@ const list = (paths: readonly string[]): string =>
   paths.slice(0, MAX_PATHS_SHOWN).join(', ') +
   (paths.length > MAX_PATHS_SHOWN ? ` and ${paths.length - MAX_PATHS_SHOWN} more` : '');
 
-/** Quoted for a shell if necessary. */
+/** Quotes a path for a shell, if necessary. */
 const quoted = (path: string): string => (/^[\w/.-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`);

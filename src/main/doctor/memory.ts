@@ -77,14 +77,14 @@ function statusFindings({ file, clock, rotation }: Status): Finding[] {
           warn(
             'key',
             `The key is being rotated: ${rotation.done} of ${rotation.of} entries.`,
-            'Keep the program running until the rotation ends.',
+            'Keep the program running until the rotation is done.',
           ),
         ]
       : []),
   ];
 }
 
-/** The clock is not checked without the key; the finding about the key says what to do. */
+/** Reports nothing if the clock was not checked because the key is unavailable. The finding `key` says what to do. */
 function clockFindings(clock: Status['clock']): Finding[] {
   if (clock.at === 'unchecked') return [];
   if (clock.at === 'ok') return [ok('clock', 'The system clock agrees with the memory.')];
@@ -124,7 +124,7 @@ function backupFinding(newest: { at: string } | undefined, now: number, facts: n
   return Date.parse(newest.at) < now - MONTH_MS ? warn('backup', says, remedy) : ok('backup', says);
 }
 
-/** Only agents that were connected once are listed. */
+/** Reports only the agents that have been connected to a memory. */
 async function clientFindings(memory: MemoryConnection): Promise<Finding[]> {
   const { clients } = await memory.call('clients', {});
   return clients.filter(({ subject }) => subject !== undefined).map(clientFinding);
@@ -148,14 +148,14 @@ function holderFindings(error: unknown, folder: string): Finding[] {
   const held = error instanceof Error && error.message.includes('holds this data folder');
   const holder = held ? lockHolder(folder) : undefined;
   if (holder === undefined) return [];
-  return [bad('lock', `The data folder is in use by ${holder}.`, 'Wait until that process ends, or end it.')];
+  return [bad('lock', `The data folder is in use by ${holder}.`, 'Wait until that process exits, or stop it.')];
 }
 
-/** The process that has locked the data folder. Only Linux reports it. */
+/** Returns the process that has locked the data folder. Returns undefined if the system is not Linux, or has no such process. */
 function lockHolder(folder: string): string | undefined {
   try {
     const { ino } = statSync(join(folder, 'lock.db'));
-    // 1: POSIX  ADVISORY  WRITE 4711 08:01:131072 1073741826 1073742335
+    // Format of a row: `1: POSIX ADVISORY WRITE <pid> 08:01:<inode> 1073741826 1073742335`
     const rows = readFileSync('/proc/locks', 'latin1')
       .split('\n')
       .map((row) => row.trim().split(/\s+/));
@@ -166,7 +166,7 @@ function lockHolder(folder: string): string | undefined {
   }
 }
 
-/** The name of the executable. The command line is not shown, because it can contain a secret. */
+/** Returns the name of the executable. Does not return the command line, because it can contain a secret. */
 function processName(pid: string): string {
   try {
     return basename(readlinkSync(`/proc/${pid}/exe`)).replace(/[^ -~]/g, '') || 'a program';

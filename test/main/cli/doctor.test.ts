@@ -185,7 +185,7 @@ describe('the doctor', () => {
     expect((await complaints()).filter((line) => line.startsWith('bad folder'))).toEqual([]);
     chmodSync(pack, 0o664);
     expect(await complaints()).toContainEqual(
-      expect.stringMatching(/^bad folder The permissions let other users read: .*words\.check\.mjs\./),
+      expect.stringMatching(/^bad folder Other users can access these files: .*words\.check\.mjs\./),
     );
   });
 
@@ -193,7 +193,7 @@ describe('the doctor', () => {
     await say(['backup']);
     chmodSync(join(folder, 'memory.db'), 0o644);
     expect(await complaints()).toContainEqual(
-      expect.stringMatching(/^bad folder The permissions let other users read: .*memory\.db\. Run: chmod -R go= /),
+      expect.stringMatching(/^bad folder Other users can access these files: .*memory\.db\. Run: chmod -R go= /),
     );
     chmodSync(folder, 0o750);
     expect(await complaints()).toEqual([expect.stringMatching(/^bad folder Other users can open .*chmod 700/) as string]);

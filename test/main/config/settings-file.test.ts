@@ -108,7 +108,7 @@ describe('an invalid configuration file stops the start and names the setting (R
       settings: { HELMDECK_DATA_DIR: '/x' },
       says: /^HELMDECK_DATA_DIR cannot be set/,
     },
-    { what: 'a list', settings: [], says: /config\.json in the data folder must hold one JSON object/ },
+    { what: 'a list', settings: [], says: /config\.json in the data folder must contain one JSON object/ },
     {
       what: 'a file that is not JSON',
       settings: 'HELMDECK_JWT_SECRET=hush-5e5e',
@@ -156,7 +156,7 @@ describe('an invalid configuration file stops the start and names the setting (R
     const path = write({ HELMDECK_ADDR: '127.0.0.1:0' }, { mode: 0o644 });
     expect(read().file).toBe(path);
     write({ HELMDECK_JWT_SECRET: 'hush-5e5e' }, { mode: 0o644 });
-    expect(() => read()).toThrow(/^(?!.*5e5e).*holds HELMDECK_JWT_SECRET and can be read by others/);
+    expect(() => read()).toThrow(/^(?!.*5e5e).*contains HELMDECK_JWT_SECRET, and other users can read the file/);
   });
 
   test('a missing file, a relative path, and a path that is not a file', () => {
