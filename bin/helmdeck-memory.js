@@ -98,7 +98,7 @@ function runWith(node) {
   const child = spawn(node, args, { stdio: 'inherit', env: ownEnvironment() });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // Windows sends Ctrl+C to both processes itself. There, `kill` would terminate the child without any cleanup.
+      // Windows sends Ctrl+C to both processes itself. On Windows, `kill` would terminate the child without any cleanup.
       if (process.platform !== 'win32') child.kill(signal);
     });
   }

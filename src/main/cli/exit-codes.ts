@@ -17,7 +17,7 @@ export const exits = {
   quota: { code: 6, description: 'A quota or the limit of writes per minute was reached.' },
   full: { code: 7, description: 'The disk is full.' },
   noNode: { code: 70, description: 'No suitable Node was found, or the installation is incomplete.' },
-  config: { code: 78, description: 'A setting is invalid, or names a folder or file that cannot be used.' },
+  config: { code: 78, description: 'A setting is invalid, or refers to a folder or file that cannot be used.' },
   interrupted: {
     code: 130,
     description: 'Interrupted with Ctrl+C (SIGINT). The code is 143 after SIGTERM and 129 after SIGHUP.',

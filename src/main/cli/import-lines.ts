@@ -21,7 +21,7 @@ export async function importLines(
   try {
     for await (const batch of batchesOf(lines)) {
       if (context.interrupted.aborted) throw context.interrupted.reason;
-      // Open the memory only when a batch is ready, so that the command that produces the lines can use the memory before.
+      // Open the memory only when a batch is ready, so that the command that produces the lines can use the memory first.
       await importBatch(await context.memory(), batch, { dry, total });
       upTo = batch.at(-1)?.number ?? upTo;
       progress.update(`Importing… ${formatCount(upTo, 'line')}`);

@@ -29,7 +29,7 @@ export async function initKey({ folder }: Config, environment: HostMachine['envi
   if (before.key.at === 'ok') {
     throw new Failure(
       'invalid_input',
-      `This memory already has a key, in ${before.key.source}. To replace it, run: helmdeck-memory key rotate`,
+      `This memory already has a key, in ${before.key.source}. To replace the key, run: helmdeck-memory key rotate`,
     );
   }
   const { kept, key } = await statusWith(folder, (memory) => [

@@ -13,7 +13,6 @@ export const escapeControls = (text: string): string =>
 /** Returns JSON on one line, with control and bidirectional characters escaped as \uXXXX. */
 export const jsonText = (value: unknown): string => escaped(JSON.stringify(value));
 
-/** Returns indented JSON, escaped like the JSON of `jsonText`. */
 export const prettyJson = (value: unknown): string => escaped(JSON.stringify(value, null, 2));
 
 const escaped = (json: string): string =>

@@ -36,7 +36,7 @@ export async function connectMemory(config: Config, options: ConnectOptions): Pr
     if (performance.now() > until) {
       throw new Failure(
         'unavailable',
-        'Another Helmdeck Memory process holds this data folder and does not respond. Wait for it to finish or quit it, then try again.',
+        'Another Helmdeck Memory process holds this data folder and does not respond. Wait until that process finishes, or quit it. Then try again.',
         { cause: found },
       );
     }
@@ -59,7 +59,7 @@ async function connectToProgram({ folder }: Config): Promise<MemoryConnection | 
 const needsOwnPacks = (name: OperationName): boolean =>
   name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';
 
-/** Operations that need a key. Without a key the memory is in RAM, and what they store would be lost when the command exits. */
+/** Operations that need a key. Without a key, the memory is in RAM, and the stored data would be lost when the command exits. */
 const STORING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken', 'connectClient']);
 
 async function openHere(config: Config, { environment, version }: ConnectOptions): Promise<MemoryConnection> {
@@ -80,7 +80,7 @@ async function openHere(config: Config, { environment, version }: ConnectOptions
       if (core.store.status().kept === 'memory' && STORING.has(name)) {
         throw new Failure(
           'key_unavailable',
-          'There is no key yet, so nothing would be saved. Create one with: helmdeck-memory key init (or key init --file without an OS keychain)',
+          'There is no key yet, so nothing would be saved. Create a key with: helmdeck-memory key init (without an OS keychain: key init --file)',
         );
       }
       if (needsOwnPacks(name)) await core.loadPacks();

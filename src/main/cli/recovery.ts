@@ -14,7 +14,6 @@ export async function readRecoveryKey({ terminal }: CommandContext): Promise<str
   return terminal.readText(MAX_BYTES);
 }
 
-/** Returns the places where a recovered key can be stored. */
 export function recoveryKeySources({ config: { folder }, environment }: CommandContext, file: boolean): KeySources {
   if (!file) return keySources({ environment, folder, desktop: false });
   rejectKeyInEnvironment(environment);
@@ -25,5 +24,5 @@ export function recoveryKeySources({ config: { folder }, environment }: CommandC
 export function rejectKeyInEnvironment(environment: HostMachine['environment']): void {
   const named = ['HELMDECK_MEMORY_KEY', 'HELMDECK_MEMORY_KEY_FILE'].find((name) => environment[name] !== undefined);
   if (named === undefined) return;
-  throw new Failure('invalid_input', `${named} is set, so only that key is used. Unset the variable and try again.`);
+  throw new Failure('invalid_input', `${named} is set, so Helmdeck Memory uses only that key. Unset the variable and try again.`);
 }

@@ -12,7 +12,6 @@ import { parseCommandLine, wantsJson } from './usage.ts';
 /** Prints unexpected errors with their stack traces, if the environment sets NODE_DEBUG=helmdeck. */
 const debug = debuglog('helmdeck');
 
-/** Runs one command line and returns its exit code. */
 export async function runCommandLine(args: readonly string[], host: CommandLineHost): Promise<number> {
   const context = new CommandContext(host, wantsJson(args));
   try {

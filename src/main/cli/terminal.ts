@@ -15,7 +15,6 @@ const DIM = '\u001b[2m';
 const PLAIN = '\u001b[0m';
 const CLEAR_LINE = '\r\u001b[K';
 
-/** Reads the input and prints the output of a command. */
 export class Terminal {
   readonly #streams: StandardStreams;
   readonly #colours: boolean;

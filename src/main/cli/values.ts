@@ -12,7 +12,6 @@ export function parseLifetime(text: string | undefined): number | undefined {
   throw outOfBounds('--ttl must be between 1h and 365d, or 0 for the default of 90d.');
 }
 
-/** Parses `--expiring-within` and returns seconds. */
 export function parseExpiryWindow(text: string | undefined): number | undefined {
   const seconds = secondsOf(text, '--expiring-within');
   if (seconds === undefined || (seconds >= 1 && seconds <= TTL.max)) return seconds;

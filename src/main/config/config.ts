@@ -2,7 +2,6 @@ import { posix, win32 } from 'node:path';
 import type { Quota } from '../../core/store/store.ts';
 import { configFailure, readSetting, SETTINGS } from './settings-table.ts';
 
-/** The settings, parsed and checked. */
 export interface Config {
   /** Path of the data folder. */
   readonly folder: string;

@@ -27,10 +27,11 @@ export function readSettings(machine: HostMachine): LoadedSettings {
   const path = named ?? join(resolveDataFolder(machine), CONFIG_FILE);
   const text = read(path, named === undefined);
   if (text === undefined) return { environment, platform, home, file: undefined, fromFile: [] };
-  const where = named === undefined ? `The file ${CONFIG_FILE} in the data folder` : `The file that ${CONFIG_PATH_SETTING} names`;
+  const where =
+    named === undefined ? `The file ${CONFIG_FILE} in the data folder` : `The file at the path in ${CONFIG_PATH_SETTING}`;
   const set = parse(text.content, where);
   if (named === undefined && set.has('HELMDECK_DATA_DIR')) {
-    throw configFailure(`HELMDECK_DATA_DIR cannot be set in the data folder itself; set it in the environment.`);
+    throw configFailure(`HELMDECK_DATA_DIR cannot be set in the data folder itself; set the environment variable instead.`);
   }
   const secret = [...set.keys()].find((name) => settingOf(name).secret);
   if (secret !== undefined && text.readByOthers) {
@@ -64,7 +65,7 @@ function read(path: string, optional: boolean): { content: string; readByOthers:
     throw configFailure(
       optional
         ? `The file ${CONFIG_FILE} in the data folder cannot be read; check its permissions.`
-        : `The file that ${CONFIG_PATH_SETTING} names cannot be read; check its path and its permissions.`,
+        : `The file at the path in ${CONFIG_PATH_SETTING} cannot be read; check its path and its permissions.`,
       cause,
     );
   }
@@ -109,7 +110,7 @@ function parse(content: string, where: string): Map<SettingName, string> {
 function known(name: string, where: string): SettingName {
   if (isSettingName(name)) return name;
   const shown = /^[\w.-]{1,64}$/.test(name) ? name : 'a name';
-  throw configFailure(`${where} sets ${shown}, which is not a setting; the settings are ${Object.keys(SETTINGS).join(', ')}.`);
+  throw configFailure(`${where} sets ${shown}, which is not a setting; valid settings are ${Object.keys(SETTINGS).join(', ')}.`);
 }
 
 /** Converts a value from the configuration file to the text that an environment variable would contain. */
@@ -122,7 +123,7 @@ function toEnvironmentText(name: SettingName, value: unknown): string {
   throw configFailure(`${name} must be ${wanted} in the configuration file.`);
 }
 
-/** Whether the environment sets this setting. `NAME` and `NAME_FILE` count as one setting, so each of them overrides both. */
+/** Whether the environment sets `NAME` or `NAME_FILE`. Each of these variables overrides both forms in the configuration file. */
 function isSetIn(environment: Environment, name: SettingName): boolean {
   const plain = name.replace(/_FILE$/, '');
   return environment[plain] !== undefined || environment[`${plain}_FILE`] !== undefined;

@@ -37,13 +37,13 @@ const wholeNumber = () =>
   z
     .string()
     // Accept at most 15 digits, because a JavaScript number can represent every such number exactly.
-    .regex(/^[1-9]\d{0,14}$/, 'must be a whole number of 1 or more; write digits only, or remove it')
+    .regex(/^[1-9]\d{0,14}$/, 'must be a whole number of 1 or more; write digits only, or remove the setting')
     .transform(Number);
 
 const lockAfter = () =>
   wholeNumber().refine(
     (minutes) => minutes <= DAY_MINUTES,
-    `must be at most ${DAY_MINUTES} minutes, which is a day; write a smaller number, or remove it to lock only by hand`,
+    `must be at most ${DAY_MINUTES} minutes, which is a day; write a smaller number, or remove the setting to lock only by hand`,
   );
 
 /** Accepts only an absolute path, because a relative path would depend on the folder in which the program is started. */
@@ -53,7 +53,7 @@ const absolutePath = (error: string) => (platform: NodeJS.Platform) =>
 const oneOf = <const Choice extends string>(choices: readonly [Choice, Choice]) => ({
   fileType: 'text' as const,
   choices,
-  schema: () => z.enum(choices, `must be ${choices.join(' or ')}; write one of them, or remove it`),
+  schema: () => z.enum(choices, `must be ${choices.join(' or ')}; write one of them, or remove the setting`),
 });
 
 const splitAtCommas = (text: string): readonly string[] => text.split(',').map((item) => item.trim());
@@ -67,7 +67,7 @@ const hostHeaders = () =>
     .transform(splitAtCommas)
     .refine(
       (hosts) => hosts.every((host) => HOST.test(host)),
-      'must be Host headers such as memory.example:8443, separated by commas; correct it, or remove it',
+      'must be Host headers such as memory.example:8443, separated by commas; correct or remove the setting',
     );
 
 const fetchHosts = () =>
@@ -76,7 +76,7 @@ const fetchHosts = () =>
     .transform(splitAtCommas)
     .refine(
       (hosts) => parseHostAllowlist(hosts, '') !== undefined,
-      'must be full host names in lower case, separated by commas, such as docs.example.com, or *.example.com for all hosts below example.com, with a port unless it is 443; correct it, or remove it',
+      'must be full host names in lower case, separated by commas, such as docs.example.com, or *.example.com for all hosts below example.com, with a port unless it is 443; correct or remove the setting',
     );
 
 /**
@@ -93,7 +93,7 @@ const shortcut = () =>
     .string()
     .regex(
       SHORTCUT,
-      'must be a key combination such as Ctrl+Shift+M or CmdOrCtrl+Alt+Space: a letter, a digit, F1 to F24 or Space after Ctrl, Alt, Cmd or Super; correct it, or remove it',
+      'must be a key combination such as Ctrl+Shift+M or CmdOrCtrl+Alt+Space: a letter, a digit, F1 to F24 or Space after Ctrl, Alt, Cmd or Super; correct or remove the setting',
     );
 
 const MODEL = /^[a-z0-9][a-z0-9._-]{0,63}(\/[a-z0-9][a-z0-9._-]{0,63})?(:[a-z0-9][a-z0-9._-]{0,63})?$/i;
@@ -104,7 +104,7 @@ const localModel = () =>
     .string()
     .refine(
       (model) => MODEL.test(model) && !CLOUD_MODEL.test(model),
-      'must be the name of a model that Ollama runs on this machine, such as nomic-embed-text; correct it, or remove it',
+      'must be the name of a model that Ollama runs on this machine, such as nomic-embed-text; correct or remove the setting',
     );
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
@@ -122,7 +122,7 @@ const loopbackUrl = () =>
     .string()
     .refine(
       isLoopbackOrigin,
-      'must be an address of this machine such as http://127.0.0.1:11434, with nothing after the port; correct it, or remove it',
+      'must be an address of this machine such as http://127.0.0.1:11434, with nothing after the port; correct or remove the setting',
     )
     .transform((text) => new URL(text));
 
@@ -131,7 +131,7 @@ export const SETTINGS = {
   HELMDECK_DATA_DIR: {
     help: 'The data folder, as an absolute path. Cannot be set in the config.json of the data folder itself.',
     fileType: 'text',
-    schema: absolutePath('must be an absolute path; write it in full, or remove it to use the default folder'),
+    schema: absolutePath('must be an absolute path; write it in full, or remove the setting to use the default folder'),
   },
   HELMDECK_ADDR: {
     help: 'The address to listen on: 127.0.0.1, localhost or [::1], with a port. Port 0 takes any free port.',
@@ -242,7 +242,7 @@ export const SETTINGS = {
     help: 'Absolute path of the program ollama. If not set, the usual places are searched.',
     fileType: 'text',
     schema: absolutePath(
-      'must be the absolute path of the program ollama; write it in full, or remove it to search the usual places',
+      'must be the absolute path of the program ollama; write it in full, or remove the setting to search the usual places',
     ),
   },
   HELMDECK_OLLAMA_URL: {

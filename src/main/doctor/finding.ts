@@ -1,6 +1,5 @@
 import { asFailure } from '../../contract/failure.ts';
 
-/** Result of one check. */
 export interface Finding {
   readonly check: string;
   readonly state: 'ok' | 'warn' | 'bad';

@@ -15,7 +15,10 @@ export async function listenerFindings({ folder, address }: Config): Promise<{ r
   try {
     using program = await findOwnerClient(folder);
     if (program)
-      return { running: true, findings: [ok('program', `The program is running at ${program.url} (process ${program.pid}).`)] };
+      return {
+        running: true,
+        findings: [ok('program', `Helmdeck Memory is running at ${program.url} (process ${program.pid}).`)],
+      };
   } catch (error) {
     return { running: false, findings: [failed('program', error), ...(await portFindings(folder, address))] };
   }
@@ -26,10 +29,10 @@ export async function listenerFindings({ folder, address }: Config): Promise<{ r
   const finding = existsSync(join(folder, 'endpoint.json'))
     ? warn(
         'program',
-        'The program is not running. It was killed, and left endpoint.json behind.',
-        'The next start replaces the file.',
+        'Helmdeck Memory is not running. It was killed, and left endpoint.json behind.',
+        'You can ignore this file: the next start replaces it.',
       )
-    : ok('program', 'The program is not running. Start it with: helmdeck-memory serve');
+    : ok('program', 'Helmdeck Memory is not running. Start it with: helmdeck-memory serve');
   return { running: false, findings: [finding, ...(await portFindings(folder, address))] };
 }
 

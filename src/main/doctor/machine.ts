@@ -17,7 +17,7 @@ const BAD_BELOW_BYTES = 8 * MIB;
 const OTHER_VARIABLES = new Set(['HELMDECK_CONFIG', 'HELMDECK_NODE', 'HELMDECK_TOKEN', 'HELMDECK_TOKEN_FILE', 'HELMDECK_CLIENT']);
 
 export function nodeFinding(version: string): Finding {
-  if (Number(/^v(\d+)/.exec(version)?.[1]) >= OLDEST_NODE) return ok('node', `This is Node ${version}.`);
+  if (Number(/^v(\d+)/.exec(version)?.[1]) >= OLDEST_NODE) return ok('node', `This command runs with Node ${version}.`);
   return bad(
     'node',
     `Node ${version} is too old.`,

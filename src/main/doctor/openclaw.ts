@@ -10,17 +10,18 @@ import { Records } from '../connect/records.ts';
 import { withBridge, type EntryContext, verify, whyOf } from '../connect/verify.ts';
 import { bad, failed, type Finding, ok, warn } from './finding.ts';
 
-const CONNECT = 'Connect it again with: helmdeck-memory connect openclaw';
-const CHECK_PROGRAM = 'Check the program with: helmdeck-memory doctor';
+const CONNECT = 'Connect OpenClaw again with: helmdeck-memory connect openclaw';
+const CHECK_PROGRAM = 'Check Helmdeck Memory with: helmdeck-memory doctor';
 /** Lifetime of the test fact in seconds, in case the test fact cannot be deleted after the test. */
 const TEST_FACT_SECONDS = 3600;
 
 /** Checks OpenClaw step by step: its configuration, its tools, mcporter, and a search for a test fact. */
 export async function examineOpenClaw(machine: LocalMachine, folder: string): Promise<Finding[]> {
   const { program, version = 'of an unknown version', config, installed } = findOpenClaw(machine);
-  if (!installed) return [bad('openclaw', 'OpenClaw was not found on this machine.', 'Install it from https://openclaw.ai.')];
+  if (!installed)
+    return [bad('openclaw', 'OpenClaw was not found on this machine.', 'Install OpenClaw from https://openclaw.ai.')];
   if (program === undefined) {
-    return [bad('openclaw', 'The program openclaw was not found in the PATH.', 'Add its folder to the PATH.')];
+    return [bad('openclaw', 'The program openclaw was not found in the PATH.', 'Add the folder of openclaw to the PATH.')];
   }
   const found = ok('openclaw', `OpenClaw ${version} is at ${program}.`);
   try {
@@ -43,7 +44,7 @@ async function entryFindings(machine: LocalMachine, config: string): Promise<{ f
           warn(
             'config',
             `${config} contains ${old.join(' and ')}. OpenClaw 2026.8 and later do not start with this configuration.`,
-            'Remove it with: openclaw doctor --fix',
+            'Correct the configuration with: openclaw doctor --fix',
           ),
         ];
   const look = await openClaw.look(machine);
@@ -129,7 +130,7 @@ async function searchOpenClaw(machine: LocalMachine, word: string, key: string):
     return bad(
       'search',
       `The gateway of OpenClaw does not respond: ${output.slice(0, 200)}`,
-      'Start it with: openclaw gateway run',
+      'Start the gateway with: openclaw gateway run',
     );
   }
   if (stdout.includes(`helmdeck/user_facts/${key}`))

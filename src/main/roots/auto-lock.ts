@@ -68,7 +68,7 @@ export class AutoLock implements Disposable {
     this.#timer = undefined;
     const { ownerIdleMs, minutes } = this.#deps;
     if (this.#idleMs() < this.#limitMs) return this.#startTimer();
-    const idle = ownerIdleMs ? 'its owner was away' : 'it was not used';
+    const idle = ownerIdleMs ? 'the owner was away' : 'the memory was not used';
     this.lock(`${idle} for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}`);
   }
 

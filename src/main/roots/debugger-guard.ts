@@ -9,7 +9,10 @@ export function ignoreDebuggerSignal(): void {
   if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
 }
 
-/** Throws if a signal has opened a debugger. Called right before the key is read: a signal can arrive before it is ignored. */
+/**
+ * Throws if a signal has opened a debugger. Called right before the key is read, because a signal can arrive before the program
+ * ignores signals.
+ */
 export function refuseDebugger(): void {
   // In Electron, Node's options are part of the program's own arguments.
   const args = 'electron' in process.versions ? process.argv : process.execArgv;

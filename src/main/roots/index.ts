@@ -46,7 +46,8 @@ function start(): void {
   restrictWebContents();
   configureProgramCall();
   const desktop = new Desktop({ config, settings, build: readBuildInfo(), root: ROOT });
-  // Wait until Electron has installed its own signal handlers, then replace them: they would ask about unsaved changes.
+  // Wait until Electron has installed its own signal handlers. Then replace them, because Electron's handlers would ask about
+  // unsaved changes.
   void app.whenReady().then(() => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => desktop.quit());
   });

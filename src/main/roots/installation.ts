@@ -17,7 +17,6 @@ export interface BuildInfo {
   readonly updates: string;
 }
 
-/** Reads the version and the update address from package.json. */
 export function readBuildInfo(): BuildInfo {
   const text = readFileSync(join(ROOT, 'package.json'), 'utf8');
   const { version, helmdeck } = JSON.parse(text) as { version: string; helmdeck?: { updates?: string } };

@@ -2,7 +2,9 @@ import { asFailure } from '../../contract/failure.ts';
 import type { ListeningState } from '../../contract/status.ts';
 import type { Listener } from '../../listeners/listener.ts';
 
-/** Starts and stops the server. A failed start does not end the program, because the owner can fix a port conflict. */
+/**
+ * Starts and stops the server. If the server cannot start, the program keeps running, because the owner can fix a port conflict.
+ */
 export class ListenerSwitch implements AsyncDisposable {
   readonly #start: () => Promise<Listener>;
   readonly #onChange: (state: ListeningState) => void;

@@ -42,7 +42,7 @@ export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partia
   readonly clock?: Clock;
   /** Replaces parts of the system's network in tests. */
   readonly network?: Network;
-  /** Called when the state of embeddings changes. */
+
   readonly onEmbeddings?: (state: SidecarState) => void;
   /** Called with the state of all agents each time an operation reads that state. */
   readonly onClients?: (clients: ClientList['clients']) => void;

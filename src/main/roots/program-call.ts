@@ -6,7 +6,7 @@ import { ROOT } from './installation.ts';
 interface Installation {
   /** Folder that contains package.json. */
   readonly root: string;
-  /** The PATH environment variable. */
+
   readonly path: string | undefined;
   readonly platform: NodeJS.Platform;
   /** Working directory of the user's terminal, if there is one. */

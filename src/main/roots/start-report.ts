@@ -7,7 +7,7 @@ import { MEMORY_FILE } from '../../core/store/database.ts';
 /** Returns the startup lines of the headless program: the path of the memory, the state of its key, and what to do. */
 export function startReport({ kept, key }: StoreStatus, folder: string): string[] {
   if (kept === 'memory') return WITHOUT_KEY.map(withCliCommand);
-  return [`The memory is ${join(folder, MEMORY_FILE)}, sealed.`, ...keyReport(key)];
+  return [`The memory is sealed in ${join(folder, MEMORY_FILE)}.`, ...keyReport(key)];
 }
 
 /** Returns a warning for each pack that could not be loaded. The program runs without these packs. */
@@ -27,7 +27,7 @@ function keyReport(key: KeyState): string[] {
   if (key.at === 'ok') return [`The key was loaded from ${key.source}.`];
   const why = 'why' in key ? `: ${key.why}` : '';
   return [
-    `WARNING: THE KEY IS ${key.at.toUpperCase()}${why}. Until it is available, nothing can be read or stored.`,
+    `WARNING: THE KEY IS ${key.at.toUpperCase()}${why}. Until the key is available, nothing can be read or stored.`,
     key.remedy,
     'Then run helmdeck-memory unlock, or restart this program.',
   ].map(withCliCommand);

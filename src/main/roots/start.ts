@@ -71,7 +71,7 @@ async function fetchIfMissing(): Promise<NoDesktop | undefined> {
   if (why === undefined) return undefined;
   return {
     why: `Electron could not be downloaded (${why}).`,
-    remedy: 'Start again to retry, or set ELECTRON_MIRROR to another download server.',
+    remedy: 'To retry, start Helmdeck Memory again, or set ELECTRON_MIRROR to another download server.',
   };
 }
 
@@ -84,9 +84,9 @@ async function main(): Promise<void> {
       if (mode === 'desktop') throw new Failure('unavailable', `${problem.why} ${problem.remedy}`);
       console.log(`Starting without the desktop window. ${problem.why}\n${problem.remedy}`);
     }
-    // Build the window for browsers too. If the build fails, the headless program runs without the window.
+    // Build the window, which the headless program serves to browsers. If the build fails, the program runs without the window.
     const buildError = await buildIfStale(ROOT, console.log);
-    if (buildError !== undefined) console.log(`The window is not available in a browser either. ${buildError}`);
+    if (buildError !== undefined) console.log(`The window of Helmdeck Memory is not available in a browser. ${buildError}`);
   } catch (error) {
     process.exitCode = refuseStart(error);
     return;

@@ -73,7 +73,7 @@ test('the doctor reports a connected agent, and an entry that was removed since 
     {
       state: 'warn',
       says: expect.stringMatching(/^Codex removed its entry/),
-      remedy: 'Connect it again with: helmdeck-memory connect codex',
+      remedy: 'Connect Codex again with: helmdeck-memory connect codex',
     },
   ]);
 });

@@ -68,9 +68,9 @@ describe('the doctor', () => {
     const { out, code } = await say(['doctor']);
     expect(code).toBe(0);
     expect(out).toMatch(/^ok {4}folder {4}Only you can access .*data\.$/m);
-    expect(out).toMatch(/^warn {2}backup {4}There is no backup\.\n {16}Create one with: helmdeck-memory backup$/m);
+    expect(out).toMatch(/^warn {2}backup {4}There is no backup\.\n {16}Create a backup with: helmdeck-memory backup$/m);
     expect(out).toMatch(
-      /^warn {2}recovery {2}There is no recovery key\. .*\n {16}Create one with: helmdeck-memory key recovery/m,
+      /^warn {2}recovery {2}There is no recovery key\. .*\n {16}Create a recovery key and write it down: helmdeck-memory key recovery/m,
     );
   });
 
@@ -97,7 +97,7 @@ describe('the doctor', () => {
       db.exec('UPDATE entry SET expires_at = expires_at + 1');
       db.close();
     }
-    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad entries \d+ entr.* with a broken seal/));
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad entries The seal of \d+ entr\w+ is broken/));
     writeFileSync(join(folder, 'memory.db'), 'no database');
     expect(await complaints()).toContainEqual(expect.stringMatching(/^bad memory .*memory\.db is damaged/));
   });

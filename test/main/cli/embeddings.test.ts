@@ -38,7 +38,7 @@ describe('embeddings in the command line', () => {
 
     // Without a running program, the choice is saved for the next start.
     expect(await say(['embeddings', 'status'])).toMatchObject({ code: 0, out: expect.stringMatching(/^embeddings +off\n/) });
-    expect((await say(['embeddings', 'on'])).out).toMatch(/waiting for the program/);
+    expect((await say(['embeddings', 'on'])).out).toMatch(/waiting for Helmdeck Memory/);
     expect(await say(['embeddings', 'pull', '--yes'])).toMatchObject({
       code: 5,
       err: expect.stringContaining('helmdeck-memory serve'),

@@ -200,7 +200,11 @@ test('renew changes the lifetime and keeps the value', async () => {
 
 test('history shows earlier versions (R-HIST-04)', async () => {
   await say('remember', 'editor', 'Vim');
-  expect(await say('history', 'editor')).toMatchObject({ code: 0, out: '', err: 'No earlier versions.\n' });
+  expect(await say('history', 'editor')).toMatchObject({
+    code: 0,
+    out: '',
+    err: 'There are no earlier versions of this fact.\n',
+  });
   await say('remember', 'editor', 'Helix');
   expect((await say('history', 'editor')).out).toMatch(
     /^\d{4}-\d\d-\d\d \d\d:\d\d {2}command-line {2}user_facts {2}90 days left .*\n {2}Vim\n$/,

@@ -160,7 +160,7 @@ describe('an invalid configuration file stops the start and names the setting (R
   });
 
   test('a missing file, a relative path, and a path that is not a file', () => {
-    expect(() => read({ HELMDECK_CONFIG: join(folder, 'none.json') })).toThrow(/HELMDECK_CONFIG names cannot be read/);
+    expect(() => read({ HELMDECK_CONFIG: join(folder, 'none.json') })).toThrow(/path in HELMDECK_CONFIG cannot be read/);
     expect(() => read({ HELMDECK_CONFIG: 'config.json' })).toThrow(/^HELMDECK_CONFIG must be an absolute path/);
     expect(() => read({ HELMDECK_CONFIG: folder })).toThrow(/regular file/);
   });

@@ -6,7 +6,7 @@ import { formatCount } from '../layout.ts';
 export const clockStatus = command({
   name: 'clock status',
   description: 'Compares the system clock with the last time recorded in the memory.',
-  details: ['The exit code is 1 if they disagree.'],
+  details: ['The exit code is 1 if the two times disagree.'],
   async run(_typed, context) {
     const { clock } = (await context.call('status', {})).store;
     await context.printResult(clock, () => clockLines(clock));

@@ -103,7 +103,6 @@ function usedOf({ token }: ClientRow): string {
 const linkOf = ({ link }: ConnectionPlan): string[] =>
   link === undefined ? [] : ['To connect another profile of this agent later, open:', escapeControls(link)];
 
-/** The planned changes, as shown before the confirmation. */
 export const planLines = ({ files, commands, afterwards }: ConnectionPlan): string[] => [
   ...files.flatMap(({ path, created, lines, holds_token: holdsToken }) => [
     `${escapeControls(path)}${created ? ' (new)' : ''}`,

@@ -21,7 +21,7 @@ export const embeddingsOn = command({
   description: 'Turns on local embeddings with Ollama. After a failure, tries again.',
   options: {
     adopt: { description: 'Uses the Ollama that is already running instead of starting one.' },
-    own: { description: 'Starts a separate Ollama again, after you used --adopt.' },
+    own: { description: 'Starts a separate Ollama instead of the Ollama that you chose with --adopt.' },
   },
   details: ['docs/embeddings.md explains which Ollama is used and how it is isolated.'],
   async run({ options: { adopt, own } }, context) {
@@ -111,14 +111,15 @@ export const embeddingsTest = command({
 export const embeddingsOpenClaw = command({
   name: 'embeddings openclaw',
   description: "Makes OpenClaw's memory search use these embeddings.",
-  arguments: { turn: { description: 'on or off.' } },
+  arguments: { turn: { description: '`on` or `off`.' } },
   options: { show: { description: 'Shows the planned changes without making them.' }, yes },
   details: [
-    "First shows the planned changes to OpenClaw's configuration. OpenClaw gets its own token, which allows OpenClaw to create embeddings but not to read a memory. With off, the command restores the configuration. If you configured an embeddings provider yourself, or turned it off, the command does not change it.",
+    "First shows the planned changes to OpenClaw's configuration. OpenClaw gets its own token, which allows OpenClaw to create embeddings but not to read a memory. With `off`, the command restores the configuration. If you configured an embeddings provider yourself, or turned it off, the command does not change it.",
   ],
   examples: ['embeddings openclaw on', 'embeddings openclaw off'],
   async run({ arguments: { turn }, options: { show, yes: agreed } }, context) {
-    if (turn !== 'on' && turn !== 'off') throw new UsageError('Give on or off: embeddings openclaw on');
+    if (turn !== 'on' && turn !== 'off')
+      throw new UsageError('The argument must be on or off, for example: embeddings openclaw on');
     if (turn === 'off') {
       const answer = await context.call('disconnectClient', { client: OPENCLAW.client });
       await context.printResult(answer, () => ['The previous memory search of OpenClaw is restored.']);
@@ -203,7 +204,7 @@ function stateLines(state: SidecarState): readonly string[] {
     case 'off':
       return ['off'];
     case 'asleep':
-      return ['on, waiting for the program to start', state.remedy];
+      return ['on, waiting for Helmdeck Memory to start', state.remedy];
     case 'starting':
       return ['starting'];
     case 'unapproved':
@@ -234,5 +235,4 @@ function requirements({ model: { name, disk, memory }, free }: EmbeddingsReport)
 
 const inMegabytes = (bytes: number): string => `${Math.round(bytes / 1_000_000).toLocaleString('en-US')} MB`;
 
-/** Returns success if embeddings are ready, or if they are off. */
 const exitCode = ({ at }: SidecarState): number => (at === 'ready' || at === 'off' ? exits.done.code : exits.unavailable.code);

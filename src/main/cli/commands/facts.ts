@@ -55,7 +55,9 @@ export const recall = command({
   name: 'recall',
   description: 'Shows the fact with this key.',
   arguments: { key: { description: 'The exact key.' } },
-  details: ['In a pipe, prints only the value, exactly as stored. On a terminal, also shows who wrote it and when it expires.'],
+  details: [
+    'In a pipe, prints only the value, exactly as stored. On a terminal, also shows who wrote the fact and when it expires.',
+  ],
   examples: ['recall preferences/editor', 'recall decisions/database > decision.md'],
   async run({ arguments: { key } }, context) {
     const fact = await context.call('recall', { key });
@@ -67,7 +69,7 @@ export const list = command({
   name: 'list',
   description: 'Lists facts, newest first.',
   options: {
-    prefix: { value: '<text>', description: 'Only keys with this prefix.' },
+    prefix: { value: '<text>', description: 'Only facts whose key starts with this text.' },
     category: { value: '<name>', description: 'Only this category.' },
     tag: { value: '<word>', description: 'Only facts with this tag.' },
     client: { value: '<name>', description: 'Only facts last written by this client.' },
@@ -75,7 +77,7 @@ export const list = command({
     sort: { value: '<order>', description: 'Order: `updated` (newest first) or `expires` (soonest first).' },
     limit: { value: '<number>', description: `Maximum number of facts. Default: ${PAGE.default}.` },
     all: { description: 'Lists all facts. With --json, prints one fact per line (NDJSON).' },
-    values: { description: 'Also shows the values.' },
+    values: { description: 'Also shows the values of the facts.' },
   },
   examples: ['list --category decisions --values', 'list --expiring-within 7d --sort expires', 'list --all --json'],
   async run({ options }, context) {
@@ -108,7 +110,7 @@ export const list = command({
 export const search = command({
   name: 'search',
   description: 'Finds facts by words, best match first.',
-  arguments: { words: { description: 'Words or a phrase, without quotes.', rest: true } },
+  arguments: { words: { description: 'The words to search for, or a phrase.', rest: true } },
   options: {
     category: { value: '<name>', description: 'Only this category.' },
     tag: { value: '<word>', description: 'Only facts with this tag.' },
@@ -184,7 +186,7 @@ export const history = command({
         ...indent(escapeControls(value)),
       ]),
     );
-    if (answer.versions.length === 0) context.hint('No earlier versions.');
+    if (answer.versions.length === 0) context.hint('There are no earlier versions of this fact.');
   },
 });
 
@@ -194,7 +196,7 @@ async function readValue(context: CommandContext): Promise<string> {
   if (!bytes)
     throw new Failure(
       'invalid_input',
-      `The value is longer than ${VALUE_BYTES / 1024} KiB. Store a summary here and the rest in a file.`,
+      `The value is longer than ${VALUE_BYTES / 1024} KiB. Store a summary as the value, and the rest in a file.`,
     );
   const value = decodeUtf8(bytes);
   if (value !== undefined) return value;

@@ -23,7 +23,7 @@ export const keyInit = command({
     const { source, path, memory } = await initKey(context.config, context.environment, file);
     await context.printResult({ key: { at: 'ok', source }, ...(path !== undefined && { file: path }), memory }, () => [
       `The key was created in ${source}${path === undefined ? '' : ` (${path})`}.`,
-      `The memory is ${memory}, sealed.`,
+      `The memory is sealed in ${memory}.`,
       'Without the key, the memory cannot be read, not even by you. Create a recovery key now and write it down:',
       withCliCommand('  helmdeck-memory key recovery'),
     ]);
@@ -32,7 +32,7 @@ export const keyInit = command({
 
 export const keyStatus = command({
   name: 'key status',
-  description: 'Shows the state of the key, and what to do if it is unavailable.',
+  description: 'Shows the state of the key, and what to do if the key is unavailable.',
   async run(_typed, context) {
     const { store } = await context.call('status', {});
     await context.printResult({ key: store.key, rotation: store.rotation }, () => [
@@ -68,7 +68,7 @@ export const keyRecovery = command({
   name: 'key recovery',
   description: 'Creates a recovery key. With --use, restores a lost key from the recovery key.',
   options: {
-    use: { description: 'Asks for the recovery key and restores the key. The program must not be running.' },
+    use: { description: 'Asks for the recovery key and restores the key. Helmdeck Memory must not be running.' },
     file: { description: 'With --use: stores the key in the file memory.key, for machines without a keychain.' },
   },
   details: [
@@ -89,7 +89,7 @@ export const keyRecovery = command({
 
 export const lock = command({
   name: 'lock',
-  description: 'Locks the memory: the running program drops the key until you unlock it.',
+  description: 'Locks the memory: the running program drops the key until you unlock the memory.',
   async run(_typed, context) {
     const report = await (await runningProgram(context)).call('lock', {});
     await context.printResult(report, () => ['The memory is locked.']);
@@ -135,7 +135,7 @@ async function useRecoveryKey(context: CommandContext, file: boolean): Promise<n
   return keyExit(store.key);
 }
 
-/** Throws the error again, with a hint on `--use`: a recovery key cannot be created without the key, but can restore the key. */
+/** Throws the error. If there is no key, adds a hint that an existing recovery key can restore the key. */
 function suggestUse(error: unknown): never {
   if (!(error instanceof Failure) || error.code !== 'key_unavailable' || error.message.includes('--use')) throw error;
   throw new Failure(error.code, `${error.message} If you have a recovery key, run: helmdeck-memory key recovery --use`, {

@@ -17,7 +17,7 @@ const INPUT = {
   description: 'The input for the pack, as JSON. With -, the input is read from standard input. Default: {}.',
 };
 const MAX_INPUT_BYTES = 1024 * 1024;
-const RESTART = 'Restart the program if it is running.';
+const RESTART = 'Restart Helmdeck Memory if it is running.';
 
 export const packList = command({
   name: 'pack list',
@@ -33,13 +33,13 @@ export const packList = command({
         ...(why !== undefined && { why }),
       })),
       ...skipped.map(({ name, why }) => ({ name, state: 'skipped' as const, why })),
-      ...(await packFiles(context))
+      ...(await packNamesInFolder(context))
         .filter((name) => !known.has(name))
         .map((name) => ({
           name,
           state: 'off' as const,
           why: context.config.packs.includes(name)
-            ? 'restart the program'
+            ? 'restart Helmdeck Memory'
             : withCliCommand(`helmdeck-memory pack enable ${name}`),
         })),
     ];
@@ -73,7 +73,7 @@ export const packRun = command({
 export const packNew = command({
   name: 'pack new',
   description: 'Creates a working example pack for you to change.',
-  arguments: { name: { description: 'Group and name, such as weather.today.' } },
+  arguments: { name: { description: 'Group and name of the new pack, such as weather.today.' } },
   details: ['docs/packs.md describes everything that a pack can do.'],
   examples: ['pack new weather.today'],
   async run({ arguments: { name } }, context) {
@@ -108,9 +108,11 @@ export const packTest = command({
   arguments: { pack: { description: 'Name or file path of the pack.' } },
   options: {
     input: INPUT,
-    times: { value: '<number>', description: 'How many times to run it, one after another. Default: 1.' },
+    times: { value: '<number>', description: 'Number of runs, one after another. Default: 1.' },
   },
-  details: ['The pack does not have to be enabled. Its log, output and progress are shown as they arrive.'],
+  details: [
+    'The pack does not have to be enabled. The command shows the log, the progress and the output of the pack as they arrive.',
+  ],
   examples: [`pack test weather.today --input '{"city": "Bergen"}' --times 2`],
   async run({ arguments: { pack: named }, options }, context) {
     const input = await readInput(context, options.input);
@@ -190,7 +192,7 @@ export const packDisable = command({
   arguments: { name: NAME },
   async run({ arguments: { name } }, context) {
     if (!context.config.packs.includes(name)) {
-      throw new Failure('not_found', 'No enabled pack of yours has this name. List packs with: helmdeck-memory pack list');
+      throw new Failure('not_found', 'You have not enabled a pack with this name. List packs with: helmdeck-memory pack list');
     }
     const { updatePackList } = await import('../../own-packs/pack-list.ts');
     const packs = updatePackList(context.host, (names) => names.filter((one) => one !== name));
@@ -209,8 +211,7 @@ async function readInput(context: CommandContext, option = '{}'): Promise<Record
   }
 }
 
-/** Returns the names of all packs in the packs folder, whether they are enabled or not. */
-async function packFiles(context: CommandContext): Promise<string[]> {
+async function packNamesInFolder(context: CommandContext): Promise<string[]> {
   const { packNameOf, packFolderOf } = await import('../../own-packs/pack-file.ts');
   const path = packFolderOf(context.config.folder);
   const names = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith('.mjs')) : [];

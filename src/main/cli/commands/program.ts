@@ -6,7 +6,7 @@ import { exits } from '../exit-codes.ts';
 
 export const serve = command({
   name: 'serve',
-  description: 'Runs the program without a window, until Ctrl+C or SIGTERM.',
+  description: 'Runs Helmdeck Memory without a window, until Ctrl+C or SIGTERM.',
   details: [
     'Prints the path of the memory, the state of its key, and how to open the window. The last line shows the address. With --json, prints one line with the address, the process id and the folder. Settings come from the environment or from config.json.',
   ],
@@ -37,7 +37,10 @@ export const mcp = command({
   name: 'mcp',
   description: 'Serves an MCP client over standard input and output.',
   options: {
-    client: { value: '<name>', description: 'The client whose token to read, from clients/<name>.token in the data folder.' },
+    client: {
+      value: '<name>',
+      description: 'Name of the client. Its token is read from clients/<name>.token in the data folder.',
+    },
   },
   details: [
     'MCP clients start this command; you rarely type it. The token comes from the file at the path in HELMDECK_TOKEN_FILE, from HELMDECK_TOKEN, or from --client. The command connects to the running program. If the program is not running yet, the command waits for it.',

@@ -9,7 +9,7 @@ import { keyExit, keyLines } from './key.ts';
 
 export const status = command({
   name: 'status',
-  description: 'Shows whether the program runs, where the memory is, and the state of the key.',
+  description: 'Shows whether Helmdeck Memory is running, where the memory is, and the state of the key.',
   details: ['The exit code is 4 if the key is unavailable.'],
   async run(_typed, context) {
     const { folder, packs: listed } = context.config;
@@ -52,7 +52,9 @@ export const status = command({
             ]),
         ...skipped.map(({ name, why }) => ['packs', escapeControls(`${name} was skipped: ${why}`)]),
         ...(store.file.at === 'failed' ? [['file', describeFileFailure(store.file)]] : []),
-        ...(store.quarantined > 0 ? [['damage', `${formatEntries(store.quarantined)} with a broken seal are hidden`]] : []),
+        ...(store.quarantined > 0
+          ? [['damage', `${formatEntries(store.quarantined)} with a broken seal, hidden from results`]]
+          : []),
         ...(disagrees ? [['clock', clockLine]] : []),
         ...(store.rotation.at === 'running' ? [['rotation', `${store.rotation.done} of ${store.rotation.of} entries`]] : []),
       ]),

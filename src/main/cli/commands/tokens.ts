@@ -17,7 +17,10 @@ export const tokenMint = command({
   description: 'Creates a token that gives one client access to the memory.',
   arguments: { name: { description: 'A name for the token, such as "OpenClaw on the laptop".' } },
   options: {
-    client: { value: '<name>', description: 'The client name, shown with everything it writes. Default: the token name.' },
+    client: {
+      value: '<name>',
+      description: 'Name of the client, shown with everything that the client writes. Default: the token name.',
+    },
     subject: {
       value: '<name>',
       description: 'The memory that the token gives access to. Tokens with the same subject share a memory. Default: me.',
@@ -101,7 +104,6 @@ export const tokenRevoke = command({
   },
 });
 
-/** Creates the command `token pause` or `token resume`. */
 const pauseCommand = (word: 'pause' | 'resume', description: string): Command =>
   command({
     name: `token ${word}`,

@@ -55,7 +55,7 @@ export const salvageFacts = command({
   description: 'Exports the facts of a damaged memory that can still be read.',
   arguments: { file: { description: 'A new file.' } },
   details: [
-    'The program must not be running. Exports every fact whose seal is intact, and does not change the memory. Afterwards, move memory.db and memory.db-wal away or restore a backup, then import the file. The file contains no history and no record of runs. It is not encrypted: delete it when you no longer need it, also if the command was interrupted.',
+    'Helmdeck Memory must not be running. Exports every fact whose seal is intact, and does not change the memory. Afterwards, move memory.db and memory.db-wal away or restore a backup, then import the file. The file contains no history and no record of runs. It is not encrypted: delete it when you no longer need it, also if the command was interrupted.',
   ],
   examples: ['salvage facts.ndjson'],
   async run({ arguments: { file } }, context) {
@@ -81,7 +81,7 @@ export const salvageFacts = command({
     );
     await context.printResult(saved, () => [
       `Saved ${formatCount(saved.facts, 'fact')} to ${file}. The file is not encrypted.`,
-      ...(saved.broken > 0 ? [`${formatEntries(saved.broken)} with a broken seal were skipped.`] : []),
+      ...(saved.broken > 0 ? [`Skipped ${formatEntries(saved.broken)} with a broken seal.`] : []),
       ...(saved.unreadable ? ['Part of the memory could not be read at all.'] : []),
     ]);
   },
@@ -153,7 +153,7 @@ async function* pagesOf(context: CommandContext) {
 async function intoNewFile<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
   const { O_CREAT, O_EXCL, O_WRONLY } = constants;
   const handle = await open(file, O_CREAT | O_EXCL | O_WRONLY, 0o600).catch((cause: unknown) => {
-    throw new Failure('invalid_input', 'This file already exists or cannot be created. Name another file.', { cause });
+    throw new Failure('invalid_input', 'This file already exists or cannot be created. Choose another file.', { cause });
   });
   try {
     const written = await write(handle);
@@ -162,7 +162,7 @@ async function intoNewFile<T>(file: string, write: (handle: FileHandle) => Promi
   } catch (error) {
     await rm(file, { force: true });
     if (errorCodeOf(error) !== 'ENOSPC') throw error;
-    throw new Failure('disk_full', 'The disk has no space for the export. Name a file on another disk.', { cause: error });
+    throw new Failure('disk_full', 'The disk has no space for the export. Choose a file on another disk.', { cause: error });
   } finally {
     await handle.close();
   }

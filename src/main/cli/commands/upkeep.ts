@@ -26,7 +26,7 @@ export const backup = command({
     progress[Symbol.dispose]();
     await context.printResult(made, () => [
       `Backup created and verified: ${made.file}`,
-      ...(made.broken > 0 ? [`${formatEntries(made.broken)} with a broken seal, in the memory and in the backup.`] : []),
+      ...(made.broken > 0 ? [`The seal of ${formatEntries(made.broken)} is broken, in the memory and in the backup.`] : []),
     ]);
   },
 });
@@ -43,7 +43,7 @@ export const verify = command({
     const sound = broken === 0 && structure.length === 0;
     await context.printResult(found, () => [
       `${formatEntries(entries)} verified${sound ? ', no damage found' : ''}.`,
-      ...(broken > 0 ? [`${formatEntries(broken)} with a broken seal; hidden from all results.`] : []),
+      ...(broken > 0 ? [`The seal of ${formatEntries(broken)} is broken. Results do not show entries with a broken seal.`] : []),
       ...structure.map((what) => `The file: ${what}`),
     ]);
     return sound ? exits.done.code : exits.failed.code;
@@ -52,7 +52,7 @@ export const verify = command({
 
 export const restore = command({
   name: 'restore',
-  description: 'Replaces the memory with a backup. The program must not be running.',
+  description: 'Replaces the memory with a backup. Helmdeck Memory must not be running.',
   arguments: { file: { description: 'The backup file.' } },
   options: {
     yes: { description: 'Skips the confirmation. Required without a terminal.' },
@@ -100,8 +100,8 @@ export const restore = command({
     };
     await context.printResult(result, () => [
       `Restored ${formatEntries(entries)}.`,
-      ...(stillForgotten > 0 ? [`${formatEntries(stillForgotten)} forgotten after the backup stay forgotten.`] : []),
-      ...(broken > 0 ? [`${formatEntries(broken)} have a broken seal.`] : []),
+      ...(stillForgotten > 0 ? [`Left out ${formatEntries(stillForgotten)} that you forgot after the backup.`] : []),
+      ...(broken > 0 ? [`The seal of ${formatEntries(broken)} is broken.`] : []),
       ...(readReplacedMemory
         ? []
         : [
@@ -112,7 +112,7 @@ export const restore = command({
             `${formatCount(revokedTokens, 'token')} created after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the previous memory is missing. Connect those agents again.`,
           ]
         : []),
-      ...(replacedMemory === undefined ? [] : [`The previous memory is now ${replacedMemory}`]),
+      ...(replacedMemory === undefined ? [] : [`The previous memory was moved to ${replacedMemory}`]),
     ]);
     return exits.done.code;
   },

@@ -7,7 +7,7 @@ import { given, parseCount } from '../values.ts';
 
 export const memory = command({
   name: 'memory',
-  description: 'Shows categories with their counts and newest keys.',
+  description: 'Shows the categories of the memory, with the number of facts and the newest keys.',
   async run(_typed, context) {
     const answer = await context.call('myMemory', {});
     await context.printResult(answer, () => [

@@ -8,7 +8,6 @@ const SOURCES = ['src/**/*', 'integrations/**/*.{mjs,json}', 'electron.vite.conf
 const RESULT = 'out/renderer/index.html';
 const BUILDER = 'node_modules/electron-vite/bin/electron-vite.js';
 
-/** Whether the build is newer than all sources. */
 function isFresh(root: string): boolean {
   const built = statSync(join(root, RESULT), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const latest = Math.max(0, ...globSync(SOURCES, { cwd: root }).map((path) => statSync(join(root, path)).mtimeMs));
