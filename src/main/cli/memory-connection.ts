@@ -31,7 +31,7 @@ export async function connectMemory(config: Config, options: ConnectOptions): Pr
     if (!(found instanceof Error)) return withInterruption(interrupted, found);
     const unreachable = readUnreachable(config.folder);
     if (unreachable) throw new Failure('unavailable', describeUnreachable(unreachable), { cause: found });
-    // Start the timeout at the first failed attempt, because on a busy machine this command itself can need seconds to start.
+    // Start the timeout at the first failed attempt to connect, because on a busy machine this command can need seconds to start.
     until = Math.min(until, performance.now() + BUSY_TIMEOUT_MS);
     if (performance.now() > until) {
       throw new Failure(
@@ -55,7 +55,10 @@ async function connectToProgram({ folder }: Config): Promise<MemoryConnection | 
   };
 }
 
-/** Whether an operation needs the owner's own packs. They are loaded only then, because each pack starts a process. */
+/**
+ * Whether an operation needs the owner's own packs. Own packs are loaded only for these operations, because each pack starts a
+ * process.
+ */
 const needsOwnPacks = (name: OperationName): boolean =>
   name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';
 

@@ -75,7 +75,7 @@ export class SettingsEditor implements OwnerSettings {
   }
 }
 
-/** Throws if the value is invalid, because the program would not start with it. */
+/** Throws if the value is invalid, because the program does not start with an invalid setting. */
 function requireValid(name: SettingName, value: string): void {
   try {
     readSetting({ environment: { [name]: value }, platform: process.platform }, name);

@@ -141,7 +141,7 @@ export const SETTINGS = {
     changeable: true,
   },
   HELMDECK_ALLOWED_HOSTS: {
-    help: 'Additional Host headers to accept, for a proxy or tunnel in front of the program.',
+    help: 'Additional Host headers to accept, for a proxy or tunnel in front of Helmdeck Memory.',
     fileType: 'list',
     schema: hostHeaders,
   },

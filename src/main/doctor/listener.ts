@@ -51,7 +51,7 @@ async function portFindings(folder: string, setting: string): Promise<Finding[]>
   }
 }
 
-/** Listens on the address for a moment, the only reliable check. Returns undefined, or the error code if listening fails. */
+/** Checks whether the address is free, by listening for a moment. Returns the error code if listening fails. */
 async function tryListen(address: ListenAddress): Promise<string | undefined> {
   const server = createServer((socket) => socket.destroy());
   try {

@@ -77,7 +77,7 @@ function statusFindings({ file, clock, rotation }: Status): Finding[] {
           warn(
             'key',
             `The key is being rotated: ${rotation.done} of ${rotation.of} entries.`,
-            'Keep the program running until the rotation is done.',
+            'Keep Helmdeck Memory running until the rotation is done.',
           ),
         ]
       : []),

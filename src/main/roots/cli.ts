@@ -9,7 +9,10 @@ import { configureProgramCall } from './program-call.ts';
 /** Milliseconds in which signals count as the same Ctrl+C, because both the terminal and the launcher can deliver it. */
 const SAME_SIGNAL_MS = 1000;
 
-/** Returns a signal that is aborted by the first Ctrl+C, so that the command can clean up. A second Ctrl+C exits immediately. */
+/**
+ * Returns a signal that the first Ctrl+C, SIGTERM or SIGHUP aborts, so that the command can clean up. A second one exits at
+ * once.
+ */
 function interruption(): AbortSignal {
   const controller = new AbortController();
   let since = Infinity;
@@ -25,7 +28,7 @@ function interruption(): AbortSignal {
 }
 
 async function main(): Promise<never> {
-  // Set before the first write, so that only this user can read new files, including those written by libraries.
+  // Set the umask before the first write, so that only this user can read new files, even the files that libraries write.
   process.umask(0o077);
   ignoreDebuggerSignal();
   // Cache the compiled code next to the program, not in the data folder, because the cache contains code that will run.

@@ -19,7 +19,7 @@ export function refuseDebugger(): void {
   if (url() === undefined || args.some((arg) => arg.startsWith('--inspect'))) return;
   throw new Failure(
     'key_unavailable',
-    'A debugger was opened on this process and could read the key of the memory. Start the program again. To use a debugger, pass --inspect to node.',
+    'A debugger was opened on this process and could read the key of the memory. Start Helmdeck Memory again. To use a debugger, pass --inspect to node.',
   );
 }
 

@@ -24,7 +24,7 @@ async function signalled(...signals: readonly NodeJS.Signals[]): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  // Set before the first write, so that only this user can read new files, including those written by libraries.
+  // Set the umask before the first write, so that only this user can read new files, even the files that libraries write.
   process.umask(0o077);
   ignoreDebuggerSignal();
   // Cache the compiled code next to the program, not in the data folder, because the cache contains code that will run.

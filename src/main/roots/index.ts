@@ -21,7 +21,7 @@ try {
 }
 
 function start(): void {
-  // Set before the first write, so that only this user can read new files, including those written by Chromium.
+  // Set the umask before the first write, so that only this user can read new files, even the files that Chromium writes.
   process.umask(0o077);
   ignoreDebuggerSignal();
   refuseRemoteControl(app);

@@ -14,7 +14,7 @@ const ELECTRON = join(ROOT, 'node_modules/electron');
 
 type Mode = 'desktop' | 'headless' | 'either';
 
-/** Why the desktop cannot start, and how to fix that. */
+/** The reason why the desktop program cannot start, and how to fix the problem. */
 interface NoDesktop {
   readonly why: string;
   readonly remedy: string;
