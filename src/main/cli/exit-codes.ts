@@ -9,7 +9,7 @@ export const exits = {
   },
   usage: { code: 2, description: 'The command line is invalid; nothing was attempted.' },
   notFound: { code: 3, description: 'The named item, such as a fact, a token, a pack or a backup, does not exist.' },
-  key: { code: 4, description: 'The key of the memory or the OS keychain is unavailable, or there is no key yet.' },
+  key: { code: 4, description: "The memory's key or the OS keychain is unavailable, or no key has been created." },
   unavailable: {
     code: 5,
     description: 'The program, the memory file or embeddings are unavailable or busy, or did not respond in time.',

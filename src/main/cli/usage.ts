@@ -92,7 +92,7 @@ function readArguments(command: Command, args: readonly string[]): ParsedArgumen
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
     if (option === undefined) throw refuse(`Unknown option ${rawName} for ${about}. Put text that starts with a dash after --.`);
     const before = given[name];
-    if (before !== undefined && !option.many) throw refuse(`${rawName} was given twice. Give it once.`);
+    if (before !== undefined && !option.many) throw refuse(`${rawName} was given twice. Use it only once.`);
     if (option.value === undefined) {
       if (value !== undefined) throw refuse(`${rawName} does not take a value. Remove the part after "=".`);
       given[name] = true;

@@ -27,6 +27,6 @@ async function confinementFinding(inUse: boolean): Promise<Finding> {
   return warn(
     'packs',
     says,
-    'To sandbox them with the operating system too, install bubblewrap (apt install bubblewrap) and allow user namespaces.',
+    'To sandbox your packs with the operating system too, install bubblewrap (apt install bubblewrap) and allow user namespaces.',
   );
 }

@@ -25,7 +25,7 @@ export const embeddingsOn = command({
   },
   details: ['docs/embeddings.md explains which Ollama is used and how it is isolated.'],
   async run({ options: { adopt, own } }, context) {
-    if (adopt && own) throw new UsageError('--adopt and --own cannot be combined. Give one of them.');
+    if (adopt && own) throw new UsageError('--adopt and --own cannot be combined. Use only one of these options.');
     await context.call('setEmbeddings', { on: true, ...((adopt || own) && { adopt }) });
     const report = await untilStarted(context);
     await context.printResult(report, () => reportLines(report));

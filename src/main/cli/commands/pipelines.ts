@@ -48,7 +48,7 @@ export const pipelineAdopt = command({
     const pipeline = await context.call('pipeline', { id });
     if (pipeline.by_owner) throw new Failure('invalid_input', 'This pipeline is already yours. Nothing was changed.');
     context.hint(...pipelineLines(pipeline));
-    const question = (): string => `Adopt this pipeline of ${escapeControls(pipeline.client)}?`;
+    const question = (): string => `Adopt this pipeline, which ${escapeControls(pipeline.client)} wrote?`;
     if (!(await context.confirm(options.yes, question))) return exits.failed.code;
     const answer = await context.call('adoptPipeline', { id, updated_at: pipeline.updated_at });
     await context.printResult(answer, () => [`The pipeline ${escapeControls(id)} is now yours.`]);

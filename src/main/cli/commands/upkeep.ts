@@ -109,7 +109,7 @@ export const restore = command({
           ]),
       ...(revokedTokens > 0
         ? [
-            `${formatCount(revokedTokens, 'token')} created after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the previous memory is missing. Connect those agents again.`,
+            `${formatCount(revokedTokens, 'token')} created after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the previous memory is missing. Connect the agents that used these tokens again.`,
           ]
         : []),
       ...(replacedMemory === undefined ? [] : [`The previous memory was moved to ${replacedMemory}`]),

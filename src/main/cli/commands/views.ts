@@ -24,7 +24,7 @@ export const memory = command({
 
 export const showContext = command({
   name: 'context',
-  description: 'Shows the newest facts with their values, as an agent loads them.',
+  description: 'Shows the newest facts with their values, in the form in which agents load them.',
   async run(_typed, context) {
     const answer = await context.call('context', {});
     await context.printResult(answer, () =>
