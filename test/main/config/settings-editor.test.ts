@@ -117,7 +117,7 @@ describe('a setting that is changed (R-SET-01)', () => {
     ['HELMDECK_FETCH_HOSTS', 'example.com', /^HELMDECK_FETCH_HOSTS cannot be changed here/],
     ['HELMDECK_DATA_DIR', '/tmp', /^HELMDECK_DATA_DIR cannot be changed here/],
     ['HELMDECK_JWT_SECRET', 'x'.repeat(40), /^HELMDECK_JWT_SECRET cannot be changed here/],
-    ['__proto__', 'x', /^This cannot be changed here/],
+    ['__proto__', 'x', /^This setting cannot be changed here/],
     ['HELMDECK_WRITES_PER_MINUTE', '5', /^HELMDECK_WRITES_PER_MINUTE is set by an environment variable/],
   ])('%s=%j is refused, and nothing is written', (name, value, says) => {
     const { path, start } = settings({ HELMDECK_WRITES_PER_MINUTE: '1' });
