@@ -29,7 +29,7 @@ import { formatHelp } from './help.ts';
 
 const help = command({
   name: 'help',
-  description: 'Shows help on a command, on a group such as `key` or `pack`, on `settings` or on `exit-codes`.',
+  description: 'Shows help on a command, a group (such as key), settings or exit-codes.',
   arguments: {
     topic: { description: 'A command, a group of commands, `settings` or `exit-codes`.', optional: true, rest: true },
   },

@@ -72,7 +72,7 @@ test('the doctor reports a connected agent, and an entry that was removed since 
   expect(await agents()).toMatchObject([
     {
       state: 'warn',
-      says: expect.stringMatching(/^Codex removed its entry/),
+      says: expect.stringMatching(/^Codex is not connected, because it removed its entry/),
       remedy: 'Connect Codex again with: helmdeck-memory connect codex',
     },
   ]);
@@ -106,7 +106,10 @@ test('a refusal says why, and an unknown agent is not found', async () => {
   });
   expect(await say(['disconnect', 'codex'])).toMatchObject({ code: 3 });
   writeFileSync(path, '[broken');
-  expect(await say(['connect', 'codex', '--yes'])).toMatchObject({ code: 1, err: expect.stringMatching(/not TOML \(line 1\)/) });
+  expect(await say(['connect', 'codex', '--yes'])).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/not valid TOML \(line 1\)/),
+  });
   expect(now()).toBe('[broken');
 });
 

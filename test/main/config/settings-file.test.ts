@@ -100,9 +100,9 @@ describe('an invalid configuration file stops the start and names the setting (R
     { what: '__proto__', settings: '{"__proto__": "x"}', says: /which is not a setting/ },
     { what: 'a number in quotes', settings: { HELMDECK_QUOTA_FACTS: '12' }, says: /^HELMDECK_QUOTA_FACTS must be a number/ },
     { what: 'a fraction', settings: { HELMDECK_QUOTA_FACTS: 1.5 }, says: /^HELMDECK_QUOTA_FACTS must be a whole number/ },
-    { what: 'a number for a text', settings: { HELMDECK_ADDR: 7345 }, says: /^HELMDECK_ADDR must be a text/ },
+    { what: 'a number for a text', settings: { HELMDECK_ADDR: 7345 }, says: /^HELMDECK_ADDR must be text/ },
     { what: 'a text for a list', settings: { HELMDECK_ALLOWED_HOSTS: 'a' }, says: /^HELMDECK_ALLOWED_HOSTS must be a list/ },
-    { what: 'null', settings: { HELMDECK_ADDR: null }, says: /^HELMDECK_ADDR must be a text/ },
+    { what: 'null', settings: { HELMDECK_ADDR: null }, says: /^HELMDECK_ADDR must be text/ },
     {
       what: 'the data folder, in the file of that folder',
       settings: { HELMDECK_DATA_DIR: '/x' },

@@ -8,7 +8,9 @@ const startedWith = (isPackaged: boolean, ...switches: readonly string[]) => ({
 
 describe("Chromium's remote debugging (R-DESK-13)", () => {
   test.each(['remote-debugging-port', 'remote-debugging-pipe'])('stops the start of a release: --%s', (name) => {
-    expect(() => refuseRemoteControl(startedWith(true, name))).toThrow(`It was started with --${name},`);
+    expect(() => refuseRemoteControl(startedWith(true, name))).toThrow(
+      `The switch --${name} lets other programs read the window.`,
+    );
   });
 
   test('is available in a checkout, and a release without it starts', () => {

@@ -40,7 +40,7 @@ export const credentialList = command({
 
 export const credentialDrop = command({
   name: 'credential drop',
-  description: 'Deletes a credential from the keychain, and the pack results that were cached with it.',
+  description: 'Deletes a credential from the keychain, and pack results cached with it.',
   arguments: { name },
   details: ['Also revoke the credential at the service, because every copy of the credential still works.'],
   async run({ arguments: typed }, context) {

@@ -35,7 +35,7 @@ export const embeddingsOn = command({
 
 export const embeddingsOff = command({
   name: 'embeddings off',
-  description: 'Turns embeddings off and stops the Ollama that Helmdeck Memory started. The model stays on disk.',
+  description: 'Turns embeddings off and stops the separate Ollama. Keeps the model on disk.',
   async run(_typed, context) {
     const report = await context.call('setEmbeddings', { on: false });
     const { clients } = await context.call('clients', {});
@@ -48,7 +48,7 @@ export const embeddingsOff = command({
 
 export const embeddingsStatus = command({
   name: 'embeddings status',
-  description: 'Shows the state of embeddings, the Ollama in use, and the last lines of its log.',
+  description: 'Shows the state of embeddings, the Ollama in use and the end of its log.',
   details: ['The exit code is 5 if embeddings are on but not ready.'],
   async run(_typed, context) {
     const report = await context.call('embeddings', {});
@@ -62,7 +62,7 @@ export const embeddingsStatus = command({
 
 export const embeddingsApprove = command({
   name: 'embeddings approve',
-  description: 'Shows the Ollama that was found, and allows Helmdeck Memory to start exactly this file.',
+  description: 'Shows the Ollama that was found, and approves exactly this program file.',
   options: { yes },
   async run({ options }, context) {
     const { ollama } = await context.call('embeddings', {});

@@ -10,7 +10,7 @@ import { readRecoveryKey, recoveryKeySources } from '../recovery.ts';
 
 export const keyInit = command({
   name: 'key init',
-  description: 'Creates the key that seals your memory. Run this command once, before you store the first fact.',
+  description: 'Creates the key that seals your memory. Needed once, before the first fact.',
   options: { file: { description: 'Stores the key in the file memory.key in the data folder instead of the OS keychain.' } },
   details: [
     'Prefer the OS keychain. Use --file only on machines without a keychain. A key file protects copies of the memory outside the data folder, but not the data folder itself.',
@@ -89,7 +89,7 @@ export const keyRecovery = command({
 
 export const lock = command({
   name: 'lock',
-  description: 'Locks the memory: the running program drops the key until you unlock the memory.',
+  description: 'Locks the memory: the running program drops the key until you run unlock.',
   async run(_typed, context) {
     const report = await (await runningProgram(context)).call('lock', {});
     await context.printResult(report, () => ['The memory is locked.']);

@@ -188,7 +188,7 @@ export const packEnable = command({
 
 export const packDisable = command({
   name: 'pack disable',
-  description: 'Stops agents from running one of your own packs. The file of the pack is not deleted.',
+  description: 'Stops agents from running one of your own packs. Keeps the pack file.',
   arguments: { name: NAME },
   async run({ arguments: { name } }, context) {
     if (!context.config.packs.includes(name)) {

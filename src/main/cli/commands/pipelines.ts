@@ -9,7 +9,7 @@ const ID = { description: 'Id of the pipeline, as shown by `pipeline list`.' };
 
 export const pipelineList = command({
   name: 'pipeline list',
-  description: 'Lists pipelines with their authors. If a pipeline cannot run, shows the reason.',
+  description: 'Lists pipelines with their authors, and the reason if a pipeline cannot run.',
   async run(_typed, context) {
     const answer = await context.call('pipelines', {});
     await context.printTable(

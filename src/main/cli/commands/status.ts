@@ -9,7 +9,7 @@ import { keyExit, keyLines } from './key.ts';
 
 export const status = command({
   name: 'status',
-  description: 'Shows whether Helmdeck Memory is running, where the memory is, and the state of the key.',
+  description: 'Shows whether the program is running, and the state of memory and key.',
   details: ['The exit code is 4 if the key is unavailable.'],
   async run(_typed, context) {
     const { folder, packs: listed } = context.config;

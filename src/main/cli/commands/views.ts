@@ -7,7 +7,7 @@ import { given, parseCount } from '../values.ts';
 
 export const memory = command({
   name: 'memory',
-  description: 'Shows the categories of the memory, with the number of facts and the newest keys.',
+  description: 'Shows the categories of the memory with their fact counts and newest keys.',
   async run(_typed, context) {
     const answer = await context.call('myMemory', {});
     await context.printResult(answer, () => [
@@ -24,7 +24,7 @@ export const memory = command({
 
 export const showContext = command({
   name: 'context',
-  description: 'Shows the newest facts with their values, in the form in which agents load them.',
+  description: 'Shows the newest facts with their values, in the form that agents load.',
   async run(_typed, context) {
     const answer = await context.call('context', {});
     await context.printResult(answer, () =>
