@@ -1,25 +1,28 @@
 #!/usr/bin/env node
-// Starts the command line with a suitable Node. Plain JavaScript for Node 18 and later, because npx can start it with an old Node.
+// Starts the command line with a suitable Node. Plain JavaScript for Node 18 and later, because npx can start it with an old
+// Node.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The first version with `using` and type stripping. */
+/** Oldest major version of Node that can run the program: the first with `using` and type stripping. */
 const OLDEST = 24;
-/** EX_SOFTWARE in sysexits.h: a problem with the machine, not with the arguments. */
+/** Exit code if there is no suitable Node, or the installation is incomplete. The same as EX_SOFTWARE in sysexits.h. */
 const NO_NODE = 70;
 
 const root = dirname(dirname(realpathSync(fileURLToPath(import.meta.url))));
 const source = join(root, 'src', 'main', 'roots', 'cli.ts');
 const built = join(root, 'out', 'main', 'cli.cjs');
-// Node does not strip types below node_modules.
+// Run the sources only outside node_modules, because Node does not strip types inside node_modules.
 const unbuilt = !isFresh(built) && existsSync(source) && !root.includes(`${sep}node_modules${sep}`);
 const program = unbuilt ? source : built;
 
 if (!existsSync(program)) {
-  console.error(`helmdeck-memory is incomplete: ${built} is missing. Reinstall it, or run npm run build in its folder.`);
+  console.error(
+    `helmdeck-memory is incomplete: ${built} is missing. Reinstall helmdeck-memory, or run npm run build in its folder.`,
+  );
   process.exitCode = NO_NODE;
 } else if (isNewEnough(process.version) && (!unbuilt || process.features.typescript)) {
   hideStrippingWarning();
@@ -29,13 +32,13 @@ if (!existsSync(program)) {
   if (node === undefined) {
     const named = process.env.HELMDECK_NODE ? ', nor in HELMDECK_NODE' : '';
     console.error(
-      `helmdeck-memory needs Node ${OLDEST} or newer. This is ${process.version}, and there is no newer one in the PATH${named}. Install it from https://nodejs.org, or set HELMDECK_NODE=/path/to/node.`,
+      `helmdeck-memory needs Node ${OLDEST} or newer. This is ${process.version}, and there is no newer Node in the PATH${named}. Install it from https://nodejs.org, or set HELMDECK_NODE=/path/to/node.`,
     );
     process.exitCode = NO_NODE;
   } else await runWith(node);
 }
 
-/** The build starts twice as fast as the sources. In a checkout, a build older than the sources is stale. */
+/** Whether the build exists and is newer than all sources. A build is preferred, because it starts twice as fast. */
 function isFresh(file) {
   return existsSync(file) && newestIn(join(root, 'src')) <= statSync(file).mtimeMs;
 }
@@ -53,13 +56,13 @@ function isNewEnough(version) {
   return Number(/^v(\d+)\./.exec(version)?.[1] ?? 0) >= OLDEST;
 }
 
-/** Looks at the bundled Node, then HELMDECK_NODE, then the PATH. */
+/** Finds a suitable Node: the bundled Node, then the Node in HELMDECK_NODE, then a Node in the PATH. */
 function findNode() {
   const platform = process.platform === 'win32' ? 'win' : process.platform;
   const name = process.platform === 'win32' ? 'node.exe' : 'node';
   const bundled = above(root).map((folder) => join(folder, 'node_modules', `node-${platform}-${process.arch}`, 'bin', name));
   const named = process.env.HELMDECK_NODE ? [process.env.HELMDECK_NODE] : [];
-  // Relative folders in the PATH are ignored: they could hold an untrusted program.
+  // Ignore relative folders in the PATH, because they could contain an untrusted program.
   const path = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute);
   const all = [...bundled, ...named, ...path.map((folder) => join(folder, name)), process.execPath];
   const tried = new Set();
@@ -77,13 +80,13 @@ function findNode() {
   });
 }
 
-/** The folder and its parents: npm can install our platform packages further up. */
+/** Returns the folder and all its parents, because npm can install the bundled Node in any of them. */
 function above(folder) {
   const parent = dirname(folder);
   return parent === folder ? [folder] : [folder, ...above(parent)];
 }
 
-/** Without NODE_OPTIONS, which were meant for the current Node. Another version can refuse to start with them. */
+/** Returns the environment without NODE_OPTIONS, because another version of Node can refuse to start with them. */
 function ownEnvironment() {
   const { NODE_OPTIONS: _, ...rest } = process.env;
   return rest;
@@ -95,7 +98,7 @@ function runWith(node) {
   const child = spawn(node, args, { stdio: 'inherit', env: ownEnvironment() });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // Windows signals both processes itself, and `kill` would end the child at once.
+      // Windows sends Ctrl+C to both processes itself. On Windows, `kill` would terminate the child without any cleanup.
       if (process.platform !== 'win32') child.kill(signal);
     });
   }
@@ -112,7 +115,7 @@ function runWith(node) {
   });
 }
 
-/** Older Nodes warn at every start that type stripping is experimental. */
+/** Hides the warning of older Node versions that type stripping is experimental. */
 function hideStrippingWarning() {
   const { emitWarning } = process;
   process.emitWarning = (warning, ...more) => {

@@ -4,13 +4,13 @@ import { posix } from 'node:path';
 const WRITABLE_BY_OTHERS = 0o002;
 const WRITABLE_BY_GROUP = 0o020;
 const STICKY = 0o1000;
-/** The limit of Linux. */
+/** Maximum number of symbolic links in a path, the same as in Linux. */
 const MAX_LINKS = 40;
 
 /**
  * Finds a file or folder through which another user could replace a program that we run: the program itself, a link to it, or a
  * folder above it. Returns the first one, or undefined if the program is safe to run. Follows the path link by link, because a user
- * who can replace a link decides where it leads. Does not check Windows, because Node cannot read its access lists.
+ * who can replace a link decides where it leads. Returns undefined on Windows, because Node cannot read access lists there.
  */
 export function findUntrustedPath(path: string): string | undefined {
   if (process.platform === 'win32') return undefined;
@@ -29,7 +29,7 @@ export function findUntrustedPath(path: string): string | undefined {
     }
     const [next, ...after] = rest;
     if (next === undefined) return undefined;
-    // `place` is not a link here, so `..` leads to the folder that contains it.
+    // Here `place` is not a symbolic link, so `..` in the path leads to the folder that contains `place`.
     place = posix.join(place, next);
     rest = after;
   }
@@ -40,26 +40,26 @@ const segmentsOf = (path: string): string[] => path.split('/').filter((segment) 
 function isTrusted(path: string): boolean {
   const stats = lstatSync(path);
   const ownerTrusted = stats.uid === 0 || stats.uid === process.getuid?.();
-  // The mode of a link has no effect; its owner decides where it leads.
+  // For a symbolic link, check only the owner, who can change the target. The mode of a link has no effect.
   return ownerTrusted && (stats.isSymbolicLink() || !isWritableByOthers(stats) || isStickyFolder(stats));
 }
 
 const isWritableByOthers = ({ mode, gid }: Stats): boolean =>
   (mode & WRITABLE_BY_OTHERS) !== 0 || ((mode & WRITABLE_BY_GROUP) !== 0 && !isTrustedGroup(gid));
 
-/** In a sticky folder, users can rename and delete only their own files. */
+/** Whether this is a folder with the sticky bit, in which users can rename and delete only their own files. */
 const isStickyFolder = (stats: Stats): boolean => stats.isDirectory() && (stats.mode & STICKY) !== 0;
 
-/** Group 80 holds the administrators of macOS, who own its applications and Homebrew. */
+/** Whether members of the group are allowed to change programs. On macOS, group 80 contains the administrators. */
 const isTrustedGroup = (gid: number): boolean =>
   gid === 0 || (process.platform === 'darwin' ? gid === 80 : hasNoOtherMember(gid));
 
-/** Many distributions give each user a group of their own and create files that this group may write. */
+/** Whether only root and the current user are in the group. Many Linux distributions give each user such a private group. */
 function hasNoOtherMember(gid: number): boolean {
   try {
     const { groups, users } = { groups: rowsOf('/etc/group'), users: rowsOf('/etc/passwd') };
     const group = groups.find(([, , id]) => Number(id) === gid);
-    // A group from a directory service may have any members.
+    // The group comes from a directory service, so its members are unknown.
     if (!group) return false;
     const mayWrite = new Set([0, process.getuid?.()]);
     const byName = new Map(users.map(([name = '', , uid]) => [name, Number(uid)]));

@@ -8,18 +8,18 @@ import { columns, jsonText } from './layout.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 import { type StandardStreams, Terminal } from './terminal.ts';
 
-/** The process that the command line runs in; tests pass a fake. */
+/** The process that runs the command: its environment, streams and clock. Tests pass a fake. */
 export interface CommandLineHost extends HostMachine, StandardStreams, BuildInfo {
   now(): number;
-  /** Aborted with an `Interrupted` when a signal arrives. */
+  /** Aborted with an `Interrupted` error when the process receives SIGINT, SIGTERM or SIGHUP. */
   readonly interrupted: AbortSignal;
 }
 
-/** What a command runs with. The memory is opened on first use. */
+/** Gives a command its settings, its terminal and the memory. Opens the memory on first use. */
 export class CommandContext implements AsyncDisposable {
   readonly terminal: Terminal;
   readonly json: boolean;
-  /** Its environment does not contain the settings from config.json. */
+  /** The process. `host.environment` does not contain the settings from config.json, but `environment` does. */
   readonly host: CommandLineHost;
   #settings: LoadedSettings | undefined;
   #memory: Promise<MemoryConnection> | undefined;
@@ -39,7 +39,7 @@ export class CommandContext implements AsyncDisposable {
     return this.host.interrupted;
   }
 
-  /** Read on first use, so that commands such as `help` work with an invalid config.json. */
+  /** All settings. Read on first use, so that commands such as `help` work with an invalid config.json. */
   get settings(): LoadedSettings {
     return (this.#settings ??= readSettings(this.host));
   }
@@ -53,7 +53,7 @@ export class CommandContext implements AsyncDisposable {
     return readConfig(this.settings);
   }
 
-  /** Rejects invalid input before the user is asked to confirm. */
+  /** Throws if the input of an operation is invalid. Call this before asking the user to confirm the operation. */
   async validateInput<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<void> {
     const [{ operations }, { explainIssue }] = await Promise.all([
       import('../../contract/operations.ts'),
@@ -63,7 +63,7 @@ export class CommandContext implements AsyncDisposable {
     if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, input), { cause: parsed.error });
   }
 
-  /** The running program, or the memory opened in this process if none runs. */
+  /** Connects to the running program. If the program is not running, opens the memory in this process. */
   memory(): Promise<MemoryConnection> {
     this.#memory ??= this.#connect();
     return this.#memory;
@@ -73,7 +73,7 @@ export class CommandContext implements AsyncDisposable {
     return (await this.memory()).call(name, input);
   }
 
-  /** Fails while the program runs, because this command needs the memory file to itself. */
+  /** Throws if the program is running. For commands that need exclusive access to the memory file. */
   async requireNoProgram(): Promise<void> {
     const { findOwnerClient } = await import('../../listeners/endpoint.ts');
     using program = await findOwnerClient(this.config.folder);
@@ -89,18 +89,18 @@ export class CommandContext implements AsyncDisposable {
     await this.terminal.print(...(this.json ? [jsonText(json)] : lines()));
   }
 
-  /** Prints rows in columns, and a hint if there are none. */
+  /** Prints rows in columns, or `hintIfEmpty` if there are no rows. */
   async printTable(json: unknown, rows: readonly (readonly string[])[], hintIfEmpty?: string): Promise<void> {
     await this.printResult(json, () => columns(rows));
     if (rows.length === 0 && hintIfEmpty !== undefined) this.hint(hintIfEmpty);
   }
 
-  /** Prints a message for people on standard error. With `--json` it is left out. */
+  /** Prints a message for people on standard error. Prints nothing with `--json`. */
   hint(...lines: readonly string[]): void {
     if (!this.json) this.terminal.printToStderr(...lines);
   }
 
-  /** Asks the user to confirm. Without a terminal, `--yes` is required. */
+  /** Asks the user to confirm, unless `--yes` was given. Throws if there is no terminal to ask on. */
   async confirm(yes: boolean, question: () => Promise<string> | string): Promise<boolean> {
     if (yes) return true;
     if (!this.terminal.canAsk) {

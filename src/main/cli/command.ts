@@ -3,15 +3,15 @@ import type { CommandContext } from './command-context.ts';
 export interface Argument {
   readonly description: string;
   readonly optional?: true;
-  /** Takes all remaining words as one text. */
+  /** The argument receives all remaining words of the command line, joined by spaces. */
   readonly rest?: true;
 }
 
 export interface Option {
   readonly description: string;
-  /** Placeholder for the value in the help, such as <time>. Absent for a flag. */
+  /** Placeholder for the option's value in help texts, such as `<time>`. Absent for a flag, which has no value. */
   readonly value?: string;
-  /** Can be repeated. */
+  /** The option can be given more than once. */
   readonly many?: true;
 }
 
@@ -30,28 +30,28 @@ type ReadOptions<O extends Options> = {
       : boolean;
 };
 
-/** Parsed arguments and options, by their names in the command's spec. */
+/** Arguments and options that the parser read from the command line, under their names in `Spec`. */
 interface Typed<A extends Arguments, O extends Options> {
   readonly arguments: ReadArguments<A>;
   readonly options: ReadOptions<O>;
 }
 
 interface Spec<A extends Arguments, O extends Options> {
-  /** One or two words, such as `key init`. */
+  /** Name of the command: one or two words, such as `key init`. */
   readonly name: string;
-  /** One line for the list of commands. */
+  /** Description in one line, shown in the list of commands. */
   readonly description: string;
   readonly arguments?: A;
   readonly options?: O;
-  /** Further paragraphs for the help. */
+  /** More paragraphs, shown by `help <command>`. */
   readonly details?: readonly string[];
-  /** Command lines without the program name. */
+  /** Example command lines, without the program name. */
   readonly examples?: readonly string[];
   /** Returns an exit code; undefined means success. */
   readonly run: (typed: Typed<A, O>, context: CommandContext) => Promise<number | void>;
 }
 
-/** A command without the types of its own arguments and options. */
+/** Any command, for code that does not know the types of the command's own arguments and options. */
 export interface Command extends Omit<Spec<Arguments, Options>, 'run'> {
   readonly run: (typed: ParsedArguments, context: CommandContext) => Promise<number | void>;
 }
@@ -61,9 +61,9 @@ export interface ParsedArguments {
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 }
 
-/** Infers the types that `run` receives from the arguments and options of the spec. */
+/** Defines a command. TypeScript infers the parameter types of `run` from `arguments` and `options`. */
 export const command = <const A extends Arguments, const O extends Options>(spec: Spec<A, O>): Command =>
-  // Safe: the parser builds its result from this same spec.
+  // The cast is safe, because the parser builds the input of `run` from the same spec.
   spec as unknown as Command;
 
 export interface Group {

@@ -29,9 +29,9 @@ import { formatHelp } from './help.ts';
 
 const help = command({
   name: 'help',
-  description: 'Shows help on a command, a group such as key or pack, settings or exit-codes.',
+  description: 'Shows help on a command, a group (such as key), settings or exit-codes.',
   arguments: {
-    topic: { description: 'A command, a group, settings or exit-codes.', optional: true, rest: true },
+    topic: { description: 'A command, a group of commands, `settings` or `exit-codes`.', optional: true, rest: true },
   },
   async run({ arguments: { topic = '' } }, context) {
     await context.terminal.print(...formatHelp(groups, topic).map(withCliCommand));

@@ -1,7 +1,7 @@
-/** The command line is invalid. Nothing was attempted. */
+/** The command line is invalid. Thrown before the command changes anything. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
-  /** The command whose help to suggest, if any. */
+  /** Command whose help is suggested to the user. Empty for the general help. */
   readonly helpTopic: string;
 
   constructor(message: string, about = '') {
@@ -10,7 +10,7 @@ export class UsageError extends Error {
   }
 }
 
-/** A signal arrived. Thrown by the running command so that it can clean up before it exits. */
+/** Thrown by a running command after a signal, so that the command can clean up before the process exits. */
 export class Interrupted extends Error {
   readonly exitCode: number;
 
@@ -20,5 +20,5 @@ export class Interrupted extends Error {
   }
 }
 
-/** The reader closed our output, as `head` does. This is not a failure. */
+/** Thrown if the program that reads the output, such as `head`, closes the pipe. The command still counts as successful. */
 export class OutputClosed extends Error {}

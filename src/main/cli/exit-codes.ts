@@ -1,6 +1,6 @@
 import type { FailureCode } from '../../contract/failure.ts';
 
-/** Stable exit codes for scripts: one code for each kind of reaction. */
+/** Exit codes. They never change, because scripts depend on them. */
 export const exits = {
   done: { code: 0, description: 'Success.' },
   failed: {
@@ -8,17 +8,20 @@ export const exits = {
     description: 'Failed or cancelled: the input is invalid, a confirmation was declined, or damage was found.',
   },
   usage: { code: 2, description: 'The command line is invalid; nothing was attempted.' },
-  notFound: { code: 3, description: 'The named item does not exist, such as a fact, a token, a pack or a backup.' },
-  key: { code: 4, description: 'The key of the memory or the OS keychain is unavailable, or there is no key yet.' },
+  notFound: { code: 3, description: 'The named item, such as a fact, a token, a pack or a backup, does not exist.' },
+  key: { code: 4, description: "The memory's key or the OS keychain is unavailable, or no key has been created." },
   unavailable: {
     code: 5,
     description: 'The program, the memory file or embeddings are unavailable or busy, or did not respond in time.',
   },
-  quota: { code: 6, description: 'A quota or the write rate limit is reached.' },
+  quota: { code: 6, description: 'A quota or the limit of writes per minute was reached.' },
   full: { code: 7, description: 'The disk is full.' },
   noNode: { code: 70, description: 'No suitable Node was found, or the installation is incomplete.' },
-  config: { code: 78, description: 'A setting is invalid, or names a folder or file that cannot be used.' },
-  interrupted: { code: 130, description: 'Interrupted with Ctrl+C (SIGINT); 143 for SIGTERM, 129 for SIGHUP.' },
+  config: { code: 78, description: 'A setting is invalid, or refers to a folder or file that cannot be used.' },
+  interrupted: {
+    code: 130,
+    description: 'Interrupted with Ctrl+C (SIGINT). The code is 143 after SIGTERM and 129 after SIGHUP.',
+  },
 } as const;
 
 const byFailure: Partial<Record<FailureCode, number>> = {

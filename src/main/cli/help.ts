@@ -8,7 +8,7 @@ import { commonOptions, formatUsage } from './usage.ts';
 export const PROGRAM = 'helmdeck-memory';
 const WIDTH = 100;
 
-/** Takes a newcomer from an empty folder to a stored and recalled fact. */
+/** Commands that create a memory, store a first fact and show the fact again. */
 const FIRST_STEPS = ['key init', 'remember editor "Helix, everywhere"', 'recall editor'];
 
 export function formatHelp(groups: readonly Group[], topic: string): string[] {
@@ -20,7 +20,7 @@ export function formatHelp(groups: readonly Group[], topic: string): string[] {
   if (one) return about(one);
   const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
   if (family.length > 0) return rowsOf(family);
-  throw new UsageError(`There is no help on ${topic}.`);
+  throw new UsageError(`There is no command or help topic named ${topic}.`);
 }
 
 const overview = (groups: readonly Group[]): string[] => [
@@ -31,7 +31,7 @@ const overview = (groups: readonly Group[]): string[] => [
   ...groups.flatMap(({ title, commands }) => ['', `${title}:`, ...rowsOf(commands)]),
   '',
   `${PROGRAM} help <command> shows details and examples. See also: help settings, help exit-codes.`,
-  '--json prints JSON. Commands use the running program, or open the memory themselves if none runs.',
+  '--json prints JSON. Commands use the running program, or open the memory if no program is running.',
 ];
 
 const rowsOf = (commands: readonly Command[]): string[] => {
@@ -62,7 +62,10 @@ const optionRows = (options: Readonly<Record<string, Option>>): [string, string]
     description,
   ]);
 
-/** Examples that start with another program, such as a pipe, already contain our program name. */
+/**
+ * Adds the program name to an example, unless the example already contains the name, such as `gunzip … | helmdeck-memory import
+ * -`.
+ */
 const asTyped = (example: string): string => (example.includes(`${PROGRAM} `) ? example : `${PROGRAM} ${example}`);
 
 function defined(rows: readonly (readonly [string, string])[]): string[] {
@@ -73,7 +76,7 @@ function defined(rows: readonly (readonly [string, string])[]): string[] {
 }
 
 const settings = (): string[] => [
-  'Set these in the environment, or in config.json in the data folder. The environment wins.',
+  'Set these as environment variables, or in config.json in the data folder. Environment variables take precedence.',
   '',
   ...Object.entries<Setting>(SETTINGS).flatMap(([name, { help, default: usual = '' }]) => [
     usual === '' ? name : `${name} (default: ${usual})`,

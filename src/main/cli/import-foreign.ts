@@ -8,7 +8,7 @@ import { exits } from './exit-codes.ts';
 import { ERRORS_SHOWN, formatReceipt, importLines, printErrors, printSome } from './import-lines.ts';
 import { decodeUtf8, escapeControls, formatCount, indent } from './layout.ts';
 
-/** Larger than any real export of another memory. The whole text is held in RAM. */
+/** Maximum bytes of a file from another program, because the whole text is held in RAM. Larger than any real export. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 export function parseSource(name: string | undefined): ImportSource | undefined {
@@ -18,7 +18,7 @@ export function parseSource(name: string | undefined): ImportSource | undefined 
   throw new UsageError(`--from must be one of ${IMPORT_SOURCES.join(', ')}.`, 'import');
 }
 
-/** Returns the start of a stream, and the whole stream again. */
+/** Returns the first characters of a stream, and a stream that repeats them and continues with the rest. */
 export async function peekStart(chunks: AsyncIterable<Buffer>): Promise<{ begins: string; chunks: AsyncIterable<Buffer> }> {
   const reading = chunks[Symbol.asyncIterator]();
   const first = await reading.next();
@@ -31,7 +31,10 @@ export async function peekStart(chunks: AsyncIterable<Buffer>): Promise<{ begins
   };
 }
 
-/** Recognizes files of other programs by extension or by the start of a knowledge graph. Our own exports start with `{"key"`. */
+/**
+ * Whether another program wrote the file. Recognizes text files by their extension, and a knowledge graph by its first
+ * characters. Exports of this program start with `{"key"`.
+ */
 export const isForeign = (begins: string, file: string): boolean =>
   !/^\uFEFF?\s*\{\s*"key"/.test(begins) &&
   (/\.(?:md|mdc|markdown|txt)$/i.test(file) ||
@@ -51,7 +54,7 @@ export async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
   throw new Failure('invalid_input', 'The file is not UTF-8 text. Save it as UTF-8 and import it again.');
 }
 
-/** Shows what an import would add, without changing anything. */
+/** Prints what an import would add, without changing anything. */
 export async function showPreview(preview: ImportPreview, context: CommandContext): Promise<number> {
   const { from, facts, left_out: left } = preview;
   await context.printResult(preview, () => [
@@ -64,18 +67,21 @@ export async function showPreview(preview: ImportPreview, context: CommandContex
   return printLeftOut(left, context);
 }
 
-/** All previewed facts have the same lifetime. */
+/**
+ * Describes the lifetime of the imported facts. Reads only the first fact, because all facts of a preview have the same
+ * lifetime.
+ */
 function lifetime([first]: ImportPreview['facts']): string {
   if (!first) return '';
   const hours = first.ttl_seconds / 3600;
   return ` for ${hours < 48 ? formatCount(Math.floor(hours), 'hour') : formatCount(Math.floor(hours / 24), 'day')}`;
 }
 
-/** Writes the facts through the NDJSON import, so that there is only one bulk write path. */
+/** Imports the previewed facts as NDJSON lines, so that all imports use the same code. */
 export async function importPreview({ from, facts, left_out: left }: ImportPreview, context: CommandContext): Promise<number> {
   const lines = facts.map(({ line: _line, note: _note, ...fact }, index) => ({ number: index + 1, text: JSON.stringify(fact) }));
   const receipt = await importLines(Readable.from(lines), false, context);
-  // Report line numbers of the source file, not of the generated lines.
+  // Report the line numbers of the imported file, not those of the generated lines.
   const errors = receipt.errors.map(({ line, message }) => ({ line: facts[line - 1]?.line ?? line, message }));
   const { written } = receipt;
   await context.printResult({ ...receipt, errors, from, left_out: left }, () => [
@@ -92,10 +98,13 @@ export async function importPreview({ from, facts, left_out: left }: ImportPrevi
   return errors.length > 0 ? exits.failed.code : code;
 }
 
-/** Rejected entries make the command fail; duplicates and entries that hold no fact do not. */
+/**
+ * Lists the entries that were not imported. Returns a failure code only for rejected entries, not for duplicates or empty
+ * entries.
+ */
 function printLeftOut(left: ImportPreview['left_out'], context: CommandContext): number {
   const refused = left.filter(({ why }) => why === 'secret' || why === 'invalid');
-  // Rejected entries come first: they are the ones to act on.
+  // List rejected entries first, because the user must act on them.
   const rows = [...refused, ...left.filter((one) => !refused.includes(one))].map(
     ({ line, text, message }) => `Line ${line}: ${escapeControls(message)}${text === undefined ? '' : ` (${firstLine(text)})`}`,
   );

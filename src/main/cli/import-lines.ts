@@ -4,12 +4,12 @@ import type { CommandContext } from './command-context.ts';
 import { decodeUtf8, formatCount } from './layout.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
-/** A request holds 1 MiB, and lines grow when they are escaped as JSON strings. */
+/** Maximum bytes of all lines in one request, counted as JSON strings. A whole request can have 1 MiB. */
 const BATCH_BYTES = 900 * 1024;
-/** At most this many rejected lines are printed; the rest are counted. */
+/** Maximum number of rejected lines to print. The remaining lines are only counted. */
 export const ERRORS_SHOWN = 20;
 
-/** Imports lines in batches, and returns the combined receipt. */
+/** Imports lines in batches. Returns one receipt with the totals of all batches. */
 export async function importLines(
   lines: AsyncIterable<NumberedLine>,
   dry: boolean,
@@ -21,7 +21,7 @@ export async function importLines(
   try {
     for await (const batch of batchesOf(lines)) {
       if (context.interrupted.aborted) throw context.interrupted.reason;
-      // Open the memory only when a batch is ready, so that the program that writes the lines can still use it.
+      // Open the memory only when a batch is ready, so that the command that produces the lines can use the memory first.
       await importBatch(await context.memory(), batch, { dry, total });
       upTo = batch.at(-1)?.number ?? upTo;
       progress.update(`Importing… ${formatCount(upTo, 'line')}`);
@@ -62,7 +62,7 @@ async function importBatch(
   const unreadable = batch.filter(({ text }) => text === undefined || isTooLong(text));
   const bad = new Set(unreadable);
   const receipt = await memory.call('import', {
-    // An unreadable line is sent as an empty one, which is skipped, so that later lines keep their numbers.
+    // Send an empty line instead of an unreadable line, so that later lines keep their numbers. The memory skips empty lines.
     lines: batch.map((line) => (bad.has(line) ? '' : (line.text ?? ''))),
     first_line: batch[0]?.number ?? 1,
     dry_run: dry,
@@ -71,7 +71,7 @@ async function importBatch(
   if (receipt.written) total.written = { ...receipt.written, since: total.written?.since ?? receipt.written.since };
   const own = unreadable.map(({ number }) => ({
     line: number,
-    message: 'The line is not UTF-8, or too long for any valid fact. Export it again.',
+    message: 'The line is not UTF-8, or is longer than any valid fact. Export the facts again.',
   }));
   total.errors.push(...[...receipt.errors, ...own].toSorted((one, other) => one.line - other.line));
 }
@@ -83,8 +83,8 @@ export function formatReceipt({ created, updated, unchanged, dropped, errors }: 
     `${created} new`,
     `${updated} changed`,
     `${unchanged} unchanged`,
-    ...(dropped > 0 ? [`${dropped} dropped with less than an hour left`] : []),
-    ...(errors.length > 0 ? [`${formatCount(errors.length, 'line')} refused`] : []),
+    ...(dropped > 0 ? [`${dropped} skipped because they would expire in less than an hour`] : []),
+    ...(errors.length > 0 ? [`${formatCount(errors.length, 'line')} rejected`] : []),
   ];
   return `${dry ? 'Would import' : 'Imported'}: ${parts.join(', ')}.`;
 }
@@ -96,14 +96,14 @@ export const printErrors = (context: CommandContext, errors: ImportReceipt['erro
     'more line',
   );
 
-/** Prints the first rows as hints, and how many there are more. */
+/** Prints the first rows as hints, then the number of the remaining rows. */
 export function printSome(context: CommandContext, rows: readonly string[], one: string, many?: string): void {
   context.hint(...rows.slice(0, ERRORS_SHOWN));
   if (rows.length > ERRORS_SHOWN)
     context.hint(`and ${formatCount(rows.length - ERRORS_SHOWN, one, many)}; use --json to see all of them.`);
 }
 
-/** A line and its number. `text` is undefined if the line is too long or not UTF-8. */
+/** A line of the imported file. `text` is undefined if the line is too long or not UTF-8. */
 export interface NumberedLine {
   readonly number: number;
   readonly text: string | undefined;
@@ -111,7 +111,9 @@ export interface NumberedLine {
 
 const LINE_END = 0x0a;
 
-/** Splits a stream into lines. Buffers at most one chunk and one line, so a file without line breaks does not fill the RAM. */
+/**
+ * Splits a stream into lines. Buffers at most `most` bytes of a line, so that a file without line breaks does not fill the RAM.
+ */
 export async function* splitLines(chunks: AsyncIterable<Buffer>, most: number): AsyncGenerator<NumberedLine> {
   let number = 1;
   let held: Buffer[] = [];

@@ -14,14 +14,14 @@ import { rejectKeyInEnvironment } from './recovery.ts';
 
 interface CreatedKey {
   readonly source: string;
-  /** The path of the key file, if there is one. */
+  /** Path of the key file. Undefined if the key is in the OS keychain. */
   readonly path: string | undefined;
   readonly memory: string;
 }
 
 /**
- * Creates the first key of a memory. The store itself creates the key, as on a desktop's first start, so the same checks
- * prevent it from replacing an existing key.
+ * Creates the first key of a memory. Opens the store to create the key, like the first start of the desktop, because the
+ * store's checks prevent the new key from replacing an existing key.
  */
 export async function initKey({ folder }: Config, environment: HostMachine['environment'], file: boolean): Promise<CreatedKey> {
   rejectKeyInEnvironment(environment);
@@ -29,7 +29,7 @@ export async function initKey({ folder }: Config, environment: HostMachine['envi
   if (before.key.at === 'ok') {
     throw new Failure(
       'invalid_input',
-      `This memory already has a key, in ${before.key.source}. To replace it, run: helmdeck-memory key rotate`,
+      `This memory already has a key, in ${before.key.source}. To replace the key, run: helmdeck-memory key rotate`,
     );
   }
   const { kept, key } = await statusWith(folder, (memory) => [
@@ -57,7 +57,7 @@ function keyNotCreated(key: Exclude<KeyState, { at: 'ok' }>): Failure {
 
 const keyFileOf = (folder: string): string => join(folder, 'memory.key');
 
-/** A key file that can be created, but never overwritten: an existing file may be the key of another memory. */
+/** Creates a key file but never overwrites an existing file, because that file can be the key of another memory. */
 function newKeyFile(folder: string): KeySource {
   const source = fileSource(folder);
   return {

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { errorCodeOf } from '../../core/file/files.ts';
 
-/** How long to wait for a writer to open a named pipe. */
+/** Milliseconds to wait for another process to open a named pipe for writing. */
 const WRITER_MS = 3000;
 const POLL_MS = 50;
 const BLOCK = 64 * 1024;
@@ -22,7 +22,7 @@ export async function* readInputFile(file: string, signal: AbortSignal): AsyncGe
 }
 
 async function* readPipe(file: string, signal: AbortSignal): AsyncGenerator<Buffer> {
-  // A blocking open would wait forever for a writer and would not react to Ctrl+C.
+  // Open without blocking, because a blocking open would wait forever for a writer and would ignore Ctrl+C.
   const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   let first: Buffer;
   try {
@@ -35,7 +35,9 @@ async function* readPipe(file: string, signal: AbortSignal): AsyncGenerator<Buff
   for await (const chunk of addAbortSignal(signal, new Socket({ fd, readable: true, writable: false }))) yield chunk as Buffer;
 }
 
-/** Waits for a writer, and returns the first bytes, or none if the writer has already closed the pipe. */
+/**
+ * Waits until a writer opens the pipe. Returns the first bytes, or an empty buffer if the writer has not written anything yet.
+ */
 async function readStart(fd: number, signal: AbortSignal): Promise<Buffer> {
   const buffer = Buffer.alloc(BLOCK);
   for (let waited = 0; waited <= WRITER_MS; waited += POLL_MS) {
@@ -47,7 +49,7 @@ async function readStart(fd: number, signal: AbortSignal): Promise<Buffer> {
   throw new Failure('invalid_input', 'No process is writing to this pipe. Start the writer and import again, or name a file.');
 }
 
-/** Undefined if a writer has the pipe open but has written nothing; 0 if there is no writer. */
+/** Reads from the pipe. Returns undefined if the pipe has a writer but no data yet, and 0 if there is no writer. */
 function tryRead(fd: number, buffer: Buffer): number | undefined {
   try {
     return readSync(fd, buffer);

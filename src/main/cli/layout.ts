@@ -1,6 +1,6 @@
 /**
- * Escapes control and bidirectional characters, except line breaks and tabs. Agents can store terminal control sequences,
- * which could make one text look like another.
+ * Escapes control characters and bidirectional characters, except line breaks and tabs. Agents can store such characters,
+ * and the terminal would then show misleading text.
  */
 export const escapeControls = (text: string): string =>
   text
@@ -10,10 +10,9 @@ export const escapeControls = (text: string): string =>
       (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
     );
 
-/** JSON with such characters escaped as \uXXXX. */
+/** Returns JSON on one line, with control and bidirectional characters escaped as \uXXXX. */
 export const jsonText = (value: unknown): string => escaped(JSON.stringify(value));
 
-/** Indented JSON for people. */
 export const prettyJson = (value: unknown): string => escaped(JSON.stringify(value, null, 2));
 
 const escaped = (json: string): string =>
@@ -26,7 +25,7 @@ const graphemes = new Intl.Segmenter();
 const wide =
   /\p{Emoji_Presentation}|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|[\u3000-\u303f\uff01-\uff60]/u;
 
-/** Number of terminal columns that the text takes. */
+/** Returns the number of terminal columns that the text needs. */
 const widthOf = (text: string): number => {
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += wide.test(segment) ? 2 : 1;
@@ -47,7 +46,7 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
 
 export const indent = (text: string, by = '  '): string[] => text.split('\n').map((line) => (line === '' ? '' : by + line));
 
-/** Wraps between words. A word longer than the line is not split. */
+/** Wraps text between words. Does not split a word that is longer than `width`. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
@@ -58,17 +57,17 @@ export function wrap(text: string, width: number): string[] {
   return lines;
 }
 
-/** "1 fact", "2 facts". */
+/** Formats a number with its noun, such as "1 fact" or "2 facts". */
 export const formatCount = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 
-/** The client that wrote an entry, and the client whose pipeline it ran, if any. */
+/** Names the client that wrote an entry. If the client ran a pipeline of another client, names that client too. */
 export const formatWriter = ({ client, defined_by: definer }: { client: string; defined_by?: string | undefined }): string =>
-  escapeControls(definer === undefined ? client : `${client} by a pipeline of ${definer}`);
+  escapeControls(definer === undefined ? client : `${client}, with a pipeline of ${definer}`);
 
 export const formatEntries = (count: number): string => formatCount(count, 'entry', 'entries');
 
-/** Undefined if the bytes are not UTF-8. Drops a byte order mark, which some editors write. */
+/** Decodes UTF-8 text and drops a byte order mark. Returns undefined if the bytes are not UTF-8. */
 export function decodeUtf8(bytes: Buffer): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

@@ -6,9 +6,9 @@ import type { Config, HostMachine } from '../config/config.ts';
 import { describeUnreachable, readUnreachable } from '../roots/unreachable.ts';
 import { Interrupted } from './errors.ts';
 
-/** The memory, either in the running program or opened by this process. Both give the same results. */
+/** A connection to the memory. The memory is open either in the running program or in this process, with the same results. */
 export interface MemoryConnection extends AsyncDisposable {
-  /** The running program, if there is one. */
+  /** The running program. Undefined if this process opened the memory itself. */
   readonly program: { readonly url: string; readonly pid: number } | undefined;
   call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>>;
 }
@@ -19,7 +19,7 @@ interface ConnectOptions {
   readonly interrupted: AbortSignal;
 }
 
-/** How long to wait while another process holds the memory: a short command, or a program that is starting. */
+/** Milliseconds to wait while another process has the memory open, such as a short command or a starting program. */
 const BUSY_TIMEOUT_MS = 3000;
 const BETWEEN_MS = 50;
 
@@ -31,12 +31,12 @@ export async function connectMemory(config: Config, options: ConnectOptions): Pr
     if (!(found instanceof Error)) return withInterruption(interrupted, found);
     const unreachable = readUnreachable(config.folder);
     if (unreachable) throw new Failure('unavailable', describeUnreachable(unreachable), { cause: found });
-    // Count from the first failed attempt, because starting this command can take as long on a busy machine.
+    // Start the timeout at the first failed attempt to connect, because on a busy machine this command can need seconds to start.
     until = Math.min(until, performance.now() + BUSY_TIMEOUT_MS);
     if (performance.now() > until) {
       throw new Failure(
         'unavailable',
-        'Another Helmdeck Memory process holds this data folder and does not respond. Wait for it to finish or quit it, then try again.',
+        'Another Helmdeck Memory process holds this data folder and does not respond. Wait until that process finishes, or quit it. Then try again.',
         { cause: found },
       );
     }
@@ -55,15 +55,18 @@ async function connectToProgram({ folder }: Config): Promise<MemoryConnection | 
   };
 }
 
-/** Only these operations need the owner's own packs, which start a process each. */
+/**
+ * Whether an operation needs the owner's own packs. Own packs are loaded only for these operations, because each pack starts a
+ * process.
+ */
 const needsOwnPacks = (name: OperationName): boolean =>
   name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';
 
-/** Without a key the memory is in RAM, so the results of these operations would be lost when the command ends. */
+/** Operations that need a key. Without a key, the memory is in RAM, and the stored data would be lost when the command exits. */
 const STORING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken', 'connectClient']);
 
 async function openHere(config: Config, { environment, version }: ConnectOptions): Promise<MemoryConnection> {
-  // Loaded on demand, because it is not needed while the program runs.
+  // Import this module only here, because commands that connect to the running program do not need it.
   const { openMemory } = await import('../roots/open-memory.ts');
   const core = await openMemory(config, { environment, version, desktop: false });
   const caller = {
@@ -80,7 +83,7 @@ async function openHere(config: Config, { environment, version }: ConnectOptions
       if (core.store.status().kept === 'memory' && STORING.has(name)) {
         throw new Failure(
           'key_unavailable',
-          'There is no key yet, so nothing would be saved. Create one with: helmdeck-memory key init (or key init --file without an OS keychain)',
+          'There is no key yet, so nothing would be saved. Create a key with: helmdeck-memory key init (without an OS keychain: key init --file)',
         );
       }
       if (needsOwnPacks(name)) await core.loadPacks();
@@ -90,14 +93,14 @@ async function openHere(config: Config, { environment, version }: ConnectOptions
   };
 }
 
-/** Returns the error if another process holds the memory file, and throws every other error. */
+/** Returns the error if another process has locked the memory file. Throws every other error. */
 function busyError(error: unknown): Error {
   const cause = error instanceof Failure ? error.cause : undefined;
   if (cause instanceof Error && 'code' in cause && cause.code === 'SQLITE_BUSY') return cause;
   throw error;
 }
 
-/** After a signal, pending calls reject at once. Disposing still waits for writes that have started. */
+/** Makes pending calls fail immediately after a signal. Disposing the connection still waits for writes that have started. */
 function withInterruption(interrupted: AbortSignal, memory: MemoryConnection): MemoryConnection {
   const { promise, reject } = Promise.withResolvers<never>();
   promise.catch(() => undefined);

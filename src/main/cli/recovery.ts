@@ -5,25 +5,24 @@ import type { KeySources } from '../../core/store/open-store.ts';
 import type { HostMachine } from '../config/config.ts';
 import type { CommandContext } from './command-context.ts';
 
-/** More than twice the length of a recovery key with all its spaces. */
+/** Maximum bytes of the input with a recovery key. A recovery key with spaces is less than half as long. */
 const MAX_BYTES = 4096;
 
-/** Read from the terminal or standard input, never from an argument: other users can see arguments. */
+/** Reads the recovery key from standard input. Not from an argument, because other users can see the arguments of a process. */
 export async function readRecoveryKey({ terminal }: CommandContext): Promise<string> {
   if (terminal.canAsk) return terminal.ask('Recovery key: ');
   return terminal.readText(MAX_BYTES);
 }
 
-/** Where a recovered key can be stored. */
 export function recoveryKeySources({ config: { folder }, environment }: CommandContext, file: boolean): KeySources {
   if (!file) return keySources({ environment, folder, desktop: false });
   rejectKeyInEnvironment(environment);
   return () => [fileSource(folder)];
 }
 
-/** A key in the environment takes precedence, so a key created here would never be used. */
+/** Throws if the environment provides a key. That key takes precedence, so a key that is stored elsewhere would never be used. */
 export function rejectKeyInEnvironment(environment: HostMachine['environment']): void {
   const named = ['HELMDECK_MEMORY_KEY', 'HELMDECK_MEMORY_KEY_FILE'].find((name) => environment[name] !== undefined);
   if (named === undefined) return;
-  throw new Failure('invalid_input', `${named} is set, so only that key is used. Unset it and try again.`);
+  throw new Failure('invalid_input', `${named} is set, so Helmdeck Memory uses only that key. Unset the variable and try again.`);
 }

@@ -9,10 +9,9 @@ import { exitCodeOf, exits } from './exit-codes.ts';
 import { formatHelp, PROGRAM } from './help.ts';
 import { parseCommandLine, wantsJson } from './usage.ts';
 
-/** Prints unexpected errors with their stack if NODE_DEBUG=helmdeck is set. */
+/** Prints unexpected errors with their stack traces, if the environment sets NODE_DEBUG=helmdeck. */
 const debug = debuglog('helmdeck');
 
-/** Runs one command line and returns its exit code. */
 export async function runCommandLine(args: readonly string[], host: CommandLineHost): Promise<number> {
   const context = new CommandContext(host, wantsJson(args));
   try {

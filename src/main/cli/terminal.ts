@@ -15,28 +15,27 @@ const DIM = '\u001b[2m';
 const PLAIN = '\u001b[0m';
 const CLEAR_LINE = '\r\u001b[K';
 
-/** Input and output of the command line. */
 export class Terminal {
   readonly #streams: StandardStreams;
   readonly #colours: boolean;
   readonly #interrupted: AbortSignal;
-  #gone: Error | undefined;
+  #outputError: Error | undefined;
 
   constructor(streams: StandardStreams, { noColour, interrupted }: { noColour: boolean; interrupted: AbortSignal }) {
     this.#streams = streams;
     this.#colours = streams.stdout.isTTY === true && !noColour;
     this.#interrupted = interrupted;
-    // Without a listener, Node would exit with an uncaught error.
-    streams.stdout.on('error', (error) => (this.#gone = error));
+    // Listen for errors, because an 'error' event without a listener would crash the process.
+    streams.stdout.on('error', (error) => (this.#outputError = error));
     streams.stderr.on('error', () => undefined);
   }
 
-  /** False if output goes to a pipe or a file. */
+  /** False if standard output goes to a pipe or a file. */
   get outputIsTerminal(): boolean {
     return this.#streams.stdout.isTTY === true;
   }
 
-  /** Whether a question can be shown and answered. */
+  /** Whether the user can see a question and answer it. */
   get canAsk(): boolean {
     return this.#streams.stdin.isTTY === true && this.#streams.stderr.isTTY === true;
   }
@@ -49,35 +48,36 @@ export class Terminal {
     return this.#colours ? DIM + text + PLAIN : text;
   }
 
-  /** Resolves when the output has accepted the lines, so that a long result does not build up in RAM. */
+  /** Prints lines on standard output. Resolves when the lines are written, so that a long result does not fill the RAM. */
   async print(...lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#streams.stdout.write(`${lines.join('\n')}\n`, (error) => {
-      this.#gone ??= error ?? undefined;
+      this.#outputError ??= error ?? undefined;
       resolve();
     });
     await promise;
-    if (!this.#gone) return;
-    if ('code' in this.#gone && this.#gone.code === 'EPIPE') throw new OutputClosed();
-    throw new Failure('disk_full', 'The output could not be written. Check the disk that it goes to.', { cause: this.#gone });
+    if (!this.#outputError) return;
+    if ('code' in this.#outputError && this.#outputError.code === 'EPIPE') throw new OutputClosed();
+    throw new Failure('disk_full', 'The output could not be written. Check the disk that the output goes to.', {
+      cause: this.#outputError,
+    });
   }
 
-  /** Messages that are not part of the result, such as hints and errors. */
+  /** Prints messages that are not part of the result, such as hints and errors. */
   printToStderr(...lines: readonly string[]): void {
     if (lines.length > 0) this.#streams.stderr.write(`${lines.map(withCliCommand).join('\n')}\n`);
   }
 
-  /** Waits until all output is written. */
   async flush(): Promise<void> {
     const { stdout, stderr } = this.#streams;
     await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))));
   }
 
-  /** Reads one line; empty if the terminal is closed. */
+  /** Asks a question and reads one line. Returns an empty string if the input is closed. */
   async ask(question: string): Promise<string> {
     const { stdin, stderr } = this.#streams;
-    // `terminal: false` leaves Ctrl+C a signal.
+    // With `terminal: false`, Ctrl+C still sends SIGINT to this process.
     const reader = createInterface({ input: stdin, output: stderr, terminal: false });
     try {
       const closed = once(reader, 'close', { signal: this.#interrupted }).then(() => '');
@@ -88,14 +88,14 @@ export class Terminal {
     }
   }
 
-  /** Reads one line without showing it. */
+  /** Asks a question and reads one line, without showing what the user types. */
   async askHidden(question: string): Promise<string> {
     const { stdin, stderr } = this.#streams;
     stderr.write(question);
-    // With `terminal: true` the reader echoes the input itself, and its output is discarded.
+    // With `terminal: true`, the reader and not the terminal echoes the input. Discard the reader's output to hide the echo.
     const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
     const reader = createInterface({ input: stdin, output: nowhere, terminal: true });
-    // This reader consumes Ctrl+C, so raise the signal for the handlers.
+    // This reader consumes Ctrl+C, so send SIGINT to this process, whose signal handlers cancel the command.
     reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
     const signal = this.#interrupted;
     try {
@@ -109,7 +109,7 @@ export class Terminal {
     }
   }
 
-  /** All of standard input, or undefined if it is longer than `most` bytes. */
+  /** Reads all of standard input. Returns undefined if the input is longer than `most` bytes. */
   async read(most: number): Promise<Buffer | undefined> {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -121,7 +121,7 @@ export class Terminal {
     return Buffer.concat(chunks);
   }
 
-  /** All of standard input as text; empty if it is longer than `most` bytes. */
+  /** Reads all of standard input as text. Returns an empty string if the input is longer than `most` bytes. */
   async readText(most: number): Promise<string> {
     return (await this.read(most))?.toString() ?? '';
   }
@@ -131,7 +131,7 @@ export class Terminal {
       yield Buffer.from(chunk as Uint8Array | string);
   }
 
-  /** Shows a progress line on a terminal until it is disposed. */
+  /** Shows a progress line on the terminal, until the caller disposes the returned object. */
   showProgress(text: string): Disposable & { update(text: string): void } {
     const { stderr } = this.#streams;
     let shown = '';

@@ -1,4 +1,4 @@
-import { timeLeft as whatIsLeft } from '../../contract/time-left.ts';
+import { timeLeft } from '../../contract/time-left.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -7,14 +7,14 @@ const DAY = 24 * HOUR;
 
 const units: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, y: 365 * DAY };
 
-/** Parses 90d, 12h or plain seconds; undefined for anything else. The memory checks the bounds. */
+/** Parses `90d`, `12h` or plain seconds, and returns seconds. Returns undefined for other text. Callers check the limits. */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit = 's'] = /^(\d{1,12})([smhdwy]?)$/.exec(text) ?? [];
   if (digits === undefined) return undefined;
   return (Number(digits) * (units[unit || 's'] ?? SECOND)) / SECOND;
 }
 
-/** Parses 2026-11-18, 2026-11-18T09:00 (with an optional Z or offset), or a time ago such as 2h. */
+/** Parses 2026-11-18, 2026-11-18T09:00 (with an optional Z or offset), or a duration before now, such as 2h. */
 export function parseMoment(text: string, now: number): string | undefined {
   const ago = parseDuration(text);
   // Reject bare digits: they could mean seconds or a year.
@@ -24,14 +24,14 @@ export function parseMoment(text: string, now: number): string | undefined {
   const [, day = '', hour = '00:00', zone = ''] = parts;
   const moment = new Date(`${day}T${hour}${zone}`);
   if (Number.isNaN(moment.getTime())) return undefined;
-  // JavaScript reads 30 February as a day in March.
+  // Reject dates such as 30 February, which JavaScript reads as a day in March.
   const exists = !Number.isNaN(Date.parse(day)) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
   return exists ? moment.toISOString() : undefined;
 }
 
 const two = (number: number): string => String(number).padStart(2, '0');
 
-/** The local date as YYYY-MM-DD. */
+/** Returns the local date as YYYY-MM-DD. */
 export function formatDay(time: string): string {
   const at = new Date(time);
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
@@ -42,9 +42,9 @@ export function formatMinute(time: string): string {
   return `${formatDay(time)} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-/** "90 days left (2026-11-18)", rounded as in the window. */
+/** Returns the remaining lifetime, such as "90 days left (2026-11-18)". Rounds like the window. */
 export function formatTimeLeft(time: string, now: number): string {
-  const left = whatIsLeft(time, now);
+  const left = timeLeft(time, now);
   if (!left) return `expired ${formatMinute(time)}`;
   const { count, unit } = left;
   return `${count} ${unit}${count === 1 ? '' : 's'} left (${unit === 'day' ? formatDay(time) : formatMinute(time)})`;

@@ -3,10 +3,10 @@ import { editDistance } from '../../core/search/edit-distance.ts';
 import type { Command, Group, Option, ParsedArguments } from './command.ts';
 import { UsageError } from './errors.ts';
 
-/** Accepted by every command, also before its name. */
+/** Options that every command accepts, before or after the command's name. */
 export const commonOptions: Readonly<Record<string, Option>> = {
   json: { description: 'Prints results and errors as JSON, for scripts.' },
-  help: { description: 'Shows help on the command instead of running it; also -h.' },
+  help: { description: 'Shows help on the command instead of running it. The short form is -h.' },
 };
 
 export type ParsedCommandLine =
@@ -40,7 +40,7 @@ export function parseCommandLine(groups: readonly Group[], args: readonly string
   return { to: 'run', command, typed: readArguments(command, rest) };
 }
 
-/** The usage line: name, arguments, and whether there are options. */
+/** Returns the usage line: the name, the arguments, and `[options]` if the command has options. */
 export function formatUsage({ name, arguments: args = {}, options = {} }: Command): string {
   const named = Object.entries(args).map(([arg, { optional }]) => (optional ? `[${arg}]` : `<${arg}>`));
   return [name, ...named, ...(Object.keys(options).length > 0 ? ['[options]'] : [])].join(' ');
@@ -49,14 +49,14 @@ export function formatUsage({ name, arguments: args = {}, options = {} }: Comman
 const beforeEnd = (args: readonly string[]): readonly string[] =>
   args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
 
-/** The longer name wins, so that `window` does not match `window list`. */
+/** Finds the command. Tries names of two words first, so that `window list` does not run `window`. */
 const commandOf = (commands: readonly Command[], words: readonly string[]): Command | undefined =>
   [2, 1]
     .map((length) => words.slice(0, length).join(' '))
     .flatMap((name) => commands.filter((command) => command.name === name))
     .at(0);
 
-/** Drops the value after `=`, which can be a secret. */
+/** Returns an option without the value after `=`, because the value can be a secret. */
 const nameOf = (option: string): string => option.replace(/=.*$/s, '');
 
 function unknownCommand(commands: readonly Command[], words: readonly string[], family: boolean): UsageError {
@@ -92,12 +92,12 @@ function readArguments(command: Command, args: readonly string[]): ParsedArgumen
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
     if (option === undefined) throw refuse(`Unknown option ${rawName} for ${about}. Put text that starts with a dash after --.`);
     const before = given[name];
-    if (before !== undefined && !option.many) throw refuse(`${rawName} was given twice. Give it once.`);
+    if (before !== undefined && !option.many) throw refuse(`${rawName} was given twice. Use it only once.`);
     if (option.value === undefined) {
-      if (value !== undefined) throw refuse(`${rawName} takes no value. Remove the part after "=".`);
+      if (value !== undefined) throw refuse(`${rawName} does not take a value. Remove the part after "=".`);
       given[name] = true;
     } else {
-      // A value that looks like an option means that the real value is missing.
+      // If the next word looks like an option, the user left out the value.
       if (value === undefined || (!token.inlineValue && value.startsWith('-') && value !== '-')) {
         throw refuse(`${rawName} needs a value: ${rawName} ${option.value}.`);
       }

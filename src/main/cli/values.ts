@@ -3,14 +3,15 @@ import { TTL } from '../../contract/limits.ts';
 import { UsageError } from './errors.ts';
 import { parseDuration, parseMoment } from './times.ts';
 
-/** The lifetime of a fact in seconds. Checked here so that the message uses the units of the command line. */
+/**
+ * Parses `--ttl` and returns seconds. Checks the limits here, so that the error message uses hours and days instead of seconds.
+ */
 export function parseLifetime(text: string | undefined): number | undefined {
   const seconds = secondsOf(text, '--ttl');
   if (seconds === undefined || seconds === 0 || (seconds >= TTL.min && seconds <= TTL.max)) return seconds;
   throw outOfBounds('--ttl must be between 1h and 365d, or 0 for the default of 90d.');
 }
 
-/** The value of --expiring-within in seconds. */
 export function parseExpiryWindow(text: string | undefined): number | undefined {
   const seconds = secondsOf(text, '--expiring-within');
   if (seconds === undefined || (seconds >= 1 && seconds <= TTL.max)) return seconds;
@@ -38,10 +39,10 @@ export function parseTime(text: string | undefined, option: string, now: number)
   throw new UsageError(`${option} is required: a time ago (2h, 3d) or a date (2026-11-18, 2026-11-18T09:00).`);
 }
 
-/** The memory also rejects these values, but its message uses other units. */
+/** Creates the error for a value outside the limits. The error code is the same as when the memory itself rejects the value. */
 const outOfBounds = (message: string): Failure => new Failure('invalid_input', message);
 
-/** The options that were given. Absent ones are dropped, as the memory's requests demand. */
+/** Returns only the options that have a value, because operations reject a property that is present but undefined. */
 export const given = <Options extends object>(
   options: Options,
 ): { [Name in keyof Options]?: Exclude<Options[Name], undefined> } =>

@@ -2,49 +2,48 @@ import { posix, win32 } from 'node:path';
 import type { Quota } from '../../core/store/store.ts';
 import { configFailure, readSetting, SETTINGS } from './settings-table.ts';
 
-/** The settings, parsed and checked. */
 export interface Config {
-  /** The data folder. */
+  /** Path of the data folder. */
   readonly folder: string;
-  /** What each subject may store. */
+  /** Maximum number of facts and bytes that each subject can store. */
   readonly quota: Quota;
-  /** What happens to a value that looks like a credential. */
+  /** Whether a value that looks like a credential is refused, or stored with a warning. */
   readonly secretPolicy: 'refuse' | 'warn';
-  /** Undefined means no limit. */
+  /** Maximum writes per minute for each token. Undefined means no limit. */
   readonly writesPerMinute: number | undefined;
   /** Idle minutes before the memory locks itself. Undefined means never. */
   readonly lockAfterMinutes: number | undefined;
-  /** The keyboard shortcut that opens the desktop's window from anywhere. */
+  /** Keyboard shortcut that opens the desktop window while another program has the focus. */
   readonly shortcut: string | undefined;
-  /** The address to listen on. The listener checks it, so that the window opens even if it is invalid. */
+  /** Address to listen on. Only the listener checks the address, so that the window opens even if the address is invalid. */
   readonly address: string;
-  /** More Host headers to accept, for a proxy in front of the program. */
+  /** Host headers to accept in addition to `address`, for a proxy in front of the program. */
   readonly allowedHosts: readonly string[];
-  /** Hosts that the pack `http.fetch` may read. */
+  /** Hosts that the pack `http.fetch` is allowed to read. */
   readonly fetchHosts: readonly string[];
-  /** The owner's packs to load. A pack that cannot be loaded is skipped and reported. */
+  /** Names of the owner's packs to load. A pack that cannot be loaded is skipped and reported. */
   readonly packs: readonly string[];
   readonly ollama: OllamaSettings;
 }
 
 export interface OllamaSettings {
-  /** The program's path. Undefined means to search the usual places. */
+  /** Path of the Ollama program. If undefined, the usual places are searched. */
   readonly path: string | undefined;
   readonly model: string;
-  /** Where an Ollama may run that the owner started, on this machine. */
+  /** Address of an Ollama that the owner runs on this machine. Used only if the owner chooses that Ollama. */
   readonly url: URL;
 }
 
 export interface HostMachine {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
-  /** Throws where the user has no home folder, as in some containers. */
+  /** Returns the user's home folder. Throws if the user has no home folder, as in some containers. */
   home(): string;
 }
 
-/** Throws a failure that names the first invalid setting; the program never guesses what it meant. */
+/** Parses all settings. Throws an error that names the first invalid setting; never replaces an invalid value by a default. */
 export function readConfig(machine: HostMachine): Config {
-  // The OpenClaw connector uses it. Checking it here lets the start refuse an invalid one.
+  // Check this setting here, so that an invalid value is reported at startup. Only the OpenClaw connector uses the value.
   readSetting(machine, 'HELMDECK_OPENCLAW_QMD');
   return {
     folder: resolveDataFolder(machine),
@@ -65,24 +64,24 @@ export function readConfig(machine: HostMachine): Config {
   };
 }
 
-/** Refuses an invalid HELMDECK_ADDR. The desktop does not call this, so that its window opens and shows the problem. */
+/** Throws if HELMDECK_ADDR is invalid. The desktop does not call this function, because its window shows the problem. */
 export const requireValidAddress = (machine: HostMachine): void => void readSetting(machine, 'HELMDECK_ADDR');
 
-/** Read before the other settings, because the configuration file is in it. */
+/** Returns the path of the data folder. Callers need it before other settings, because it contains the configuration file. */
 export function resolveDataFolder(machine: HostMachine): string {
   const folder = readSetting(machine, 'HELMDECK_DATA_DIR') ?? defaultFolder(machine);
   if ((machine.platform === 'win32' ? win32 : posix).isAbsolute(folder)) return folder;
-  throw configFailure('This user has no home folder to store a memory in; name a folder with HELMDECK_DATA_DIR.');
+  throw configFailure('This user has no home folder to store a memory in; set HELMDECK_DATA_DIR to a folder.');
 }
 
-/** The folder for application data of each system. */
+/** Returns the default data folder, inside the folder where the operating system stores application data. */
 function defaultFolder(machine: HostMachine): string {
   const { environment, platform } = machine;
   if (platform === 'win32') {
     return win32.join(environment['APPDATA'] ?? win32.join(homeOf(machine), 'AppData', 'Roaming'), 'Helmdeck Memory');
   }
   if (platform === 'darwin') return posix.join(homeOf(machine), 'Library', 'Application Support', 'Helmdeck Memory');
-  // The XDG specification ignores relative paths, and so empty ones.
+  // Ignore a relative or empty path, as the XDG specification requires.
   const data = environment['XDG_DATA_HOME'] ?? '';
   return posix.join(posix.isAbsolute(data) ? data : posix.join(homeOf(machine), '.local', 'share'), 'helmdeck-memory');
 }

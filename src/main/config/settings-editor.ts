@@ -9,7 +9,7 @@ import type { Config } from './config.ts';
 import { CONFIG_FILE, type LoadedSettings, readSettingsFile } from './settings-file.ts';
 import { isSettingName, readSetting, type SettingName, settingOf, SETTINGS } from './settings-table.ts';
 
-/** Shows the settings, and writes the changeable ones to the configuration file for the next start. */
+/** Shows the settings to the owner. Writes changes to the configuration file, where they take effect at the next start. */
 export class SettingsEditor implements OwnerSettings {
   readonly #config: Config;
   readonly #settings: Partial<LoadedSettings>;
@@ -34,10 +34,12 @@ export class SettingsEditor implements OwnerSettings {
 
   change(name: string, value: string | undefined): SettingRow {
     if (!isSettingName(name) || !settingOf(name).changeable) {
-      throw refused(`${shown(name)} cannot be changed here; change it in the environment or in the configuration file.`);
+      throw refused(
+        `${shown(name)} cannot be changed here; change it with an environment variable or in the configuration file.`,
+      );
     }
     if (this.#from(name) === 'environment') {
-      throw refused(`${name} is set in the environment, which overrides the file; change it there.`);
+      throw refused(`${name} is set by an environment variable, which overrides the configuration file; change the variable.`);
     }
     if (value !== undefined) requireValid(name, value);
     const path = this.#settings.file ?? join(this.#config.folder, CONFIG_FILE);
@@ -73,7 +75,7 @@ export class SettingsEditor implements OwnerSettings {
   }
 }
 
-/** Refuses a value that would stop the next start. */
+/** Throws if the value is invalid, because the program does not start with an invalid setting. */
 function requireValid(name: SettingName, value: string): void {
   try {
     readSetting({ environment: { [name]: value }, platform: process.platform }, name);
@@ -82,7 +84,7 @@ function requireValid(name: SettingName, value: string): void {
   }
 }
 
-/** Writes only to a file that the owner owns. Follows a link instead of replacing it. */
+/** Writes the file, unless it belongs to another user. If `path` is a symbolic link, writes the file that the link points to. */
 function write(path: string, text: string): void {
   try {
     const target = lstatSync(path, { throwIfNoEntry: false }) ? realpathSync(path) : path;
@@ -97,7 +99,7 @@ function write(path: string, text: string): void {
   }
 }
 
-const shown = (name: string): string => (isSettingName(name) ? name : 'This');
+const shown = (name: string): string => (isSettingName(name) ? name : 'This setting');
 
 const refused = (message: string, cause?: unknown): Failure =>
   new Failure('invalid_input', message, cause === undefined ? {} : { cause });

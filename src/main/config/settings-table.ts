@@ -11,23 +11,23 @@ interface SettingSource {
 }
 
 export interface Setting {
-  /** One line for `help settings` and docs/settings.md. */
+  /** Description, shown by `help settings` and in docs/settings.md. */
   readonly help: string;
-  /** How the configuration file writes it. In the environment everything is text, and lists are separated by commas. */
+  /** JSON type of the value in the configuration file. In the environment, a list is text with commas between the items. */
   readonly fileType: 'text' | 'number' | 'list';
-  /** Parses the text of the environment. Absent where the part that uses the setting parses it. */
+  /** Parses the text from the environment. Absent if the code that uses the setting parses the text itself. */
   readonly schema?: (platform: NodeJS.Platform) => z.ZodType<unknown, string>;
-  /** The text to use while it is not set. */
+  /** Text to use if the setting is not set. */
   readonly default?: string;
-  /** Shown while it is not set and has no default. */
+  /** Text to show if the setting is not set and has no default, such as `never`. */
   readonly whenUnset?: string;
   readonly choices?: readonly string[];
   /**
-   * The window may change it. Settings that decide where a key or a secret is read, what code runs or whom the program talks to
-   * are not changeable.
+   * The owner can change the setting in the window. Absent for settings that decide where a key or a secret is read, which code
+   * runs, or which hosts the program connects to.
    */
   readonly changeable?: true;
-  /** Its value is never shown. */
+  /** The value of the setting is never shown. */
   readonly secret?: true;
 }
 
@@ -36,29 +36,29 @@ const DAY_MINUTES = 24 * 60;
 const wholeNumber = () =>
   z
     .string()
-    // Fifteen digits fit every number exactly.
-    .regex(/^[1-9]\d{0,14}$/, 'must be a whole number from 1; write digits only, or remove it')
+    // Accept at most 15 digits, because a JavaScript number can represent every such number exactly.
+    .regex(/^[1-9]\d{0,14}$/, 'must be a whole number of 1 or more; write digits only, or remove the setting')
     .transform(Number);
 
 const lockAfter = () =>
   wholeNumber().refine(
     (minutes) => minutes <= DAY_MINUTES,
-    `must be at most ${DAY_MINUTES} minutes, which is a day; write fewer, or remove it to lock by hand only`,
+    `must be at most ${DAY_MINUTES} minutes, which is a day; write a smaller number, or remove the setting to lock only by hand`,
   );
 
-/** A relative path would depend on the folder that the program is started from. */
+/** Accepts only an absolute path, because a relative path would depend on the folder in which the program is started. */
 const absolutePath = (error: string) => (platform: NodeJS.Platform) =>
   z.string().refine((path) => (platform === 'win32' ? win32 : posix).isAbsolute(path), error);
 
 const oneOf = <const Choice extends string>(choices: readonly [Choice, Choice]) => ({
   fileType: 'text' as const,
   choices,
-  schema: () => z.enum(choices, `must be ${choices.join(' or ')}; write one of them, or remove it`),
+  schema: () => z.enum(choices, `must be ${choices.join(' or ')}; write one of them, or remove the setting`),
 });
 
 const splitAtCommas = (text: string): readonly string[] => text.split(',').map((item) => item.trim());
 
-/** A Host header: a lower-case name, with a port unless it is the default one. */
+/** Matches the value of a Host header: a lower-case name or an IPv6 address, with an optional port. */
 const HOST = /^([a-z0-9-]+(\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(:\d{1,5})?$/;
 
 const hostHeaders = () =>
@@ -67,7 +67,7 @@ const hostHeaders = () =>
     .transform(splitAtCommas)
     .refine(
       (hosts) => hosts.every((host) => HOST.test(host)),
-      'must be Host headers such as memory.example:8443, separated by commas; correct it, or remove it',
+      'must be Host headers such as memory.example:8443, separated by commas; correct or remove the setting',
     );
 
 const fetchHosts = () =>
@@ -76,13 +76,15 @@ const fetchHosts = () =>
     .transform(splitAtCommas)
     .refine(
       (hosts) => parseHostAllowlist(hosts, '') !== undefined,
-      'must be full names of hosts in lower case, such as docs.example.com, or *.example.com for all below it, separated by commas, with a port unless it is 443; correct it, or remove it',
+      'must be full host names in lower case, separated by commas, such as docs.example.com, or *.example.com for all hosts below example.com, with a port unless it is 443; correct or remove the setting',
     );
 
-/** An invalid pack name does not stop the start; loading the pack reports it. */
+/**
+ * Splits the list without checking the names. An invalid name is reported when the pack is loaded, and does not prevent startup.
+ */
 const packNames = () => z.string().transform((text) => splitAtCommas(text).filter((name) => name !== ''));
 
-/** The shortcut needs a modifier besides Shift, or it would swallow a letter in every program. */
+/** Requires a modifier other than Shift. Without one, the shortcut would intercept a normal letter in every program. */
 const SHORTCUT =
   /^(?=.*(Ctrl|Alt|Cmd|CmdOrCtrl|Super)\+)((Ctrl|Alt|Cmd|CmdOrCtrl|Super|Shift)\+){1,4}([A-Z0-9]|F([1-9]|1\d|2[0-4])|Space)$/;
 
@@ -91,7 +93,7 @@ const shortcut = () =>
     .string()
     .regex(
       SHORTCUT,
-      'must be keys such as Ctrl+Shift+M or CmdOrCtrl+Alt+Space: a letter, a digit, F1 to F24 or Space after Ctrl, Alt, Cmd or Super; correct it, or remove it',
+      'must be a key combination such as Ctrl+Shift+M or CmdOrCtrl+Alt+Space: a letter, a digit, F1 to F24 or Space after Ctrl, Alt, Cmd or Super; correct or remove the setting',
     );
 
 const MODEL = /^[a-z0-9][a-z0-9._-]{0,63}(\/[a-z0-9][a-z0-9._-]{0,63})?(:[a-z0-9][a-z0-9._-]{0,63})?$/i;
@@ -102,12 +104,14 @@ const localModel = () =>
     .string()
     .refine(
       (model) => MODEL.test(model) && !CLOUD_MODEL.test(model),
-      'must be the name of a model that Ollama runs on this machine, such as nomic-embed-text; correct it, or remove it',
+      'must be the name of a model that Ollama runs on this machine, such as nomic-embed-text; correct or remove the setting',
     );
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
-/** Facts are sent there to be embedded, so no setting may name another machine. */
+/**
+ * Whether the URL is an address of this machine, without a path. Facts are sent to this address and must not leave the machine.
+ */
 function isLoopbackOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.protocol === 'http:' && LOOPBACK.has(url.hostname) && url.href === `${url.origin}/`;
@@ -118,16 +122,16 @@ const loopbackUrl = () =>
     .string()
     .refine(
       isLoopbackOrigin,
-      'must be an address of this machine such as http://127.0.0.1:11434, with nothing after the port; correct it, or remove it',
+      'must be an address of this machine such as http://127.0.0.1:11434, with nothing after the port; correct or remove the setting',
     )
     .transform((text) => new URL(text));
 
-/** Every setting, under the one name that it has in the environment and in the configuration file (R-HTTP-12). */
+/** All settings. A setting has the same name in the environment and in the configuration file (R-HTTP-12). */
 export const SETTINGS = {
   HELMDECK_DATA_DIR: {
-    help: 'The data folder, an absolute path. Not allowed in the config.json of that folder.',
+    help: 'The data folder, as an absolute path. Cannot be set in the config.json of the data folder itself.',
     fileType: 'text',
-    schema: absolutePath('must be an absolute path; write it in full, or remove it to use the default folder'),
+    schema: absolutePath('must be an absolute path; write it in full, or remove the setting to use the default folder'),
   },
   HELMDECK_ADDR: {
     help: 'The address to listen on: 127.0.0.1, localhost or [::1], with a port. Port 0 takes any free port.',
@@ -137,74 +141,74 @@ export const SETTINGS = {
     changeable: true,
   },
   HELMDECK_ALLOWED_HOSTS: {
-    help: 'More Host headers to accept, for a proxy or tunnel in front of the program.',
+    help: 'Additional Host headers to accept, for a proxy or tunnel in front of Helmdeck Memory.',
     fileType: 'list',
     schema: hostHeaders,
   },
   HELMDECK_MEMORY_KEY: {
-    help: 'The key, as 64 hexadecimal digits. Your other programs can see it here; prefer a file.',
+    help: 'The key of the memory, as 64 hexadecimal digits. Your other programs can read environment variables, so prefer a file.',
     fileType: 'text',
     secret: true,
   },
   HELMDECK_MEMORY_KEY_FILE: {
-    help: 'A file that holds the key. Default: the OS keychain, then the file memory.key.',
+    help: 'Path of a file that contains the key of the memory. Default: the OS keychain, then the file memory.key.',
     fileType: 'text',
   },
   HELMDECK_MEMORY_KEY_NEXT: {
-    help: 'The new key, while a key from the environment is rotated.',
+    help: 'The new key of the memory. Needed only to rotate a key that comes from the environment.',
     fileType: 'text',
     secret: true,
   },
   HELMDECK_MEMORY_KEY_NEXT_FILE: {
-    help: 'A file that holds the new key.',
+    help: 'Path of a file that contains the new key of the memory.',
     fileType: 'text',
   },
   HELMDECK_JWT_SECRET: {
-    help: 'The secret that signs tokens, at least 32 bytes. Anyone who has it can create tokens. Default: a secret of the memory itself.',
+    help: 'The secret that signs tokens, at least 32 bytes. Anyone who has it can create tokens. Default: a secret that the memory creates and stores.',
     fileType: 'text',
     secret: true,
   },
   HELMDECK_JWT_SECRET_FILE: {
-    help: 'A file that holds the secret.',
+    help: 'Path of a file that contains the secret that signs tokens.',
     fileType: 'text',
   },
   HELMDECK_FETCH_HOSTS: {
-    help: 'Hosts that the pack http.fetch may read: docs.example.com, or *.example.com for all hosts below it, with a port unless it is 443. Without it, the pack is off.',
+    help: 'Hosts that the pack http.fetch is allowed to read: docs.example.com, or *.example.com for all hosts below example.com, with a port unless it is 443. If not set, the pack is off.',
     fileType: 'list',
     schema: fetchHosts,
   },
   HELMDECK_GITHUB_TOKEN: {
-    help: 'The token for the GitHub packs, where there is no keychain.',
+    help: 'Token for the GitHub packs, for machines without a keychain.',
     fileType: 'text',
     secret: true,
   },
   HELMDECK_GITHUB_TOKEN_FILE: {
-    help: 'A file that holds the token.',
+    help: 'Path of a file that contains the token for the GitHub packs.',
     fileType: 'text',
   },
   HELMDECK_QUOTA_FACTS: {
-    help: 'The number of facts that one subject may store.',
+    help: 'Maximum number of facts that one subject can store.',
     fileType: 'number',
     schema: wholeNumber,
     default: String(QUOTA.facts),
     changeable: true,
   },
   HELMDECK_QUOTA_BYTES: {
-    help: 'The number of bytes that one subject may store, including earlier versions.',
+    help: 'Maximum number of bytes that one subject can store, including earlier versions of facts.',
     fileType: 'number',
     schema: wholeNumber,
     default: String(QUOTA.bytes),
     changeable: true,
   },
   HELMDECK_WRITES_PER_MINUTE: {
-    help: 'The number of writes per minute and token.',
+    help: 'Maximum number of writes per minute for each token.',
     fileType: 'number',
     schema: wholeNumber,
     whenUnset: 'no limit',
     changeable: true,
   },
   HELMDECK_SECRETS: {
-    help: 'refuse or warn: what happens to a value that looks like a credential.',
+    help: '`refuse` rejects a value that looks like a credential. `warn` stores the value and adds a warning.',
     ...oneOf(['refuse', 'warn']),
     default: 'refuse',
     changeable: true,
@@ -217,32 +221,32 @@ export const SETTINGS = {
     changeable: true,
   },
   HELMDECK_SHORTCUT: {
-    help: 'Keys that open the desktop window from anywhere, such as Ctrl+Shift+M.',
+    help: 'Keyboard shortcut that opens the desktop window from any program, such as Ctrl+Shift+M.',
     fileType: 'text',
     schema: shortcut,
     whenUnset: 'none',
     changeable: true,
   },
   HELMDECK_PACKS: {
-    help: 'Your own packs to load.',
+    help: 'Names of your own packs to load.',
     fileType: 'list',
     schema: packNames,
   },
   HELMDECK_OPENCLAW_QMD: {
-    help: 'on or off: off connects OpenClaw without registering the search of this memory with mcporter.',
+    help: '`on` or `off`. With `off`, connecting OpenClaw does not register the search of this memory with mcporter.',
     ...oneOf(['on', 'off']),
     default: 'on',
     changeable: true,
   },
   HELMDECK_OLLAMA: {
-    help: 'The absolute path of the program ollama. Without it, the usual places are searched.',
+    help: 'Absolute path of the program ollama. If not set, the usual places are searched.',
     fileType: 'text',
     schema: absolutePath(
-      'must be the absolute path of the program ollama; write it in full, or remove it to search the usual places',
+      'must be the absolute path of the program ollama; write it in full, or remove the setting to search the usual places',
     ),
   },
   HELMDECK_OLLAMA_URL: {
-    help: 'The address of a running Ollama that you can choose to use.',
+    help: 'Address of an Ollama that you run yourself. It is used only if you choose it (embeddings on --adopt).',
     fileType: 'text',
     schema: loopbackUrl,
     default: 'http://127.0.0.1:11434',
@@ -267,7 +271,7 @@ export const isSettingName = (name: string): name is SettingName => Object.hasOw
 
 export const settingOf = (name: SettingName): Setting => SETTINGS[name];
 
-/** Reads a setting or its default. Throws a failure that names the setting if its text is invalid. */
+/** Returns the value of a setting, or its default. Throws an error that names the setting if the value is invalid. */
 export function readSetting<Name extends SettingName>(
   { environment, platform }: SettingSource,
   name: Name,
@@ -280,6 +284,6 @@ export function readSetting<Name extends SettingName>(
   throw configFailure(`${name} ${error.issues[0]?.message}.`);
 }
 
-/** A setting or a configuration file that the program cannot use. It stops the start. */
+/** Creates the error for an invalid setting or configuration file. The program does not start with such an error. */
 export const configFailure = (message: string, cause?: unknown): Failure =>
   new Failure('invalid_config', message, cause === undefined ? {} : { cause });

@@ -15,7 +15,7 @@ interface Examined {
   readonly now: number;
 }
 
-/** Runs every check. A check that later checks depend on comes first. */
+/** Runs all checks. Skips checks that depend on a check that failed. */
 export async function examine({ machine, memory, now }: Examined): Promise<Finding[]> {
   const first = [nodeFinding(process.version), await keychainFinding()];
   let settings: LoadedSettings;
@@ -28,11 +28,11 @@ export async function examine({ machine, memory, now }: Examined): Promise<Findi
   }
   const { folder } = config;
   const storage = [...settingsFindings(settings, machine), ...folderFindings(folder), diskFinding(folder)];
-  // The memory is not opened in a folder that other users can read.
+  // Do not open the memory if the data folder is not safe, for example because other users can access it.
   if (storage.some(({ check, state }) => check === 'folder' && state === 'bad')) return [...first, ...storage];
   const { running, findings } = await listenerFindings(config);
   const { environment } = settings;
-  // The program finding already says why the memory cannot be reached, and what to do.
+  // Skip the memory if the program accepts no connections. The finding `program` already says why, and what to do.
   const stored = readUnreachable(folder) ? [] : await memoryFindings({ config, environment, running, memory, now });
   return [...first, ...storage, ...findings, ...stored, ...(await packFindings(config))];
 }

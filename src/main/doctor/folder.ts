@@ -19,10 +19,11 @@ export function folderFindings(folder: string): Finding[] {
   if (stats.uid !== process.getuid?.()) {
     return [bad('folder', `${folder} belongs to another user.`, 'Set HELMDECK_DATA_DIR to a folder of your own.')];
   }
-  if ((stats.mode & 0o077) !== 0) return [bad('folder', `Other users can open ${folder}.`, `Run: chmod 700 ${quoted(folder)}`)];
+  if ((stats.mode & 0o077) !== 0)
+    return [bad('folder', `Other users can open ${folder}.`, `Run: chmod 700 ${shellQuoted(folder)}`)];
   const entries = listEntries(folder, 2);
   const foreign = entries.filter((entry) => entry.stats.uid !== stats.uid).map(({ path }) => path);
-  const open = entries.filter((entry) => isOpen(entry, packFolderOf(folder))).map(({ path }) => path);
+  const open = entries.filter((entry) => isTooOpen(entry, packFolderOf(folder))).map(({ path }) => path);
   return [
     ok('folder', `Only you can access ${folder}.`),
     ...(foreign.length > 0
@@ -30,12 +31,12 @@ export function folderFindings(folder: string): Finding[] {
           bad(
             'folder',
             `These files belong to another user: ${list(foreign)}.`,
-            'Change their owner with chown, or move them away.',
+            'Change the owner of these files with chown, or move the files away.',
           ),
         ]
       : []),
     ...(open.length > 0
-      ? [bad('folder', `The permissions let other users read: ${list(open)}.`, `Run: chmod -R go= ${quoted(folder)}`)]
+      ? [bad('folder', `Other users can access these files: ${list(open)}.`, `Run: chmod -R go= ${shellQuoted(folder)}`)]
       : []),
   ];
 }
@@ -48,8 +49,11 @@ function tryStat(path: string): Stats | 'unreadable' | undefined {
   }
 }
 
-/** Editors create readable files, and own packs hold no secrets. So only write permission counts for them. */
-function isOpen({ path, stats }: Entry, packs: string): boolean {
+/**
+ * Whether other users have too much access. Other users are allowed to read packs, which contain no secrets, but not to write
+ * them.
+ */
+function isTooOpen({ path, stats }: Entry, packs: string): boolean {
   const others = path === packs || dirname(path) === packs ? 0o022 : 0o077;
   return !stats.isSymbolicLink() && (stats.mode & others) !== 0;
 }
@@ -59,7 +63,7 @@ interface Entry {
   readonly stats: Stats;
 }
 
-/** Everything below a folder, down to as many levels as the program creates. */
+/** Lists all files and folders inside a folder, at most `levels` deep. */
 const listEntries = (folder: string, levels: number): Entry[] =>
   readdirSync(folder).flatMap((name) => {
     const path = join(folder, name);
@@ -72,5 +76,4 @@ const list = (paths: readonly string[]): string =>
   paths.slice(0, MAX_PATHS_SHOWN).join(', ') +
   (paths.length > MAX_PATHS_SHOWN ? ` and ${paths.length - MAX_PATHS_SHOWN} more` : '');
 
-/** Quoted for a shell if necessary. */
-const quoted = (path: string): string => (/^[\w/.-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`);
+const shellQuoted = (path: string): string => (/^[\w/.-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`);

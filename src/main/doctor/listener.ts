@@ -10,12 +10,15 @@ import type { Config } from '../config/config.ts';
 import { describeUnreachable, readUnreachable } from '../roots/unreachable.ts';
 import { bad, failed, type Finding, ok, warn } from './finding.ts';
 
-/** Checks whether the program runs. If it does not, checks whether it could listen. */
+/** Checks whether the program is running. If it is not, checks whether its port is free. */
 export async function listenerFindings({ folder, address }: Config): Promise<{ running: boolean; findings: Finding[] }> {
   try {
     using program = await findOwnerClient(folder);
     if (program)
-      return { running: true, findings: [ok('program', `The program runs at ${program.url} (process ${program.pid}).`)] };
+      return {
+        running: true,
+        findings: [ok('program', `Helmdeck Memory is running at ${program.url} (process ${program.pid}).`)],
+      };
   } catch (error) {
     return { running: false, findings: [failed('program', error), ...(await portFindings(folder, address))] };
   }
@@ -26,10 +29,10 @@ export async function listenerFindings({ folder, address }: Config): Promise<{ r
   const finding = existsSync(join(folder, 'endpoint.json'))
     ? warn(
         'program',
-        'The program does not run. It was killed, and left endpoint.json behind.',
-        'The next start replaces the file.',
+        'Helmdeck Memory is not running. It was killed, and left endpoint.json behind.',
+        'You can ignore this file: the next start replaces it.',
       )
-    : ok('program', 'The program does not run. Start it with: helmdeck-memory serve');
+    : ok('program', 'Helmdeck Memory is not running. Start it with: helmdeck-memory serve');
   return { running: false, findings: [finding, ...(await portFindings(folder, address))] };
 }
 
@@ -48,7 +51,7 @@ async function portFindings(folder: string, setting: string): Promise<Finding[]>
   }
 }
 
-/** Listens for a moment, which is the only reliable check. Returns the error code if that fails. */
+/** Checks whether the address is free, by listening for a moment. Returns the error code if listening fails. */
 async function tryListen(address: ListenAddress): Promise<string | undefined> {
   const server = createServer((socket) => socket.destroy());
   try {

@@ -13,15 +13,15 @@ const MIB = 1024 * 1024;
 const WARN_BELOW_BYTES = 100 * MIB;
 const BAD_BELOW_BYTES = 8 * MIB;
 
-/** Variables that are not settings: they configure the launcher and the bridge, or name the settings file. */
+/** HELMDECK_ variables that are not settings: the launcher or the bridge reads them, or they name the configuration file. */
 const OTHER_VARIABLES = new Set(['HELMDECK_CONFIG', 'HELMDECK_NODE', 'HELMDECK_TOKEN', 'HELMDECK_TOKEN_FILE', 'HELMDECK_CLIENT']);
 
 export function nodeFinding(version: string): Finding {
-  if (Number(/^v(\d+)/.exec(version)?.[1]) >= OLDEST_NODE) return ok('node', `This is Node ${version}.`);
+  if (Number(/^v(\d+)/.exec(version)?.[1]) >= OLDEST_NODE) return ok('node', `This command runs with Node ${version}.`);
   return bad(
     'node',
     `Node ${version} is too old.`,
-    `Install Node ${OLDEST_NODE} from https://nodejs.org, or set HELMDECK_NODE to the path of one.`,
+    `Install Node ${OLDEST_NODE} from https://nodejs.org, or set HELMDECK_NODE to the path of a newer Node.`,
   );
 }
 
@@ -77,7 +77,7 @@ function secretFindings(environment: HostMachine['environment']): Finding[] {
   }
 }
 
-/** Checks the free space on the disk of the data folder, which may not exist yet. */
+/** Checks the free space on the disk of the data folder. If the folder does not exist yet, checks its parent folder. */
 export function diskFinding(folder: string): Finding {
   const free = freeBytes(folder);
   if (free === undefined)

@@ -54,7 +54,7 @@ async function newMemoryFindings({ config: { folder }, environment }: Examined):
   return [
     warn(
       'memory',
-      'There is no memory yet, and no key for it outside the OS keychain.',
+      'There is no memory yet, and no key for a memory was found outside the OS keychain.',
       'Create a key with: helmdeck-memory key init (without an OS keychain: key init --file)',
     ),
   ];
@@ -77,14 +77,14 @@ function statusFindings({ file, clock, rotation }: Status): Finding[] {
           warn(
             'key',
             `The key is being rotated: ${rotation.done} of ${rotation.of} entries.`,
-            'Keep the program running until the rotation ends.',
+            'Keep Helmdeck Memory running until the rotation is done.',
           ),
         ]
       : []),
   ];
 }
 
-/** The clock is not checked without the key; the finding about the key says what to do. */
+/** Reports nothing if the clock was not checked because the key is unavailable. The finding `key` says what to do. */
 function clockFindings(clock: Status['clock']): Finding[] {
   if (clock.at === 'unchecked') return [];
   if (clock.at === 'ok') return [ok('clock', 'The system clock agrees with the memory.')];
@@ -96,7 +96,15 @@ async function entryFindings(memory: MemoryConnection): Promise<Finding[]> {
   if (broken === 0 && structure.length === 0) return [ok('entries', `${formatEntries(entries)} verified, no damage found.`)];
   const remedy = 'Export what is left with helmdeck-memory export, then restore a backup with: helmdeck-memory restore <file>';
   return [
-    ...(broken > 0 ? [bad('entries', `${formatEntries(broken)} with a broken seal; hidden from all results.`, remedy)] : []),
+    ...(broken > 0
+      ? [
+          bad(
+            'entries',
+            `The seal of ${formatEntries(broken)} is broken. Results do not show entries with a broken seal.`,
+            remedy,
+          ),
+        ]
+      : []),
     ...(structure.length > 0
       ? [bad('file', `The structure of the memory file is damaged: ${structure.slice(0, 3).join(', ')}.`, remedy)]
       : []),
@@ -112,28 +120,28 @@ async function recoveryFindings(memory: MemoryConnection, now: number, facts: nu
       : warn(
           'recovery',
           'There is no recovery key. If you lose the key, you lose the memory.',
-          'Create one with: helmdeck-memory key recovery, and write it down.',
+          'Create a recovery key and write it down: helmdeck-memory key recovery',
         ),
   ];
 }
 
 function backupFinding(newest: { at: string } | undefined, now: number, facts: number): Finding {
-  const remedy = 'Create one with: helmdeck-memory backup';
+  const remedy = 'Create a backup with: helmdeck-memory backup';
   if (!newest) return facts > 0 ? warn('backup', 'There is no backup.', remedy) : ok('backup', 'There are no facts to back up.');
   const says = `The newest backup is from ${formatMinute(newest.at)}.`;
   return Date.parse(newest.at) < now - MONTH_MS ? warn('backup', says, remedy) : ok('backup', says);
 }
 
-/** Only agents that were connected once are listed. */
+/** Reports only the agents that have been connected to a memory. */
 async function clientFindings(memory: MemoryConnection): Promise<Finding[]> {
   const { clients } = await memory.call('clients', {});
   return clients.filter(({ subject }) => subject !== undefined).map(clientFinding);
 }
 
 function clientFinding({ id, name, state, why, token }: ClientRow): Finding {
-  const remedy = `Connect it again with: helmdeck-memory connect ${id}`;
+  const remedy = `Connect ${name} again with: helmdeck-memory connect ${id}`;
   if (state === 'connected' && token?.paused === true)
-    return warn('agent', `${name} is paused.`, `Resume it with: helmdeck-memory token resume ${token.id}`);
+    return warn('agent', `${name} is paused.`, `Resume ${name} with: helmdeck-memory token resume ${token.id}`);
   if (state === 'connected') {
     const used = token?.last_used_at;
     return ok('agent', `${name} is connected, ${used === undefined ? 'never used' : `last used ${formatMinute(used)}`}.`);
@@ -141,21 +149,21 @@ function clientFinding({ id, name, state, why, token }: ClientRow): Finding {
   if (state === 'no_token') return warn('agent', `The token of ${name} was revoked or has expired.`, remedy);
   if (state === 'differs') return warn('agent', `The entry for Helmdeck Memory in ${name} was changed.`, remedy);
   if (state === 'broken') return warn('agent', `The connection of ${name} does not work.`, why ?? remedy);
-  return warn('agent', `${name} removed its entry for Helmdeck Memory, so it is not connected.`, remedy);
+  return warn('agent', `${name} is not connected, because it removed its entry for Helmdeck Memory.`, remedy);
 }
 
 function holderFindings(error: unknown, folder: string): Finding[] {
   const held = error instanceof Error && error.message.includes('holds this data folder');
   const holder = held ? lockHolder(folder) : undefined;
   if (holder === undefined) return [];
-  return [bad('lock', `The data folder is in use by ${holder}.`, 'Wait until that process ends, or end it.')];
+  return [bad('lock', `The data folder is in use by ${holder}.`, 'Wait until that process exits, or stop it.')];
 }
 
-/** The process that has locked the data folder. Only Linux reports it. */
+/** Returns the process that has locked the data folder. Returns undefined if there is none, or if the system is not Linux. */
 function lockHolder(folder: string): string | undefined {
   try {
     const { ino } = statSync(join(folder, 'lock.db'));
-    // 1: POSIX  ADVISORY  WRITE 4711 08:01:131072 1073741826 1073742335
+    // Format of a row: `1: POSIX ADVISORY WRITE <pid> 08:01:<inode> 1073741826 1073742335`
     const rows = readFileSync('/proc/locks', 'latin1')
       .split('\n')
       .map((row) => row.trim().split(/\s+/));
@@ -166,7 +174,7 @@ function lockHolder(folder: string): string | undefined {
   }
 }
 
-/** The name of the executable. The command line is not shown, because it can contain a secret. */
+/** Returns the name of the executable. Does not return the command line, because it can contain a secret. */
 function processName(pid: string): string {
   try {
     return basename(readlinkSync(`/proc/${pid}/exe`)).replace(/[^ -~]/g, '') || 'a program';

@@ -10,17 +10,18 @@ import { Records } from '../connect/records.ts';
 import { withBridge, type EntryContext, verify, whyOf } from '../connect/verify.ts';
 import { bad, failed, type Finding, ok, warn } from './finding.ts';
 
-const CONNECT = 'Connect it again with: helmdeck-memory connect openclaw';
-const CHECK_PROGRAM = 'Check the program with: helmdeck-memory doctor';
-/** If forgetting the test fact fails, it expires after this time. */
+const CONNECT = 'Connect OpenClaw again with: helmdeck-memory connect openclaw';
+const CHECK_PROGRAM = 'Check Helmdeck Memory with: helmdeck-memory doctor';
+/** Lifetime of the test fact in seconds, in case the test fact cannot be deleted after the test. */
 const TEST_FACT_SECONDS = 3600;
 
-/** Checks OpenClaw step by step, from its configuration to a test fact that its own search must find. */
+/** Checks OpenClaw step by step: its configuration, its tools, mcporter, and a search for a test fact. */
 export async function examineOpenClaw(machine: LocalMachine, folder: string): Promise<Finding[]> {
   const { program, version = 'of an unknown version', config, installed } = findOpenClaw(machine);
-  if (!installed) return [bad('openclaw', 'OpenClaw was not found on this machine.', 'Install it from https://openclaw.ai.')];
+  if (!installed)
+    return [bad('openclaw', 'OpenClaw was not found on this machine.', 'Install OpenClaw from https://openclaw.ai.')];
   if (program === undefined) {
-    return [bad('openclaw', 'The program openclaw was not found in the PATH.', 'Add its folder to the PATH.')];
+    return [bad('openclaw', 'The program openclaw was not found in the PATH.', 'Add the folder of openclaw to the PATH.')];
   }
   const found = ok('openclaw', `OpenClaw ${version} is at ${program}.`);
   try {
@@ -42,41 +43,42 @@ async function entryFindings(machine: LocalMachine, config: string): Promise<{ f
       : [
           warn(
             'config',
-            `${config} contains ${old.join(' and ')}. OpenClaw 2026.8 and later do not start with that.`,
-            'Remove it with: openclaw doctor --fix',
+            `${config} contains ${old.join(' and ')}. OpenClaw 2026.8 and later do not start with this configuration.`,
+            'Correct the configuration with: openclaw doctor --fix',
           ),
         ];
   const look = await openClaw.look(machine);
   if (look.at === 'absent') return { findings: [...findings, bad('config', 'OpenClaw is not connected.', CONNECT)] };
   if (look.at === 'broken') return { findings: [...findings, bad('config', look.why, CONNECT)] };
   const entry = look.at === 'present' ? look.entry : undefined;
-  if (!entry) return { findings: [...findings, bad('config', 'The entry for Helmdeck Memory starts no program.', CONNECT)] };
+  if (!entry)
+    return { findings: [...findings, bad('config', 'The entry for Helmdeck Memory does not start a program.', CONNECT)] };
   return {
     findings: [...findings, ok('config', 'The configuration contains the tools and the plugin of Helmdeck Memory.')],
     entry,
   };
 }
 
-/** Configuration keys of the QMD search that OpenClaw had until 2026.7. */
+/** Returns the configuration keys of the QMD search, which OpenClaw no longer has since version 2026.8. */
 const oldKeys = (text: string): string[] =>
   ['backend', 'qmd'].filter((key) => json5.valueAt(text, ['memory', key]) !== undefined).map((key) => `memory.${key}`);
 
 async function toolsFinding({ machine, recorded }: EntryContext, entry: Entry): Promise<Finding> {
   const { works, why = '', tools } = await verify(entry, machine, recorded);
   return works
-    ? ok('tools', `The command that its agents start reaches the memory and offers ${tools} tools.`)
+    ? ok('tools', `The command that OpenClaw's agents start reaches the memory and offers ${tools} tools.`)
     : bad('tools', why, CHECK_PROGRAM);
 }
 
-/** Tests the search in the way that mcporter starts it. */
+/** Checks the search that is registered with mcporter, with the same command that mcporter starts. */
 async function qmdFindings(context: EntryContext, folder: string, entry: Entry): Promise<Finding[]> {
   const { machine } = context;
   if (!wantsMcporter(machine))
     return [ok('qmd', 'The search is not registered with mcporter: HELMDECK_OPENCLAW_QMD or OPENCLAW_QMD_ENABLED turns it off.')];
   const { path, at } = lookAtMcporter(machine, entry);
-  // The variable may be set for the program but not in this shell. The record shows what the program did.
+  // HELMDECK_OPENCLAW_QMD can be set for the program but not in this shell, so check what the program recorded.
   if (at !== 'ours' && wasConnectedWithout(folder, path))
-    return [ok('qmd', 'OpenClaw was connected without the search for mcporter, as configured at that time.')];
+    return [ok('qmd', 'OpenClaw was connected without the search for mcporter, because a setting turned it off at that time.')];
   if (at !== 'ours') {
     const says =
       at === 'absent'
@@ -98,7 +100,7 @@ function wasConnectedWithout(folder: string, path: string): boolean {
   return record !== undefined && !record.files.some((file) => file.path === path);
 }
 
-/** Stores a fact as an agent of OpenClaw, lets the gateway search for it, and forgets it. */
+/** Stores a test fact like an agent of OpenClaw, searches for it with the gateway of OpenClaw, and deletes it. */
 async function searchFinding(context: EntryContext, entry: Entry): Promise<Finding> {
   const word = `smoke${randomBytes(6).toString('hex')}`;
   const key = `helmdeck/doctor/${word}`;
@@ -128,7 +130,7 @@ async function searchOpenClaw(machine: LocalMachine, word: string, key: string):
     return bad(
       'search',
       `The gateway of OpenClaw does not respond: ${output.slice(0, 200)}`,
-      'Start it with: openclaw gateway run',
+      'Start the gateway with: openclaw gateway run',
     );
   }
   if (stdout.includes(`helmdeck/user_facts/${key}`))
@@ -136,6 +138,6 @@ async function searchOpenClaw(machine: LocalMachine, word: string, key: string):
   return bad(
     'search',
     'The memory_search of OpenClaw does not find a fact that was just stored.',
-    'Restart the gateway, so that it loads the plugin. If another plugin has the memory slot, agents find facts with the tools only.',
+    "Restart the gateway, so that it loads the plugin. If another plugin occupies OpenClaw's memory slot, agents can find facts only with the MCP tools.",
   );
 }

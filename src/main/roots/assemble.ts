@@ -10,7 +10,7 @@ import { recordUnreachable } from './unreachable.ts';
 
 const BACKGROUND_DELAY_MS = 200;
 
-/** The open memory, and the server for agents. */
+/** The open memory, and the server to which agents connect. */
 export interface RunningProgram extends OpenMemory {
   readonly listening: ListenerSwitch;
   /** Present if HELMDECK_LOCK_AFTER is set. */
@@ -18,16 +18,16 @@ export interface RunningProgram extends OpenMemory {
 }
 
 interface ProgramOptions extends Omit<OpenOptions, 'listening' | 'windowSessions'> {
-  /** Folder of the built window, if it is served to browsers. */
+  /** Folder of the built window. Undefined if the window is not served to browsers. */
   readonly pages?: string | undefined;
   readonly onListening?: (state: ListeningState) => void;
-  /** Milliseconds since the owner last used the computer, if the system knows. */
+  /** Returns the milliseconds since the owner last used the computer. Absent if the operating system cannot tell. */
   readonly ownerIdleMs?: () => number;
   /** Called when the key becomes available or unavailable. */
   readonly onKey?: () => void;
 }
 
-/** Builds the program that both the desktop and the headless entry point run. The server does not accept connections yet. */
+/** Opens the memory and creates the server. Callers start the server with `listening.resume()`. */
 export async function assemble(config: Config, options: ProgramOptions): Promise<RunningProgram> {
   await using opened = new AsyncDisposableStack();
   let listening: ListenerSwitch | undefined;
@@ -45,7 +45,7 @@ export async function assemble(config: Config, options: ProgramOptions): Promise
   if (onKey) opened.use(store.onKeyChange(onKey));
   const lockAfter = minutes === undefined ? undefined : opened.use(new AutoLock({ store, clock, minutes, ownerIdleMs }));
   const perform = lockAfter?.trackUse(core.perform) ?? core.perform;
-  // Load own packs before the first connection, so that every client sees them.
+  // Load the owner's packs before the first connection, so that every client can use the packs.
   await core.loadPacks();
   const start = (): Promise<Listener> =>
     startListener({
@@ -69,12 +69,12 @@ export async function assemble(config: Config, options: ProgramOptions): Promise
   };
   opened.defer(() => recordUnreachable(config.folder, undefined));
   listening = opened.use(new ListenerSwitch(start, onListening));
-  // Background work waits a moment, so that the first requests are not delayed. Searches before the index is ready return
-  // partial results. Without the key, this work is retried when the key becomes available.
+  // Delay background work, so that it does not slow down the first requests. Until the search index is ready, searches return
+  // partial results. If the key is unavailable, the work is repeated when the key becomes available.
   const startBackgroundWork = (): void => {
     void finder.prepare().catch(() => undefined);
     void packs.resume().catch(() => undefined);
-    // Failure is harmless: an older bridge also works.
+    // Ignore a failure to update the bridge, because an older bridge also works.
     void import('../connect/launch.ts').then(({ refreshBridge }) => refreshBridge(config.folder)).catch(() => undefined);
     void sidecar.wake().catch(() => undefined);
   };
@@ -83,5 +83,5 @@ export async function assemble(config: Config, options: ProgramOptions): Promise
   return { ...core, perform, listening, lockAfter, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }
 
-/** Pack output could contain control characters or imitate our own log lines. */
+/** Logs a line of a pack, without characters that could imitate other log lines or control the terminal. */
 const printLine = (pack: string, text: string): void => console.error(`${pack}: ${toSafeLine(text)}`);

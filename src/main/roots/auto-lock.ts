@@ -10,13 +10,13 @@ interface Deps {
   readonly store: Pick<MemoryStore, 'status' | 'lock' | 'onKeyChange'>;
   readonly clock: Clock;
   readonly minutes: number;
-  /** Milliseconds since the owner last used this computer. Absent where the system cannot tell; then idle means no calls. */
+  /** Returns the milliseconds since the owner last used this computer. If absent, the time since the last call counts. */
   readonly ownerIdleMs?: (() => number) | undefined;
 }
 
 /**
- * Locks the memory when it is idle. On a desktop, it is idle while the owner is away, even if agents are active. On a server, it is
- * idle while there are no calls. Runs one timer, and none while the memory is locked.
+ * Locks the memory after the minutes in HELMDECK_LOCK_AFTER without use. On a desktop, only the owner's use of the computer counts,
+ * not the calls of agents. On a server, every call counts. Runs at most one timer, and no timer while the memory is locked.
  */
 export class AutoLock implements Disposable {
   readonly #deps: Deps;
@@ -34,7 +34,7 @@ export class AutoLock implements Disposable {
     this.#startTimer();
   }
 
-  /** Counts every call as use, except `status`. */
+  /** Wraps `perform`, so that every call except `status` counts as use. */
   trackUse(perform: Perform): Perform {
     return async (caller: Caller, name: string, input: unknown, context?: CallContext): Promise<never> => {
       if (name === 'status') return (await perform(caller, name, input, context)) as never;
@@ -48,7 +48,7 @@ export class AutoLock implements Disposable {
     };
   }
 
-  /** Locks at once, because the computer sleeps or its screen was locked. */
+  /** Locks the memory immediately. `why` is shown to the owner, such as "the screen was locked". */
   lock(why: string): void {
     const { store } = this.#deps;
     if (store.status().key.at === 'ok') store.lock(`${why} (HELMDECK_LOCK_AFTER)`);
@@ -68,7 +68,7 @@ export class AutoLock implements Disposable {
     this.#timer = undefined;
     const { ownerIdleMs, minutes } = this.#deps;
     if (this.#idleMs() < this.#limitMs) return this.#startTimer();
-    const idle = ownerIdleMs ? 'its owner was away' : 'it was not used';
+    const idle = ownerIdleMs ? 'the owner was away' : 'the memory was not used';
     this.lock(`${idle} for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}`);
   }
 

@@ -6,10 +6,13 @@ import { ignoreDebuggerSignal } from './debugger-guard.ts';
 import { readBuildInfo, ROOT } from './installation.ts';
 import { configureProgramCall } from './program-call.ts';
 
-/** The terminal and the launcher can both deliver the same Ctrl+C. */
+/** Milliseconds in which signals count as the same Ctrl+C, because both the terminal and the launcher can deliver it. */
 const SAME_SIGNAL_MS = 1000;
 
-/** The first signal cancels the command cleanly; a later one exits at once. */
+/**
+ * Returns a signal that the first Ctrl+C, SIGTERM or SIGHUP aborts, so that the command can clean up. A second one exits at
+ * once.
+ */
 function interruption(): AbortSignal {
   const controller = new AbortController();
   let since = Infinity;
@@ -25,10 +28,10 @@ function interruption(): AbortSignal {
 }
 
 async function main(): Promise<never> {
-  // Set before the first write, so that only this user can read new files, including those written by libraries.
+  // Set the umask before the first write, so that only this user can read new files, even the files that libraries write.
   process.umask(0o077);
   ignoreDebuggerSignal();
-  // The cache holds code that will run, so it belongs with the program and not in the data folder.
+  // Cache the compiled code next to the program, not in the data folder, because the cache contains code that will run.
   enableCompileCache(join(ROOT, 'out/compiled'));
   configureProgramCall(process.cwd());
   const { runCommandLine } = await import('../cli/run.ts');
@@ -43,7 +46,8 @@ async function main(): Promise<never> {
     now: Date.now,
     interrupted: interruption(),
   });
-  // Everything is closed. An open terminal or a hanging keychain call would otherwise keep the process alive.
+  // Exit explicitly, because an open terminal or a hanging keychain call would keep the process alive. All files are closed by
+  // now.
   process.exit(code);
 }
 

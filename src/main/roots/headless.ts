@@ -7,27 +7,27 @@ import { readBuildInfo, ROOT } from './installation.ts';
 import { configureProgramCall } from './program-call.ts';
 import { refuseStart } from './refuse-start.ts';
 
-/** Accepts only --headless, which `npm start` passes on. */
+/** Throws for every argument except --headless, which `npm start` passes on to this program. */
 function readArguments(args: readonly string[]): void {
   if (args.every((arg) => arg === '--headless')) return;
-  throw new UsageError('The only argument is --headless. Settings come from the environment or from config.json.');
+  throw new UsageError('The only valid argument is --headless. Settings come from the environment or from config.json.');
 }
 
-/** Resolves at the first signal. Further signals are ignored, because npm repeats the signals of the terminal. */
+/** Resolves when the first signal arrives. Ignores later signals, because npm sends each signal of the terminal again. */
 async function signalled(...signals: readonly NodeJS.Signals[]): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   for (const signal of signals) process.on(signal, () => resolve());
-  // Signal handlers do not keep the process alive.
+  // Keep the process alive with a timer, because signal handlers do not keep it alive.
   const running = setInterval(() => undefined, 2 ** 31 - 1);
   await promise;
   clearInterval(running);
 }
 
 async function main(): Promise<void> {
-  // Set before the first write, so that only this user can read new files, including those written by libraries.
+  // Set the umask before the first write, so that only this user can read new files, even the files that libraries write.
   process.umask(0o077);
   ignoreDebuggerSignal();
-  // The cache holds code that will run, so it belongs with the program and not in the data folder.
+  // Cache the compiled code next to the program, not in the data folder, because the cache contains code that will run.
   enableCompileCache(join(ROOT, 'out/compiled'));
   configureProgramCall();
   try {

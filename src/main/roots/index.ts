@@ -21,7 +21,7 @@ try {
 }
 
 function start(): void {
-  // Set before the first write, so that only this user can read new files, including those written by Chromium.
+  // Set the umask before the first write, so that only this user can read new files, even the files that Chromium writes.
   process.umask(0o077);
   ignoreDebuggerSignal();
   refuseRemoteControl(app);
@@ -30,30 +30,31 @@ function start(): void {
   prepareFolder(config.folder);
   app.setPath('userData', join(config.folder, 'electron'));
   app.setPath('sessionData', join(config.folder, 'electron'));
-  // Only one desktop program per memory. A second start shows the window of the first.
+  // Run only one desktop program for each memory. A second start shows the window of the first program and exits.
   if (!app.requestSingleInstanceLock()) {
     console.log('Helmdeck Memory is already running. Its window is now open.');
     app.exit();
     return;
   }
-  // Otherwise Chromium waits for a keychain key to encrypt cookies, which we do not use.
+  // Without this switch, Chromium waits for a keychain key to encrypt cookies, although the program uses no cookies.
   app.commandLine.appendSwitch('password-store', 'basic');
-  // Root, as in containers, can run Chromium only with --no-sandbox.
+  // Respect --no-sandbox, because root (for example in a container) cannot run Chromium without that switch.
   if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox();
-  // On Wayland, global shortcuts need the desktop portal.
+  // On Wayland, a global shortcut works only with the desktop portal.
   if (config.shortcut !== undefined) app.commandLine.appendSwitch('enable-features', 'GlobalShortcutsPortal');
   registerScheme();
   restrictWebContents();
   configureProgramCall();
   const desktop = new Desktop({ config, settings, build: readBuildInfo(), root: ROOT });
-  // Before it is ready, Electron installs its own handlers, which would quit with the unsaved-changes question.
+  // Wait until Electron has installed its own signal handlers. Then replace them, because Electron's handlers would ask about
+  // unsaved changes.
   void app.whenReady().then(() => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => desktop.quit());
   });
   desktop.run().catch(refuse);
 }
 
-/** Shows why the start failed, both in a dialog and on standard error. */
+/** Shows why the program cannot start, in a dialog and on standard error. Then exits. */
 function refuse(error: unknown): void {
   const { code, message } = error instanceof Failure ? error : new Failure('internal', 'An internal error occurred.');
   console.error(startRefusal(message));

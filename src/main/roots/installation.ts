@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { CLAUDE_BUNDLE } from '../../contract/limits.ts';
 
-/** The folder with package.json, above the sources or the built program. */
+/** Folder that contains package.json, above the sources or the built program. */
 export const ROOT = findRoot(import.meta.dirname);
 
 function findRoot(folder: string): string {
@@ -17,20 +17,19 @@ export interface BuildInfo {
   readonly updates: string;
 }
 
-/** Reads package.json, which every form of the program contains. */
 export function readBuildInfo(): BuildInfo {
   const text = readFileSync(join(ROOT, 'package.json'), 'utf8');
   const { version, helmdeck } = JSON.parse(text) as { version: string; helmdeck?: { updates?: string } };
   return { version, updates: helmdeck?.updates ?? '' };
 }
 
-/** The folder of the built window. Undefined if the window is not built. */
+/** Returns the folder of the built window. Undefined if the window is not built. */
 export function findWindowFolder(): string | undefined {
   const folder = join(ROOT, 'out/renderer');
   return existsSync(join(folder, 'index.html')) ? folder : undefined;
 }
 
-/** The bundle for Claude Desktop, outside the asar archive so that other programs can open it. */
+/** Returns the path of the Claude Desktop bundle. The bundle is outside the asar archive, so that other programs can open it. */
 export function findClaudeBundle(): string {
   const bundle = join(ROOT.replace(/\bapp\.asar$/, 'app.asar.unpacked'), 'out/renderer', CLAUDE_BUNDLE);
   if (existsSync(bundle)) return bundle;

@@ -2,7 +2,9 @@ import { asFailure } from '../../contract/failure.ts';
 import type { ListeningState } from '../../contract/status.ts';
 import type { Listener } from '../../listeners/listener.ts';
 
-/** Starts and stops the server. A port conflict is a state that the owner can fix, not a fatal error. */
+/**
+ * Starts and stops the server. If the server cannot start, the program keeps running, because the owner can fix a port conflict.
+ */
 export class ListenerSwitch implements AsyncDisposable {
   readonly #start: () => Promise<Listener>;
   readonly #onChange: (state: ListeningState) => void;
@@ -23,7 +25,7 @@ export class ListenerSwitch implements AsyncDisposable {
     return this.#listener;
   }
 
-  /** Starts accepting connections. On failure, both the state and the thrown error say why. */
+  /** Starts the server. If that fails, throws the error and sets the state to `failed` with the reason. */
   resume(): Promise<void> {
     return this.#enqueue(async () => {
       if (this.#listener) return;
@@ -37,7 +39,6 @@ export class ListenerSwitch implements AsyncDisposable {
     });
   }
 
-  /** Stops accepting connections. */
   pause(): Promise<void> {
     return this.#enqueue(async () => {
       await this.#close();
@@ -59,7 +60,7 @@ export class ListenerSwitch implements AsyncDisposable {
     this.#onChange(state);
   }
 
-  /** Runs the steps one after another. */
+  /** Runs `step` after all earlier steps are done. */
   #enqueue(step: () => Promise<void>): Promise<void> {
     const done = this.#queue.then(step);
     this.#queue = done.catch(() => undefined);

@@ -32,30 +32,30 @@ export interface OpenMemory extends AsyncDisposable {
   readonly finder: Finder;
   readonly perform: Perform;
   readonly packs: PackServices;
-  /** Starts only in the running program, which serves embeddings. */
+  /** Manages the Ollama process. Ollama is started only by the running program, not by a single command. */
   readonly sidecar: LazySidecar;
-  /** Loads the owner's own packs that are enabled. They are unavailable before. */
+  /** Loads the owner's enabled packs. These packs are unavailable until the promise resolves. */
   loadPacks(): Promise<void>;
 }
 
 export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partial<Pick<LoadedSettings, 'file' | 'fromFile'>> {
   readonly clock?: Clock;
-  /** The network of the system; tests pass a fake. */
+  /** Replaces parts of the system's network in tests. */
   readonly network?: Network;
-  /** Called when the state of embeddings changes. */
+
   readonly onEmbeddings?: (state: SidecarState) => void;
-  /** Called with the state of all agents whenever it is read. */
+  /** Called with the state of all agents each time an operation reads that state. */
   readonly onClients?: (clients: ClientList['clients']) => void;
   readonly version: string;
-  /** Address for update checks, set by the build. Empty means that there are none. */
+  /** Address for update checks, set at build time. If empty, the program does not check for updates. */
   readonly updates?: string;
-  /** Whether agents can connect. Absent in a process without a server. */
+  /** Returns whether the server accepts connections. Absent in a process without a server. */
   readonly listening?: () => ListeningState;
-  /** Browsers that have the window open, while the server runs. */
+  /** Returns the browsers that have the window open. Returns undefined while the server is stopped. */
   readonly windowSessions?: () => WindowSessionPort | undefined;
-  /** The desktop creates its key at the first start. */
+  /** True for the desktop program, which creates a key at its first start. */
   readonly desktop: boolean;
-  /** Receives log lines of packs. */
+  /** Called with each log line of a pack. */
   readonly packLog?: (pack: string, text: string) => void;
 }
 
@@ -67,7 +67,7 @@ interface ConnectionDeps {
   readonly onClients?: (clients: ClientList['clients']) => void;
 }
 
-/** Opens the memory for the program or for a single command. Closes everything in reverse order. */
+/** Opens the memory for the program or for a single command. Disposing the result closes everything that was opened. */
 export async function openMemory(config: Config, options: OpenOptions): Promise<OpenMemory> {
   const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log } = options;
   const { listening = () => ({ at: 'paused' }), onClients, windowSessions } = options;
@@ -128,11 +128,11 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
   return { store, tokens, finder, perform, packs, sidecar, loadPacks, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }
 
-/** Like `os.homedir`, but reads the given environment. */
+/** Returns the home folder like `os.homedir`, but reads the given environment. */
 const homeIn = (environment: HostMachine['environment']): string =>
   environment[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] ?? homedir();
 
-/** Loaded on demand, to keep the start fast. */
+/** Creates the connections to agents. Imports their code only when needed, so that the program starts faster. */
 async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<ClientConnections> {
   const { Connections } = await import('../connect/connections.ts');
   const { CONNECTORS } = await import('../connect/clients.ts');

@@ -4,8 +4,9 @@ import { setCliCommand } from '../../contract/cli-command.ts';
 import { ROOT } from './installation.ts';
 
 interface Installation {
-  /** The folder with package.json. */
+  /** Folder that contains package.json. */
   readonly root: string;
+
   readonly path: string | undefined;
   readonly platform: NodeJS.Platform;
   /** Working directory of the user's terminal, if there is one. */
@@ -15,9 +16,9 @@ interface Installation {
 const NAME = 'helmdeck-memory';
 
 /**
- * The command that starts this command line: its name if the PATH contains this installation, npx in a checkout, otherwise
- * the file itself, because npx would download a package of that name. The packed desktop has no command line, so its name
- * is assumed to be in the PATH.
+ * Returns the command that the user must type to run the command line. In a checkout this is `npx helmdeck-memory`. Elsewhere npx
+ * would download a package of that name, so the command is `node` with the path of the file. If the PATH contains this
+ * installation, or if the desktop was installed without a command line, the command is `helmdeck-memory`.
  *
  * @internal
  */
@@ -29,22 +30,22 @@ export function programCall({ root, path = '', platform, cwd = root }: Installat
   return `node ${/^[\w/.:\\-]+$/.test(file) ? file : JSON.stringify(file)}`;
 }
 
-/** Makes all messages suggest commands that work on this machine. */
+/** Sets the command that messages suggest, so that it works on this machine. */
 export function configureProgramCall(cwd?: string): void {
   const { env, platform, argv } = process;
   const installation = { root: rootOf(argv[1] ?? '') ?? ROOT, path: env['PATH'], platform };
   setCliCommand(programCall({ ...installation, cwd }), programCall({ ...installation, cwd: sep }));
 }
 
-/** The root of the installation that was started, before links are resolved. */
+/** Returns the root folder of the installation whose script was started, or undefined for another script. */
 function rootOf(started: string): string | undefined {
   const launcher = tryRealpath(started);
   if (launcher?.endsWith(`${sep}bin${sep}${NAME}.js`)) return dirname(dirname(launcher));
-  // The launcher can start another Node with the main script directly.
+  // If the current Node is too old, the launcher starts the main script directly, with another Node.
   return /^(.*)[/\\](?:src[/\\]main[/\\]roots|out[/\\]main)[/\\]cli\.c?[jt]s$/.exec(started)?.[1];
 }
 
-/** Ignores folders that npm prepends to the PATH, because a new terminal does not have them. */
+/** Whether the PATH contains this installation. Ignores folders that only npm adds to the PATH, not the user's terminal. */
 const isInPath = (file: string, path: string, platform: NodeJS.Platform): boolean =>
   path
     .split(delimiter)

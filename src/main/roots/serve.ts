@@ -7,25 +7,25 @@ import { packReport, startReport } from './start-report.ts';
 
 interface Serving extends BuildInfo {
   readonly machine: HostMachine;
-  /** Called once, when the program accepts connections. */
+  /** Called once, when the server accepts connections. */
   readonly ready: (started: ServedProgram) => Promise<void>;
-  /** Resolves when the program should stop. Called after the memory is open, so that an earlier signal kills the process. */
+  /** Resolves when the program should stop. Called after the memory is open: a signal before that kills the process. */
   readonly ended: () => Promise<void>;
 }
 
 interface ServedProgram {
   readonly url: string;
   readonly folder: string;
-  /** The lines to print: where the memory is, the state of its key, how to open the window, and last the address. */
+  /** Lines to print: the path of the memory, the state of its key, how to open the window, and the address in the last line. */
   readonly report: readonly string[];
 }
 
-/** Runs the whole program without a window. Closes everything in reverse order. */
+/** Runs the program without a desktop window, until `ended` resolves. */
 export async function serve({ machine, version, updates, ready, ended }: Serving): Promise<void> {
   const settings = readSettings(machine);
   requireValidAddress(settings);
   const config = readConfig(settings);
-  // Prevents prototype pollution through `__proto__` in input, also in libraries.
+  // Delete `__proto__`, so that input cannot change the prototype of all objects (prototype pollution), even in libraries.
   Reflect.deleteProperty(Object.prototype, '__proto__');
   await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: findWindowFolder() });
   const { listening } = program;
@@ -40,7 +40,7 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
       ...startReport(program.store.status(), config.folder),
       ...packReport(program.packs.skipped),
       ...(listener?.windowSessions ? [withCliCommand(OPEN_WINDOW)] : []),
-      // The last line. Scripts wait for it.
+      // Print this line last, because scripts wait for it.
       `Helmdeck Memory is running at ${url}. Stop it with Ctrl+C or SIGTERM.`,
     ],
   });
@@ -48,7 +48,7 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
 }
 
 /**
- * The link itself grants all rights, and a start cannot know who reads its output: a container's log also records a terminal
- * (`docker run -t`). So only the command that prints a link is shown (R-WIN-45).
+ * Startup line that names the command for a link, instead of the link itself (R-WIN-45). A link gives full access to the memory,
+ * and other people may read this output: a container log also records a terminal (`docker run -t`).
  */
 const OPEN_WINDOW = 'To open the window in a browser, run: helmdeck-memory window';

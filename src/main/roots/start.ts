@@ -8,13 +8,13 @@ import { buildIfStale } from './start/build-if-stale.ts';
 import { runDesktop } from './start/desktop.ts';
 import { fetchElectron, findElectron } from './start/electron.ts';
 
-/** Entry point of `npm start`. Starts the desktop program, or says why it cannot and starts the headless one. */
+/** Entry point of `npm start`. Starts the desktop program. If that is impossible, prints why and starts the headless program. */
 
 const ELECTRON = join(ROOT, 'node_modules/electron');
 
 type Mode = 'desktop' | 'headless' | 'either';
 
-/** Why the desktop cannot start, and how to fix that. */
+/** The reason why the desktop program cannot start, and how to fix the problem. */
 interface NoDesktop {
   readonly why: string;
   readonly remedy: string;
@@ -25,7 +25,7 @@ function parseMode(args: readonly string[]): Mode {
   if (args.length === 1 && args[0] === '--desktop') return 'desktop';
   if (args.length === 1 && args[0] === '--headless') return 'headless';
   throw new UsageError(
-    'The only arguments are --desktop and --headless. Settings come from the environment or from config.json.',
+    'The only valid arguments are --desktop and --headless. Settings come from the environment or from config.json.',
   );
 }
 
@@ -33,10 +33,13 @@ function parseMode(args: readonly string[]): Mode {
 async function runDesktopProgram(): Promise<NoDesktop | undefined> {
   const { env: environment, platform } = process;
   if (platform === 'linux' && !environment['WAYLAND_DISPLAY'] && !environment['DISPLAY']) {
-    return { why: 'This session has no display.', remedy: 'Start it in a graphical session (DISPLAY or WAYLAND_DISPLAY).' };
+    return {
+      why: 'This session has no display.',
+      remedy: 'Start Helmdeck Memory in a graphical session (DISPLAY or WAYLAND_DISPLAY).',
+    };
   }
   if (platform === 'linux' && process.getuid?.() === 0) {
-    return { why: 'Electron does not run as root.', remedy: 'Start it as a normal user.' };
+    return { why: 'Electron does not run as root.', remedy: 'Start Helmdeck Memory as a normal user.' };
   }
   const buildError = await buildIfStale(ROOT, console.log);
   if (buildError !== undefined) return { why: 'The window is not built.', remedy: buildError };
@@ -54,7 +57,7 @@ async function runDesktopProgram(): Promise<NoDesktop | undefined> {
 async function fetchIfMissing(): Promise<NoDesktop | undefined> {
   const { env: environment } = process;
   if (findElectron(ROOT, environment) !== undefined || environment['ELECTRON_OVERRIDE_DIST_PATH']) return undefined;
-  // Written by npm, so its format can be relied on.
+  // The cast is safe, because npm installed this package.json.
   const { version } = JSON.parse(readFileSync(join(ELECTRON, 'package.json'), 'utf8')) as { version: string };
   console.log(`Downloading Electron ${version} (about 110 MB, only once)…`);
   const terminal = process.stdout.isTTY;
@@ -68,7 +71,7 @@ async function fetchIfMissing(): Promise<NoDesktop | undefined> {
   if (why === undefined) return undefined;
   return {
     why: `Electron could not be downloaded (${why}).`,
-    remedy: 'Start again to retry, or set ELECTRON_MIRROR to another download server.',
+    remedy: 'To retry, start Helmdeck Memory again, or set ELECTRON_MIRROR to another download server.',
   };
 }
 
@@ -81,9 +84,9 @@ async function main(): Promise<void> {
       if (mode === 'desktop') throw new Failure('unavailable', `${problem.why} ${problem.remedy}`);
       console.log(`Starting without the desktop window. ${problem.why}\n${problem.remedy}`);
     }
-    // The headless program serves the window to browsers. Without a build, it runs without the window.
+    // Build the window, which the headless program serves to browsers. If the build fails, the program runs without the window.
     const buildError = await buildIfStale(ROOT, console.log);
-    if (buildError !== undefined) console.log(`The window is not available in a browser either. ${buildError}`);
+    if (buildError !== undefined) console.log(`The window of Helmdeck Memory is not available in a browser. ${buildError}`);
   } catch (error) {
     process.exitCode = refuseStart(error);
     return;

@@ -9,24 +9,28 @@ import { readPrivateFile } from '../../listeners/private-file.ts';
 
 const FILE = 'unreachable.json';
 
-/** State of a program that holds the memory but accepts no connections, written for the command line. */
+/** Contents of unreachable.json. Tells the command line why a program that has the memory open accepts no connections. */
 const Unreachable = lazy(() =>
   z.object({ pid: z.int().min(1), at: z.enum(['paused', 'failed']), why: z.string().exactOptional() }),
 );
 export type Unreachable = SchemaOutput<typeof Unreachable>;
 
-/** Written while the program accepts no connections, so that commands can say why. Pass undefined when the program exits. */
+/**
+ * Writes unreachable.json if the program accepts no connections. Otherwise deletes the file. Pass undefined when the program
+ * exits.
+ */
 export function recordUnreachable(folder: string, state: ListeningState | undefined): void {
   try {
     const file = join(folder, FILE);
     if (state === undefined || state.at === 'listening') rmSync(file, { force: true });
     else writePrivateFile(file, `${JSON.stringify({ pid: process.pid, ...state } satisfies Unreachable)}\n`);
   } catch {
-    // Pausing must also work on a full disk; commands then say that the program does not answer.
+    // Ignore the error, because pausing must work even on a full disk. Without the file, commands only report that the
+    // program does not respond.
   }
 }
 
-/** Returns the state if that program is still running. */
+/** Reads unreachable.json. Returns undefined if the program that wrote the file is no longer running. */
 export function readUnreachable(folder: string): Unreachable | undefined {
   try {
     const { success, data } = Unreachable().safeParse(JSON.parse(readPrivateFile(join(folder, FILE)) ?? ''));
@@ -38,5 +42,5 @@ export function readUnreachable(folder: string): Unreachable | undefined {
 
 export const describeUnreachable = ({ pid, at, why }: Unreachable): string =>
   at === 'paused'
-    ? `Helmdeck Memory is running (process ${pid}) and paused. Resume it in its window or its tray menu, or quit it.`
-    : `Helmdeck Memory is running (process ${pid}) and cannot be reached${why === undefined ? '.' : `: ${why}`} Try again in its window, or quit it.`;
+    ? `Helmdeck Memory is running (process ${pid}) but paused. Resume it in its window or its tray menu, or quit it.`
+    : `Helmdeck Memory is running (process ${pid}) but cannot be reached${why === undefined ? '.' : `: ${why}`} Try again in its window, or quit it.`;

@@ -94,7 +94,7 @@ export const life: readonly Check[] = [
       const locked = async (): Promise<boolean> => (await labels(app))[0]?.startsWith('Locked') === true;
       await eventually('it locks', locked, 60_000 + PATIENCE_MS);
       await page
-        .getByText(/its owner was away for a minute \(HELMDECK_LOCK_AFTER\)/i)
+        .getByText(/the owner was away for a minute \(HELMDECK_LOCK_AFTER\)/i)
         .first()
         .waitFor();
       // The owner returns.

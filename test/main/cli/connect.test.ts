@@ -33,7 +33,7 @@ test('connect shows the changes, connects and tests an agent, and disconnect rev
   expect(no.err).toMatch(/\+ \[mcp_servers\.helmdeck\][^]*Connect codex\? \[y\/N\]/);
   expect(now()).toBe(CODEX);
   const yes = await say(['connect', 'codex'], { terminal: true, input: 'y\n' });
-  expect(yes.out).toMatch(/^codex is connected to the memory of me\.\nConnection tested: \d+ tools\.\n/);
+  expect(yes.out).toMatch(/^codex is connected to the memory "me"\.\nConnection tested: \d+ tools\.\n/);
   expect((await say(['connect', '--list'])).out).toMatch(/codex\s+connected \(stdio\)\s+used .*\s+me\n/);
   expect(await say(['connect', 'codex', '--try'])).toMatchObject({ code: 0, out: expect.stringMatching(/^Connection tested/) });
   expect(await say(['disconnect', 'codex'])).toMatchObject({
@@ -53,7 +53,9 @@ test('without a terminal, connect requires --yes; with --json it prints JSON', a
     clients: expect.arrayContaining([expect.objectContaining({ id: 'codex', subject: 'work' })]) as unknown[],
   });
   writeFileSync(path, `${now()}# later\n`);
-  expect((await say(['disconnect', 'codex'])).out).toMatch(/has changed since, so only our entry was removed/);
+  expect((await say(['disconnect', 'codex'])).out).toMatch(
+    /has changed since the agent was connected, so only Helmdeck Memory.s entry was removed/,
+  );
   expect(now()).toBe(`${CODEX}# later\n`);
 });
 
@@ -70,8 +72,8 @@ test('the doctor reports a connected agent, and an entry that was removed since 
   expect(await agents()).toMatchObject([
     {
       state: 'warn',
-      says: expect.stringMatching(/^Codex removed its entry/),
-      remedy: 'Connect it again with: helmdeck-memory connect codex',
+      says: expect.stringMatching(/^Codex is not connected, because it removed its entry/),
+      remedy: 'Connect Codex again with: helmdeck-memory connect codex',
     },
   ]);
 });

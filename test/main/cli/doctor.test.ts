@@ -68,9 +68,9 @@ describe('the doctor', () => {
     const { out, code } = await say(['doctor']);
     expect(code).toBe(0);
     expect(out).toMatch(/^ok {4}folder {4}Only you can access .*data\.$/m);
-    expect(out).toMatch(/^warn {2}backup {4}There is no backup\.\n {16}Create one with: helmdeck-memory backup$/m);
+    expect(out).toMatch(/^warn {2}backup {4}There is no backup\.\n {16}Create a backup with: helmdeck-memory backup$/m);
     expect(out).toMatch(
-      /^warn {2}recovery {2}There is no recovery key\. .*\n {16}Create one with: helmdeck-memory key recovery/m,
+      /^warn {2}recovery {2}There is no recovery key\. .*\n {16}Create a recovery key and write it down: helmdeck-memory key recovery/m,
     );
   });
 
@@ -97,7 +97,7 @@ describe('the doctor', () => {
       db.exec('UPDATE entry SET expires_at = expires_at + 1');
       db.close();
     }
-    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad entries \d+ entr.* with a broken seal/));
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad entries The seal of \d+ entr\w+ is broken/));
     writeFileSync(join(folder, 'memory.db'), 'no database');
     expect(await complaints()).toContainEqual(expect.stringMatching(/^bad memory .*memory\.db is damaged/));
   });
@@ -185,7 +185,7 @@ describe('the doctor', () => {
     expect((await complaints()).filter((line) => line.startsWith('bad folder'))).toEqual([]);
     chmodSync(pack, 0o664);
     expect(await complaints()).toContainEqual(
-      expect.stringMatching(/^bad folder The permissions let other users read: .*words\.check\.mjs\./),
+      expect.stringMatching(/^bad folder Other users can access these files: .*words\.check\.mjs\./),
     );
   });
 
@@ -193,7 +193,7 @@ describe('the doctor', () => {
     await say(['backup']);
     chmodSync(join(folder, 'memory.db'), 0o644);
     expect(await complaints()).toContainEqual(
-      expect.stringMatching(/^bad folder The permissions let other users read: .*memory\.db\. Run: chmod -R go= /),
+      expect.stringMatching(/^bad folder Other users can access these files: .*memory\.db\. Run: chmod -R go= /),
     );
     chmodSync(folder, 0o750);
     expect(await complaints()).toEqual([expect.stringMatching(/^bad folder Other users can open .*chmod 700/) as string]);

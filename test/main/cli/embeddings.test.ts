@@ -38,7 +38,7 @@ describe('embeddings in the command line', () => {
 
     // Without a running program, the choice is saved for the next start.
     expect(await say(['embeddings', 'status'])).toMatchObject({ code: 0, out: expect.stringMatching(/^embeddings +off\n/) });
-    expect((await say(['embeddings', 'on'])).out).toMatch(/waiting for the program/);
+    expect((await say(['embeddings', 'on'])).out).toMatch(/waiting for Helmdeck Memory/);
     expect(await say(['embeddings', 'pull', '--yes'])).toMatchObject({
       code: 5,
       err: expect.stringContaining('helmdeck-memory serve'),
@@ -58,7 +58,7 @@ describe('embeddings in the command line', () => {
     const asked = await say(['embeddings', 'pull'], { terminal: true, input: 'y\n' });
     expect(asked.err + asked.out).toMatch(/needs 275 MB of disk space \([\d,]+ MB free\), and about 600 MB of RAM/);
     expect(asked.err + asked.out).toMatch(/\d+ MB of 46 MB/);
-    expect(asked).toMatchObject({ code: 0, out: expect.stringContaining('ready, with our own Ollama') });
+    expect(asked).toMatchObject({ code: 0, out: expect.stringContaining('ready, with an Ollama that Helmdeck Memory started') });
 
     const near = await say(['embeddings', 'test', 'when do we ship new versions?', 'we deploy on Tuesdays', '--json']);
     const far = await say(['embeddings', 'test', 'when do we ship new versions?', 'the cat sleeps', '--json']);

@@ -200,7 +200,11 @@ test('renew changes the lifetime and keeps the value', async () => {
 
 test('history shows earlier versions (R-HIST-04)', async () => {
   await say('remember', 'editor', 'Vim');
-  expect(await say('history', 'editor')).toMatchObject({ code: 0, out: '', err: 'No earlier versions.\n' });
+  expect(await say('history', 'editor')).toMatchObject({
+    code: 0,
+    out: '',
+    err: 'There are no earlier versions of this fact.\n',
+  });
   await say('remember', 'editor', 'Helix');
   expect((await say('history', 'editor')).out).toMatch(
     /^\d{4}-\d\d-\d\d \d\d:\d\d {2}command-line {2}user_facts {2}90 days left .*\n {2}Vim\n$/,
@@ -243,7 +247,7 @@ describe('forgetting', () => {
   test('names the number of backups that still hold copies (R-FORGET-14)', async () => {
     await remembered();
     await say('backup');
-    expect((await say('forget', 'key:a')).out).toMatch(/^Forgot 1 entry\.\n1 older backup may still hold sealed copies/);
+    expect((await say('forget', 'key:a')).out).toMatch(/^Forgot 1 entry\.\n1 older backup may still contain sealed copies/);
   });
 
   test('works by kind and category without the key; other scopes exit with 4 (R-FORGET-11)', async () => {

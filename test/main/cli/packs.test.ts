@@ -173,7 +173,9 @@ describe('enabling a pack', () => {
     const { name } = await findConfinement();
     const [says] = findings.filter(({ check }) => check === 'packs').map((finding) => finding.says);
     expect(says).toBe(
-      name === 'none' ? 'Your own packs are confined by Node only.' : `Your own packs are confined by ${name} and by Node.`,
+      name === 'none'
+        ? 'Your own packs are sandboxed only by the permission model of Node.'
+        : `Your own packs are sandboxed by ${name} and by the permission model of Node.`,
     );
   });
 

@@ -44,7 +44,7 @@ test('every other command and the doctor also say so, without waiting', async ()
   expect(await say('recall', 'k')).toEqual({
     code: 5,
     out: '',
-    err: `Helmdeck Memory is running (process ${process.pid}) and paused. Resume it in its window or its tray menu, or quit it.\n`,
+    err: `Helmdeck Memory is running (process ${process.pid}) but paused. Resume it in its window or its tray menu, or quit it.\n`,
   });
   const { findings } = JSON.parse((await say('doctor', '--json')).out) as {
     findings: { check: string; state: string; says: string }[];

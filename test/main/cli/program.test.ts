@@ -133,7 +133,11 @@ describe('while the program runs', () => {
 
   test('window list shows the browser sessions, and window end closes one (R-WIN-46)', async () => {
     const { url } = await startProgram({ HELMDECK_MEMORY_KEY: A_KEY }, 'out/renderer');
-    expect(await say('window', 'list')).toMatchObject({ code: 0, out: '', err: 'No browser has the window open.\n' });
+    expect(await say('window', 'list')).toMatchObject({
+      code: 0,
+      out: '',
+      err: 'The window of Helmdeck Memory is not open in any browser.\n',
+    });
     const link = (await say('window')).out.trim().split('=')[1];
     const headers = { 'Content-Type': 'application/json', 'User-Agent': 'Firefox/142.0 Linux' };
     const opened = await fetch(`${url}/window/open`, { method: 'POST', headers, body: JSON.stringify({ link }) });

@@ -20,7 +20,11 @@ describe('an export', () => {
   test('writes a file that only the owner can read, and an import keeps each remaining lifetime', async () => {
     await say('remember', 'a', 'one\nline', '--category', 'x', '--tag', 't', '--ttl', '30d');
     await say('remember', 'b', '日本 "two"');
-    expect(await say('export', file)).toEqual({ code: 0, out: `Exported 2 facts to ${file}, not encrypted.\n`, err: '' });
+    expect(await say('export', file)).toEqual({
+      code: 0,
+      out: `Exported 2 facts to ${file}. The file is not encrypted.\n`,
+      err: '',
+    });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const there = join(tempFolder(), 'other');
     const imported = await runCli(['import', file], { folder: there });
@@ -84,7 +88,7 @@ describe('an import', () => {
     const { code, out, err } = await runCli(['import', '-'], { folder, input });
     expect({ code, out }).toEqual({
       code: 1,
-      out: 'Imported: 2 new, 0 changed, 0 unchanged, 1 dropped with less than an hour left, 5 lines refused.\n',
+      out: 'Imported: 2 new, 0 changed, 0 unchanged, 1 skipped because they would expire in less than an hour, 5 lines rejected.\n',
     });
     expect(
       err

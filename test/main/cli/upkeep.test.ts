@@ -36,7 +36,7 @@ describe('a backup', () => {
     expect(restored).toMatchObject({
       code: 0,
       out: expect.stringMatching(
-        /^Restored \d+ entr.*\n\d+ entr\w+ forgotten after the backup stay forgotten\.\nThe previous memory is now .*before-restore/,
+        /^Restored \d+ entr.*\nLeft out \d+ entr\w+ that you forgot after the backup\.\nThe previous memory was moved to .*before-restore/,
       ) as string,
     });
     expect((await say('recall', 'k')).out).toBe('v\n');
@@ -61,7 +61,7 @@ test('verify reports no damage, or lists the damage and exits with 1 (R-SEAL-04)
   const { code, out } = await say('verify');
   expect(code).toBe(1);
   // The count leaves out the broken entry (R-DUR-13).
-  expect(out).toMatch(/^1 entry verified\.\n1 entry with a broken seal; hidden from all results/);
+  expect(out).toMatch(/^1 entry verified\.\nThe seal of 1 entry is broken\. Results do not show/);
   expect(await answered('verify')).toMatchObject({ entries: 1, broken: 1 });
   expect((await say('status')).out).toMatch(/^facts/m);
 });
@@ -74,7 +74,7 @@ test('salvage exports the readable facts of a damaged memory, and another memory
   const file = join(tempFolder(), 'facts.ndjson');
   expect(await say('salvage', file)).toEqual({
     code: 0,
-    out: `Saved 2 facts to ${file}, not encrypted.\n1 entry with a broken seal were skipped.\n`,
+    out: `Saved 2 facts to ${file}. The file is not encrypted.\nSkipped 1 entry with a broken seal.\n`,
     err: '',
   });
   expect(statSync(file).mode & 0o777).toBe(0o600);

@@ -46,7 +46,7 @@ describe('a command line', () => {
       args: ['remember', 'key', '--category', '--tag', 'x'],
       says: '--category needs a value',
     },
-    { why: 'a value for a flag', args: ['forget', 'all', '--yes=no'], says: '--yes takes no value' },
+    { why: 'a value for a flag', args: ['forget', 'all', '--yes=no'], says: '--yes does not take a value' },
     { why: 'an option given twice', args: ['list', '--limit', '1', '--limit', '2'], says: '--limit was given twice' },
     { why: 'a missing argument', args: ['recall'], says: 'The argument <key> is missing. Usage: recall <key>' },
     { why: 'words without quotes', args: ['remember', 'key', 'two', 'words'], says: 'Put text with spaces in quotes' },
@@ -59,7 +59,7 @@ describe('a command line', () => {
       args: ['undo', 'cursor', '--since', '2026-02-30'],
       says: '--since is required',
     },
-    { why: 'help on an unknown topic', args: ['help', 'cooking'], says: 'There is no help on cooking' },
+    { why: 'help on an unknown topic', args: ['help', 'cooking'], says: 'There is no command or help topic named cooking' },
     { why: 'a confirmation without a terminal', args: ['forget', 'all'], says: 'Add --yes to confirm' },
   ])('is refused for $why, with exit code 2 and a pointer to the help', async ({ args, says }) => {
     const { code, out, err } = await runCli(args, { folder: 'never opened' });

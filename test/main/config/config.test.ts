@@ -137,7 +137,7 @@ describe('the other settings (R-OPS-13)', () => {
   test.each(['', 'M', 'Shift+M', 'Ctrl', 'Ctrl+', 'ctrl+m', 'Ctrl+Shift+MM', 'Ctrl+F25', 'Ctrl+Enter', ' Ctrl+M'])(
     'HELMDECK_SHORTCUT of "%s" stops the start with its name (R-DESK-16)',
     (keys) => {
-      expect(() => set({ HELMDECK_SHORTCUT: keys })).toThrow(/^HELMDECK_SHORTCUT must be keys such as/);
+      expect(() => set({ HELMDECK_SHORTCUT: keys })).toThrow(/^HELMDECK_SHORTCUT must be a key combination such as/);
     },
   );
 
@@ -167,7 +167,7 @@ describe('the other settings (R-OPS-13)', () => {
   test.each(['', '*', 'docs.example.com,', 'https://docs.example.com', '127.0.0.1', 'localhost', '*.com', 'DOCS.example.com'])(
     'HELMDECK_FETCH_HOSTS of "%s" stops the start with its name (R-PACK-15)',
     (text) => {
-      expect(() => set({ HELMDECK_FETCH_HOSTS: text })).toThrow(/^HELMDECK_FETCH_HOSTS must be full names of hosts/);
+      expect(() => set({ HELMDECK_FETCH_HOSTS: text })).toThrow(/^HELMDECK_FETCH_HOSTS must be full host names/);
     },
   );
 });

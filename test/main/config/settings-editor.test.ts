@@ -110,15 +110,15 @@ describe('a setting that is changed (R-SET-01)', () => {
     ['HELMDECK_LOCK_AFTER', '1441', /^HELMDECK_LOCK_AFTER must be at most 1440/],
     ['HELMDECK_ADDR', '0.0.0.0:7345', /^HELMDECK_ADDR must be 127\.0\.0\.1/],
     ['HELMDECK_SECRETS', 'off', /^HELMDECK_SECRETS must be refuse or warn/],
-    ['HELMDECK_SHORTCUT', 'M', /^HELMDECK_SHORTCUT must be keys/],
+    ['HELMDECK_SHORTCUT', 'M', /^HELMDECK_SHORTCUT must be a key combination/],
     ['HELMDECK_OPENCLAW_QMD', 'false', /^HELMDECK_OPENCLAW_QMD must be on or off/],
     ['HELMDECK_MEMORY_KEY_FILE', '/tmp/key', /^HELMDECK_MEMORY_KEY_FILE cannot be changed here/],
     ['HELMDECK_PACKS', 'mine', /^HELMDECK_PACKS cannot be changed here/],
     ['HELMDECK_FETCH_HOSTS', 'example.com', /^HELMDECK_FETCH_HOSTS cannot be changed here/],
     ['HELMDECK_DATA_DIR', '/tmp', /^HELMDECK_DATA_DIR cannot be changed here/],
     ['HELMDECK_JWT_SECRET', 'x'.repeat(40), /^HELMDECK_JWT_SECRET cannot be changed here/],
-    ['__proto__', 'x', /^This cannot be changed here/],
-    ['HELMDECK_WRITES_PER_MINUTE', '5', /^HELMDECK_WRITES_PER_MINUTE is set in the environment/],
+    ['__proto__', 'x', /^This setting cannot be changed here/],
+    ['HELMDECK_WRITES_PER_MINUTE', '5', /^HELMDECK_WRITES_PER_MINUTE is set by an environment variable/],
   ])('%s=%j is refused, and nothing is written', (name, value, says) => {
     const { path, start } = settings({ HELMDECK_WRITES_PER_MINUTE: '1' });
     expect(() => start().change(name, value)).toThrow(says);

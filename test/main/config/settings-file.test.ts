@@ -100,15 +100,15 @@ describe('an invalid configuration file stops the start and names the setting (R
     { what: '__proto__', settings: '{"__proto__": "x"}', says: /which is not a setting/ },
     { what: 'a number in quotes', settings: { HELMDECK_QUOTA_FACTS: '12' }, says: /^HELMDECK_QUOTA_FACTS must be a number/ },
     { what: 'a fraction', settings: { HELMDECK_QUOTA_FACTS: 1.5 }, says: /^HELMDECK_QUOTA_FACTS must be a whole number/ },
-    { what: 'a number for a text', settings: { HELMDECK_ADDR: 7345 }, says: /^HELMDECK_ADDR must be a text/ },
+    { what: 'a number for a text', settings: { HELMDECK_ADDR: 7345 }, says: /^HELMDECK_ADDR must be text/ },
     { what: 'a text for a list', settings: { HELMDECK_ALLOWED_HOSTS: 'a' }, says: /^HELMDECK_ALLOWED_HOSTS must be a list/ },
-    { what: 'null', settings: { HELMDECK_ADDR: null }, says: /^HELMDECK_ADDR must be a text/ },
+    { what: 'null', settings: { HELMDECK_ADDR: null }, says: /^HELMDECK_ADDR must be text/ },
     {
       what: 'the data folder, in the file of that folder',
       settings: { HELMDECK_DATA_DIR: '/x' },
       says: /^HELMDECK_DATA_DIR cannot be set/,
     },
-    { what: 'a list', settings: [], says: /config\.json in the data folder must hold one JSON object/ },
+    { what: 'a list', settings: [], says: /config\.json in the data folder must contain one JSON object/ },
     {
       what: 'a file that is not JSON',
       settings: 'HELMDECK_JWT_SECRET=hush-5e5e',
@@ -156,11 +156,11 @@ describe('an invalid configuration file stops the start and names the setting (R
     const path = write({ HELMDECK_ADDR: '127.0.0.1:0' }, { mode: 0o644 });
     expect(read().file).toBe(path);
     write({ HELMDECK_JWT_SECRET: 'hush-5e5e' }, { mode: 0o644 });
-    expect(() => read()).toThrow(/^(?!.*5e5e).*holds HELMDECK_JWT_SECRET and can be read by others/);
+    expect(() => read()).toThrow(/^(?!.*5e5e).*contains HELMDECK_JWT_SECRET, and other users can read the file/);
   });
 
   test('a missing file, a relative path, and a path that is not a file', () => {
-    expect(() => read({ HELMDECK_CONFIG: join(folder, 'none.json') })).toThrow(/HELMDECK_CONFIG names cannot be read/);
+    expect(() => read({ HELMDECK_CONFIG: join(folder, 'none.json') })).toThrow(/path in HELMDECK_CONFIG cannot be read/);
     expect(() => read({ HELMDECK_CONFIG: 'config.json' })).toThrow(/^HELMDECK_CONFIG must be an absolute path/);
     expect(() => read({ HELMDECK_CONFIG: folder })).toThrow(/regular file/);
   });

@@ -28,7 +28,7 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
   test('reports that OpenClaw is missing, not connected or without the plugin, with a remedy', async () => {
     const none = await createServedHome();
     expect(await examineOpenClaw(none.host, none.served.folder)).toMatchObject([
-      { state: 'bad', remedy: expect.stringContaining('Install it') },
+      { state: 'bad', remedy: expect.stringContaining('Install OpenClaw') },
     ]);
     const { host, connections, plugin, served } = await aHomeWithOpenClaw();
     expect(found(await examineOpenClaw(host, served.folder), 'config')).toMatchObject({

@@ -40,7 +40,7 @@ describe('on a server, an idle memory locks itself (R-LOCK-01)', () => {
     await here.clock.advance(10 * MINUTE - 1);
     expect(here.at()).toBe('ok');
     await here.clock.advance(1);
-    expect(here.why()).toMatchObject({ at: 'locked', why: 'it was not used for 10 minutes (HELMDECK_LOCK_AFTER)' });
+    expect(here.why()).toMatchObject({ at: 'locked', why: 'the memory was not used for 10 minutes (HELMDECK_LOCK_AFTER)' });
     expect(here.told).toEqual(['locked']);
     await expect(here.asAgent()).rejects.toMatchObject({ code: 'key_unavailable' });
   });
@@ -64,7 +64,7 @@ describe('on a server, an idle memory locks itself (R-LOCK-01)', () => {
     await here.asOwner('unlock');
     expect(here.told).toEqual(['locked', 'ok']);
     await here.clock.advance(MINUTE);
-    expect(here.why()).toMatchObject({ why: 'it was not used for a minute (HELMDECK_LOCK_AFTER)' });
+    expect(here.why()).toMatchObject({ why: 'the memory was not used for a minute (HELMDECK_LOCK_AFTER)' });
   });
 
   test('not while a call is running', async () => {
@@ -91,7 +91,7 @@ describe('on a desktop, the memory locks while its owner is away (R-LOCK-01)', (
     expect(here.at()).toBe('ok');
     await here.asAgent();
     await here.clock.advance(MINUTE);
-    expect(here.why()).toMatchObject({ at: 'locked', why: 'its owner was away for 10 minutes (HELMDECK_LOCK_AFTER)' });
+    expect(here.why()).toMatchObject({ at: 'locked', why: 'the owner was away for 10 minutes (HELMDECK_LOCK_AFTER)' });
   });
 
   test('at once when the screen is locked or the machine sleeps', async () => {

@@ -435,7 +435,7 @@ describe('a refused start prints one line', () => {
   test('because of an unknown argument', async () => {
     const { code, output, errorOutput } = await (await start({}, `${UNBUILT} --desktop`)).end();
     expect({ code, output }).toEqual({ code: 2, output: '' });
-    expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: The only argument is --headless.*\n$/);
+    expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: The only valid argument is --headless.*\n$/);
     expect(await (await start({}, `${UNBUILT} --port`)).end()).toMatchObject({ code: 2, output: '' });
   });
 

@@ -32,7 +32,7 @@ describe('the start report (R-KEY-03, R-KEY-05)', () => {
 
   test('warns about a memory in RAM, and names the command that creates a key', () => {
     const told = report({ at: 'ephemeral', remedy }, 'memory');
-    expect(told).toMatch(/^WARNING: THERE IS NO KEY.*lost when this program ends/);
+    expect(told).toMatch(/^WARNING: THERE IS NO KEY.*lost when this program exits/);
     expect(told).toMatch(/^ {2}helmdeck-memory key init --file$/m);
     expect(told).toMatch(/HELMDECK_MEMORY_KEY.*HELMDECK_MEMORY_KEY_FILE/);
   });

@@ -57,7 +57,7 @@ describe.runIf(process.platform === 'linux')('npm start without a display (R-DES
       code: 2,
       output: '',
       errorOutput: expect.stringMatching(
-        /^Helmdeck Memory cannot start: The only arguments are --desktop and --headless\./,
+        /^Helmdeck Memory cannot start: The only valid arguments are --desktop and --headless\./,
       ) as string,
     });
   });

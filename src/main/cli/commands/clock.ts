@@ -6,7 +6,7 @@ import { formatCount } from '../layout.ts';
 export const clockStatus = command({
   name: 'clock status',
   description: 'Compares the system clock with the last time recorded in the memory.',
-  details: ['The exit code is 1 if they disagree.'],
+  details: ['The exit code is 1 if the two times disagree.'],
   async run(_typed, context) {
     const { clock } = (await context.call('status', {})).store;
     await context.printResult(clock, () => clockLines(clock));
@@ -20,7 +20,7 @@ export const clockTrust = command({
   options: { yes: { description: 'Skips the confirmation. Required without a terminal.' } },
   details: [
     'After the clock jumps forward by more than a day, the memory hides facts that seem to have expired, but deletes nothing. This command confirms that the jump was right.',
-    'If the memory has recorded a later time than the clock shows, because the clock was wrong before, this command sets the time back. Tokens and facts that only seemed to have expired become valid again.',
+    'If the clock was wrong before, the memory can have recorded a later time than the clock shows. This command then sets the recorded time back. Tokens and facts that only seemed to have expired become valid again.',
   ],
   examples: ['clock trust'],
   async run({ options: { yes } }, context) {

@@ -9,17 +9,17 @@ import { formatMinute } from '../times.ts';
 export const connect = command({
   name: 'connect',
   description: 'Connects an agent, such as claude-code; without a name, lists all agents.',
-  arguments: { client: { description: 'The id of the agent in the list.', optional: true } },
+  arguments: { client: { description: 'Id of the agent in the list of agents.', optional: true } },
   options: {
-    subject: { value: '<name>', description: 'Gives the agent a separate memory with this name. Default: your own memory, me.' },
+    subject: { value: '<name>', description: 'Name of a separate memory for the agent. Default: `me`, your own memory.' },
     show: { description: 'Shows the planned changes without making them.' },
-    try: { description: 'Tests the connection of a connected agent, without changing anything.' },
+    try: { description: 'Tests an existing connection, without changing anything.' },
     list: { description: 'Lists the supported agents and their state.' },
     yes: { description: 'Changes the configuration without asking.' },
   },
   details: [
-    "Shows first what changes in the agent's configuration: one entry, which starts our bridge. Everything else stays as it is. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
-    'Connecting again gives the agent a new token and restores a removed entry. The connection is then tested with the same command that the agent starts. The program must be running for the test.',
+    "First shows the planned change to the agent's configuration: one entry, which starts the bridge of Helmdeck Memory. Nothing else in the configuration changes. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
+    'If you connect an agent again, it gets a new token, and a removed entry is restored. After the change, the connection is tested with the command that the agent starts. Helmdeck Memory must be running for the test.',
   ],
   examples: ['connect', 'connect claude-code --show', 'connect claude-code', 'connect codex --subject work --yes'],
   async run({ arguments: { client }, options: { subject, show, try: tried, list, yes } }, context) {
@@ -36,7 +36,7 @@ export const connect = command({
     if (!(await context.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
     const done = await context.call('connectClient', { ...wanted, basis: plan.basis });
     await context.printResult(done, () => [
-      `${client} is connected to the memory of ${escapeControls(done.subject)}.`,
+      `${client} is connected to the memory "${escapeControls(done.subject)}".`,
       verificationLine(done.verified),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
       withCliCommand(`To undo this, run: helmdeck-memory disconnect ${client}`),
@@ -48,9 +48,9 @@ export const connect = command({
 export const disconnect = command({
   name: 'disconnect',
   description: 'Disconnects an agent and restores its configuration.',
-  arguments: { client: { description: 'The id of the agent, as listed by connect.' } },
+  arguments: { client: { description: 'Id of the agent, as listed by the `connect` command.' } },
   details: [
-    'A file that has not changed since is restored byte for byte. From a changed file only our entry is removed. The facts that the agent wrote stay.',
+    "A file that has not changed since the agent was connected is restored byte for byte. In a file that has changed, only Helmdeck Memory's entry is removed. The agent's facts are not deleted.",
   ],
   examples: ['disconnect claude-code'],
   async run({ arguments: { client } }, context) {
@@ -60,7 +60,7 @@ export const disconnect = command({
       ...answer.files.map(({ path, as_before: asBefore }) =>
         asBefore
           ? `${escapeControls(path)} was restored.`
-          : `${escapeControls(path)} has changed since, so only our entry was removed.`,
+          : `${escapeControls(path)} has changed since the agent was connected, so only Helmdeck Memory's entry was removed.`,
       ),
     ]);
   },
@@ -84,7 +84,7 @@ const STATES: Readonly<Record<ClientRow['state'], string>> = {
   not_installed: 'not installed',
   not_connected: 'not connected',
   connected: 'connected',
-  differs: 'has a different entry with our name',
+  differs: 'has a different entry with the name of Helmdeck Memory',
   wiped: 'lost its entry; connect it again',
   broken: 'does not work',
   no_token: 'has no token; connect it again',
@@ -101,16 +101,15 @@ function usedOf({ token }: ClientRow): string {
 }
 
 const linkOf = ({ link }: ConnectionPlan): string[] =>
-  link === undefined ? [] : ['To connect another profile of it later, open:', escapeControls(link)];
+  link === undefined ? [] : ['To connect another profile of this agent later, open:', escapeControls(link)];
 
-/** The planned changes, as shown before the confirmation. */
 export const planLines = ({ files, commands, afterwards }: ConnectionPlan): string[] => [
   ...files.flatMap(({ path, created, lines, holds_token: holdsToken }) => [
     `${escapeControls(path)}${created ? ' (new)' : ''}`,
     ...lines.map(({ sign, text }) => `  ${sign} ${escapeControls(text)}`),
-    ...(holdsToken ? ['This file will hold the token, so its permissions will be limited to you.'] : []),
+    ...(holdsToken ? ['This file will contain the token, so only you will be allowed to read it.'] : []),
   ]),
-  ...(files.length === 0 ? ['The configuration stays as it is; the agent gets a new token.'] : []),
+  ...(files.length === 0 ? ['The configuration does not change. The agent gets a new token.'] : []),
   ...commands.map(({ program, args }) => `Runs: ${[program, ...args].map(escapeControls).join(' ')}`),
   ...(afterwards === undefined ? [] : [afterwards]),
 ];

@@ -2,9 +2,9 @@ import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
 import { formatMinute } from '../times.ts';
 
-const name = { description: 'The name of the credential in the list, such as github.' };
+const name = { description: 'Name of the credential, as shown by `credential list`, such as github.' };
 
-/** Longer than any real credential. */
+/** Maximum bytes of the input. Longer than any real credential. */
 const MAX_BYTES = 8192;
 
 export const credentialSet = command({
@@ -12,8 +12,8 @@ export const credentialSet = command({
   description: 'Stores a secret for a service, such as a GitHub token, in the keychain.',
   arguments: { name },
   details: [
-    'Type the secret at the hidden prompt, or pipe it to standard input. It is never part of the command line, where other users could see it. A new secret replaces the old one and deletes the answers that were cached with it.',
-    'For GitHub, a fine-grained token with read access to issues is enough. Without a keychain, set HELMDECK_GITHUB_TOKEN_FILE to a file that holds the token.',
+    'Type the secret at the hidden prompt, or pipe it to standard input. The secret is never an argument, because other users can see command lines. A new secret replaces the old secret, and deletes pack results that were cached with the old secret.',
+    'For GitHub, a fine-grained token with read access to issues is enough. Without a keychain, set HELMDECK_GITHUB_TOKEN_FILE to the path of a file that contains the token.',
   ],
   examples: ['credential set github', 'gh auth token | helmdeck-memory credential set github'],
   async run({ arguments: typed }, context) {
@@ -40,9 +40,9 @@ export const credentialList = command({
 
 export const credentialDrop = command({
   name: 'credential drop',
-  description: 'Deletes a credential from the keychain, and the answers cached with it.',
+  description: 'Deletes a credential from the keychain, and pack results cached with it.',
   arguments: { name },
-  details: ['Also revoke it at the service, because any copy of it still works.'],
+  details: ['Also revoke the credential at the service, because every copy of the credential still works.'],
   async run({ arguments: typed }, context) {
     const answer = await context.call('dropCredential', { name: typed.name });
     await context.printResult(answer, () => [`The credential ${answer.name} was deleted.`]);

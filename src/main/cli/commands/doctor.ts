@@ -9,14 +9,16 @@ import { escapeControls } from '../layout.ts';
 export const doctor = command({
   name: 'doctor',
   description: 'Finds problems and says how to fix them.',
-  arguments: { agent: { description: 'openclaw: checks the connection of OpenClaw instead.', optional: true } },
+  arguments: {
+    agent: { description: 'With `openclaw`, checks the connection of OpenClaw instead of the memory.', optional: true },
+  },
   details: [
     'Checks the settings, the data folder, the disk, the port, the running program, the key, every entry, the backups, the recovery key and the connected agents. It changes nothing. Each line starts with ok, warn or bad. The exit code is 1 if any line is bad.',
     "For OpenClaw, checks its configuration and plugin, starts the commands that its agents and mcporter would start, and tests OpenClaw's memory_search with a temporary fact.",
   ],
   examples: ['doctor', 'doctor openclaw', 'doctor --json'],
   async run({ arguments: { agent } }, context) {
-    if (agent !== undefined && agent !== 'openclaw') throw new UsageError('The doctor can only check openclaw.');
+    if (agent !== undefined && agent !== 'openclaw') throw new UsageError('The only agent that doctor can check is openclaw.');
     using progress = context.terminal.showProgress('Checking…');
     const findings = withCliCommands(await (agent === undefined ? checkMemory(context) : checkOpenClaw(context)));
     progress[Symbol.dispose]();

@@ -11,21 +11,21 @@ import { columns, escapeControls } from '../layout.ts';
 import { planLines, verificationLine } from './connect.ts';
 
 const BETWEEN_MS = 250;
-/** How long to wait for Ollama to start before reporting its state. */
+/** Maximum milliseconds that a command waits for Ollama to start. */
 const STARTING_MS = 25_000;
 
 const yes = { description: 'Skips the confirmation.' };
 
 export const embeddingsOn = command({
   name: 'embeddings on',
-  description: 'Turns on local embeddings with Ollama; retries after a failure.',
+  description: 'Turns on local embeddings with Ollama. After a failure, tries again.',
   options: {
     adopt: { description: 'Uses the Ollama that is already running instead of starting one.' },
-    own: { description: 'Starts its own Ollama again, after --adopt.' },
+    own: { description: 'Starts a separate Ollama instead of the Ollama that you chose with --adopt.' },
   },
   details: ['docs/embeddings.md explains which Ollama is used and how it is isolated.'],
   async run({ options: { adopt, own } }, context) {
-    if (adopt && own) throw new UsageError('--adopt and --own cannot be combined. Give one of them.');
+    if (adopt && own) throw new UsageError('--adopt and --own cannot be combined. Use only one of these options.');
     await context.call('setEmbeddings', { on: true, ...((adopt || own) && { adopt }) });
     const report = await untilStarted(context);
     await context.printResult(report, () => reportLines(report));
@@ -35,7 +35,7 @@ export const embeddingsOn = command({
 
 export const embeddingsOff = command({
   name: 'embeddings off',
-  description: 'Turns embeddings off and stops our Ollama. The model stays on disk.',
+  description: 'Turns embeddings off and stops the separate Ollama. Keeps the model on disk.',
   async run(_typed, context) {
     const report = await context.call('setEmbeddings', { on: false });
     const { clients } = await context.call('clients', {});
@@ -54,7 +54,7 @@ export const embeddingsStatus = command({
     const report = await context.call('embeddings', {});
     await context.printResult(report, () => [
       ...reportLines(report),
-      ...(report.log.length > 0 ? ['', 'The end of its log:', ...report.log.map(escapeControls)] : []),
+      ...(report.log.length > 0 ? ['', 'Last lines of the Ollama log:', ...report.log.map(escapeControls)] : []),
     ]);
     return exitCode(report.state);
   },
@@ -62,16 +62,16 @@ export const embeddingsStatus = command({
 
 export const embeddingsApprove = command({
   name: 'embeddings approve',
-  description: 'Shows the Ollama that was found, and approves exactly this file.',
+  description: 'Shows the Ollama that was found, and approves exactly this program file.',
   options: { yes },
   async run({ options }, context) {
     const { ollama } = await context.call('embeddings', {});
     const { path, size, sha256 } = ollama ?? {};
     if (path === undefined || size === undefined || sha256 === undefined) {
-      throw new Failure('not_found', 'No Ollama was found to approve. Search for it with: helmdeck-memory embeddings on');
+      throw new Failure('not_found', 'There is no Ollama to approve. Search for Ollama with: helmdeck-memory embeddings on');
     }
     const shown = [`path    ${escapeControls(path)}`, `size    ${size.toLocaleString('en-US')} bytes`, `SHA-256 ${sha256}`];
-    if (!(await context.confirm(options.yes, () => [...shown, 'Allow the program to start this Ollama?'].join('\n'))))
+    if (!(await context.confirm(options.yes, () => [...shown, 'Allow Helmdeck Memory to start this Ollama?'].join('\n'))))
       return exits.failed.code;
     await context.call('approveOllama', { hash: sha256 });
     const report = await untilStarted(context);
@@ -84,7 +84,7 @@ export const embeddingsPull = command({
   name: 'embeddings pull',
   description: 'Downloads the model, or resumes a cancelled download.',
   options: { yes },
-  details: ['Ctrl+C cancels the download. The next one resumes it.'],
+  details: ['Ctrl+C cancels the download. To resume it, run the command again.'],
   async run({ options }, context) {
     const before = await context.call('embeddings', {});
     if (!(await context.confirm(options.yes, () => `${requirements(before)} Download it?`))) return exits.failed.code;
@@ -111,17 +111,18 @@ export const embeddingsTest = command({
 export const embeddingsOpenClaw = command({
   name: 'embeddings openclaw',
   description: "Makes OpenClaw's memory search use these embeddings.",
-  arguments: { turn: { description: 'on or off.' } },
-  options: { show: { description: 'Shows what would be changed, and changes nothing.' }, yes },
+  arguments: { turn: { description: '`on` or `off`.' } },
+  options: { show: { description: 'Shows the planned changes without making them.' }, yes },
   details: [
-    'Shows first what changes in the configuration of OpenClaw. OpenClaw gets its own token, which allows embedding but gives access to no memory. Turning it off restores the configuration. A provider that you configured yourself, or turned off, is left alone.',
+    "First shows the planned changes to OpenClaw's configuration. OpenClaw gets its own token, which allows OpenClaw to create embeddings but not to read a memory. With `off`, the command restores the configuration. If you configured an embeddings provider yourself, or turned it off, the command does not change it.",
   ],
   examples: ['embeddings openclaw on', 'embeddings openclaw off'],
   async run({ arguments: { turn }, options: { show, yes: agreed } }, context) {
-    if (turn !== 'on' && turn !== 'off') throw new UsageError('Give on or off: embeddings openclaw on');
+    if (turn !== 'on' && turn !== 'off')
+      throw new UsageError('The argument must be on or off, for example: embeddings openclaw on');
     if (turn === 'off') {
       const answer = await context.call('disconnectClient', { client: OPENCLAW.client });
-      await context.printResult(answer, () => ['The memory search of OpenClaw is as it was before.']);
+      await context.printResult(answer, () => ['The previous memory search of OpenClaw is restored.']);
       return undefined;
     }
     const plan = await context.call('planConnection', OPENCLAW);
@@ -140,7 +141,7 @@ export const embeddingsOpenClaw = command({
     await context.printResult(done, () => [
       works ? 'OpenClaw now searches with these embeddings.' : 'OpenClaw is configured to search with these embeddings.',
       verificationLine(done.verified),
-      ...(works ? [] : [withCliCommand(`To restore its own search, run: ${RESTORE_SEARCH}`)]),
+      ...(works ? [] : [withCliCommand(`To restore OpenClaw's own search, run: ${RESTORE_SEARCH}`)]),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
     ]);
     return works ? undefined : exits.failed.code;
@@ -149,9 +150,9 @@ export const embeddingsOpenClaw = command({
 
 const OPENCLAW = { client: 'openclaw-embeddings' };
 const RESTORE_SEARCH = 'helmdeck-memory embeddings openclaw off';
-const SEARCH_BROKEN = `The memory search of OpenClaw uses these embeddings, so it does not work until you turn them on again or run: ${RESTORE_SEARCH}`;
+const SEARCH_BROKEN = `The memory search of OpenClaw uses these embeddings, so the search does not work until you turn embeddings on again or run: ${RESTORE_SEARCH}`;
 
-/** Waits until Ollama is no longer starting. */
+/** Waits until Ollama has started or failed to start. */
 async function untilStarted(context: CommandContext): Promise<EmbeddingsReport> {
   const until = performance.now() + STARTING_MS;
   for (;;) {
@@ -161,7 +162,7 @@ async function untilStarted(context: CommandContext): Promise<EmbeddingsReport> 
   }
 }
 
-/** Prints the progress until the download ends. An interruption cancels the download. */
+/** Prints the progress until the download ends. Ctrl+C cancels the download. */
 async function untilPulled(context: CommandContext): Promise<EmbeddingsReport> {
   const { interrupted } = context;
   let printed = '';
@@ -197,13 +198,13 @@ function reportLines({ state, ollama, version, model, adopt, adoptable, on }: Em
   ]);
 }
 
-/** The state, then what to do about it. */
+/** Returns the state in the first line, and what to do in the following lines. */
 function stateLines(state: SidecarState): readonly string[] {
   switch (state.at) {
     case 'off':
       return ['off'];
     case 'asleep':
-      return ['on, waiting for the program to start', state.remedy];
+      return ['on, waiting for Helmdeck Memory to start', state.remedy];
     case 'starting':
       return ['starting'];
     case 'unapproved':
@@ -213,7 +214,9 @@ function stateLines(state: SidecarState): readonly string[] {
     case 'pulling':
       return [`downloading the model, ${inMegabytes(state.done)} of ${inMegabytes(state.of)}`];
     case 'ready':
-      return [`ready, ${state.whose === 'own' ? 'with our own Ollama' : 'with the Ollama that you chose'}`];
+      return [
+        `ready, ${state.whose === 'own' ? 'with an Ollama that Helmdeck Memory started' : 'with the Ollama that you chose'}`,
+      ];
     case 'failed':
       return [
         `${state.trouble}: ${state.why}`,
@@ -226,11 +229,10 @@ function stateLines(state: SidecarState): readonly string[] {
 function requirements({ model: { name, disk, memory }, free }: EmbeddingsReport): string {
   const room = (bytes: number | undefined): string => (bytes === undefined ? '' : ` (${inMegabytes(bytes)} free)`);
   if (disk === undefined || memory === undefined)
-    return `The size of ${name} is unknown; ${inMegabytes(free.disk ?? 0)} of disk space are free.`;
-  return `${name} needs ${inMegabytes(disk)} of disk space${room(free.disk)}, and about ${inMegabytes(memory)} of RAM while it works${room(free.memory)}.`;
+    return `The size of ${name} is unknown; ${inMegabytes(free.disk ?? 0)} of disk space is free.`;
+  return `${name} needs ${inMegabytes(disk)} of disk space${room(free.disk)}, and about ${inMegabytes(memory)} of RAM while it runs${room(free.memory)}.`;
 }
 
 const inMegabytes = (bytes: number): string => `${Math.round(bytes / 1_000_000).toLocaleString('en-US')} MB`;
 
-/** Success if texts can be embedded, or if embeddings are off. */
 const exitCode = ({ at }: SidecarState): number => (at === 'ready' || at === 'off' ? exits.done.code : exits.unavailable.code);

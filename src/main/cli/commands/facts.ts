@@ -9,9 +9,9 @@ import { columns, decodeUtf8, escapeControls, formatWriter, indent, jsonText } f
 import { formatMinute, formatTimeLeft } from '../times.ts';
 import { given, parseCount, parseExpiryWindow, parseLifetime } from '../values.ts';
 
-/** Longer than the longest value, because leading and trailing spaces do not count. */
+/** Maximum bytes of the input. Larger than the limit of a value, because leading and trailing spaces do not count. */
 const MAX_INPUT_BYTES = 16 * VALUE_BYTES;
-/** Longer than the index of the largest memory takes to build. */
+/** Maximum milliseconds to wait for the search index. The index of the largest memory needs less time to build. */
 const INDEX_BUILD_MS = 10_000;
 
 export const remember = command({
@@ -19,12 +19,15 @@ export const remember = command({
   description: 'Stores a fact, or changes the fact with the same key.',
   arguments: {
     key: { description: 'A short, stable name, such as preferences/editor.' },
-    value: { description: 'The fact itself. Leave it out or give - to read standard input.', optional: true },
+    value: {
+      description: 'The text of the fact. To read the text from standard input, leave this out or use -.',
+      optional: true,
+    },
   },
   options: {
-    category: { value: '<name>', description: 'Its category. Default: user_facts.' },
-    tag: { value: '<word>', description: 'A tag to find it by. Can be repeated.', many: true },
-    ttl: { value: '<time>', description: 'How long to keep it: 90d, 12h or seconds, from 1h to 365d. Default: 90d.' },
+    category: { value: '<name>', description: 'Category of the fact. Default: user_facts.' },
+    tag: { value: '<word>', description: 'Tag that helps to find the fact. Can be repeated.', many: true },
+    ttl: { value: '<time>', description: 'Lifetime of the fact: 90d, 12h or seconds, from 1h to 365d. Default: 90d.' },
   },
   details: [
     'Other users of the machine can see a command line (with ps), and the shell saves it. Pass a private value on standard input. Secrets such as passwords belong in a password manager, not in a memory.',
@@ -36,7 +39,7 @@ export const remember = command({
   ],
   async run({ arguments: { key, value }, options: { category, tag, ttl } }, context) {
     const seconds = parseLifetime(ttl);
-    // Read the value before opening the memory, so that other commands can use it in the meantime.
+    // Read the value before opening the memory, so that other commands can use the memory in the meantime.
     const text = value === undefined || value === '-' ? await readValue(context) : value;
     const tags = tag.length > 0 ? [...tag] : undefined;
     const receipt = await context.call('remember', { key, value: text, ...given({ category, tags, ttl_seconds: seconds }) });
@@ -52,7 +55,9 @@ export const recall = command({
   name: 'recall',
   description: 'Shows the fact with this key.',
   arguments: { key: { description: 'The exact key.' } },
-  details: ['In a pipe, prints only the value, exactly as stored. On a terminal, also shows who wrote it and when it expires.'],
+  details: [
+    'In a pipe, prints only the value, exactly as stored. On a terminal, also shows who wrote the fact and when it expires.',
+  ],
   examples: ['recall preferences/editor', 'recall decisions/database > decision.md'],
   async run({ arguments: { key } }, context) {
     const fact = await context.call('recall', { key });
@@ -64,15 +69,15 @@ export const list = command({
   name: 'list',
   description: 'Lists facts, newest first.',
   options: {
-    prefix: { value: '<text>', description: 'Only keys with this prefix.' },
+    prefix: { value: '<text>', description: 'Only facts whose key starts with this text.' },
     category: { value: '<name>', description: 'Only this category.' },
     tag: { value: '<word>', description: 'Only facts with this tag.' },
     client: { value: '<name>', description: 'Only facts last written by this client.' },
     'expiring-within': { value: '<time>', description: 'Only facts that expire within this time, such as 7d.' },
-    sort: { value: '<order>', description: 'updated (newest first) or expires (soonest first).' },
-    limit: { value: '<number>', description: `At most this many. Default: ${PAGE.default}.` },
-    all: { description: 'All facts. With --json, one per line (NDJSON).' },
-    values: { description: 'Also shows the values.' },
+    sort: { value: '<order>', description: 'Order: `updated` (newest first) or `expires` (soonest first).' },
+    limit: { value: '<number>', description: `Maximum number of facts. Default: ${PAGE.default}.` },
+    all: { description: 'Lists all facts. With --json, prints one fact per line (NDJSON).' },
+    values: { description: 'Also shows the values of the facts.' },
   },
   examples: ['list --category decisions --values', 'list --expiring-within 7d --sort expires', 'list --all --json'],
   async run({ options }, context) {
@@ -86,7 +91,7 @@ export const list = command({
     do {
       const page = await context.call('list', {
         ...filter,
-        // The memory rejects any other order and lists the valid ones.
+        // The cast is safe, because the memory rejects an unknown order and lists the valid orders.
         ...given({ sort: sort as 'updated' | 'expires' | undefined, cursor }),
         limit: Math.min(limit - shown, PAGE.max),
         values,
@@ -105,15 +110,15 @@ export const list = command({
 export const search = command({
   name: 'search',
   description: 'Finds facts by words, best match first.',
-  arguments: { words: { description: 'Words or a phrase, without quotes.', rest: true } },
+  arguments: { words: { description: 'The words to search for, or a phrase.', rest: true } },
   options: {
     category: { value: '<name>', description: 'Only this category.' },
     tag: { value: '<word>', description: 'Only facts with this tag.' },
     client: { value: '<name>', description: 'Only facts last written by this client.' },
     'expiring-within': { value: '<time>', description: 'Only facts that expire within this time, such as 7d.' },
-    limit: { value: '<number>', description: `At most this many. Default: ${QUERY.default}.` },
+    limit: { value: '<number>', description: `Maximum number of facts. Default: ${QUERY.default}.` },
   },
-  details: ['Shows the matching part of each fact. recall shows a whole fact.'],
+  details: ['Shows the matching part of each fact. To see a whole fact, use the `recall` command.'],
   examples: ['search frontend framework', 'search "deploy on friday" --category decisions --limit 3'],
   async run({ arguments: { words }, options }, context) {
     const { category, tag, client } = options;
@@ -132,7 +137,9 @@ export const search = command({
   },
 });
 
-/** The first search builds the index. Repeats the search until it covers all facts. */
+/**
+ * Repeats the search until the search index is complete. The first search after a start returns while the index is being built.
+ */
 async function searchAll(context: CommandContext, request: OperationRequest<'search'>): Promise<SearchResponse> {
   const until = performance.now() + INDEX_BUILD_MS;
   for (;;) {
@@ -146,12 +153,12 @@ export const renew = command({
   description: 'Changes the lifetime, category or tags of a fact.',
   arguments: { key: { description: 'The exact key.' } },
   options: {
-    ttl: { value: '<time>', description: 'Its lifetime from now: 90d, 12h or seconds; 0 for the default of 90d.' },
-    category: { value: '<name>', description: 'Its new category.' },
-    tag: { value: '<word>', description: 'Its new tag; replaces all tags. Can be repeated.', many: true },
-    untag: { description: 'Removes all its tags.' },
+    ttl: { value: '<time>', description: 'New lifetime, starting now: 90d, 12h or seconds; 0 for the default of 90d.' },
+    category: { value: '<name>', description: 'New category of the fact.' },
+    tag: { value: '<word>', description: 'New tag. Replaces all current tags. Can be repeated.', many: true },
+    untag: { description: 'Removes all tags of the fact.' },
   },
-  details: ['Everything else stays as it is. To change the value, use remember.'],
+  details: ['Everything else stays as it is. To change the value, use the `remember` command.'],
   examples: ['renew preferences/editor --ttl 365d'],
   async run({ arguments: { key }, options: { ttl, category, tag, untag } }, context) {
     const seconds = parseLifetime(ttl);
@@ -179,7 +186,7 @@ export const history = command({
         ...indent(escapeControls(value)),
       ]),
     );
-    if (answer.versions.length === 0) context.hint('No earlier versions.');
+    if (answer.versions.length === 0) context.hint('There are no earlier versions of this fact.');
   },
 });
 
@@ -189,7 +196,7 @@ async function readValue(context: CommandContext): Promise<string> {
   if (!bytes)
     throw new Failure(
       'invalid_input',
-      `The value is longer than ${VALUE_BYTES / 1024} KiB. Store a summary here and the rest in a file.`,
+      `The value is longer than ${VALUE_BYTES / 1024} KiB. Store a summary as the value, and the rest in a file.`,
     );
   const value = decodeUtf8(bytes);
   if (value !== undefined) return value;

@@ -14,11 +14,11 @@ export const forget = command({
   },
   options: {
     'dry-run': { description: 'Shows how many entries would be deleted, without deleting them.' },
-    yes: { description: 'Skips the confirmation. Required without a terminal, except for key:.' },
+    yes: { description: 'Skips the confirmation. Required without a terminal, except for a scope that starts with `key:`.' },
   },
   details: [
-    'There is no undo. all, facts, packs, pipelines and category: also work while the key is locked or lost.',
-    'The text after the colon must match exactly, but categories ignore case. Quote it if it contains spaces or shell characters.',
+    'There is no undo. The scopes `all`, `facts`, `packs`, `pipelines` and `category:` also work while the key is locked or lost.',
+    'The text after the colon must match exactly, but categories ignore case. Quote the scope if it contains spaces or shell characters.',
   ],
   examples: ['forget key:preferences/editor', 'forget category:decisions --dry-run', 'forget "prefix:project x/" --yes'],
   async run({ arguments: { scope }, options }, context) {
@@ -38,10 +38,12 @@ export const forget = command({
       ...(purged
         ? []
         : [
-            'Some of their bytes are still in the file, because of a disk problem. They will be removed when the disk works again.',
+            'Because of a disk problem, some bytes of the deleted entries are still in the file. They will be removed when the disk works again.',
           ]),
       ...(deleted > 0 && older > 0
-        ? [`${formatCount(older, 'older backup')} may still hold sealed copies. A restore forgets them again.`]
+        ? [
+            `${formatCount(older, 'older backup')} may still contain sealed copies of these entries. If you restore a backup, the entries are deleted again.`,
+          ]
         : []),
     ]);
     return exits.done.code;
@@ -51,7 +53,7 @@ export const forget = command({
 export const undo = command({
   name: 'undo',
   description: 'Undoes everything that one client wrote since a given time.',
-  arguments: { client: { description: 'The client, as shown by activity.' } },
+  arguments: { client: { description: "The client's name, as shown by the `activity` command." } },
   options: {
     since: { value: '<time>', description: 'Start time: 2h (ago) or 2026-11-18T09:00 (required).' },
     until: { value: '<time>', description: 'End time. Default: now.' },
@@ -59,7 +61,7 @@ export const undo = command({
     yes: { description: 'Skips the confirmation. Required without a terminal.' },
   },
   details: [
-    'Forgets the facts that the client created, and restores the facts that it changed. Its pipelines are treated in the same way, and so are facts that its pipelines wrote when other clients ran them.',
+    'Forgets the facts that the client created, and restores the facts that the client changed. The same applies to the pipelines of the client, and to facts that these pipelines wrote when other clients ran them.',
   ],
   examples: ['undo openclaw --since 2h --dry-run', 'undo "Claude Desktop" --since 2026-11-18T09:00'],
   async run({ arguments: { client }, options }, context) {
@@ -86,7 +88,7 @@ export const undo = command({
         : `Forgot ${formatCount(removed, 'fact')}, and restored ${restored.toLocaleString('en-US')}.`,
       ...pipelineLines(pipelines?.removed, 'deleted'),
       ...pipelineLines(pipelines?.restored, 'restored'),
-      ...unchanged.map((name) => `${escapeControls(name)} was not changed, because its earlier version is gone.`),
+      ...unchanged.map((name) => `${escapeControls(name)} was not changed, because its earlier version no longer exists.`),
     ]);
     return exits.done.code;
   },

@@ -10,10 +10,10 @@ import { readRecoveryKey, recoveryKeySources } from '../recovery.ts';
 
 export const keyInit = command({
   name: 'key init',
-  description: 'Creates the key that seals your memory. Run it once, before the first fact.',
+  description: 'Creates the key that seals your memory. Needed once, before the first fact.',
   options: { file: { description: 'Stores the key in the file memory.key in the data folder instead of the OS keychain.' } },
   details: [
-    'Prefer the OS keychain. The file is for machines without one. It protects copies of the memory outside the data folder, but not the folder itself.',
+    'Prefer the OS keychain. Use --file only on machines without a keychain. A key file protects copies of the memory outside the data folder, but not the data folder itself.',
     'Fails if there is already a key, or a memory that was sealed with another key. Create a recovery key afterwards and write it down.',
   ],
   examples: ['key init', 'key init --file'],
@@ -23,7 +23,7 @@ export const keyInit = command({
     const { source, path, memory } = await initKey(context.config, context.environment, file);
     await context.printResult({ key: { at: 'ok', source }, ...(path !== undefined && { file: path }), memory }, () => [
       `The key was created in ${source}${path === undefined ? '' : ` (${path})`}.`,
-      `The memory is ${memory}, sealed.`,
+      `The memory is sealed in ${memory}.`,
       'Without the key, the memory cannot be read, not even by you. Create a recovery key now and write it down:',
       withCliCommand('  helmdeck-memory key recovery'),
     ]);
@@ -32,7 +32,7 @@ export const keyInit = command({
 
 export const keyStatus = command({
   name: 'key status',
-  description: 'Shows the state of the key, and what to do if it is unavailable.',
+  description: 'Shows the state of the key, and what to do if the key is unavailable.',
   async run(_typed, context) {
     const { store } = await context.call('status', {});
     await context.printResult({ key: store.key, rotation: store.rotation }, () => [
@@ -45,7 +45,7 @@ export const keyStatus = command({
 
 export const keyRotate = command({
   name: 'key rotate',
-  description: 'Creates a new key and seals everything again with it.',
+  description: 'Creates a new key, and seals everything again with the new key.',
   details: [
     'The memory stays usable during the rotation. An interrupted rotation loses nothing and resumes at the next start. The recovery key stays valid. Earlier backups still need the old key or the recovery key.',
   ],
@@ -53,7 +53,8 @@ export const keyRotate = command({
     const memory = await context.memory();
     using progress = context.terminal.showProgress('Rotating the key…');
     const show = (text: string): void => progress.update(text);
-    // An interrupted rotation resumes while the memory is open. This command only keeps it open until then.
+    // An interrupted rotation resumes when the memory is opened. This command only keeps the memory open until the rotation is
+    // done.
     const resumed = (await memory.call('status', {})).store.rotation.at === 'running';
     const key = resumed ? await untilRotated(memory, show) : await rotate(memory, show);
     progress[Symbol.dispose]();
@@ -65,14 +66,14 @@ export const keyRotate = command({
 
 export const keyRecovery = command({
   name: 'key recovery',
-  description: 'Creates a recovery key; with --use, restores a lost key from it.',
+  description: 'Creates a recovery key. With --use, restores a lost key from the recovery key.',
   options: {
-    use: { description: 'Asks for the recovery key and restores the key. The program must not be running.' },
-    file: { description: 'With --use: stores the key in the file memory.key, if there is no keychain.' },
+    use: { description: 'Asks for the recovery key and restores the key. Helmdeck Memory must not be running.' },
+    file: { description: 'With --use: stores the key in the file memory.key, for machines without a keychain.' },
   },
   details: [
     'The recovery key is shown once and not stored. Write it down and keep it away from this machine. A new recovery key replaces the old one.',
-    'With --use, type it or pipe it to standard input. It is never part of the command line, where other users could see it.',
+    'With --use, type the recovery key or pipe it to standard input. The recovery key is never an argument, because other users can see command lines.',
   ],
   examples: ['key recovery', 'key recovery --use'],
   async run({ options: { use, file } }, context) {
@@ -81,14 +82,14 @@ export const keyRecovery = command({
     await context.printResult(answer, () =>
       context.terminal.outputIsTerminal ? ['', `  ${answer.recovery_key}`, ''] : [answer.recovery_key],
     );
-    context.hint('Write it down now. It is not stored, and older recovery keys no longer work.');
+    context.hint('Write the recovery key down now. It is not stored, and older recovery keys no longer work.');
     return exits.done.code;
   },
 });
 
 export const lock = command({
   name: 'lock',
-  description: 'Locks the memory: the running program drops the key until you unlock it.',
+  description: 'Locks the memory: the running program drops the key until you run unlock.',
   async run(_typed, context) {
     const report = await (await runningProgram(context)).call('lock', {});
     await context.printResult(report, () => ['The memory is locked.']);
@@ -134,7 +135,7 @@ async function useRecoveryKey(context: CommandContext, file: boolean): Promise<n
   return keyExit(store.key);
 }
 
-/** Without the key no recovery key can be created. The user probably wants to use an existing one, so suggest that. */
+/** Throws the error. If there is no key, adds a hint that an existing recovery key can restore the key. */
 function suggestUse(error: unknown): never {
   if (!(error instanceof Failure) || error.code !== 'key_unavailable' || error.message.includes('--use')) throw error;
   throw new Failure(error.code, `${error.message} If you have a recovery key, run: helmdeck-memory key recovery --use`, {
@@ -145,9 +146,9 @@ function suggestUse(error: unknown): never {
 const formatProgress = ({ done, of }: { done: number; of: number }): string =>
   `${done.toLocaleString('en-US')} of ${of.toLocaleString('en-US')} entries`;
 
-const LOOK_EVERY_MS = 100;
+const POLL_MS = 100;
 
-/** `rotateKey` responds only when it is done, so progress comes from the status. */
+/** Rotates the key and shows the progress. Polls `status`, because `rotateKey` responds only when the rotation is done. */
 async function rotate(memory: MemoryConnection, show: (text: string) => void): Promise<KeyState> {
   const rotated = memory.call('rotateKey', {});
   let ended = false;
@@ -167,6 +168,6 @@ async function watchRotation(memory: MemoryConnection, show: (text: string) => v
     const { rotation } = (await memory.call('status', {})).store;
     if (rotation.at === 'none') return;
     if (rotation.of > 0) show(`Rotating the key… ${formatProgress(rotation)}`);
-    await wait(LOOK_EVERY_MS);
+    await wait(POLL_MS);
   }
 }

@@ -12,13 +12,16 @@ import { formatMinute } from '../times.ts';
 import { given, parseCount } from '../values.ts';
 
 const NAME = { description: 'The name of the pack, such as weather.today.' };
-const INPUT = { value: '<json>', description: 'The input as JSON; - reads it from standard input. Default: {}.' };
+const INPUT = {
+  value: '<json>',
+  description: 'The input for the pack, as JSON. With -, the input is read from standard input. Default: {}.',
+};
 const MAX_INPUT_BYTES = 1024 * 1024;
-const RESTART = 'Restart the program if it is running.';
+const RESTART = 'Restart Helmdeck Memory if it is running.';
 
 export const packList = command({
   name: 'pack list',
-  description: 'Lists packs with their versions, and why a pack is off.',
+  description: 'Lists packs with their versions. If a pack is off, shows the reason.',
   async run(_typed, context) {
     const { packs, skipped = [] } = await context.call('packs', {});
     const known = new Set([...packs, ...skipped].map(({ name }) => name));
@@ -30,13 +33,13 @@ export const packList = command({
         ...(why !== undefined && { why }),
       })),
       ...skipped.map(({ name, why }) => ({ name, state: 'skipped' as const, why })),
-      ...(await packFiles(context))
+      ...(await packNamesInFolder(context))
         .filter((name) => !known.has(name))
         .map((name) => ({
           name,
           state: 'off' as const,
           why: context.config.packs.includes(name)
-            ? 'restart the program'
+            ? 'restart Helmdeck Memory'
             : withCliCommand(`helmdeck-memory pack enable ${name}`),
         })),
     ];
@@ -53,7 +56,11 @@ export const packRun = command({
   arguments: { name: NAME },
   options: {
     input: INPUT,
-    session: { value: '<id>', description: 'Runs it in this session and uses its working memory, which ends with the program.' },
+    session: {
+      value: '<id>',
+      description:
+        'Runs the pack in this session, with the working memory of the session. Working memory is lost when the program exits.',
+    },
   },
   examples: [`pack run github.list_issues --input '{"repo": "nodejs/node"}'`],
   async run({ arguments: { name }, options: { input, session } }, context) {
@@ -66,7 +73,7 @@ export const packRun = command({
 export const packNew = command({
   name: 'pack new',
   description: 'Creates a working example pack for you to change.',
-  arguments: { name: { description: 'Group and name, such as weather.today.' } },
+  arguments: { name: { description: 'Group and name of the new pack, such as weather.today.' } },
   details: ['docs/packs.md describes everything that a pack can do.'],
   examples: ['pack new weather.today'],
   async run({ arguments: { name } }, context) {
@@ -98,12 +105,14 @@ export const packNew = command({
 export const packTest = command({
   name: 'pack test',
   description: 'Runs one of your own packs with a temporary memory.',
-  arguments: { pack: { description: 'Its name or file path.' } },
+  arguments: { pack: { description: 'Name or file path of the pack.' } },
   options: {
     input: INPUT,
-    times: { value: '<number>', description: 'How many times to run it, one after another. Default: 1.' },
+    times: { value: '<number>', description: 'Number of runs, one after another. Default: 1.' },
   },
-  details: ['The pack does not have to be enabled. Its log, output and progress are shown as they arrive.'],
+  details: [
+    'The pack does not have to be enabled. The command shows the log, the progress and the output of the pack as they arrive.',
+  ],
   examples: [`pack test weather.today --input '{"city": "Bergen"}' --times 2`],
   async run({ arguments: { pack: named }, options }, context) {
     const input = await readInput(context, options.input);
@@ -119,7 +128,7 @@ export const packTest = command({
     const file = /[/\\]|\.mjs$/.test(named) ? readPackFile(resolve(named)) : readListedPack(context.config.folder, named);
     using own = new OwnPacks();
     const pack = await own.describe(file);
-    // Indent further lines of a message, so that a pack cannot imitate our output.
+    // Indent every line after the first, so that a pack cannot imitate the output of this command.
     const print = (line: string): void =>
       context.terminal.printToStderr(escapeControls(line).replaceAll('\n', `\n${' '.repeat(10)}`));
     const { engine, ...rest } = createPackServices({
@@ -161,7 +170,7 @@ export const packEnable = command({
     ]);
     const { folder, packs: enabled, fetchHosts } = context.config;
     using own = new OwnPacks();
-    // Load the others first, so that if two packs have the same tool name, this one is rejected.
+    // Load the packs that are already enabled first. If one of them has the same tool name, the new pack is rejected.
     const others = enabled.filter((other) => other !== name);
     const { packs: loaded, skipped } = await own.load(folder, [...others, name], createReservedCatalogue(fetchHosts));
     const refused = skipped.find((pack) => pack.name === name);
@@ -170,18 +179,20 @@ export const packEnable = command({
     const hosts = loaded.find((pack) => pack.name === name)?.own?.hosts ?? [];
     await context.printResult({ packs, hosts }, () => [
       `${name} is enabled. ${RESTART}`,
-      hosts.length === 0 ? 'It declares no hosts, so it makes no requests.' : `It can send GET requests to ${hosts.join(', ')}.`,
+      hosts.length === 0
+        ? 'The pack declares no hosts, so it cannot send requests.'
+        : `The pack can send GET requests to ${hosts.join(', ')}.`,
     ]);
   },
 });
 
 export const packDisable = command({
   name: 'pack disable',
-  description: 'Stops agents from running one of your own packs. Its file stays.',
+  description: 'Stops agents from running one of your own packs. Keeps the pack file.',
   arguments: { name: NAME },
   async run({ arguments: { name } }, context) {
     if (!context.config.packs.includes(name)) {
-      throw new Failure('not_found', 'No enabled pack of yours has this name. List packs with: helmdeck-memory pack list');
+      throw new Failure('not_found', 'You have not enabled a pack with this name. List packs with: helmdeck-memory pack list');
     }
     const { updatePackList } = await import('../../own-packs/pack-list.ts');
     const packs = updatePackList(context.host, (names) => names.filter((one) => one !== name));
@@ -200,8 +211,7 @@ async function readInput(context: CommandContext, option = '{}'): Promise<Record
   }
 }
 
-/** Names of all pack files, enabled or not. */
-async function packFiles(context: CommandContext): Promise<string[]> {
+async function packNamesInFolder(context: CommandContext): Promise<string[]> {
   const { packNameOf, packFolderOf } = await import('../../own-packs/pack-file.ts');
   const path = packFolderOf(context.config.folder);
   const names = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith('.mjs')) : [];

@@ -5,11 +5,11 @@ import { exits } from '../exit-codes.ts';
 import { escapeControls, formatCount, indent, prettyJson } from '../layout.ts';
 import { formatMinute } from '../times.ts';
 
-const ID = { description: 'The id of the pipeline in the list.' };
+const ID = { description: 'Id of the pipeline, as shown by `pipeline list`.' };
 
 export const pipelineList = command({
   name: 'pipeline list',
-  description: 'Lists pipelines with their authors, and why a pipeline cannot run.',
+  description: 'Lists pipelines with their authors, and the reason if a pipeline cannot run.',
   async run(_typed, context) {
     const answer = await context.call('pipelines', {});
     await context.printTable(
@@ -41,14 +41,14 @@ export const pipelineAdopt = command({
   arguments: { id: ID },
   options: { yes: { description: 'Skips the confirmation. Required without a terminal.' } },
   details: [
-    'The pipeline then runs with the rights of the client that starts it, and only you can change it. This is needed when its author no longer has a valid token, or when it was created before authors were recorded.',
-    'You adopt exactly the version that is shown. If its author changes it in the meantime, nothing is adopted.',
+    'The pipeline then runs with the rights of the client that starts it, and only you can change it. Adopt a pipeline if its author no longer has a valid token, or if it was created before Helmdeck Memory recorded authors.',
+    'You adopt exactly the version that is shown. If the author changes the pipeline in the meantime, nothing is adopted.',
   ],
   async run({ arguments: { id }, options }, context) {
     const pipeline = await context.call('pipeline', { id });
     if (pipeline.by_owner) throw new Failure('invalid_input', 'This pipeline is already yours. Nothing was changed.');
     context.hint(...pipelineLines(pipeline));
-    const question = (): string => `Adopt this pipeline of ${escapeControls(pipeline.client)}?`;
+    const question = (): string => `Adopt this pipeline, which ${escapeControls(pipeline.client)} wrote?`;
     if (!(await context.confirm(options.yes, question))) return exits.failed.code;
     const answer = await context.call('adoptPipeline', { id, updated_at: pipeline.updated_at });
     await context.printResult(answer, () => [`The pipeline ${escapeControls(id)} is now yours.`]);

@@ -6,9 +6,9 @@ import { exits } from '../exit-codes.ts';
 
 export const serve = command({
   name: 'serve',
-  description: 'Runs the program without a window, until Ctrl+C or SIGTERM.',
+  description: 'Runs Helmdeck Memory without a window, until Ctrl+C or SIGTERM.',
   details: [
-    'Prints where the memory is, the state of its key, how to open the window, and on the last line the address; with --json, the address, process id and folder on one line. Settings come from the environment or from config.json.',
+    'Prints the path of the memory, the state of its key, and how to open the window. The last line shows the address. With --json, prints one line with the address, the process id and the folder. Settings come from the environment or from config.json.',
   ],
   examples: ['serve'],
   async run(_typed, context) {
@@ -21,7 +21,7 @@ export const serve = command({
       updates,
       ready: ({ url, folder, report }) => context.printResult({ url, pid: process.pid, folder }, () => report),
       ended: async () => {
-        // An abort listener does not keep the process alive; the open server does.
+        // While this waits, the open server keeps the process alive. The listener for `abort` would not.
         if (!interrupted.aborted) await once(interrupted, 'abort');
       },
     });
@@ -36,9 +36,14 @@ export const serve = command({
 export const mcp = command({
   name: 'mcp',
   description: 'Serves an MCP client over standard input and output.',
-  options: { client: { value: '<name>', description: 'Reads the token from clients/<name>.token in the data folder.' } },
+  options: {
+    client: {
+      value: '<name>',
+      description: 'Name of the client. Its token is read from clients/<name>.token in the data folder.',
+    },
+  },
   details: [
-    'MCP clients start this command; you rarely type it. The token comes from the file named by HELMDECK_TOKEN_FILE, from HELMDECK_TOKEN, or from --client. The command connects to the running program, and waits for the program if it is not running yet.',
+    'MCP clients start this command; you rarely type it. The token comes from the file at the path in HELMDECK_TOKEN_FILE, from HELMDECK_TOKEN, or from --client. The command connects to the running program. If the program is not running yet, the command waits for it.',
   ],
   examples: ['mcp --client claude-desktop'],
   async run({ options: { client } }, context) {

@@ -9,8 +9,8 @@ import { keyExit, keyLines } from './key.ts';
 
 export const status = command({
   name: 'status',
-  description: 'Shows whether the program runs, where the memory is, and the state of the key.',
-  details: ['The exit code is 4 while the key is unavailable.'],
+  description: 'Shows whether the program is running, and the state of memory and key.',
+  details: ['The exit code is 4 if the key is unavailable.'],
   async run(_typed, context) {
     const { folder, packs: listed } = context.config;
     const memory = await context.memory().catch((error: unknown) => {
@@ -29,7 +29,7 @@ export const status = command({
       return exits.done.code;
     }
     const { store, facts, embeddings } = await memory.call('status', {});
-    // Skipped without own packs, because without the program each of them needs a process.
+    // Query packs only if the owner enabled a pack: if the program is not running, each pack has to start a process.
     const { packs = [], skipped = [] } = listed.length === 0 ? {} : await memory.call('packs', {});
     const own = packs.filter((pack) => pack.own).map(({ name }) => name);
     const [key = '', ...remedy] = keyLines(store.key);
@@ -52,7 +52,9 @@ export const status = command({
             ]),
         ...skipped.map(({ name, why }) => ['packs', escapeControls(`${name} was skipped: ${why}`)]),
         ...(store.file.at === 'failed' ? [['file', describeFileFailure(store.file)]] : []),
-        ...(store.quarantined > 0 ? [['damage', `${formatEntries(store.quarantined)} with a broken seal are hidden`]] : []),
+        ...(store.quarantined > 0
+          ? [['damage', `${formatEntries(store.quarantined)} with a broken seal, hidden from results`]]
+          : []),
         ...(disagrees ? [['clock', clockLine]] : []),
         ...(store.rotation.at === 'running' ? [['rotation', `${store.rotation.done} of ${store.rotation.of} entries`]] : []),
       ]),
@@ -65,5 +67,5 @@ export const status = command({
 
 function describeMemory(kept: 'file' | 'memory', folder: string, running: boolean): string {
   if (kept === 'file') return `${join(folder, 'memory.db')}, sealed`;
-  return running ? 'in RAM only, lost when the program ends' : 'none yet';
+  return running ? 'in RAM only, lost when the program exits' : 'none yet';
 }

@@ -8,34 +8,35 @@ import { escapeControls } from '../layout.ts';
 import { formatDay, formatMinute, formatTimeLeft } from '../times.ts';
 import { given, parseCount } from '../values.ts';
 
-/** Valid client names. */
-const CLIENT = /^[A-Za-z0-9 ._-]{1,64}$/;
-/** Client names that the bridge accepts as a file name. */
-const FILE = /^[A-Za-z0-9_-][A-Za-z0-9 ._-]{0,63}$/;
+const VALID_CLIENT_NAME = /^[A-Za-z0-9 ._-]{1,64}$/;
+/** Client names that `mcp --client` accepts. They are part of a file name. */
+const VALID_FILE_NAME = /^[A-Za-z0-9_-][A-Za-z0-9 ._-]{0,63}$/;
 
 export const tokenMint = command({
   name: 'token mint',
   description: 'Creates a token that gives one client access to the memory.',
   arguments: { name: { description: 'A name for the token, such as "OpenClaw on the laptop".' } },
   options: {
-    client: { value: '<name>', description: 'The client name, shown with everything it writes. Default: the token name.' },
+    client: {
+      value: '<name>',
+      description: 'Name of the client, shown with everything that the client writes. Default: the token name.',
+    },
     subject: {
       value: '<name>',
-      description: 'The memory that it gives access to. Tokens with the same subject share a memory. Default: me.',
+      description: 'The memory that the token gives access to. Tokens with the same subject share a memory. Default: me.',
     },
     scope: {
       value: '<scope>',
       description: `What the token allows: ${TOKEN_SCOPES.join(', ')}. Can be repeated. Default: all except admin.`,
       many: true,
     },
-    days: { value: '<number>', description: `Days until it expires (at most ${TOKEN_DAYS}).` },
+    days: { value: '<number>', description: `Days until the token expires (at most ${TOKEN_DAYS}).` },
     keep: {
-      description: 'Saves the token to clients/<client>.token in the data folder, for mcp --client, instead of showing it.',
+      description:
+        'Saves the token to clients/<client>.token in the data folder, where `mcp --client` reads it, instead of printing it.',
     },
   },
-  details: [
-    'The token is shown once and not stored, unless --keep saves it for mcp --client. Only the token itself goes to standard output.',
-  ],
+  details: ['The token is printed once and not stored, unless --keep saves it. Standard output contains only the token.'],
   examples: [
     'token mint claude-code --keep',
     'token mint codex --keep',
@@ -43,13 +44,13 @@ export const tokenMint = command({
   ],
   async run({ arguments: { name }, options: { client, subject, scope, days, keep } }, context) {
     const until = parseCount(days, '--days', TOKEN_DAYS);
-    const program = client ?? (CLIENT.test(name) ? name : undefined);
-    if (keep && !FILE.test(program ?? '')) {
+    const program = client ?? (VALID_CLIENT_NAME.test(name) ? name : undefined);
+    if (keep && !VALID_FILE_NAME.test(program ?? '')) {
       throw new UsageError(
-        'To keep the token, name its client with --client <name>. The name must start with a letter, a digit, "_" or "-".',
+        'To save the token with --keep, name its client with --client <name>. The name must start with a letter, a digit, "_" or "-".',
       );
     }
-    // The memory rejects any other scope and lists the valid ones.
+    // The cast is safe, because the memory rejects an unknown scope and lists the valid scopes.
     const scopes = scope.length > 0 ? (scope as (typeof TOKEN_SCOPES)[number][]) : undefined;
     const made = await context.call('mintToken', { name, ...given({ client: program, subject, scopes, days: until }) });
     if (keep) {
@@ -65,7 +66,7 @@ export const tokenMint = command({
 
 export const tokenList = command({
   name: 'token list',
-  description: 'Lists tokens that were created here and not revoked.',
+  description: 'Lists the tokens that this memory created and that are not revoked.',
   async run(_typed, context) {
     const answer = await context.call('tokens', {});
     await context.printTable(
@@ -85,20 +86,24 @@ export const tokenList = command({
   },
 });
 
-const id = { description: 'The id of the token in the list.' };
+const id = { description: 'Id of the token, as shown by `token list`.' };
 
 export const tokenRevoke = command({
   name: 'token revoke',
   description: 'Revokes a token permanently, with immediate effect.',
   arguments: { id },
-  options: { unrecorded: { description: 'The id is the jti of a token that was created elsewhere with the same secret.' } },
+  options: {
+    unrecorded: {
+      description:
+        'Accepts an id that is not in the list: the `jti` of a token that another program signed with the same secret.',
+    },
+  },
   async run({ arguments: typed, options: { unrecorded } }, context) {
     const answer = await context.call('revokeToken', { id: typed.id, unrecorded });
     await context.printResult(answer, () => [`Revoked ${escapeControls(answer.id)}.`]);
   },
 });
 
-/** Pausing and resuming differ only in their words. */
 const pauseCommand = (word: 'pause' | 'resume', description: string): Command =>
   command({
     name: `token ${word}`,
@@ -113,7 +118,7 @@ const pauseCommand = (word: 'pause' | 'resume', description: string): Command =>
 export const tokenPause = pauseCommand('pause', 'Blocks a token until you resume it.');
 export const tokenResume = pauseCommand('resume', 'Unblocks a paused token.');
 
-/** Saves the token where the bridge looks for it. */
+/** Saves the token in the file that `mcp --client` reads. */
 function keepToken(folder: string, client: string, token: string): string {
   const clients = join(folder, 'clients');
   mkdirSync(clients, { recursive: true, mode: 0o700 });

@@ -15,7 +15,7 @@ import { readInputFile } from '../input-file.ts';
 import { formatCount, formatEntries, jsonText } from '../layout.ts';
 import { given, parseLifetime } from '../values.ts';
 
-/** The longest line that a fact can need, with every character escaped. */
+/** Maximum bytes of one line. The largest fact fits, even if every character is escaped. */
 const LONGEST_LINE = 512 * 1024;
 
 export const exportFacts = command({
@@ -40,11 +40,13 @@ export const exportFacts = command({
       return;
     }
     const facts = await intoNewFile(file, (handle) =>
-      // Unlike `write`, `appendFile` writes everything or fails, also on a disk that fills up.
+      // Use `appendFile`, because `write` can write only a part without an error when the disk becomes full.
       exportTo((lines) => handle.appendFile(lines.map((line) => `${line}\n`).join(''))),
     );
     progress[Symbol.dispose]();
-    await context.printResult({ file, facts }, () => [`Exported ${formatCount(facts, 'fact')} to ${file}, not encrypted.`]);
+    await context.printResult({ file, facts }, () => [
+      `Exported ${formatCount(facts, 'fact')} to ${file}. The file is not encrypted.`,
+    ]);
   },
 });
 
@@ -53,7 +55,7 @@ export const salvageFacts = command({
   description: 'Exports the facts of a damaged memory that can still be read.',
   arguments: { file: { description: 'A new file.' } },
   details: [
-    'The program must not be running. Exports every fact whose seal is intact, and does not change the memory. Afterwards, move memory.db and memory.db-wal away or restore a backup, then import the file. It contains no history and no record of runs. The file is not encrypted: delete it when you no longer need it, also if the command was interrupted.',
+    'Helmdeck Memory must not be running. Exports every fact whose seal is intact, and does not change the memory. Afterwards, move memory.db and memory.db-wal away or restore a backup, then import the file. The file contains no history and no record of runs. It is not encrypted: delete it when you no longer need it, also if the command was interrupted.',
   ],
   examples: ['salvage facts.ndjson'],
   async run({ arguments: { file } }, context) {
@@ -78,8 +80,8 @@ export const salvageFacts = command({
       }),
     );
     await context.printResult(saved, () => [
-      `Saved ${formatCount(saved.facts, 'fact')} to ${file}, not encrypted.`,
-      ...(saved.broken > 0 ? [`${formatEntries(saved.broken)} with a broken seal were skipped.`] : []),
+      `Saved ${formatCount(saved.facts, 'fact')} to ${file}. The file is not encrypted.`,
+      ...(saved.broken > 0 ? [`Skipped ${formatEntries(saved.broken)} with a broken seal.`] : []),
       ...(saved.unreadable ? ['Part of the memory could not be read at all.'] : []),
     ]);
   },
@@ -87,21 +89,21 @@ export const salvageFacts = command({
 
 export const importFacts = command({
   name: 'import',
-  description: 'Imports facts from an export or from another memory.',
+  description: 'Imports facts from an export or from the memory of another program.',
   arguments: { file: { description: 'The file, or - for standard input.' } },
   options: {
     from: {
       value: '<source>',
-      description: `The program that wrote the file: ${IMPORT_SOURCES.join(', ')}. Detected from the file if possible.`,
+      description: `The program that wrote the file: ${IMPORT_SOURCES.join(', ')}. If you leave it out, it is detected from the file if possible.`,
     },
-    category: { value: '<name>', description: 'The category for facts from another memory.' },
-    ttl: { value: '<time>', description: 'The lifetime of facts from another memory. Default: 90d.' },
+    category: { value: '<name>', description: 'Category for facts from another program.' },
+    ttl: { value: '<time>', description: 'Lifetime of facts from another program. Default: 90d.' },
     'dry-run': { description: 'Shows what would be imported, without changing anything.' },
   },
   details: [
-    'Facts from an export keep their remaining lifetime. Facts with less than an hour left are dropped. Invalid lines are reported with their numbers, and the rest are imported.',
-    'From another memory, each entry becomes a fact with a key made from its text, so importing the same file again creates no duplicates. Known entries, likely secrets and entries that hold no fact are skipped and listed.',
-    'To continue after an interruption, import the same file again. Facts that are already there stay as they are.',
+    'Facts from an export keep their remaining lifetime. Facts that would expire in less than an hour are skipped. Invalid lines are reported with their numbers, and all other lines are imported.',
+    "In a file from another program, each entry becomes a fact. The fact's key is made from the text of the entry, so importing the same file again creates no duplicates. Entries that were already imported, likely secrets, and entries without a fact are skipped and listed.",
+    'To continue after an interruption, import the same file again. Facts that were already imported do not change.',
   ],
   examples: [
     'import facts.ndjson --dry-run',
@@ -127,7 +129,7 @@ export const importFacts = command({
     }
     if (category !== undefined || seconds !== undefined) {
       throw new UsageError(
-        '--category and --ttl apply only to other memories (--from). Facts from an export keep their own.',
+        '--category and --ttl apply only to files from other programs (--from). Facts from an export keep their category and lifetime.',
         'import',
       );
     }
@@ -147,11 +149,11 @@ async function* pagesOf(context: CommandContext) {
   } while (cursor !== undefined);
 }
 
-/** Creates a file. Never overwrites one, and deletes it again if writing fails. */
+/** Creates a file and lets `write` fill it. Fails if the file exists. Deletes the new file if writing fails. */
 async function intoNewFile<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
   const { O_CREAT, O_EXCL, O_WRONLY } = constants;
   const handle = await open(file, O_CREAT | O_EXCL | O_WRONLY, 0o600).catch((cause: unknown) => {
-    throw new Failure('invalid_input', 'This file already exists or cannot be created. Name another file.', { cause });
+    throw new Failure('invalid_input', 'This file already exists or cannot be created. Choose another file.', { cause });
   });
   try {
     const written = await write(handle);
@@ -160,7 +162,7 @@ async function intoNewFile<T>(file: string, write: (handle: FileHandle) => Promi
   } catch (error) {
     await rm(file, { force: true });
     if (errorCodeOf(error) !== 'ENOSPC') throw error;
-    throw new Failure('disk_full', 'The disk has no space for the export. Name a file on another disk.', { cause: error });
+    throw new Failure('disk_full', 'The disk has no space for the export. Choose a file on another disk.', { cause: error });
   } finally {
     await handle.close();
   }

@@ -10,10 +10,10 @@ import { given } from '../values.ts';
 
 export const backup = command({
   name: 'backup',
-  description: 'Creates a complete sealed copy and verifies every row.',
+  description: 'Creates a complete sealed copy of the memory, and verifies the copy.',
   options: { list: { description: 'Lists the backups, newest first.' } },
   details: [
-    'The 7 newest backups are kept in the backups folder next to the memory. Copy one to another disk to protect against disk failure. A backup opens with the same key or with the recovery key.',
+    'The 7 newest backups are kept in the backups folder next to the memory. To protect against disk failure, copy a backup to another disk. A backup opens with the same key as the memory, or with the recovery key.',
   ],
   async run({ options: { list } }, context) {
     if (list) {
@@ -26,7 +26,7 @@ export const backup = command({
     progress[Symbol.dispose]();
     await context.printResult(made, () => [
       `Backup created and verified: ${made.file}`,
-      ...(made.broken > 0 ? [`${formatEntries(made.broken)} with a broken seal, in the memory and in the backup.`] : []),
+      ...(made.broken > 0 ? [`The seal of ${formatEntries(made.broken)} is broken, in the memory and in the backup.`] : []),
     ]);
   },
 });
@@ -43,7 +43,7 @@ export const verify = command({
     const sound = broken === 0 && structure.length === 0;
     await context.printResult(found, () => [
       `${formatEntries(entries)} verified${sound ? ', no damage found' : ''}.`,
-      ...(broken > 0 ? [`${formatEntries(broken)} with a broken seal; hidden from all results.`] : []),
+      ...(broken > 0 ? [`The seal of ${formatEntries(broken)} is broken. Results do not show entries with a broken seal.`] : []),
       ...structure.map((what) => `The file: ${what}`),
     ]);
     return sound ? exits.done.code : exits.failed.code;
@@ -52,15 +52,15 @@ export const verify = command({
 
 export const restore = command({
   name: 'restore',
-  description: 'Replaces the memory with a backup. The program must not be running.',
+  description: 'Replaces the memory with a backup. Helmdeck Memory must not be running.',
   arguments: { file: { description: 'The backup file.' } },
   options: {
     yes: { description: 'Skips the confirmation. Required without a terminal.' },
-    recovery: { description: 'Opens the backup with the recovery key, typed or from standard input.' },
-    file: { description: 'With --recovery: stores the recovered key in the file memory.key, if there is no keychain.' },
+    recovery: { description: 'Opens the backup with the recovery key, which you type or pipe to standard input.' },
+    file: { description: 'With --recovery: stores the recovered key in the file memory.key, for machines without a keychain.' },
   },
   details: [
-    'Entries forgotten after the backup stay forgotten, and no lifetime gets longer. Tokens, pauses and credentials stay as they are now. The current memory is moved to the backups folder.',
+    'Entries that you forgot after the backup stay forgotten. A restore never extends the lifetime of an entry. Tokens and credentials do not change, and paused tokens stay paused. The current memory is moved to the backups folder.',
   ],
   examples: [
     'restore ~/.local/share/helmdeck-memory/backups/memory-1795000000000.db',
@@ -100,19 +100,19 @@ export const restore = command({
     };
     await context.printResult(result, () => [
       `Restored ${formatEntries(entries)}.`,
-      ...(stillForgotten > 0 ? [`${formatEntries(stillForgotten)} forgotten after the backup stay forgotten.`] : []),
-      ...(broken > 0 ? [`${formatEntries(broken)} have a broken seal.`] : []),
+      ...(stillForgotten > 0 ? [`Left out ${formatEntries(stillForgotten)} that you forgot after the backup.`] : []),
+      ...(broken > 0 ? [`The seal of ${formatEntries(broken)} is broken.`] : []),
       ...(readReplacedMemory
         ? []
         : [
-            'The previous memory could not be read. Entries forgotten and tokens revoked after the backup may be back. Tokens created after it are valid but not listed.',
+            'The previous memory could not be read. Entries that you forgot and tokens that you revoked after the backup may have returned. Tokens created after the backup are valid but not listed.',
           ]),
       ...(revokedTokens > 0
         ? [
-            `${formatCount(revokedTokens, 'token')} created after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the previous memory is missing. Connect those agents again.`,
+            `${formatCount(revokedTokens, 'token')} created after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the previous memory is missing. Connect the agents that used these tokens again.`,
           ]
         : []),
-      ...(replacedMemory === undefined ? [] : [`The previous memory is now ${replacedMemory}`]),
+      ...(replacedMemory === undefined ? [] : [`The previous memory was moved to ${replacedMemory}`]),
     ]);
     return exits.done.code;
   },

@@ -7,7 +7,7 @@ import { given, parseCount } from '../values.ts';
 
 export const memory = command({
   name: 'memory',
-  description: 'Shows categories with their counts and newest keys.',
+  description: 'Shows the categories of the memory with their fact counts and newest keys.',
   async run(_typed, context) {
     const answer = await context.call('myMemory', {});
     await context.printResult(answer, () => [
@@ -24,7 +24,7 @@ export const memory = command({
 
 export const showContext = command({
   name: 'context',
-  description: 'Shows the newest facts with their values, as an agent loads them.',
+  description: 'Shows the newest facts with their values, in the form that agents load.',
   async run(_typed, context) {
     const answer = await context.call('context', {});
     await context.printResult(answer, () =>
@@ -36,7 +36,7 @@ export const showContext = command({
         ]),
       ]),
     );
-    if (answer.partial) context.hint('Not all facts fit. Use list --all to see all of them.');
+    if (answer.partial) context.hint('This view does not show all facts. To see all facts, run: helmdeck-memory list --all');
     if (answer.note !== undefined) context.hint(answer.note);
   },
 });
@@ -44,7 +44,7 @@ export const showContext = command({
 export const activity = command({
   name: 'activity',
   description: 'Shows who wrote or forgot what, newest first.',
-  options: { limit: { value: '<number>', description: `At most this many rows. Default: ${PAGE.default}.` } },
+  options: { limit: { value: '<number>', description: `Maximum number of rows. Default: ${PAGE.default}.` } },
   async run({ options }, context) {
     const limit = parseCount(options.limit, '--limit') ?? PAGE.default;
     const rows: Activity['activity'] = [];
@@ -70,7 +70,7 @@ export const activity = command({
 
 export const callers = command({
   name: 'callers',
-  description: 'Lists all memories and how many facts each holds.',
+  description: 'Lists all memories with the number of facts in each memory.',
   async run(_typed, context) {
     const answer = await context.call('callers', {});
     await context.printTable(

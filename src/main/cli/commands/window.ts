@@ -7,7 +7,7 @@ import { formatMinute, formatTimeLeft } from '../times.ts';
 
 export const windowList = command({
   name: 'window list',
-  description: 'Lists the browsers that have the window open.',
+  description: 'Lists the browsers in which the window of Helmdeck Memory is open.',
   async run(_typed, context) {
     using program = await running(context);
     const answer = await program.call('windowSessions', {});
@@ -20,7 +20,7 @@ export const windowList = command({
         `used ${formatMinute(used)}`,
         formatTimeLeft(end, context.now),
       ]),
-      'No browser has the window open.',
+      'The window of Helmdeck Memory is not open in any browser.',
     );
   },
 });
@@ -28,8 +28,8 @@ export const windowList = command({
 export const windowEnd = command({
   name: 'window end',
   description: 'Closes the window in one browser immediately.',
-  arguments: { id: { description: 'The id of the browser in the list.' } },
-  details: ['To open the window again, create a new link with helmdeck-memory window.'],
+  arguments: { id: { description: 'Id of the browser, as shown by `window list`.' } },
+  details: ['To open the window again, create a new link with: helmdeck-memory window'],
   async run({ arguments: { id } }, context) {
     using program = await running(context);
     const answer = await program.call('endWindowSession', { id });
@@ -39,9 +39,9 @@ export const windowEnd = command({
 
 export const window = command({
   name: 'window',
-  description: 'Prints a link that opens the window in a browser of this machine.',
+  description: 'Prints a link that opens the window in a browser on this machine.',
   details: [
-    'The link works once, within five minutes. Anyone who opens it can see the memory, so do not share it. The program must be running.',
+    'The link works only once, and expires after five minutes. Anyone who opens the link can see the memory, so do not share it. Helmdeck Memory must be running.',
   ],
   examples: ['window'],
   async run(_typed, context) {
@@ -51,7 +51,7 @@ export const window = command({
   },
 });
 
-/** Browser sessions and links exist only in the running program. */
+/** Connects to the running program, because only that program has browser sessions and links. */
 async function running(context: CommandContext): Promise<OwnerClient> {
   const { findOwnerClient } = await import('../../../listeners/endpoint.ts');
   const program = await findOwnerClient(context.config.folder);

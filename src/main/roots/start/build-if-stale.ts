@@ -4,18 +4,17 @@ import { existsSync, globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const SOURCES = ['src/**/*', 'integrations/**/*.{mjs,json}', 'electron.vite.config.ts', 'package-lock.json'];
-/** The last file that the build writes. */
+/** The file that the build writes last. */
 const RESULT = 'out/renderer/index.html';
 const BUILDER = 'node_modules/electron-vite/bin/electron-vite.js';
 
-/** Whether the build is newer than all sources. */
 function isFresh(root: string): boolean {
   const built = statSync(join(root, RESULT), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const latest = Math.max(0, ...globSync(SOURCES, { cwd: root }).map((path) => statSync(join(root, path)).mtimeMs));
   return built >= latest;
 }
 
-/** Builds the program and the window if the build is missing or stale. Returns the reason if that fails. */
+/** Builds the program and the window if the build is missing or stale. Returns undefined, or the error message if this fails. */
 export async function buildIfStale(root: string, print: (line: string) => void): Promise<string | undefined> {
   if (isFresh(root)) return undefined;
   if (!existsSync(join(root, BUILDER))) return 'The build tools are not installed. Run npm ci.';
@@ -29,5 +28,5 @@ export async function buildIfStale(root: string, print: (line: string) => void):
   const [code] = (await once(child, 'close')) as [number | null];
   if (code === 0) return undefined;
   print(output.trimEnd());
-  return 'The build failed; see above.';
+  return 'The build failed. Its output is above.';
 }

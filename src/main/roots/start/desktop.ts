@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** The exit code of the desktop program, or why it died before it started. */
+/** The exit code of the desktop program, or the reason why it exited before it was ready. */
 export type DesktopExit = { readonly at: 'ended'; readonly code: number } | { readonly at: 'died'; readonly why: string };
 
 interface DesktopOptions {
@@ -12,17 +12,17 @@ interface DesktopOptions {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** Log lines of Chromium and GTK that do not help the owner. */
+/** Matches log lines of Chromium and GTK that do not help the owner. */
 const LIBRARY_NOISE = /^\[\d+[:/]|^Gtk-|^\(electron:|^$/;
 const STARTED = /^Helmdeck Memory is (already )?running/;
 const REFUSED = /^Helmdeck Memory cannot start/;
 
 /** Runs Electron in this terminal and forwards signals. */
 export function runDesktop({ electron, root, environment }: DesktopOptions): Promise<DesktopExit> {
-  // Some editors set this variable in their terminals. It makes Electron run as plain Node.
+  // Remove ELECTRON_RUN_AS_NODE, which some editors set in their terminals. It would make Electron run as plain Node.
   const { ELECTRON_RUN_AS_NODE: _, ...rest } = environment;
   const child = spawn(electron, [root], { env: rest, stdio: ['inherit', 'pipe', 'pipe'] });
-  // Set by either line. From then on, an exit is not a failed start.
+  // True when the program has printed that it runs or why it cannot start. A later exit is not reported as a failed start.
   let reported = false;
   let lastError = '';
   createInterface(child.stdout).on('line', (line) => {
@@ -35,7 +35,7 @@ export function runDesktop({ electron, root, environment }: DesktopOptions): Pro
     if (!LIBRARY_NOISE.test(line)) console.error(line);
   });
   const forward = (signal: NodeJS.Signals): void => {
-    // Windows signals both processes itself, and `kill` would end the child at once.
+    // Windows sends Ctrl+C to both processes itself. On Windows, `kill` would terminate the child without any cleanup.
     if (process.platform !== 'win32') child.kill(signal);
   };
   for (const signal of SIGNALS) process.on(signal, forward);

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The path of the Electron binary, from its package or from ELECTRON_OVERRIDE_DIST_PATH. Importing the package instead would
- * download a missing binary without a timeout.
+ * Returns the path of the Electron binary, from the package `electron` or from ELECTRON_OVERRIDE_DIST_PATH. Does not import the
+ * package, because the import would download a missing binary without a timeout.
  */
 export function findElectron(root: string, environment: Environment): string | undefined {
   const folder = join(root, 'node_modules/electron');
-  // The installer writes this file last.
+  // The installer writes path.txt last, so if the file exists, the installation is complete.
   const written = join(folder, 'path.txt');
   const other = environment['ELECTRON_OVERRIDE_DIST_PATH'];
   const name = existsSync(written) ? readFileSync(written, 'utf8') : 'electron';
@@ -23,24 +23,24 @@ export function findElectron(root: string, environment: Environment): string | u
 const ifExists = (file: string): string | undefined => (existsSync(file) ? file : undefined);
 
 interface DownloadOptions {
-  /** Electron's own installer, which verifies the download by the hashes in its package. */
+  /** Path of Electron's own installer, which verifies the download with the checksums in its package. */
   readonly installer: string;
-  /** The folder that the installer unpacks to. */
+  /** Folder into which the installer unpacks the binary. */
   readonly into: string;
-  /** Called with the number of bytes so far. */
+  /** Called with the number of bytes that have been downloaded. */
   readonly progress: (bytes: number) => void;
   readonly environment: Environment;
-  /** In milliseconds: until the first byte, between bytes, and overall. */
+  /** Timeouts in milliseconds: for the first byte, between two bytes, and for the whole download. */
   readonly timeouts?: { readonly first: number; readonly next: number; readonly all: number };
 }
 
 const TIMEOUTS = { first: 8000, next: 30_000, all: 15 * 60_000 };
 const POLL_MS = 250;
 
-/** Downloads the binary. Returns the reason if that fails. Aborts within seconds if the server cannot be reached. */
+/** Downloads the Electron binary. Returns undefined, or the error message if the download fails or times out. */
 export async function fetchElectron(options: DownloadOptions): Promise<string | undefined> {
   const { installer, into, progress, environment, timeouts = TIMEOUTS } = options;
-  // A separate temporary folder shows the progress, and leaves no partial files behind.
+  // Use a separate temporary folder: its size shows the progress, and partial files are deleted with it.
   using temp = mkdtempDisposableSync(join(tmpdir(), 'helmdeck-electron-'));
   const child = spawn(process.execPath, [installer], {
     env: { ...environment, TMPDIR: temp.path, TEMP: temp.path, TMP: temp.path, ELECTRON_GET_NO_PROGRESS: '1' },
@@ -86,7 +86,7 @@ function causeIn(errorOutput: string): string {
 
 function bytesBelow(folder: string): number {
   const sizes = globSync('**/*', { cwd: folder }).map((path) => {
-    // The file may have been deleted since. Folders are not counted, because they have a size before any data arrives.
+    // Another process can have deleted the file. Do not count folders, because an empty folder also has a size.
     const found = statSync(join(folder, path), { throwIfNoEntry: false });
     return found?.isFile() ? found.size : 0;
   });
