@@ -1,4 +1,4 @@
-/** Processes need memory, so this many runs per subject have one at the same time. Further runs wait. */
+/** Maximum number of concurrent processes per subject, because processes need much memory. Further runs wait. */
 const AT_ONCE = 4;
 
 export class ProcessSlots {

@@ -1,10 +1,10 @@
 import type { ProgramMessage, PackMessage } from '../messages.ts';
 import { callHost } from './host.ts';
 
-/** Concurrent requests to the program; further ones wait. */
+/** Maximum concurrent requests to the program. Further requests wait. */
 const AT_ONCE = 16;
 
-/** The program refused a request. A pack that does not catch this fails with the program's message. */
+/** Thrown if the program refused a request. If the pack does not catch this error, the run fails with the program's message. */
 export class RequestRefused extends Error {
   readonly id: number;
 
