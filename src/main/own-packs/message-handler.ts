@@ -11,7 +11,7 @@ import type { FetchResult } from './realm/fetch.ts';
  * Maximum concurrent requests of one pack. Twice the limit in the pack's own runtime (realm/requests.ts), so only a manipulated
  * runtime exceeds it.
  */
-const AT_ONCE = 32;
+const MAX_CONCURRENT = 32;
 
 const StoreOptions = lazy(() =>
   z.strictObject({
@@ -56,7 +56,7 @@ export function createMessageHandler(context: ExecutionContext, network: Network
     if (message.is === 'log') log(message.text);
     if (message.is === 'doNotCache') doNotCache();
     if (message.is !== 'request') return;
-    if ((pending += 1) > AT_ONCE)
+    if ((pending += 1) > MAX_CONCURRENT)
       throw new Error('The pack sent more concurrent requests than its runtime allows; tell its author.');
     const { id, operation, parameters } = message;
     void (operation === 'fetch' ? fetchFor(network, context, parameters) : callMemory(memory, operation, parameters))

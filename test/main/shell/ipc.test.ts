@@ -153,16 +153,16 @@ describe('a call with an id', () => {
   });
 
   test('is refused while a call with the same id is running (R-WIN-40)', async () => {
-    const first = call('me', 'runPack', run, 'a word');
-    expect(await call('me', 'status', {}, 'a word')).toMatchObject({ ok: false, code: 'invalid_input' });
+    const first = call('me', 'runPack', run, 'a call');
+    expect(await call('me', 'status', {}, 'a call')).toMatchObject({ ok: false, code: 'invalid_input' });
     for (const word of [7, '', 'x'.repeat(65), null, {}])
       expect(await call('me', 'status', {}, word)).toMatchObject({ ok: false, code: 'invalid_input' });
-    for (const input of [undefined, {}, { word: 7 }, { word: 'a word', more: 1 }])
+    for (const input of [undefined, {}, { call: 7 }, { call: 'a call', more: 1 }])
       expect(await call('me', 'cancel', input)).toMatchObject({ ok: false, code: 'invalid_input' });
-    expect(await call('me', 'cancel', { word: 'another' })).toEqual({ ok: true, value: { cancelled: false } });
-    expect(await call('me', 'cancel', { word: 'a word' })).toEqual({ ok: true, value: { cancelled: true } });
+    expect(await call('me', 'cancel', { call: 'another' })).toEqual({ ok: true, value: { cancelled: false } });
+    expect(await call('me', 'cancel', { call: 'a call' })).toEqual({ ok: true, value: { cancelled: true } });
     expect(await first).toEqual(cancelled);
-    expect(await call('me', 'cancel', { word: 'a word' })).toEqual({ ok: true, value: { cancelled: false } });
+    expect(await call('me', 'cancel', { call: 'a call' })).toEqual({ ok: true, value: { cancelled: false } });
   });
 });
 

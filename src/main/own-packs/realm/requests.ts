@@ -2,7 +2,7 @@ import type { ProgramMessage, PackMessage } from '../messages.ts';
 import { callHost } from './host.ts';
 
 /** Maximum concurrent requests to the program. Further requests wait. */
-const AT_ONCE = 16;
+const MAX_CONCURRENT = 16;
 
 /** Thrown if the program refused a request. If the pack does not catch this error, the run fails with the program's message. */
 export class RequestRefused extends Error {
@@ -19,7 +19,7 @@ const waiting: (() => void)[] = [];
 let lastId = 0;
 
 export async function requestFromProgram(operation: string, ...parameters: unknown[]): Promise<unknown> {
-  while (answers.size >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
+  while (answers.size >= MAX_CONCURRENT) await new Promise<void>((resolve) => waiting.push(resolve));
   const id = (lastId += 1);
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   answers.set(id, { resolve, reject });
