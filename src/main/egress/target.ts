@@ -12,7 +12,7 @@ export function parseTarget(text: string, hosts: HostAllowlist): URL {
     prefixProblem ??
     (url ? problemWith(url, hosts) : 'is not a valid address; use an address such as https://docs.example.com/page');
   if (url && problem === undefined) return withoutFragment(url);
-  throw new Failure('invalid_input', `\`url\` ${problem}.`);
+  throw new Failure('invalid_input', `url ${problem}.`);
 }
 
 /**

@@ -60,7 +60,7 @@ async function runPack(line: string): Promise<void> {
     });
     await pack.link((specifier) => {
       if (specifier === LIBRARY) return library;
-      throw new Error(`A pack can import only ${LIBRARY}. It must be one file and cannot use Node's modules: ${specifier}`);
+      throw new Error(`A pack can import only ${LIBRARY}. A pack must be a single file and cannot use Node's modules: ${specifier}`);
     });
   } catch (error) {
     // The pack has not run yet, so the error comes from Node. A syntax error contains no line number here, but `node --check`

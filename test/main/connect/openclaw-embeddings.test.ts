@@ -84,7 +84,7 @@ describe("OpenClaw's semantic search (R-EMB-10)", () => {
   test.runIf(posix)('a failed connection restores the mode of the file', async () => {
     const failing: Connector = { ...openClawEmbeddings, look: async () => ({ at: 'absent' }) };
     const { connections, text, mode } = await aHomeWithOpenClaw('2026.9.6', CONFIG, [failing]);
-    await expect(connections.connect(CLIENT)).rejects.toThrow('does not show our entry');
+    await expect(connections.connect(CLIENT)).rejects.toThrow('does not show the entry');
     expect([text(), mode()]).toEqual([CONFIG, '644']);
   });
 
@@ -146,7 +146,7 @@ describe("OpenClaw's semantic search (R-EMB-10)", () => {
   });
 
   test.each([
-    ['a search by words only', '{ "memory": { "search": { "provider": "none" } } }', /words only/],
+    ['a search by words only', '{ "memory": { "search": { "provider": "none" } } }', /without embeddings/],
     [
       'none on purpose, before it was updated,',
       '{ "agents": { "defaults": { "memorySearch": { "provider": "none" } } } }',

@@ -236,7 +236,7 @@ describe('a name with a private address is refused (R-PACK-14)', () => {
     world.names.set('docs.example.com', [[address]]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
       code: 'handler_failed',
-      message: 'docs.example.com resolves to an address that is not public, so it is not contacted; check the name.',
+      message: 'docs.example.com resolves to an address that is not public, so no request was sent; check the host name.',
     });
     expect([world.trappedConnections(), world.connections, world.requests]).toEqual([0, [], []]);
   });
@@ -376,7 +376,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
     expect((await get(`https://docs.example.com/${MOST}`)).body).toHaveLength(MOST);
     await expect(get(`https://docs.example.com/${MOST + 1}`)).rejects.toMatchObject({
       code: 'handler_failed',
-      message: 'docs.example.com sent more than 1,048,576 bytes; ask for less.',
+      message: 'docs.example.com sent more than 1,048,576 bytes; request less data.',
     });
     expect(await get(`https://docs.example.com/${MOST + 1}`, { truncate: true, maxBytes: 10 })).toMatchObject({
       body: Buffer.alloc(10, 'x'),
@@ -441,7 +441,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
       more();
     });
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
-      message: expect.stringContaining('headers of more than 16 KiB') as string,
+      message: expect.stringContaining('more than 16 KiB of headers') as string,
     });
     await seen(() => line?.destroyed === true);
   });
@@ -478,7 +478,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
 });
 
 describe('a timeout (R-PACK-14)', () => {
-  const timeout = (what: string) => ({ code: 'timeout', message: `docs.example.com ${what} s; try again later.` });
+  const timeout = (what: string) => ({ code: 'timeout', message: `docs.example.com ${what} seconds; try again later.` });
 
   test('ends a request after 10 s without data, before the headers and in the body', async () => {
     let line: Socket | undefined;
@@ -491,7 +491,7 @@ describe('a timeout (R-PACK-14)', () => {
       const told = failing(get(`https://docs.example.com${path}`));
       await seen(() => line !== undefined);
       await clock.advance(11 * SECOND);
-      expect(await told, path).toMatchObject(timeout('was silent for 10'));
+      expect(await told, path).toMatchObject(timeout('sent no data for 10'));
       await seen(() => line?.destroyed === true);
     }
     expect(clock.pendingTimers).toBe(0);
@@ -517,7 +517,7 @@ describe('a timeout (R-PACK-14)', () => {
     const errand = { url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal };
     const unfound = failing(createEgress({ ...world.network, resolve: () => new Promise(() => undefined), clock }).get(errand));
     await clock.advance(11 * SECOND);
-    expect(await unfound).toMatchObject(timeout('was silent for 10'));
+    expect(await unfound).toMatchObject(timeout('sent no data for 10'));
     let dialled = false;
     const dial = (): Socket => {
       dialled = true;

@@ -295,9 +295,9 @@ describe('operations that need consent (R-DESK-08)', () => {
     await call('me', 'forget', { scope: 'tag:y\u2028\n\u202eNothing goes' });
     await call('me', 'forget', { scope: 'packs' });
     expect(asked.map(({ detail }) => detail)).toEqual([
-      'Scope: tag:x. They are erased with their history. This cannot be undone.\n\nf\ne\nd\nc\nb\nand 1 more',
-      'Scope: tag:y Nothing goes. They are erased with their history. This cannot be undone.',
-      'Scope: packs. They are erased with their history. This cannot be undone.',
+      'Scope: tag:x. The entries are erased with their history. This cannot be undone.\n\nf\ne\nd\nc\nb\nand 1 more',
+      'Scope: tag:y Nothing goes. The entries are erased with their history. This cannot be undone.',
+      'Scope: packs. The entries are erased with their history. This cannot be undone.',
     ]);
   });
 
@@ -344,7 +344,7 @@ describe('forgetting single facts (R-DESK-08)', () => {
     expect(await left()).toBe(4);
     expect(await call('me', 'forget', { scope: 'key:k20' })).toMatchObject({ code: 'declined' });
     expect(await byPack('k20')).toMatchObject({ code: 'declined' });
-    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Continue to remove facts?'));
+    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Allow more facts to be removed?'));
     expect(await left()).toBe(4);
     yes = true;
     await call('me', 'forget', { scope: 'key:k20' });
