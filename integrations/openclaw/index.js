@@ -1,11 +1,11 @@
 /**
  * Adds the facts in the Helmdeck Memory running on this machine to OpenClaw's own memory_search. This single file needs only
- * Node, because OpenClaw copies it into a folder of its own.
+ * Node, because OpenClaw copies the plugin into a folder that contains none of our other modules.
  *
- * The address and the token are in two files that only their owner may read. The plugin reads both for every request, so it
+ * The address and the token are in two files that only their owner can read. The plugin reads both for every request, so that it
  * follows a new port or token. It verifies the program's identity before sending the token.
  *
- * If the program is stopped, locked, slow or not the expected one, the plugin returns no results. OpenClaw would pass an error on
+ * If the program is stopped, locked or slow, or if another program responds, the plugin returns no results. OpenClaw would pass an error on
  * to its agent, and the agent to its user, although neither can act on it.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -191,7 +191,7 @@ const toSearchHit = ({ docid, snippet, score, title, start_line, end_line, updat
   updatedAt: updated_at,
 });
 
-/** True for the record of a pack or pipeline run. Facts cannot use these categories. */
+/** True if the id belongs to the record of a pack or pipeline run. Facts cannot have these two categories. */
 const isRecord = (docid) => /^(pack|pipeline)_history\//.test(docid);
 
 /** Reads the text of a fact or of a record. A record has no value, so its snippet is the whole text. */

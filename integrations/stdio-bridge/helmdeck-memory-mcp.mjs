@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Connects an MCP client that speaks stdio to the Helmdeck Memory running on this machine. This single file needs only Node 18
- * or later, so it can be packed into a bundle or copied next to a client. It finds the program through endpoint.json in the data
+ * or later, so that it can be packed into a bundle or copied next to a client. It finds the program through endpoint.json in the data
  * folder, verifies the program's identity before sending a token, and keeps the client's session across program restarts. stdout
  * carries only JSON-RPC.
  *
@@ -11,7 +11,7 @@
  *   HELMDECK_DATA_DIR     the data folder, if not the default
  *   --qmd                 the search-only server for QMD clients
  *
- * The bridge never uses the owner's token: it has every scope, and an agent does not need that.
+ * The bridge never uses the owner's token, because that token has every scope, and an agent does not need all scopes.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs';
@@ -100,7 +100,7 @@ function readPrivateFile(path) {
     closeSync(file);
   }
   throw new Unavailable(
-    'Only their owner must be able to read the token file and endpoint.json of Helmdeck Memory; run chmod 600 on both files.',
+    'Other users must not be able to read the token file and endpoint.json of Helmdeck Memory; run chmod 600 on both files.',
   );
 }
 
@@ -340,7 +340,6 @@ export class Bridge {
     await job.finally(() => this.#jobs.delete(job));
   }
 
-  /** Reports to the client that a line was too long. */
   rejectLongLine() {
     this.#say({
       jsonrpc: '2.0',

@@ -134,7 +134,7 @@ describe('the server of the bundle', () => {
     const client = await connected(tempFolder());
     expect((await client.listTools()).tools).toHaveLength(manifest.tools.length);
     expect(toolResultOf(await client.callTool(aFact))).toMatchObject({
-      message: expect.stringMatching(/is not running.*start it/),
+      message: expect.stringMatching(/is not running.*start Helmdeck Memory/),
     });
   });
 

@@ -18,7 +18,7 @@ const byConfig = jsonClient({
   name: 'Claude Desktop',
   bringsNode: true,
   servers: SERVERS,
-  afterwards: 'Quit Claude Desktop completely, including its tray icon, and start it again.',
+  afterwards: 'Quit Claude Desktop completely, including its tray icon. Then start Claude Desktop again.',
   async detect(machine) {
     return { installed: isInstalled(machine), config: configOf(machine) };
   },

@@ -13,7 +13,7 @@ const byConfigFile: Connector = {
   id: 'codex',
   name: 'Codex',
   transport: 'stdio',
-  afterwards: 'Restart open sessions to load the connection.',
+  afterwards: 'Restart open sessions of Codex, so that they load the connection.',
   async detect(machine) {
     const folder = folderFromEnvironment(machine, 'CODEX_HOME') ?? join(machine.home(), '.codex');
     return detectProgram(machine, { program: 'codex', config: join(folder, 'config.toml') });

@@ -30,7 +30,7 @@ export interface ConfigFile {
   /** The file's path after following all symbolic links. */
   readonly target: string;
   readonly bytes: Buffer;
-  /** Includes the byte order mark, if the file has one. */
+  /** Text of the file, including the byte order mark if there is one. */
   readonly text: string;
   readonly mode: number;
 }
@@ -42,9 +42,9 @@ export function readConfigFile(path: string): ConfigFile | undefined {
   const file = openForReading(target);
   try {
     const stats = fstatSync(file);
-    if (!stats.isFile()) throw refused(`${path} is not a regular file. Replace it with one and try again.`);
+    if (!stats.isFile()) throw refused(`${path} is not a regular file. Replace it with a regular file and try again.`);
     if (stats.size > MOST_BYTES)
-      throw refused(`${path} is larger than 16 MiB, so it was not changed. Make it smaller and try again.`);
+      throw refused(`${path} is larger than 16 MiB, so it was not changed. Make the file smaller and try again.`);
     const bytes = readFileSync(file);
     return { target, bytes, text: textOf(bytes, path), mode: stats.mode & 0o7777 };
   } finally {
@@ -111,7 +111,7 @@ function targetOf(path: string): string | undefined {
     if (errorCodeOf(cause) !== 'ENOENT')
       throw refused(`${path} cannot be read, because a link in the path is circular or broken.`, cause);
     if (lstatSync(path, { throwIfNoEntry: false }))
-      throw refused(`${path} is a broken link. Repair or remove it and try again.`, cause);
+      throw refused(`${path} is a broken link. Repair or remove the link and try again.`, cause);
     return undefined;
   }
 }
@@ -121,7 +121,7 @@ function openForReading(path: string): number {
     // Without O_NONBLOCK, opening a named pipe would block.
     return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
-    throw refused(`${path} cannot be read. Change its permissions and try again.`, cause);
+    throw refused(`${path} cannot be read. Change the file's permissions and try again.`, cause);
   }
 }
 
@@ -129,7 +129,7 @@ function textOf(bytes: Buffer, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw refused(`${path} is not UTF-8 text, so it was not changed. Save it as UTF-8 and try again.`, cause);
+    throw refused(`${path} is not UTF-8 text, so it was not changed. Save the file as UTF-8 and try again.`, cause);
   }
 }
 
@@ -140,7 +140,7 @@ export function requireWritable(path: string): void {
     if (target !== undefined) refuseReadOnly(target);
     refuseReadOnly(firstExistingFolder(dirname(target ?? path)));
   } catch (cause) {
-    throw refused(`${path} cannot be written, so it was not changed. Change its permissions and try again.`, cause);
+    throw refused(`${path} cannot be written, so it was not changed. Change the file's permissions and try again.`, cause);
   }
 }
 
@@ -212,7 +212,10 @@ function keepOwner(file: number, { target, mode }: ConfigFile): void {
     try {
       fchownSync(file, uid, gid);
     } catch (cause) {
-      throw refused(`${target} belongs to another user or group, so it was not changed. Change its owner and try again.`, cause);
+      throw refused(
+        `${target} belongs to another user or group, so it was not changed. Change the file's owner and try again.`,
+        cause,
+      );
     }
   }
   fchmodSync(file, mode);

@@ -28,7 +28,6 @@ import { findProgram } from './programs.ts';
 import { type Record, Records } from './records.ts';
 import { verify } from './verify.ts';
 
-/** Text that is shown in place of a token. */
 const MASKED_TOKEN = '••••••••';
 
 const NO_COMMAND = `The command ${COMMAND} was not found, so the connection cannot be tested from here. Add the command to the PATH of Helmdeck Memory, or test the connection by asking the client a question.`;

@@ -46,10 +46,10 @@ export interface Offer {
 }
 
 export interface Detected {
-  /** Whether the client's program or its files were found. */
+  /** True if the client's program or configuration was found. */
   readonly installed: boolean;
   readonly version?: string;
-  /** Absolute path of the client's program, if it can be run safely. */
+  /** Absolute path of the client's program. Absent if it was not found or other users could replace it. */
   readonly program?: string;
   /** Path of the configuration file for our entry. The file need not exist. */
   readonly config: string;
@@ -70,7 +70,7 @@ export interface EditStep {
   readonly holdsToken?: true;
 }
 
-/** Runs the client's own program, which writes its configuration. */
+/** Runs the client's own program, which writes the client's configuration. */
 export interface RunStep {
   readonly does: 'run';
   /** Absolute path. */
@@ -110,7 +110,9 @@ export type Look =
   | { readonly at: 'present'; readonly entry?: Entry; readonly disabled?: true }
   /** Our extension bundle is installed in the client, so the client needs only the token. */
   | { readonly at: 'bundled'; readonly disabled?: true }
-  /** The connection is incomplete, or the configuration cannot be read. `why` is a sentence that quotes no values. */
+  /**
+   * The connection is incomplete, or the configuration cannot be read. `why` is a sentence that contains no values from the file.
+   */
   | { readonly at: 'broken'; readonly why: string };
 
 /** Original text of each file that we changed, by path; undefined if the file did not exist. */

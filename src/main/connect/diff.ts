@@ -30,7 +30,6 @@ export function changedLines(before: string, after: string): Line[] {
   ];
 }
 
-/** Returns the length of the common prefix in characters. */
 function commonPrefix(one: string, other: string): number {
   let at = 0;
   while (at < one.length && one[at] === other[at]) at += 1;

@@ -123,7 +123,6 @@ const createEditor = (dialect: Dialect) => {
       return checked(after, text, path, [...(plainOf(list) as unknown[]), value]);
     },
 
-    /** Removes all elements that equal the value from the list at a path. */
     dropFromList: (text: string, path: readonly string[], value: unknown): string => {
       const list = valueAt(text, path);
       if (list === undefined) return text;

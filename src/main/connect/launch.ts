@@ -83,7 +83,7 @@ export function bundled(...parts: readonly string[]): string {
   const candidates = ['../../..', '../..'].map((up) => join(import.meta.dirname, up, 'integrations', ...parts));
   const found = candidates.find((path) => existsSync(path));
   if (found !== undefined) return found;
-  throw new Failure('unavailable', 'The files for clients are missing from this installation. Reinstall Helmdeck Memory.');
+  throw new Failure('unavailable', 'Files that connect clients are missing from this installation. Reinstall Helmdeck Memory.');
 }
 
 /**

@@ -122,9 +122,13 @@ export class Records {
     try {
       return readPrivateFile(path);
     } catch (cause) {
-      throw new Failure('unavailable', `${path} must be a file that only you can read. Run chmod 600 on it and try again.`, {
-        cause,
-      });
+      throw new Failure(
+        'unavailable',
+        `${path} must be a file that only you can read. Run chmod 600 on the file and try again.`,
+        {
+          cause,
+        },
+      );
     }
   }
 

@@ -32,7 +32,6 @@ export function startTls(socket: Socket, name: string, ca: string | undefined): 
   return promise;
 }
 
-/** Sends one request on the given connection and reads the response. */
 export function sendRequest(
   tls: TLSSocket,
   url: URL,

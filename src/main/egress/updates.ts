@@ -13,7 +13,8 @@ const MAX_BYTES = 4096;
  */
 export function updatesAt(address: string, egress: Egress): UpdateSource | undefined {
   const url = URL.parse(address);
-  const hosts = url?.protocol === 'https:' ? parseHostAllowlist([url.host], 'ask the provider of Helmdeck Memory') : undefined;
+  const hosts =
+    url?.protocol === 'https:' ? parseHostAllowlist([url.host], 'report this to the provider of Helmdeck Memory') : undefined;
   if (!url || !hosts) return undefined;
   const { host } = url;
   return {
@@ -33,14 +34,13 @@ export function updatesAt(address: string, egress: Egress): UpdateSource | undef
       if (read.success) return read.data;
       throw new Failure(
         'handler_failed',
-        `${host} sent a response that Helmdeck Memory does not understand. Ask the provider of Helmdeck Memory.`,
+        `${host} sent a response that Helmdeck Memory does not understand. Report this to the provider of Helmdeck Memory.`,
         { cause: read.error },
       );
     },
   };
 }
 
-/** Parses the body as JSON. Returns undefined if the body is not JSON. */
 function jsonIn(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8')) as unknown;

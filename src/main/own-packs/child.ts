@@ -60,13 +60,18 @@ async function runPack(line: string): Promise<void> {
     });
     await pack.link((specifier) => {
       if (specifier === LIBRARY) return library;
-      throw new Error(`A pack can import only ${LIBRARY}. A pack must be a single file and cannot use Node's modules: ${specifier}`);
+      throw new Error(
+        `A pack can import only ${LIBRARY}. A pack must be a single file and cannot use Node's modules: ${specifier}`,
+      );
     });
   } catch (error) {
     // The pack has not run yet, so the error comes from Node. A syntax error contains no line number here, but `node --check`
     // shows the line.
     const { message } = error as Error;
-    const text = error instanceof Error && error.name !== 'SyntaxError' ? message : `${message}; run node --check on the file`;
+    const text =
+      error instanceof Error && error.name !== 'SyntaxError'
+        ? message
+        : `${message}; run \`node --check\` on the file to see the line`;
     write(JSON.stringify({ is: 'failed', code: 'handler_failed', message: text } satisfies PackMessage));
     return;
   }

@@ -33,7 +33,6 @@ const memoryOperations: Record<string, (memory: PackMemory, parameters: unknown[
   context: (memory) => memory.context(),
 };
 
-/** How a pack reaches the network. */
 export interface NetworkAccess {
   readonly egress: Egress;
   /** The hosts that the pack declares. Requests to other hosts are refused. */
@@ -113,7 +112,7 @@ async function fetchFor(
   ) {
     throw new Failure(
       'invalid_input',
-      'fetch was called with a header that is not allowed; remove headers that Helmdeck Memory sets itself, such as Host.',
+      '`fetch` was called with a header that is not allowed; remove headers that Helmdeck Memory sets itself, such as Host.',
     );
   }
   const reply = await egress.get({ url, hosts, headers, signal });

@@ -33,7 +33,6 @@ export type ProgramMessage =
 
 const JsonSchema = lazy(() => z.record(z.string(), z.unknown()));
 
-/** The description of a pack, from the pack's file. */
 export const PackDescription = lazy(() =>
   z.strictObject({
     version: PackVersion(),

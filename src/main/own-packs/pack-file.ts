@@ -61,9 +61,9 @@ export function readPackFile(path: string): PackFile {
   }
   try {
     const stats = fstatSync(file);
-    if ((stats.mode & TYPE) !== FILE) throw refused(`${name}.mjs is not a regular file; replace it with one`);
+    if ((stats.mode & TYPE) !== FILE) throw refused(`${name}.mjs is not a regular file; replace it with a regular file`);
     requirePrivate(stats, `${name}.mjs`, 'chmod 600');
-    if (stats.size > MAX_BYTES) throw refused(`${name}.mjs is larger than ${MAX_BYTES / 1024} KiB; make it smaller`);
+    if (stats.size > MAX_BYTES) throw refused(`${name}.mjs is larger than ${MAX_BYTES / 1024} KiB; make the file smaller`);
     const bytes = readFileSync(file);
     return { name, source: bytes.toString(), revision: createHash('sha256').update(bytes).digest('hex') };
   } finally {
@@ -74,8 +74,8 @@ export function readPackFile(path: string): PackFile {
 function describeOpenError(name: string, cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   if (code === 'ENOENT') return `The \`packs\` folder has no file ${name}.mjs; create it with: helmdeck-memory pack new ${name}`;
-  if (code === 'ELOOP') return `${name}.mjs is a link; replace it with the file itself`;
-  return `${name}.mjs cannot be read; check its permissions`;
+  if (code === 'ELOOP') return `${name}.mjs is a link; replace the link with the file itself`;
+  return `${name}.mjs cannot be read; check the file's permissions`;
 }
 
 function requirePrivate({ mode, uid }: Stats, what: string, command: string): void {

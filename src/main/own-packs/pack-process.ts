@@ -6,7 +6,6 @@ import { Failure } from '../../contract/failure.ts';
 import type { Confinement } from './confinement.ts';
 import { canBeNode, findRuntime, nodeEnvironment } from './runtime.ts';
 
-/** A process that runs a pack's code. */
 export interface PackProcess {
   readonly pid: number | undefined;
   /** Carries messages in both directions, one per line. */
@@ -81,7 +80,7 @@ function asLaunched(child: ChildProcess): PackProcess {
       if (process.platform === 'win32') child.kill('SIGKILL');
       else process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // The process has already exited.
+      // Ignore the error: the process has already exited.
     }
   };
   const { promise: ended, resolve } = Promise.withResolvers<NodeJS.Signals | undefined>();

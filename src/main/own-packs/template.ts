@@ -1,7 +1,7 @@
 /** Returns the file that `helmdeck-memory pack new` writes: a working pack that its author can change. */
 export const template = (name: string): string => `import { definePack, z } from 'helmdeck-memory/pack';
 
-// This file is the pack ${name}. Try it:  helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2
+// This file contains the pack ${name}. Test it with:  helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2
 
 export default definePack({
   // Change the version when the pack changes: a cached output is returned only for the same version.

@@ -37,7 +37,6 @@ const FREE_REMOVALS_WINDOW_MS = 10 * 60_000;
 /** Maximum number of questions that wait while another question is shown. */
 const MAX_WAITING = 8;
 
-/** Maximum number of names listed in a question. */
 const MAX_NAMES = 5;
 
 /** Creates the function that asks the desktop's owner for consent, one question at a time. */
@@ -96,7 +95,7 @@ const removesOneFact = ({ name, input }: ConsentRequest): boolean =>
  */
 async function questionFor(request: ConsentRequest, perform: Perform): Promise<ConsentQuestion | undefined> {
   const { caller, name, input } = request;
-  // The default case covers every other operation.
+  // The default case covers all operations that have no case of their own.
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check
   switch (name) {
     case 'remember':
@@ -152,7 +151,7 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
         message: admin ? 'Create a token with all your rights?' : `Create a token for the memory ${shortened(input.subject)}?`,
         detail: `The token's name is ${shortened(input.name)}. ${
           admin
-            ? 'A program with this token can read and change every memory on this computer, and its keys.'
+            ? 'A program with this token can read and change every memory and every key on this computer.'
             : `A program with this token can ${shortened(input.scopes.map((scope) => SCOPES[scope]).join(', '))}.`
         }`,
         yes: 'Create Token',
@@ -349,7 +348,7 @@ function shortened(text: string, most = 80): string {
 
 const SCOPES: Readonly<Record<OperationInput<'mintToken'>['scopes'][number], string>> = {
   'memory:read': 'read the memory',
-  'memory:write': 'write and forget',
+  'memory:write': 'store and delete facts',
   'packs:run': 'run packs',
   admin: 'do everything that you can do',
 };

@@ -1,7 +1,6 @@
 import { type FileState, isKeyAvailable, type KeyState, type ListeningState, type SidecarState } from '../../contract/status.ts';
 import type { Shortcut } from './shortcut.ts';
 
-/** The state that the tray icon and the menu show. */
 export interface TrayState {
   readonly listening: ListeningState;
   readonly key: KeyState;

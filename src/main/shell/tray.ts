@@ -3,13 +3,11 @@ import { Menu, type MenuItemConstructorOptions, nativeImage, Tray } from 'electr
 import { type TrayIcon, trayIconOf, statusLine, type TrayAction, type TrayItem, trayMenu, type TrayState } from './tray-menu.ts';
 
 interface Deps {
-  /** Path of the folder with the icons. */
   readonly icons: string;
   readonly state: TrayState;
   readonly act: (action: TrayAction) => void;
 }
 
-/** The tray icon and its menu. */
 export class MemoryTray implements Disposable {
   readonly #tray: Tray;
   readonly #icons: string;

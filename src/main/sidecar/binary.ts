@@ -66,7 +66,7 @@ async function inspectFirst(paths: readonly string[], platform: NodeJS.Platform)
   const path = paths.find((one) => statSync(one, { throwIfNoEntry: false }));
   if (path === undefined) throw new SidecarFailure('not_installed', { remedy: howToGet(platform) });
   const real = realpathSync(path);
-  // Node cannot read owners and permissions on Windows, so only the hash is checked there.
+  // Check the owners and permissions of the path. Node cannot read them on Windows, so only the hash is checked there.
   const unsafe = findUntrustedPath(path);
   if (unsafe !== undefined) throw new SidecarFailure('unsafe', { path: unsafe });
   const stats = statSync(real);

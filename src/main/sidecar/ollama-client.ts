@@ -151,7 +151,6 @@ class StreamedResponse implements Disposable {
   }
 }
 
-/** A timeout that `renew` restarts. */
 class IdleTimeout implements Disposable {
   readonly #clock: Clock;
   readonly #ms: number;

@@ -6,7 +6,6 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { HostMachine } from '../config/config.ts';
 
-/** An Ollama process that this program started. */
 export interface OllamaProcess {
   readonly pid: number;
   /** Resolves when the process has exited, for any reason. */

@@ -31,7 +31,6 @@ export class SidecarFailure extends Error implements Text {
 
 const TURN_ON = 'helmdeck-memory embeddings on';
 
-/** The default texts. */
 const TEXTS: Readonly<Record<SidecarFailureCode, Text>> = {
   not_installed: {
     why: 'Ollama was not found on this machine.',

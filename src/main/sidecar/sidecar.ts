@@ -180,7 +180,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     if (binary.sha256 !== sha256) {
       throw new Failure(
         'invalid_input',
-        'hash does not match the Ollama that was found; get the embeddings status again and send the hash that it contains.',
+        'hash does not match the Ollama that was found; get the embeddings status again and send the hash from that status.',
       );
     }
     this.#saveChoice({ ...this.#choice, approved: binary });

@@ -36,7 +36,7 @@ const HEALTHY_STATES: ReadonlySet<SidecarState['at']> = new Set(['starting', 're
 export function failureOf(state: SidecarState, clock?: Clock): Failure {
   switch (state.at) {
     case 'off':
-      return unavailable('Embeddings are off. The owner can turn them on with: helmdeck-memory embeddings on');
+      return unavailable('Embeddings are off. The owner can turn embeddings on with: helmdeck-memory embeddings on');
     case 'starting':
       return unavailable('Embeddings are starting; try again in a moment.', 2);
     case 'pulling':

@@ -167,7 +167,7 @@ describe('fetch of a pack', () => {
     const { egress, requests: asked } = await startFakeInternet();
     const none = await openMemoryWithOwnPack({ handler: fetching }, { egress });
     await expect(none.run({ what: 'https://api.example.com/' })).rejects.toMatchObject({
-      message: expect.stringMatching(/not an allowed host; add it to hosts in test\.own\.mjs/) as string,
+      message: expect.stringMatching(/not an allowed host; add it to `hosts` in test\.own\.mjs/) as string,
     });
     for (const options of [
       `{ method: 'POST' }`,

@@ -4,7 +4,6 @@ import type { HostMachine } from '../../config/config.ts';
 import type { Detected, ProgramResult, LocalMachine } from '../connector.ts';
 import { detectProgram } from '../detect.ts';
 
-/** The OpenClaw on this machine. */
 export interface OpenClaw extends Detected {
   /** OpenClaw's state folder. It also contains the plugins. */
   readonly state: string;

@@ -1,7 +1,6 @@
 import type { Signal } from './abort.ts';
 import { requestFromProgram } from './requests.ts';
 
-/** The program's response to a fetch request. */
 export interface FetchResult {
   readonly url: string;
   readonly status: number;
@@ -22,7 +21,7 @@ interface Options {
  */
 export async function fetch(url: unknown, { method = 'GET', headers = {}, body, signal }: Options = {}): Promise<object> {
   if (String(method).toUpperCase() !== 'GET' || (body !== undefined && body !== null)) {
-    throw new TypeError('fetch supports only GET requests without a body');
+    throw new TypeError('`fetch` supports only GET requests without a body');
   }
   signal?.throwIfAborted();
   const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);

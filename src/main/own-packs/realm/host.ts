@@ -12,7 +12,6 @@ export interface Realm {
   readonly packLoaded: (pack: unknown) => void;
   /** Called with each line from the program. */
   readonly receive: (line: string) => void;
-  /** Called when a timer has elapsed. */
   readonly fireTimer: (id: number) => void;
   /** Called when the pack threw outside its handler, or failed to load. */
   readonly fail: (error: unknown) => void;
