@@ -61,7 +61,7 @@ function readToken(file) {
   return token;
 }
 
-/** Matches a complete response. A complete response ends with a brace, and an incomplete one never does. */
+/** Matches a complete response. Only a complete response ends with a brace. */
 const RESPONSE = /^HTTP\/1\.1 200 [^]*?\r\n\r\n\{[^]*\}$/;
 const PROOF = /"proof":"([0-9a-f]{64})"\}$/;
 
@@ -172,8 +172,9 @@ async function readFact(config, key) {
 /* The OpenClaw plugin interface. */
 
 /**
- * Maps our scores to OpenClaw's scale, because OpenClaw compares both. For the same text, OpenClaw's scores range from 0.65 to 1,
- * and ours from 0.4 to 0.95. The square root keeps the order, and leaves hits that share only a common word below `MIN_SCORE`.
+ * Maps our scores to OpenClaw's scale, because OpenClaw compares our scores with its own. For the same text, OpenClaw's scores
+ * range from 0.65 to 1, and ours from 0.4 to 0.95. The square root keeps the order, and leaves hits that share only a common word
+ * below `MIN_SCORE`.
  */
 const calibrateScore = (score) => Math.round(Math.sqrt(score) * 1000) / 1000;
 

@@ -58,7 +58,10 @@ const LOST = 'The connection to Helmdeck Memory was lost before the response arr
 
 /* Finding the program and the token. */
 
-/** Removes settings that the owner left empty. The host of a bundle passes them as empty text or as the placeholder. */
+/**
+ * Removes settings that the owner left empty. The host of a bundle passes such a setting as empty text or as an unexpanded
+ * placeholder.
+ */
 const withoutBlanks = (environment) =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== '' && !/^\$\{user_config\.\w+\}$/.test(value)));
 
@@ -434,7 +437,7 @@ export class Bridge {
         // Retry, which is safe: the program stopped before it received the request.
         if (isRetry || error.message !== NOT_RUNNING) throw error;
       }
-      // A concurrent request may already have opened a new session.
+      // Keep a new session that a concurrent request has opened meanwhile.
       if (this.#session === session) this.#session = undefined;
     }
   }
@@ -597,7 +600,7 @@ export class Bridge {
   }
 }
 
-/** True if a message is safe to send twice. All memory tools are idempotent, but a pack's tool may not be. */
+/** True if a message is safe to send twice. All memory tools are idempotent, but the tool of a pack is possibly not. */
 const isRepeatable = (message, path) => {
   if (Array.isArray(message)) return message.every((one) => isRepeatable(one, path));
   if (message?.method !== 'tools/call') return true;

@@ -2,8 +2,8 @@ import { contextBridge, ipcRenderer, type IpcRendererEvent } from 'electron';
 import type { BridgeResponse, PreloadBridge, WindowChange } from '../contract/window.ts';
 
 /**
- * The only Electron functions that the window can use. Forwards calls without checking their names or arguments; the main process
- * checks them.
+ * The only Electron functions that the window can use. Forwards calls without checking names or arguments. The main process
+ * checks both.
  */
 const pipe: PreloadBridge = {
   place: 'desktop',

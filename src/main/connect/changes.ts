@@ -84,7 +84,7 @@ export class StepRunner {
     for (const { program, environment, back } of this.#ran.toReversed()) {
       if (!back || !existsSync(back.made)) continue;
       await this.#deps.machine.run(program, back.args, environment);
-      // The program may have failed before it registered the folder that it created, and then it does not delete that folder.
+      // Delete the folder here too: a program that failed before it registered the folder does not delete the folder.
       rmSync(back.made, { recursive: true, force: true });
       this.#restore(removals);
     }

@@ -25,8 +25,8 @@ const byConfig = jsonClient({
 });
 
 /**
- * Adds our entry to Claude Desktop's configuration. If our extension bundle is installed, it needs only the token, and the entry
- * is removed: with both, every tool would be listed twice.
+ * Adds our entry to Claude Desktop's configuration. If our extension bundle is installed, Claude Desktop needs only the token.
+ * The entry is then removed, because with the bundle and the entry every tool would be listed twice.
  */
 export const claudeDesktop: Connector = {
   ...byConfig,

@@ -4,7 +4,7 @@ type Line = ConnectionPlan['files'][number]['lines'][number];
 
 /** Number of unchanged lines shown before and after a change. */
 const CONTEXT = 3;
-/** Maximum characters of a shown line. A longer line is shortened, because a file may have all its text on one line. */
+/** Maximum characters of a shown line. Longer lines are shortened, because some files have all their text on one line. */
 const MAX_WIDTH = 480;
 /** Number of characters shown before the change in a shortened line. */
 const LEAD = 40;

@@ -27,7 +27,7 @@ export function entryFor(
 ): Entry {
   const command = nodeFor(machine) ?? (bringsNode ? 'node' : undefined);
   if (command === undefined) throw new Failure('unavailable', NO_NODE);
-  // Always set HELMDECK_DATA_DIR, because the default data folder in the client's environment may be another folder.
+  // Always set HELMDECK_DATA_DIR, because the client's environment can have a different default data folder.
   return { command, args: [join(folder, BRIDGE), '--client', client], env: { HELMDECK_DATA_DIR: folder } };
 }
 
@@ -47,8 +47,8 @@ export const startsBridgeFor = (entry: Entry, client: string): boolean =>
 
 /**
  * Returns the program that "Test" is allowed to start for an entry: our own command, or a Node that runs our bridge. That Node
- * must be recorded for the entry or be one that we would write to it. Returns undefined for every other program: other programs
- * write these files too, and "Test" must not run their commands.
+ * must be the recorded Node of the entry, or a Node that this program would write to the entry. Returns undefined for every other
+ * program: other programs write these files too, and "Test" must not run their commands.
  */
 export function ownProgramOf(
   { command, args: [first = ''] }: Entry,

@@ -30,8 +30,8 @@ const Record = z.object({
 export type Record = z.output<typeof Record>;
 
 /**
- * Stores for each client which files were changed and how to restore them. The records are in the data folder, and only its owner
- * can read them.
+ * Stores for each client which files were changed and how to restore them. The records are in the data folder. Only the folder's
+ * owner can read the records.
  */
 export class Records {
   readonly #folder: string;

@@ -8,8 +8,8 @@ export const inElectron = 'electron' in process.versions;
 export const canBeNode = (): boolean => !inElectron || 'defaultApp' in process;
 
 /**
- * Returns the environment of a pack's process. It contains no variables of ours, because they hold keys and give access to the
- * keychain.
+ * Returns the environment of a pack's process. Contains none of our environment variables, because our variables hold keys and
+ * give access to the keychain.
  */
 export const nodeEnvironment = (): NodeJS.ProcessEnv => (inElectron ? { ELECTRON_RUN_AS_NODE: '1' } : {});
 

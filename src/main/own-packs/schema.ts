@@ -3,7 +3,7 @@ import * as z from 'zod';
 type JsonSchema = Record<string, unknown>;
 
 /**
- * Maximum work of one check: the number of schema parts multiplied by the number of value parts. More work would block the
+ * Maximum work of one check: the number of schema parts, multiplied by the number of value parts. A longer check would block the
  * program for every caller. Nested alternatives multiply the work, and a recursive schema has no bound.
  */
 const MAX_WORK = 500_000;

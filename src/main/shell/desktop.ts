@@ -22,7 +22,10 @@ import type { TrayAction, TrayState } from './tray-menu.ts';
 import { MemoryTray, setApplicationMenu } from './tray.ts';
 import type { AtLogin, WindowCall } from './window-calls.ts';
 
-/** Maximum milliseconds for closing. No acknowledged write is lost at the limit, because all of them are already on the disk. */
+/**
+ * Maximum milliseconds for closing. No acknowledged write is lost at the limit, because every acknowledged write is already on
+ * the disk.
+ */
 const CLOSING_MS = 10_000;
 /** Maximum milliseconds for which startup waits for the window to appear. */
 const WINDOW_MS = 1000;
@@ -252,8 +255,8 @@ export class Desktop implements AsyncDisposable {
   }
 
   /**
-   * Reads the clients' configuration files, because their programs do not report changes. Called when the owner may look at the
-   * list, and never on a timer.
+   * Checks the clients' configuration files, because the clients do not report changes. Called when the owner is likely to look
+   * at the list, and never on a timer.
    */
   #checkClients(): void {
     void this.#running?.perform(windowCaller('me'), 'clients', {}).catch(() => undefined);

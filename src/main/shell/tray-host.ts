@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-/** Absolute path of dbus-send. PATH is not searched, because its folders may be writable by other users. */
+/** Absolute path of dbus-send. PATH is not searched, because other users can possibly write to its folders. */
 const DBUS_SEND = '/usr/bin/dbus-send';
 const TIMEOUT_MS = 1000;
 const ARGS = [

@@ -24,7 +24,7 @@ export function createWindow(options: Options): BrowserWindow {
     autoHideMenuBar: true,
     webPreferences: webPreferences(options),
   });
-  // Add a context menu, because Electron has no default one.
+  // Add a context menu, because Electron does not provide a default context menu.
   window.webContents.on('context-menu', (_event, clicked) => {
     const items = editItems(clicked);
     if (items.length > 0) Menu.buildFromTemplate(items).popup({ window });

@@ -12,8 +12,8 @@ import { SidecarFailure } from './sidecar-failure.ts';
 const { Agent, request } = process.getBuiltinModule('node:http');
 
 /**
- * Maximum bytes of a response: four times the size of 16 of the longest known vectors. Reading a longer response would slow down
- * other callers.
+ * Maximum bytes of a response: four times the size of 16 vectors of the largest known model. Reading a longer response would slow
+ * down other callers.
  */
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_LINE = 64 * 1024;

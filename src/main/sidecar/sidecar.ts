@@ -39,8 +39,8 @@ export interface SidecarOptions {
 }
 
 /**
- * Starts an Ollama, or adopts one that is already running. Monitors and ends it. Acts only on requests and when Ollama exits, so
- * that it needs no processor time while idle.
+ * Starts Ollama, or adopts an Ollama that is already running. Monitors and stops Ollama. Acts only on requests and when Ollama
+ * exits, so that the sidecar needs no processor time while idle.
  */
 export class Sidecar implements Embeddings, AsyncDisposable {
   readonly #options: SidecarOptions;

@@ -10,7 +10,7 @@ export interface SidecarTimeouts {
   readonly ready: number;
   /** For a request that only checks Ollama's version or models. */
   readonly check: number;
-  /** For one batch of texts of a request. */
+  /** For one batch of a request's texts. */
   readonly embed: number;
   readonly request: number;
   /** Maximum time without progress during a download. */

@@ -170,10 +170,10 @@ test('a file that cannot be changed safely is refused with the reason and not ch
   await refused(/cannot be written/);
   chmodSync(join(home, '.claude.json'), 0o644);
   put('.claude.json', '{"mcpServers": [');
-  await refused(/^\/.*\/\.claude\.json: It is not JSON/);
+  await refused(/^\/.*\/\.claude\.json: The file is not valid JSON/);
   expect(await row('claude-code')).toMatchObject({
     state: 'broken',
-    why: expect.stringMatching(/\.claude\.json: It is not JSON/),
+    why: expect.stringMatching(/\.claude\.json: The file is not valid JSON/),
   });
   put('.claude.json', '{"mcpServers": []}');
   await refused(/is not an object/);

@@ -119,7 +119,7 @@ describe("OpenClaw's semantic search (R-EMB-10)", () => {
     await connections.connect(CLIENT);
     expect(await row(CLIENT.client)).toMatchObject({ state: 'connected' });
     put('.openclaw/openclaw.json', text().replace(served.url, 'http://127.0.0.1:9'));
-    const moved = { why: expect.stringContaining('Connect it again') };
+    const moved = { why: expect.stringContaining('Connect OpenClaw again') };
     expect(await row(CLIENT.client)).toMatchObject({ state: 'broken', ...moved });
     expect(await connections.verify(CLIENT)).toMatchObject({ works: false, ...moved });
     await connections.connect(CLIENT);

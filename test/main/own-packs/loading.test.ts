@@ -26,11 +26,11 @@ const why = async (name = OWN_PACK): Promise<string | undefined> => {
 
 describe('an invalid pack file is skipped with the reason', () => {
   test.each([
-    ['is not JavaScript', 'export default {', /^test\.own: Unexpected .*; run node --check/],
+    ['is not JavaScript', 'export default {', /^test\.own: Unexpected .*; run `node --check`/],
     [
       'has a slip further down',
       packText().replace("title: 'Own',", "title: 'Own'"),
-      /^test\.own: Unexpected .*; run node --check on the file$/,
+      /^test\.own: Unexpected .*; run `node --check` on the file to see the line$/,
     ],
     ['throws while loading', packText({ before: `throw new Error('no luck');` }), /^test\.own: no luck \(line 2\)$/],
     ['exports nothing', 'export const pack = 1;', /must contain: export default definePack/],

@@ -31,7 +31,9 @@ function mcporterConfig(machine: HostMachine): string {
  */
 export const mcporterEntry = ({ command, args, env }: Entry): Entry => ({ command, args: [...args, '--qmd'], env });
 
-/** Reports whether mcporter's configuration contains our entry, another entry with our name, or none of both. */
+/**
+ * Reports whether mcporter's configuration contains our entry (`ours`), another entry with our name (`other`), or no such entry.
+ */
 export function lookAtMcporter(machine: HostMachine, entry: Entry): { path: string; at: 'ours' | 'other' | 'absent' } {
   const path = mcporterConfig(machine);
   const text = readConfigFile(path)?.text;

@@ -18,7 +18,7 @@ export const definePack = (pack: unknown): unknown => pack;
 
 /**
  * Limits of the messages from a pack. Further messages are dropped here, because the program would stop a pack that sends too
- * many. The program accepts one log line less than this and reports that lines were dropped.
+ * many. The program accepts one line less than `logs`, and then reports that lines were dropped.
  */
 const MOST = { logs: 501, progress: 1000, logCharacters: 2001, errorCharacters: 2000 };
 
@@ -188,7 +188,7 @@ function fail(error: unknown): void {
 
 const messageOf = (error: unknown): string => String(error instanceof Error ? (error.message as unknown) : error);
 
-/** Returns the line of the error in the pack's file, if the stack contains one. */
+/** Returns the line number of the error in the pack's file, if the stack contains that line. */
 function lineOf(error: unknown): string {
   if (!(error instanceof Error) || error instanceof SchemaMismatch) return '';
   const line = /pack:[\w.]+\.mjs:(\d+)/.exec(error.stack ?? '')?.[1];

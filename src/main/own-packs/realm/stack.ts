@@ -16,7 +16,7 @@ export function hideForeignFrames(): void {
   Object.defineProperty(Error, 'prepareStackTrace', {
     get: () => formatStack,
     set() {
-      // Ignore the formatter, so that libraries that set one still work.
+      // Ignore the formatter instead of throwing, so that libraries that set a formatter still work.
     },
   });
   // Lock the global `Error`, because V8 looks up the formatter there.
