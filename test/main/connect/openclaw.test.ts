@@ -201,7 +201,10 @@ test('R-CLAW-10 missing, outdated and disabled parts are reported, and reconnect
   writeFileSync(join(plugin, 'index.js'), 'export default {};\n');
   expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('from another version') });
   rmSync(plugin, { recursive: true });
-  expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('plugin of Helmdeck Memory is missing') });
+  expect(await row('openclaw')).toMatchObject({
+    state: 'broken',
+    why: expect.stringContaining('plugin of Helmdeck Memory is missing'),
+  });
   await connections.connect(CLIENT);
   expect(await row('openclaw')).toMatchObject({ state: 'connected' });
   for (const [on, off] of [

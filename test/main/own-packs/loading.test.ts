@@ -55,11 +55,7 @@ describe('an invalid pack file is skipped with the reason', () => {
     ],
     ['declares a ttl of more than a year', packText({ more: 'memory: { ttl: 31_536_001 },' }), /^test\.own: memory\.ttl: /],
     ['declares an invalid category', packText({ more: `memory: { category: 'x y' },` }), /^test\.own: memory\.category: /],
-    [
-      'asks for what JSON has not',
-      packText({ input: 'when: z.date()' }),
-      /input schema cannot be represented in JSON Schema/,
-    ],
+    ['asks for what JSON has not', packText({ input: 'when: z.date()' }), /input schema cannot be represented in JSON Schema/],
     [
       'answers what JSON has not',
       packText({ output: 'z.string().transform((text) => text)' }),
