@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Connects an MCP client that speaks stdio to the Helmdeck Memory running on this machine. This single file needs only Node 18
- * or later, so it can be packed into a bundle or copied next to a client. It finds the program through endpoint.json in the data
+ * or later, so that it can be packed into a bundle or copied next to a client. It finds the program through endpoint.json in the data
  * folder, verifies the program's identity before sending a token, and keeps the client's session across program restarts. stdout
  * carries only JSON-RPC.
  *
@@ -11,7 +11,7 @@
  *   HELMDECK_DATA_DIR     the data folder, if not the default
  *   --qmd                 the search-only server for QMD clients
  *
- * The bridge never uses the owner's token: it has every scope, and an agent does not need that.
+ * The bridge never uses the owner's token, because that token has every scope, and an agent does not need all scopes.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs';
@@ -26,15 +26,15 @@ const QMD_PATH = '/api/v1/mcp/qmd';
 const PROTOCOL_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'];
 const PROOF_TIMEOUT_MS = 3000;
 const REQUEST_TIMEOUT_MS = 90_000;
-/** A tool call may run a pack, which may take ten minutes. */
+/** Timeout of a tool call in milliseconds. Long, because a tool call can run a pack, and a pack can run for ten minutes. */
 const TOOL_TIMEOUT_MS = 630_000;
-/** How long a request waits for a program that was running before to restart. */
+/** Milliseconds for which a request waits for the program to restart, if the program was running before. */
 const RESTART_MS = 3000;
 const POLL_MS = 2000;
 const PARENT_POLL_MS = 500;
-/** How long pending requests may take after stdin has ended. */
+/** Milliseconds in which pending requests can finish after stdin has ended. */
 const SHUTDOWN_MS = 700;
-/** Longer lines are discarded while they are read. The program accepts 1 MiB. */
+/** Maximum bytes of a line from the client. A longer line is discarded while it is read. The program itself accepts 1 MiB. */
 const MAX_LINE_BYTES = 32 * 1024 * 1024;
 const MAX_SOCKETS = 16;
 
@@ -46,28 +46,31 @@ class Unavailable extends Error {
 }
 
 const NOT_RUNNING =
-  'Helmdeck Memory is not running on this machine, so nothing can be stored or recalled; ask its owner to start it, then try again.';
+  'Helmdeck Memory is not running on this machine, so no fact can be stored or recalled; ask the owner of this machine to start Helmdeck Memory, then try again.';
 const noToken = (client) =>
   client === undefined
-    ? 'This client has no token for Helmdeck Memory; ask its owner to connect the client in the app or to set HELMDECK_TOKEN_FILE.'
-    : `${client} is not connected to Helmdeck Memory yet; ask its owner to connect it on the page Connect or to run: helmdeck-memory connect ${client}.`;
+    ? 'This client has no token for Helmdeck Memory; ask the owner to connect the client in the app or to set HELMDECK_TOKEN_FILE.'
+    : `${client} is not connected to Helmdeck Memory yet; ask the owner to connect ${client} on the Connect page of the app or to run: helmdeck-memory connect ${client}.`;
 const NOT_OURS =
-  'Another program is using the port of Helmdeck Memory, so nothing was sent to it; ask the owner to stop that program and restart Helmdeck Memory.';
-const NO_ANSWER = 'Helmdeck Memory did not answer; try again in a moment.';
-const LOST = 'The connection to Helmdeck Memory was lost before it answered; try again.';
+  'Another program is using the port of Helmdeck Memory, so no request was sent; ask the owner to stop that program and restart Helmdeck Memory.';
+const NO_ANSWER = 'Helmdeck Memory did not respond; try again in a moment.';
+const LOST = 'The connection to Helmdeck Memory was lost before the response arrived; try again.';
 
 /* Finding the program and the token. */
 
-/** Drops settings the owner left blank: a bundle's host passes them as empty text or as the unexpanded placeholder. */
+/**
+ * Removes settings that the owner left empty. The host of a bundle passes such a setting as empty text or as an unexpanded
+ * placeholder.
+ */
 const withoutBlanks = (environment) =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== '' && !/^\$\{user_config\.\w+\}$/.test(value)));
 
-/** Must match the program's own rule in src/main/config.ts. */
+/** Returns the path of the data folder. Must match `resolveDataFolder` in src/main/config/config.ts. */
 export function dataFolder(environment = process.env, platform = process.platform, home = homedir) {
   const configured = environment['HELMDECK_DATA_DIR'];
   if (configured !== undefined) {
     if (isAbsolute(configured)) return configured;
-    throw new Unavailable('HELMDECK_DATA_DIR must be an absolute path; write the full path or unset it.');
+    throw new Unavailable('HELMDECK_DATA_DIR must be an absolute path; use the full path or unset the variable.');
   }
   if (platform === 'win32') {
     return win32.join(environment['APPDATA'] ?? win32.join(home(), 'AppData', 'Roaming'), 'Helmdeck Memory');
@@ -77,7 +80,10 @@ export function dataFolder(environment = process.env, platform = process.platfor
   return posix.join(posix.isAbsolute(data) ? data : posix.join(home(), '.local', 'share'), 'helmdeck-memory');
 }
 
-/** Returns undefined if the file is missing. Rejects a file that another user owns or can read. */
+/**
+ * Reads a file that only its owner can access. Returns undefined if the file is missing. Throws if another user owns it or can
+ * read it.
+ */
 function readPrivateFile(path) {
   let file;
   try {
@@ -86,7 +92,7 @@ function readPrivateFile(path) {
   } catch (error) {
     if (error.code === 'ENOENT') return undefined;
     throw new Unavailable(
-      'This user cannot read a file of Helmdeck Memory; ask its owner to check the permissions of the data folder.',
+      'A file of Helmdeck Memory cannot be read with this user account; ask the owner to check the permissions of the data folder.',
     );
   }
   try {
@@ -97,7 +103,7 @@ function readPrivateFile(path) {
     closeSync(file);
   }
   throw new Unavailable(
-    'The token file and endpoint.json of Helmdeck Memory must be readable by their owner only; run chmod 600 on them.',
+    'Other users must not be able to read the token file and endpoint.json of Helmdeck Memory; run chmod 600 on both files.',
   );
 }
 
@@ -135,7 +141,10 @@ function isProcessAlive(pid) {
   }
 }
 
-/** Opens a connection and verifies the program's identity on it, so that the token goes only to the verified peer. */
+/**
+ * Opens a connection and verifies on it that the server is Helmdeck Memory, so that the token is sent only to the verified
+ * program.
+ */
 function connectProved({ host, port, authority, key }, callback) {
   const challenge = randomBytes(32).toString('hex');
   const expected = createHmac('sha256', key).update(challenge).digest();
@@ -168,7 +177,7 @@ function connectProved({ host, port, authority, key }, callback) {
   socket.once('connect', () => socket.write(`GET /healthz?challenge=${challenge} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`));
 }
 
-/* Responses while no program is running: enough for a client to start and for its model to know why. */
+/* Responses while the program is not running. They let the client start, and tell its model why the memory is unavailable. */
 
 const text = (description) => ({ type: 'string', description });
 const fallbackTool = (name, title, description, properties, required) => ({
@@ -177,27 +186,36 @@ const fallbackTool = (name, title, description, properties, required) => ({
   description,
   inputSchema: { type: 'object', properties, required },
 });
-const key = text('Its exact key.');
+const key = text('Exact key of the fact.');
 const FALLBACK_TOOLS = [
-  fallbackTool('memory_search', 'Search memory', "Searches this person's stored facts.", { query: text('Words to look for.') }, [
-    'query',
-  ]),
+  fallbackTool(
+    'memory_search',
+    'Search memory',
+    "Searches this person's stored facts.",
+    { query: text('Words to search for.') },
+    ['query'],
+  ),
   fallbackTool('memory_recall', 'Recall a fact', 'Reads one fact by its exact key.', { key }, ['key']),
-  fallbackTool('memory_store', 'Remember a fact', 'Stores a lasting fact; no secrets.', { key, value: text('The fact.') }, [
-    'key',
-    'value',
-  ]),
+  fallbackTool(
+    'memory_store',
+    'Remember a fact',
+    'Stores a lasting fact. Never store secrets.',
+    { key, value: text('The fact.') },
+    ['key', 'value'],
+  ),
   fallbackTool('memory_renew', 'Renew a fact', 'Gives a fact a new lifetime.', { key, ttl_seconds: { type: 'integer' } }, [
     'key',
   ]),
   fallbackTool('memory_history', 'Show the history of a fact', 'Reads the earlier versions of a fact.', { key }, ['key']),
-  fallbackTool('memory_forget', 'Forget', 'Deletes facts permanently.', { scope: text('Such as key:<key>.') }, ['scope']),
+  fallbackTool('memory_forget', 'Forget', 'Deletes facts permanently.', { scope: text('What to delete, such as key:<key>.') }, [
+    'scope',
+  ]),
 ];
 const FALLBACK_QUERY = fallbackTool(
   'query',
   'Query the memory',
   "Searches this person's stored facts by words.",
-  { query: text('Words to look for.') },
+  { query: text('Words to search for.') },
   [],
 );
 const fallbackToolsOf = (path) => (path === MEMORY_PATH ? FALLBACK_TOOLS : [FALLBACK_QUERY]);
@@ -228,7 +246,10 @@ function fallbackResult({ method, params }, error, path) {
 
 /* Parsing lines and events. */
 
-/** Splits a byte stream into lines. `onLine` receives undefined for a line that is too long. */
+/**
+ * Creates a function that splits a byte stream into lines. Calls `onLine` with each line, or with undefined for a line that is
+ * too long.
+ */
 function createLineSplitter(onLine) {
   let parts = [];
   let length = 0;
@@ -248,7 +269,7 @@ function createLineSplitter(onLine) {
   };
 }
 
-/** Parses a stream of server-sent events and calls `onData` with the data of each. */
+/** Creates a function that parses server-sent events. Calls `onData` with the data of each event. */
 function createEventParser(onData) {
   let data = '';
   return createLineSplitter((line) => {
@@ -267,7 +288,7 @@ export class Bridge {
   #path;
   #write;
   #agent;
-  /** The client's initialize parameters, sent again whenever the program restarts. */
+  /** Parameters of the client's `initialize` request. Sent again whenever the program restarts. */
   #initializeParams = {
     protocolVersion: PROTOCOL_VERSIONS[0],
     capabilities: {},
@@ -276,11 +297,11 @@ export class Bridge {
   #session;
   #opening;
   #subscriptions = new Set();
-  /** Ids of the requests the client is waiting for. */
+  /** Ids of the requests that have no response yet. */
   #pendingIds = new Set();
-  /** Set when the client received a fallback response, so its list of tools may be out of date. */
+  /** True if the client received a fallback response, so that its list of tools may be outdated. */
   #toolsOutdated = false;
-  /** The client has sent `notifications/initialized`, so it accepts notifications. */
+  /** True if the client has sent `notifications/initialized` and therefore accepts notifications. */
   #initialized = false;
   #lastInstance;
   #stream;
@@ -288,7 +309,7 @@ export class Bridge {
   #jobs = new Set();
   #closed = false;
 
-  /** `write` receives one line without its line feed. */
+  /** Calls `write` with each message for the client: one line without its line feed. */
   constructor({ environment = process.env, client, path = MEMORY_PATH, write }) {
     this.#environment = withoutBlanks(environment);
     this.#client = client;
@@ -304,7 +325,7 @@ export class Bridge {
     };
   }
 
-  /** Handles one line from the client. Every request in it gets a response, even if the program fails. */
+  /** Handles one line from the client. Every request in the line gets a response, even if the program fails. */
   async handleLine(line) {
     let message;
     try {
@@ -313,7 +334,7 @@ export class Bridge {
       this.#say({
         jsonrpc: '2.0',
         id: null,
-        error: { code: -32700, message: 'This line is not valid JSON in UTF-8; send one message per line.' },
+        error: { code: -32700, message: 'The line is not valid JSON in UTF-8; send one message per line.' },
       });
       return;
     }
@@ -322,12 +343,11 @@ export class Bridge {
     await job.finally(() => this.#jobs.delete(job));
   }
 
-  /** Reports a line that was too long to buffer. */
   rejectLongLine() {
     this.#say({
       jsonrpc: '2.0',
       id: null,
-      error: { code: -32600, message: 'This line is longer than 32 MiB; send smaller messages.' },
+      error: { code: -32600, message: 'The line is longer than 32 MiB; send smaller messages.' },
     });
   }
 
@@ -350,7 +370,7 @@ export class Bridge {
     const isSingle = !Array.isArray(message);
     const requests = (isSingle ? [message] : message).filter((one) => one?.id !== undefined && one.method !== undefined);
     if (isSingle && message?.method === 'ping') return this.#say({ jsonrpc: '2.0', id: message.id, result: {} });
-    // `#openSession` sends this notification to the program, each time it opens a session.
+    // Do not forward this notification: `#openSession` sends it to the program each time it opens a session.
     if (isSingle && message?.method === 'notifications/initialized') return this.#startNotifications();
     if (isSingle && message?.method === 'initialize') return this.#initialize(message);
     for (const { id } of requests) this.#pendingIds.add(id);
@@ -394,7 +414,7 @@ export class Bridge {
   }
 
   #track({ method, params }, response) {
-    // A cancelled request gets no response.
+    // A cancelled request must not get a response.
     if (method === 'notifications/cancelled') this.#pendingIds.delete(params?.requestId);
     if (response?.error) return;
     if (method === 'resources/subscribe') this.#subscriptions.add(params?.uri);
@@ -405,7 +425,7 @@ export class Bridge {
     if (!this.#closed) this.#write(JSON.stringify(message));
   }
 
-  /** Sends a request to the program, opening a new session if the old one no longer exists. */
+  /** Sends a request to the program. Opens a new session if the old session no longer exists. */
   async #request(message) {
     for (let isRetry = false; ; isRetry = true) {
       if (!this.#session) await this.#ensureSession();
@@ -414,10 +434,10 @@ export class Bridge {
         const response = await this.#send('POST', message);
         if (response.status !== 404 || isRetry) return parseResponse(response, message);
       } catch (error) {
-        // The program stopped before it received the request, so sending it again is safe.
+        // Retry, which is safe: the program stopped before it received the request.
         if (isRetry || error.message !== NOT_RUNNING) throw error;
       }
-      // A concurrent request may already have opened a new session.
+      // Keep a new session that a concurrent request has opened meanwhile.
       if (this.#session === session) this.#session = undefined;
     }
   }
@@ -445,7 +465,7 @@ export class Bridge {
     return { result };
   }
 
-  /** Tells the client what may have changed while the program was not running. */
+  /** Notifies the client of data that may have changed while the program was not running. */
   #announceChanges() {
     if (this.#toolsOutdated) {
       this.#toolsOutdated = false;
@@ -475,7 +495,7 @@ export class Bridge {
     throw new Unavailable(NOT_RUNNING);
   }
 
-  /** Forwards the program's notifications to the client. */
+  /** Opens a stream of notifications from the program and forwards them to the client. */
   #listen() {
     clearTimeout(this.#reconnectTimer);
     if (this.#closed || this.#stream) return;
@@ -505,7 +525,7 @@ export class Bridge {
       .catch(reconnectLater);
   }
 
-  /** Collects the responses from an event stream and forwards notifications, such as progress, to the client at once. */
+  /** Collects the responses in an event stream. Forwards notifications, such as progress, to the client immediately. */
   #readEventStream(stream, callback) {
     const responses = [];
     const parse = createEventParser((data) => {
@@ -519,7 +539,7 @@ export class Bridge {
     try {
       this.#say(JSON.parse(data));
     } catch {
-      // The program stopped in the middle of an event.
+      // Ignore an incomplete event: the program stopped while it sent the event.
     }
   }
 
@@ -531,7 +551,7 @@ export class Bridge {
       agent: this.#agent,
       method,
       path: this.#path,
-      // The agent uses host and port only to find a pooled socket; `connectProved` opens the sockets.
+      // The agent uses `host` and `port` only to find a pooled socket. `connectProved` opens the sockets.
       host: '127.0.0.1',
       port: Number(authority.slice(authority.lastIndexOf(':') + 1)),
       headers: {
@@ -545,7 +565,8 @@ export class Bridge {
 
   /**
    * Sends one HTTP request. If a reused connection is cut, the program may have closed it before the request arrived, so the
-   * request is sent once more. The program may also have received it, so only requests that are safe to repeat are.
+   * request is sent a second time. The program may also have received the first request, so only requests that are safe to repeat
+   * are sent again.
    */
   #send(method, message, canRetry = isRepeatable(message, this.#path)) {
     return new Promise((resolve, reject) => {
@@ -579,7 +600,7 @@ export class Bridge {
   }
 }
 
-/** The memory tools are idempotent. Pack tools may not be. */
+/** True if a message is safe to send twice. All memory tools are idempotent, but the tool of a pack is possibly not. */
 const isRepeatable = (message, path) => {
   if (Array.isArray(message)) return message.every((one) => isRepeatable(one, path));
   if (message?.method !== 'tools/call') return true;
@@ -597,7 +618,7 @@ function isResponse(data) {
   }
 }
 
-/** Reads the JSON-RPC response. A failure in HTTP form is thrown with the program's own code and message. */
+/** Parses a JSON-RPC response. If the response is an HTTP error, throws an error with the program's own code and message. */
 function parseResponse({ status, body }, message) {
   if (status === 202) return undefined;
   let response;
@@ -608,11 +629,11 @@ function parseResponse({ status, body }, message) {
   }
   if (status === 200) return response;
   if (typeof response.error === 'string') throw new Unavailable(response.message, response.error);
-  // The program rejected the message, possibly without reading its id.
+  // The program rejected the message, possibly before reading its id, so add the id.
   return { ...response, id: response.id ?? message?.id ?? null };
 }
 
-/** Runs until stdin ends or the parent process exits. */
+/** Runs the bridge until stdin ends or the parent process exits. */
 export function runBridge({
   argv = process.argv.slice(2),
   environment = process.env,
@@ -626,7 +647,7 @@ export function runBridge({
     process.exitCode = 2;
     return Promise.resolve();
   }
-  // An unknown option must not leave the agent without a memory.
+  // Ignore unknown options, so that they do not leave the agent without a memory.
   const unknown = argv.filter((option, index) => option !== '--qmd' && (at === -1 || (index !== at && index !== at + 1)));
   if (unknown.length > 0)
     process.stderr.write(`Ignored unknown options: ${unknown.join(' ')}. The options are --client and --qmd.\n`);
@@ -635,7 +656,7 @@ export function runBridge({
     client,
     path: argv.includes('--qmd') ? QMD_PATH : MEMORY_PATH,
     write(line) {
-      // Backpressure: read nothing more until the client has read.
+      // Backpressure: stop reading until the client has read the output.
       if (!stdout.write(`${line}\n`)) stdin.pause();
     },
   });
@@ -664,6 +685,6 @@ function watchForExit(stdin, stdout) {
 
 const isMain = process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url);
 if (isMain) {
-  // Open sockets would otherwise keep the process running.
+  // Exit explicitly, because open sockets would keep the process running.
   void runBridge().then(() => process.exit());
 }

@@ -1,7 +1,10 @@
 import { contextBridge, ipcRenderer, type IpcRendererEvent } from 'electron';
 import type { BridgeResponse, PreloadBridge, WindowChange } from '../contract/window.ts';
 
-/** The only Electron functions that the window gets. It forwards calls without knowing their names or arguments. */
+/**
+ * The only Electron functions that the window can use. Forwards calls without checking names or arguments. The main process
+ * checks both.
+ */
 const pipe: PreloadBridge = {
   place: 'desktop',
   call: (...asked) => ipcRenderer.invoke('call', ...asked) as Promise<BridgeResponse>,

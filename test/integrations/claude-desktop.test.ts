@@ -124,7 +124,7 @@ describe('the server of the bundle', () => {
     const client = await connected(home);
     expect(toolResultOf(await client.callTool(aFact))).toEqual({
       error: 'missing_bearer',
-      message: expect.stringMatching(/page Connect.*helmdeck-memory connect claude-desktop/),
+      message: expect.stringMatching(/Connect page.*helmdeck-memory connect claude-desktop/),
     });
     await letIn();
     expect(toolResultOf(await client.callTool(aFact))).toMatchObject({ status: 'created' });
@@ -134,7 +134,7 @@ describe('the server of the bundle', () => {
     const client = await connected(tempFolder());
     expect((await client.listTools()).tools).toHaveLength(manifest.tools.length);
     expect(toolResultOf(await client.callTool(aFact))).toMatchObject({
-      message: expect.stringMatching(/is not running.*start it/),
+      message: expect.stringMatching(/is not running.*start Helmdeck Memory/),
     });
   });
 

@@ -266,7 +266,7 @@ describe('the plugin changes tool calls', () => {
 test('R-CLAW-07 the prompt mentions the memory only while it runs, and storing only if the tool is available', async () => {
   const memory = await connected();
   const both = new Set(['memory_search', 'helmdeck__memory_store']);
-  expect(memory.prompt({ availableTools: both }).join('\n')).toMatch(/memory_search also finds[^]*helmdeck__memory_store/);
+  expect(memory.prompt({ availableTools: both }).join('\n')).toMatch(/`memory_search` also finds[^]*helmdeck__memory_store/);
   expect(memory.prompt({ availableTools: new Set(['memory_search']) }).join('\n')).not.toContain('store with');
   expect(memory.prompt({ availableTools: new Set(['exec']) })).toEqual([]);
   await memory.listener.close();

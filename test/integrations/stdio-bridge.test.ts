@@ -144,7 +144,7 @@ describe('while the program is stopped', () => {
     expect((await bridge.request('resources/list')).result).toEqual({ resources: [] });
     expect(refusalIn(await bridge.request('tools/call', aFact))).toEqual({
       error: 'session_unavailable',
-      message: expect.stringMatching(/is not running on this machine.*start it/),
+      message: expect.stringMatching(/is not running on this machine.*start Helmdeck Memory/),
     });
     expect((await bridge.request('ping')).result).toEqual({});
     expect((await bridge.request('resources/read', { uri: 'helmdeck://context' })).error).toMatchObject({ code: -32603 });
@@ -281,7 +281,7 @@ describe('another program on the port of the memory', () => {
     const bridge = startBridge(env);
     await bridge.request('initialize', INITIALIZE_PARAMS);
     expect(refusalIn(await bridge.request('tools/call', aFact))).toMatchObject({
-      message: expect.stringMatching(/nothing was sent/),
+      message: expect.stringMatching(/no request was sent/),
     });
     expect(heard.length).toBeGreaterThan(0);
     expect(heard.every((line) => /^\/healthz\?challenge=\w+ $/.test(line))).toBe(true);

@@ -2,14 +2,15 @@ import { readConfigFile } from './config-file.ts';
 import type { Connector, Entry } from './connector.ts';
 
 interface OwnCommand {
-  /** Arguments that add our entry for all projects of the user. */
+  /** Arguments with which the client's own program adds our entry for all projects of the user. */
   readonly args: (entry: Entry) => readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 /**
- * A client whose own program creates the configuration file, because it may add what it needs. We edit an existing file ourselves:
- * the program takes seconds to rewrite it, and the client could write to it meanwhile.
+ * Changes a connector: if the configuration file does not exist, the client's own program creates it, because the program may add
+ * settings that the client needs. We edit an existing file ourselves: the program takes seconds to rewrite the file, and the
+ * client could write to the file meanwhile.
  */
 export const byCommand = (client: Connector, { args, environment }: OwnCommand): Connector => ({
   ...client,
@@ -32,6 +33,6 @@ export const byCommand = (client: Connector, { args, environment }: OwnCommand):
   },
 });
 
-/** Repeats an option such as `--env` for each NAME=value. */
+/** Returns the option, such as `--env`, followed by NAME=value, for each environment variable of the entry. */
 export const variables = (option: string, { env }: Entry): string[] =>
   Object.entries(env).flatMap(([name, value]) => [option, `${name}=${value}`]);

@@ -4,7 +4,7 @@ import { Failure } from '../../contract/failure.ts';
 import { digestOf, isReadableByOthers, restoreMode, readConfigFile, replaceConfigFile } from './config-file.ts';
 import type { EditStep, RunStep, Step, LocalMachine } from './connector.ts';
 
-/** Adds the file's path to the errors of each edit. */
+/** Wraps each edit so that the message of its error names the file. */
 export const withPathsInErrors = (steps: readonly Step[]): Step[] =>
   steps.map((step) => {
     if (step.does === 'edit') return withPathInErrors(step);
@@ -28,7 +28,7 @@ export function addPath(path: string, error: unknown): unknown {
   return new Failure(error.code, `${path}: ${error.message}`, { cause: error });
 }
 
-/** The edits, including those that replace a client's command in the preview. */
+/** Returns the edits among the steps, including each edit that replaces a client's command in the preview. */
 export function editsIn(steps: readonly Step[]): EditStep[] {
   const edits = steps.map((step) => (step.does === 'edit' ? step : step.does === 'run' ? step.instead : undefined));
   return edits.filter((edit) => edit !== undefined);
@@ -41,19 +41,21 @@ export function pathsIn(steps: readonly Step[]): string[] {
 
 interface Deps {
   readonly machine: LocalMachine;
-  /** The client's display name. */
   readonly name: string;
   readonly steps: readonly Step[];
 }
 
-/** Runs steps, and can roll back what they changed. Changes that other programs make meanwhile are preserved. */
+/**
+ * Runs the steps of a connection, and can roll back what they changed. Keeps changes that other programs make to the same files
+ * meanwhile.
+ */
 export class StepRunner {
   readonly #deps: Deps;
-  /** Original content of each file, by the path used in the steps. */
+  /** Original content of each file, by the path that the steps use; undefined for a file that did not exist. */
   readonly before: ReadonlyMap<string, Buffer | undefined>;
-  /** Original modes of files that will hold a token and are readable by other users. */
+  /** Original mode of each file that will contain a token and that other users can read. */
   readonly exposedModes: ReadonlyMap<string, number>;
-  /** Digest of each file after our last change. */
+  /** Digest of each file after our last change to that file. */
   readonly #written = new Map<string, string>();
   readonly #ran: RunStep[] = [];
 
@@ -73,13 +75,16 @@ export class StepRunner {
     }
   }
 
-  /** `removals` restore the original entry in files that other programs have changed since. */
+  /**
+   * Restores every file that the steps changed. `removals` restore the original entry in files that other programs have changed
+   * since the steps ran.
+   */
   async rollBack(removals: readonly EditStep[]): Promise<void> {
     this.#restore(removals);
     for (const { program, environment, back } of this.#ran.toReversed()) {
       if (!back || !existsSync(back.made)) continue;
       await this.#deps.machine.run(program, back.args, environment);
-      // The program may have failed before it registered what it created.
+      // Delete the folder here too: a program that failed before it registered the folder does not delete the folder.
       rmSync(back.made, { recursive: true, force: true });
       this.#restore(removals);
     }
@@ -99,13 +104,13 @@ export class StepRunner {
     try {
       this.#applyEdit(step, code, (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '');
     } finally {
-      // Some programs replace the file and change its mode. Restored last, because a running OpenClaw that notices a change of mode
-      // misses a change of content right after it.
+      // Restore the mode, because some programs replace the file and change its mode. Restore it after the content, because a
+      // running OpenClaw that notices a change of mode misses a change of content right after it.
       for (const [path, mode] of modes) if (mode !== undefined) restoreMode(path, mode);
     }
   }
 
-  /** Accepts the program's result, or replaces it with our edit. */
+  /** Accepts the file that the program wrote, or replaces it with our edit. */
   #applyEdit({ instead, needed }: RunStep, code: number, lastLine: string): void {
     if (code !== 0 && (!instead || needed)) {
       throw new Failure('handler_failed', `${this.#deps.name} could not be connected: ${lastLine.slice(0, 300)}`);
@@ -114,7 +119,8 @@ export class StepRunner {
     const { path, edit } = instead;
     const before = this.before.get(path);
     const now = readConfigFile(path);
-    // A file that the program created is accepted: there was nothing to lose, and the program may add what it needs.
+    // Accept a file that the program created: there was no content to lose, and the program may add settings that the client
+    // needs.
     if (code === 0 && before === undefined && now) this.#written.set(path, digestOf(now.bytes));
     else this.#write(path, now?.bytes, edit(this.#isUnchangedByOthers(path, now?.bytes) ? textOf(before) : now?.text));
   }
@@ -132,7 +138,7 @@ export class StepRunner {
     for (const [path, mode] of this.exposedModes) restoreMode(path, mode);
   }
 
-  /** Whether only we and the programs that we ran have changed the file. */
+  /** True if only we and the programs that we ran have changed the file. */
   #isUnchangedByOthers(path: string, now: Buffer | undefined): boolean {
     const before = this.before.get(path);
     const digest = digestOf(now);
@@ -144,7 +150,7 @@ export class StepRunner {
 
 const textOf = (bytes: Buffer | undefined): string | undefined => bytes?.toString('utf8');
 
-/** Whether the parts that the program does not change are still equal. */
+/** True if the parts of the file that the program does not change are the same before and after. */
 function areOthersUnchanged(others: (text: string) => unknown, before: Buffer | undefined, now: Buffer | undefined): boolean {
   try {
     return isDeepStrictEqual(others(textOf(before) ?? ''), others(textOf(now) ?? ''));

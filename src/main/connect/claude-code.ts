@@ -9,7 +9,7 @@ export const claudeCode = byCommand(
   jsonClient({
     id: 'claude-code',
     name: 'Claude Code',
-    afterwards: 'Restart open sessions to load the connection.',
+    afterwards: 'Restart open sessions of Claude Code, so that they load the connection.',
     servers: ['mcpServers'],
     formatEntry: ({ command, args, env }) => ({ type: 'stdio', command, args, env }),
     async detect(machine) {

@@ -10,7 +10,7 @@ import { findProgram } from './programs.ts';
 
 const CONFIG = 'claude_desktop_config.json';
 const SERVERS = ['mcpServers'];
-/** The name in our bundle's manifest. */
+/** The name of our extension bundle, from the bundle's manifest. */
 const BUNDLE = 'helmdeck-memory';
 
 const byConfig = jsonClient({
@@ -18,13 +18,16 @@ const byConfig = jsonClient({
   name: 'Claude Desktop',
   bringsNode: true,
   servers: SERVERS,
-  afterwards: 'Quit Claude Desktop completely, including its tray icon, and start it again.',
+  afterwards: 'Quit Claude Desktop completely, including its tray icon. Then start Claude Desktop again.',
   async detect(machine) {
     return { installed: isInstalled(machine), config: configOf(machine) };
   },
 });
 
-/** Adds an entry to the configuration. If our bundle is installed, only the token is needed: an entry would duplicate every tool. */
+/**
+ * Adds our entry to Claude Desktop's configuration. If our extension bundle is installed, Claude Desktop needs only the token.
+ * The entry is then removed, because with the bundle and the entry every tool would be listed twice.
+ */
 export const claudeDesktop: Connector = {
   ...byConfig,
   async look(machine): Promise<Look> {
@@ -39,7 +42,7 @@ export const claudeDesktop: Connector = {
   },
 };
 
-/** Possible folders of its configuration, in the order in which Claude Desktop searches them. */
+/** Folders that can contain the configuration, in the order in which Claude Desktop searches them. */
 function foldersOf(machine: HostMachine): readonly [string, ...string[]] {
   const usual = join(applicationData(machine), 'Claude');
   if (machine.platform !== 'win32') return [usual];
@@ -48,8 +51,8 @@ function foldersOf(machine: HostMachine): readonly [string, ...string[]] {
 }
 
 /**
- * Folders of the MSIX package, which is the default since February 2026. The package reads its own copies of files in %APPDATA%, and
- * the originals only if it has no copy (anthropics/claude-code issues 25579 and 26073).
+ * Returns the folders of Claude Desktop's MSIX package, the default installer since February 2026. The package reads its own
+ * copies of the files in %APPDATA%; it reads an original only if it has no copy (anthropics/claude-code issues 25579 and 26073).
  */
 const packagesOf = (machine: HostMachine): string[] => {
   const packages = join(localOf(machine), 'Packages');
@@ -75,7 +78,7 @@ function isInstalled(machine: LocalMachine): boolean {
   return findProgram(machine, 'claude-desktop') !== undefined;
 }
 
-/** The state of our bundle; undefined if it is not installed. */
+/** Returns the state of our extension bundle, or undefined if the bundle is not installed. */
 function bundleIn(machine: HostMachine): Look | undefined {
   for (const folder of foldersOf(machine)) {
     const id = namesInFolder(join(folder, 'Claude Extensions'))
@@ -88,7 +91,7 @@ function bundleIn(machine: HostMachine): Look | undefined {
   return undefined;
 }
 
-/** A value from a JSON file of another program, which may contain anything. */
+/** Reads one field from another program's JSON file. Returns undefined if the file cannot be read or is not JSON. */
 function valueIn(path: string, name: string): unknown {
   try {
     return (Object(JSON.parse(readFileSync(path, 'utf8'))) as Record<string, unknown>)[name];

@@ -13,7 +13,7 @@ const byConfigFile: Connector = {
   id: 'codex',
   name: 'Codex',
   transport: 'stdio',
-  afterwards: 'Restart open sessions to load the connection.',
+  afterwards: 'Restart open sessions of Codex, so that they load the connection.',
   async detect(machine) {
     const folder = folderFromEnvironment(machine, 'CODEX_HOME') ?? join(machine.home(), '.codex');
     return detectProgram(machine, { program: 'codex', config: join(folder, 'config.toml') });
@@ -30,7 +30,7 @@ const byConfigFile: Connector = {
     const { command, args, env } = entry;
     const table = { command, args: [...args], env: { ...env } };
     const edit = (before = ''): string =>
-      // Keeps settings that the user added to our entry, such as which tools need no approval.
+      // If the entry is ours, set only our keys, to keep the user's additions to it, such as which tools need no approval.
       isOurs(tableAt(before, PATH)) ? setKeys(before, PATH, table) : setTable(before, PATH, table);
     return [{ does: 'edit', path: config, edit }];
   },

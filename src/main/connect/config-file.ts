@@ -22,29 +22,29 @@ import { dirname } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { errorCodeOf, syncFolder } from '../../core/file/files.ts';
 
-/** Far above the size of a handwritten configuration. Larger files are not rewritten. */
+/** Maximum bytes of a configuration file that we read. A handwritten file is far smaller; a larger file is refused. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
 /** A configuration file of another program, as it was read. */
 export interface ConfigFile {
-  /** The path after following all links. */
+  /** The file's path after following all symbolic links. */
   readonly target: string;
   readonly bytes: Buffer;
-  /** Includes the byte order mark, if the file has one. */
+  /** Text of the file, including the byte order mark if there is one. */
   readonly text: string;
   readonly mode: number;
 }
 
-/** Undefined if there is no file. Refuses a file that could not be restored byte for byte. */
+/** Reads a configuration file. Returns undefined if it does not exist. Refuses a file that could not be restored byte for byte. */
 export function readConfigFile(path: string): ConfigFile | undefined {
   const target = targetOf(path);
   if (target === undefined) return undefined;
   const file = openForReading(target);
   try {
     const stats = fstatSync(file);
-    if (!stats.isFile()) throw refused(`${path} is not a regular file. Replace it with one and try again.`);
+    if (!stats.isFile()) throw refused(`${path} is not a regular file. Replace it with a regular file and try again.`);
     if (stats.size > MOST_BYTES)
-      throw refused(`${path} is larger than 16 MiB, so it was not changed. Make it smaller and try again.`);
+      throw refused(`${path} is larger than 16 MiB, so it was not changed. Make the file smaller and try again.`);
     const bytes = readFileSync(file);
     return { target, bytes, text: textOf(bytes, path), mode: stats.mode & 0o7777 };
   } finally {
@@ -53,13 +53,13 @@ export function readConfigFile(path: string): ConfigFile | undefined {
 }
 
 /**
- * Caches the result of `make` until the file changes. Some clients store megabytes in their configuration, and the client list is
- * requested every few seconds.
+ * Returns a function that caches the result of `make` until the file changes. Needed because some clients store megabytes in
+ * their configuration, and the client list is requested every few seconds.
  */
 export function cachedByFile<T>(make: (text: string | undefined) => T): (path: string) => T {
   let cached: { readonly stamp: string; readonly result: () => T } | undefined;
   return (path) => {
-    // Taken before reading, so that a write in between is noticed the next time.
+    // Get the stamp before reading, so that a write during the read is noticed at the next call.
     const stamp = stampOf(path);
     if (stamp === undefined) return make(readConfigFile(path)?.text);
     if (cached?.stamp !== stamp) cached = { stamp, result: storeOutcome(() => make(readConfigFile(path)?.text)) };
@@ -67,7 +67,10 @@ export function cachedByFile<T>(make: (text: string | undefined) => T): (path: s
   };
 }
 
-/** Identifies the file's version. Undefined if the file cannot be examined; reading it then reports the reason. */
+/**
+ * Returns a text that changes whenever the file changes. Returns undefined if the file cannot be examined; reading the file then
+ * reports the reason.
+ */
 function stampOf(path: string): string | undefined {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
@@ -77,7 +80,9 @@ function stampOf(path: string): string | undefined {
   }
 }
 
-/** Stores a result or an error, because reading a refused file costs as much. */
+/**
+ * Calls `make` and stores its result or its error. Errors are stored too, because reading a file that is refused is just as slow.
+ */
 function storeOutcome<T>(make: () => T): () => T {
   try {
     const result = make();
@@ -89,11 +94,14 @@ function storeOutcome<T>(make: () => T): () => T {
   }
 }
 
-/** Identifies a file's content; undefined stands for a missing file. */
+/** Returns the SHA-256 digest of a file's content. Undefined bytes mean that the file does not exist. */
 export const digestOf = (bytes: Buffer | undefined): string =>
   bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex');
 
-/** Follows links. Undefined if there is no file yet. A dangling link is refused, because its owner may intend another target. */
+/**
+ * Returns the path after following symbolic links, or undefined if the file does not exist. A link to a missing file is refused,
+ * because its owner may intend another target.
+ */
 function targetOf(path: string): string | undefined {
   try {
     return realpathSync(path);
@@ -103,7 +111,7 @@ function targetOf(path: string): string | undefined {
     if (errorCodeOf(cause) !== 'ENOENT')
       throw refused(`${path} cannot be read, because a link in the path is circular or broken.`, cause);
     if (lstatSync(path, { throwIfNoEntry: false }))
-      throw refused(`${path} is a broken link. Repair or remove it and try again.`, cause);
+      throw refused(`${path} is a broken link. Repair or remove the link and try again.`, cause);
     return undefined;
   }
 }
@@ -113,7 +121,7 @@ function openForReading(path: string): number {
     // Without O_NONBLOCK, opening a named pipe would block.
     return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
-    throw refused(`${path} cannot be read. Change its permissions and try again.`, cause);
+    throw refused(`${path} cannot be read. Change the file's permissions and try again.`, cause);
   }
 }
 
@@ -121,34 +129,35 @@ function textOf(bytes: Buffer, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw refused(`${path} is not UTF-8 text, so it was not changed. Save it as UTF-8 and try again.`, cause);
+    throw refused(`${path} is not UTF-8 text, so it was not changed. Save the file as UTF-8 and try again.`, cause);
   }
 }
 
-/** Throws unless the file can be replaced. A file that its owner made read-only is not changed. */
+/** Throws if the file cannot be replaced, or if its owner made it read-only. */
 export function requireWritable(path: string): void {
   const target = targetOf(path);
   try {
     if (target !== undefined) refuseReadOnly(target);
     refuseReadOnly(firstExistingFolder(dirname(target ?? path)));
   } catch (cause) {
-    throw refused(`${path} cannot be written, so it was not changed. Change its permissions and try again.`, cause);
+    throw refused(`${path} cannot be written, so it was not changed. Change the file's permissions and try again.`, cause);
   }
 }
 
 function refuseReadOnly(path: string): void {
   accessSync(path, constants.W_OK);
-  // access() allows root to write read-only files.
+  // For root, access() reports even a read-only file as writable.
   if (process.platform !== 'win32' && (statSync(path).mode & 0o222) === 0) throw new Error('read-only');
 }
 
-/** The folder in which missing folders would be created. */
+/** Returns the closest parent folder that exists. Missing folders would be created in that folder. */
 const firstExistingFolder = (folder: string): string =>
   existsSync(folder) || dirname(folder) === folder ? folder : firstExistingFolder(dirname(folder));
 
 /**
- * Atomically replaces a file whose digest is `expected`, and refuses if another program has changed it. Preserves mode and owner;
- * `restrict` removes the access of other users. A new file is readable by its owner only. Undefined content deletes the file.
+ * Atomically replaces a file. Refuses if the file's digest is no longer `expected`, because another program has then changed the
+ * file. Preserves mode and owner; `restrict` removes the access of other users. Only its owner can read a new file. Undefined
+ * content deletes the file.
  */
 export function replaceConfigFile(path: string, expected: string, content: Buffer | undefined, restrict = false): void {
   requireWritable(path);
@@ -163,7 +172,7 @@ export function replaceConfigFile(path: string, expected: string, content: Buffe
   const draft = `${target}.${randomBytes(6).toString('hex')}.helmdeck`;
   try {
     write(draft, content, before && { ...before, mode: restrict ? ownerOnly(before.mode) : before.mode });
-    // Checked immediately before the rename, because clients write these files too.
+    // Check again immediately before the rename, because clients write these files too.
     if (digestOf(readConfigFile(path)?.bytes) !== expected) throw changed(path);
     renameSync(draft, target);
   } finally {
@@ -172,12 +181,12 @@ export function replaceConfigFile(path: string, expected: string, content: Buffe
   syncFolder(dirname(target));
 }
 
-/** Permission bits of users other than the owner. */
+/** Permission bits of all users except the file's owner. */
 const OTHERS = 0o077;
 export const isReadableByOthers = (mode: number): boolean => (mode & OTHERS) !== 0;
 const ownerOnly = (mode: number): number => mode & ~OTHERS;
 
-/** Restores the mode of a file that another program rewrote. Does nothing if the file is gone. */
+/** Restores the mode of a file that another program rewrote. Does nothing if the file was deleted. */
 export function restoreMode(path: string, mode: number): void {
   const now = readConfigFile(path);
   if (now && now.mode !== mode) chmodSync(now.target, mode);
@@ -198,12 +207,15 @@ function keepOwner(file: number, { target, mode }: ConfigFile): void {
   if (process.platform === 'win32') return;
   const { uid, gid } = statSync(target);
   const own = fstatSync(file);
-  // Otherwise the file would belong to this process's user and group.
+  // Without this step, the file would belong to this process's user and group.
   if (own.uid !== uid || own.gid !== gid) {
     try {
       fchownSync(file, uid, gid);
     } catch (cause) {
-      throw refused(`${target} belongs to another user or group, so it was not changed. Change its owner and try again.`, cause);
+      throw refused(
+        `${target} belongs to another user or group, so it was not changed. Change the file's owner and try again.`,
+        cause,
+      );
     }
   }
   fchmodSync(file, mode);

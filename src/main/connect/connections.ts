@@ -28,12 +28,11 @@ import { findProgram } from './programs.ts';
 import { type Record, Records } from './records.ts';
 import { verify } from './verify.ts';
 
-/** Shown instead of a token. */
 const MASKED_TOKEN = '••••••••';
 
-const NO_COMMAND = `The command ${COMMAND} was not found, so the connection cannot be tested from here. Add it to the PATH of this program, or test it by asking the client a question.`;
+const NO_COMMAND = `The command ${COMMAND} was not found, so the connection cannot be tested from here. Add the command to the PATH of Helmdeck Memory, or test the connection by asking the client a question.`;
 const OWN_NODE =
-  'This client starts the bridge with its own Node, so the connection cannot be tested from here. Test it by asking the client a question.';
+  'This client starts the bridge with its own Node, so the connection cannot be tested from here. Test the connection by asking the client a question.';
 
 interface Deps {
   readonly connectors: readonly Connector[];
@@ -41,15 +40,15 @@ interface Deps {
   readonly tokens: Pick<TokenRegistry, 'mint' | 'list' | 'revoke'>;
   readonly folder: string;
   readonly now: () => number;
-  /** Receives the state of all clients after each listing, connection and disconnection. */
+  /** Called with the state of all clients after each listing, connection and disconnection. */
   readonly onClients?: (clients: ClientList['clients']) => void;
 }
 
 type TokenRow = TokenList['tokens'][number];
 
 /**
- * Connects and disconnects clients, and reports their state. Adds our entry to their files and changes nothing else. The original
- * files are stored until the client is disconnected.
+ * Connects and disconnects clients, and reports their state. Adds our entry to the clients' configuration files and changes
+ * nothing else in them. Stores the original files until the client is disconnected.
  */
 export class Connections implements ClientConnections {
   readonly #deps: Deps;
@@ -63,7 +62,7 @@ export class Connections implements ClientConnections {
 
   async list(): Promise<ClientList> {
     const { connectors, tokens, onClients } = this.#deps;
-    // While the memory is locked, tokens cannot be listed, but connections can.
+    // While the memory is locked, tokens cannot be listed. Clients still can.
     const listed = await tokens.list().catch(() => undefined);
     const clients = await Promise.all(connectors.map((connector) => this.#row(connector, listed?.tokens)));
     onClients?.(clients);
@@ -93,7 +92,7 @@ export class Connections implements ClientConnections {
       if (basis !== undefined && basis !== plan.basis) {
         throw new Failure(
           'invalid_input',
-          'The files have changed since the preview, so nothing was changed. Check the new preview and connect again.',
+          'The configuration files have changed since the preview, so the client was not connected. Check the new preview and connect again.',
         );
       }
       const { tokens, folder } = this.#deps;
@@ -124,13 +123,13 @@ export class Connections implements ClientConnections {
       const record = this.#records.read(client);
       const look = await this.#look(connector);
       if (!record && look.at === 'absent') {
-        throw new Failure('not_found', `${connector.name} is not connected, so there is nothing to disconnect.`);
+        throw new Failure('not_found', `${connector.name} is not connected, so it cannot be disconnected.`);
       }
-      // We have no record from which it could be restored.
+      // Refuse to remove an entry of unknown origin: without a record, we could not restore it.
       if (!record && look.at === 'present' && !(look.entry && startsBridge(look.entry))) {
         throw new Failure(
           'invalid_input',
-          `${connector.name} has an entry with our name that this program did not create, so it was not removed. Remove it in ${connector.name} if you no longer need it.`,
+          `The entry for Helmdeck Memory in ${connector.name} was not created by this program, so it was not removed. Remove the entry in ${connector.name} if you no longer need it.`,
         );
       }
       const files = await this.#restoreFiles(connector, record);
@@ -146,16 +145,20 @@ export class Connections implements ClientConnections {
     const look = await this.#look(connector);
     if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.machine, this.#deps.folder);
     if (look.at === 'broken') return { works: false, why: look.why, tools: 0 };
-    // The bundle contains the same bridge and uses the same token.
+    // Test the recorded entry, because the extension bundle contains the same bridge and uses the same token.
     const entry = look.at === 'bundled' ? this.#records.read(client)?.entry : look.at === 'present' ? look.entry : undefined;
     const program = entry && this.#programOf(entry);
     if (entry && program === undefined) return { works: false, why: entry.command === COMMAND ? NO_COMMAND : OWN_NODE, tools: 0 };
     if (entry && program !== undefined)
       return verify({ ...entry, command: program }, this.#deps.machine, this.#records.read(client)?.entry);
-    return { works: false, why: 'Its configuration contains no entry for Helmdeck Memory. Connect the client first.', tools: 0 };
+    return {
+      works: false,
+      why: "The client's configuration contains no entry for Helmdeck Memory. Connect the client first.",
+      tools: 0,
+    };
   }
 
-  /** The program that an entry starts, found in the PATH if necessary. */
+  /** Returns the absolute path of the program that an entry starts. Searches the PATH for our own command. */
   #programOf({ command }: Entry): string | undefined {
     if (isAbsolute(command)) return command;
     return command === COMMAND ? findProgram(this.#deps.machine, command) : undefined;
@@ -164,17 +167,17 @@ export class Connections implements ClientConnections {
   #connector(client: string): Connector {
     const connector = this.#deps.connectors.find(({ id }) => id === client);
     if (connector) return connector;
-    throw new Failure('not_found', 'There is no client with this id. List the clients to see the ids.');
+    throw new Failure('not_found', 'There is no client with this id. List the clients to see their ids.');
   }
 
-  /** The steps of a connection. Throws if one of them would be refused. */
+  /** Returns the steps that connect the client. Throws if the client is not installed or one of the steps would be refused. */
   async #prepare(connector: Connector): Promise<{ steps: readonly Step[]; basis: string }> {
     const { machine } = this.#deps;
     const { installed } = await connector.detect(machine);
     if (!installed) {
       throw new Failure(
         'not_found',
-        `${connector.name} was not found on this machine. Install it, or start Helmdeck Memory with its folder in the PATH, and try again.`,
+        `${connector.name} was not found on this machine. Install ${connector.name}, or start Helmdeck Memory with the program's folder in the PATH. Then try again.`,
       );
     }
     const steps = withPathsInErrors(await connector.connect(machine, this.#offer(connector, MASKED_TOKEN)));
@@ -216,7 +219,7 @@ export class Connections implements ClientConnections {
     };
     const folders = missingFolders(steps);
     record.folders.push(...folders);
-    // Saved first, so that the files can be restored even after a crash.
+    // Save the record before changing files, so that the files can be restored even after a crash.
     this.#records.save(id, record);
     if (!old) this.#records.backUpOwnToken(id);
     this.#records.saveToken(id, minted.token);
@@ -239,7 +242,10 @@ export class Connections implements ClientConnections {
     if (old) await tokens.revoke({ id: old.token, unrecorded: true });
   }
 
-  /** Stores each file as it was before the first connection; if it has changed since, the changed file without our entry. */
+  /**
+   * Saves each file as it was before the first connection. If the file has changed since that connection, saves the changed file
+   * without our entry.
+   */
   #saveOriginals(
     client: string,
     old: Record | undefined,
@@ -264,7 +270,10 @@ export class Connections implements ClientConnections {
     return new Map(files.map(({ path, before }) => [path, this.#records.original(client, before)?.toString('utf8')]));
   }
 
-  /** Restores the original bytes of unchanged files, and removes our entry from the others. */
+  /**
+   * Restores the original bytes of each file that has not changed since the client was connected. In the other files, removes
+   * only our entry.
+   */
   async #restoreFiles(connector: Connector, record: Record | undefined): Promise<DisconnectReceipt['files']> {
     const { machine } = this.#deps;
     const restorable = (record?.files ?? []).filter(
@@ -281,10 +290,10 @@ export class Connections implements ClientConnections {
       if (step.does === 'edit') return restoring(step);
       return step.does === 'run' && step.instead ? { ...step, instead: restoring(step.instead) } : step;
     });
-    // Files that the connector no longer uses, such as after an update of the client.
+    // Also restore files that the connector no longer uses, for example after an update of the client.
     const known = new Set(pathsIn(own));
     for (const { path } of restorable) if (!known.has(path)) steps.push(restoring({ does: 'edit', path, edit: (text) => text }));
-    // Checks every file before changing the first.
+    // Check that every file is writable before changing the first file.
     for (const { path, edit } of editsIn(steps)) {
       const file = readConfigFile(path);
       if (edit(file?.text) !== file?.text) requireWritable(path);
@@ -298,7 +307,7 @@ export class Connections implements ClientConnections {
       const now = digestOf(readConfigFile(path)?.bytes);
       return { path, as_before: now === before, changed: now !== digestOf(runner.before.get(path)) };
     });
-    // Omits files that the owner deleted and files that no longer contained our entry.
+    // Omit files that the owner deleted and files that no longer contained our entry.
     return files.filter((file) => file.as_before || file.changed).map(({ path, as_before }) => ({ path, as_before }));
   }
 
@@ -311,7 +320,7 @@ export class Connections implements ClientConnections {
     const token = tokens?.find((one) => one.id === tokenId);
     const files = { client: id, record, token: existsSync(this.#records.tokenFile(id)) };
     const { state, why } = 'why' in stored ? { state: 'broken' as const, why: stored.why } : stateOf(look, installed, files);
-    // An entry that we did not create does not use the stored token.
+    // Show the token only for an entry that we created: another entry does not use the stored token.
     const shown = record || state === 'connected' ? token : undefined;
     const isInvalid = tokenId !== undefined && tokens && (!token || Date.parse(token.expires_at) <= this.#deps.now());
     return {
@@ -328,7 +337,10 @@ export class Connections implements ClientConnections {
     };
   }
 
-  /** Reports an unreadable configuration as this client's state, so that the other clients are still listed. */
+  /**
+   * Returns what the client's configuration contains. An unreadable configuration is reported as this client's state, so that the
+   * other clients are still listed.
+   */
   async #look(connector: Connector): Promise<Look> {
     try {
       const { machine, folder } = this.#deps;
@@ -343,7 +355,7 @@ export class Connections implements ClientConnections {
     }
   }
 
-  /** The stored record and token id, or why they cannot be read. */
+  /** Returns the stored record and token id, or the reason why they cannot be read. */
   #stored(client: string): { readonly record?: Record; readonly token?: string } | { readonly why: string } {
     try {
       const record = this.#records.read(client);
@@ -355,7 +367,7 @@ export class Connections implements ClientConnections {
     }
   }
 
-  /** Runs one job at a time: two jobs could overwrite each other's change of a file. */
+  /** Runs one job at a time, because two jobs could overwrite each other's changes to a file. */
   #inSequence<T>(job: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(job);
     this.#queue = done.then(() => this.#deps.onClients && this.list()).catch(() => undefined);
@@ -373,11 +385,11 @@ const digestIn = (text: string | undefined): string => digestOf(text === undefin
 
 function requirePresent({ name }: Connector, look: Look): void {
   if (look.at === 'present' || look.at === 'bundled') return;
-  const why = look.at === 'broken' ? look.why : `${name} does not show our entry after it was added.`;
+  const why = look.at === 'broken' ? look.why : `${name} does not show the entry for Helmdeck Memory after it was added.`;
   throw new Failure('handler_failed', `${why} The client was not connected, and its files were restored.`);
 }
 
-/** Restores the original mode, unless the owner has changed the mode since. */
+/** Restores the file's original mode, unless the owner has let other users read the file since the client was connected. */
 function removeRestriction(path: string, mode: number): void {
   if (!isReadableByOthers(readConfigFile(path)?.mode ?? mode)) restoreMode(path, mode);
 }
@@ -393,10 +405,10 @@ function previewOf({ path, edit, holdsToken }: EditStep): ConnectionPlan['files'
   };
 }
 
-/** Also masks a token that the file contains already. */
+/** Replaces every token in the text with dots, including a token that the file already contained. */
 const maskTokens = (text: string): string => text.replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, MASKED_TOKEN);
 
-/** Folders that must be created for the edits, outermost first. */
+/** Returns the folders that must be created for the edits, outermost first. */
 function missingFolders(steps: readonly Step[]): string[] {
   const missing: string[] = [];
   for (const path of pathsIn(steps)) {
@@ -412,7 +424,7 @@ function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // The folder contains other files or is gone.
+    // Ignore the error: the folder contains other files or was deleted.
   }
 }
 
@@ -427,17 +439,18 @@ function stateOf(
   const entry = look.at === 'present' ? look.entry : undefined;
   const ours = record ? !entry || matches(entry, record.entry) : entry && startsBridgeFor(entry, client);
   if (!ours) return { state: 'differs' };
-  if (look.disabled) return { state: 'broken', why: 'Our entry is disabled in its configuration. Enable it there.' };
+  if (look.disabled)
+    return { state: 'broken', why: "The entry for Helmdeck Memory is disabled in the client's configuration. Enable it there." };
   const needsToken = entry !== undefined || look.at === 'bundled';
   if (needsToken && !token)
-    return { state: 'broken', why: 'Its token file is missing from the data folder. Connect the client again.' };
+    return { state: 'broken', why: "The client's token file is missing from the data folder. Connect the client again." };
   const missing = entry && missingFileOf(entry);
   return missing === undefined
     ? { state: 'connected' }
     : { state: 'broken', why: `${missing} is missing, so the bridge cannot start. Connect the client again.` };
 }
 
-/** Whether the entry is the recorded one. Ignores environment variables that the user added. */
+/** True if the entry in the configuration equals the recorded entry. Ignores environment variables that the user added. */
 const matches = ({ env, ...entry }: Entry, { env: own, ...ours }: Entry): boolean =>
   isDeepStrictEqual(entry, ours) && Object.entries(own).every(([name, value]) => env[name] === value);
 

@@ -3,9 +3,9 @@ import type { Detected, LocalMachine } from './connector.ts';
 import { findProgram, versionOf } from './programs.ts';
 
 interface Traces {
-  /** The program's name. */
+  /** Name of the command line program, without a folder or an extension. */
   readonly program: string;
-  /** Folders that its installer uses. */
+  /** More folders in which the client's installer puts the program. */
   readonly places?: readonly string[];
   readonly config: string;
 }

@@ -2,14 +2,14 @@ import type { ConnectionPlan } from '../../contract/client.ts';
 
 type Line = ConnectionPlan['files'][number]['lines'][number];
 
-/** Unchanged lines shown before and after a change. */
+/** Number of unchanged lines shown before and after a change. */
 const CONTEXT = 3;
-/** Longer lines are shortened, such as a whole file on one line. */
+/** Maximum characters of a shown line. Longer lines are shortened, because some files have all their text on one line. */
 const MAX_WIDTH = 480;
-/** Characters shown before the change in a shortened line. */
+/** Number of characters shown before the change in a shortened line. */
 const LEAD = 40;
 
-/** The first to the last changed line of two texts, with context. */
+/** Returns the lines from the first to the last difference of two texts, with unchanged lines around them. */
 export function changedLines(before: string, after: string): Line[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   const shorter = Math.min(old.length, now.length);
@@ -30,7 +30,6 @@ export function changedLines(before: string, after: string): Line[] {
   ];
 }
 
-/** The length of the common prefix. */
 function commonPrefix(one: string, other: string): number {
   let at = 0;
   while (at < one.length && one[at] === other[at]) at += 1;
@@ -44,5 +43,5 @@ function excerpt(line: string, firstDifference: number): string {
   return `${from > 0 ? '…' : ''}${line.slice(from, end)}${end < line.length ? '…' : ''}`;
 }
 
-/** A line break at the end does not start another line. */
+/** Splits a text into lines. A line break at the end of the text does not start another line. */
 const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/));

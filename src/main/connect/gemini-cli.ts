@@ -8,7 +8,7 @@ export const geminiCli = byCommand(
   jsonClient({
     id: 'gemini-cli',
     name: 'Gemini CLI',
-    afterwards: 'In a folder that Gemini CLI does not trust yet, the entry is shown as disabled.',
+    afterwards: 'In a folder that Gemini CLI does not trust yet, Gemini CLI shows the entry for Helmdeck Memory as disabled.',
     servers: ['mcpServers'],
     async detect(machine) {
       return detectProgram(machine, { program: 'gemini', config: join(machine.home(), '.gemini', 'settings.json') });

@@ -6,13 +6,13 @@ import { startsBridge } from './launch.ts';
 
 interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bringsNode' | 'link'> {
   detect(machine: LocalMachine): Promise<Detected>;
-  /** Path of the object with the MCP servers, such as `mcpServers`. */
+  /** Names of the nested keys that lead to the object with the MCP servers, such as `mcpServers`. */
   readonly servers: readonly string[];
-  /** Converts an entry to this client's format. Default: command, args and, if not empty, env. */
+  /** Converts an entry to this client's format. By default: `command`, `args` and, if not empty, `env`. */
   readonly formatEntry?: (entry: Entry) => object;
 }
 
-/** A client that reads its MCP servers from a JSON file. */
+/** Creates the connector of a client that reads its MCP servers from a JSON file. */
 export function jsonClient({ servers, formatEntry = commonFormat, ...client }: JsonClient): Connector {
   const path = [...servers, ENTRY];
   const inspect = cachedByFile((text) => inspectText(text, path));
@@ -42,7 +42,7 @@ const commonFormat = ({ command, args, env }: Entry): object => ({
   ...(Object.keys(env).length > 0 && { env }),
 });
 
-/** Sets our entry at a path. Keeps settings that the user added to it, such as a timeout. */
+/** Sets our entry at a path of the JSON text. Keeps settings that the user added to our entry, such as a timeout. */
 export function withEntry(
   { setValue: set, valueAt: get }: Pick<typeof json5, 'setValue' | 'valueAt'>,
   before: string,
@@ -55,19 +55,18 @@ export function withEntry(
   return Object.entries(env).reduce((text, [name, value]) => set(text, [...path, 'env', name], value), withOwn);
 }
 
-/** Finds our entry in a JSON configuration. */
 function inspectText(text: string | undefined, path: readonly string[]): Look {
   const value = text === undefined ? undefined : valueAt(text, path);
   return value === undefined ? { at: 'absent' } : { at: 'present', ...entryOf(value) };
 }
 
-/** Whether the value is an entry that this program writes. */
+/** True if the value is an entry that starts our bridge. */
 export function isOurs(value: unknown): boolean {
   const { entry } = entryOf(value);
   return entry !== undefined && startsBridge(entry);
 }
 
-/** Reads a value as an entry that a client could start. */
+/** Reads a value as an entry that a client could start. `entry` is absent if the value is not such an entry. */
 export function entryOf(value: unknown): { entry?: Entry } {
   const { command, args = [], env = {} } = Object(value) as { command?: unknown; args?: unknown; env?: unknown };
   const texts = (all: unknown[]): all is string[] => all.every((one) => typeof one === 'string');

@@ -7,34 +7,38 @@ interface Span {
   readonly end: number;
 }
 
-/** A member of an object, or an element of a list, which has no name. */
+/** A member of an object, or an element of a list. An element has no name. */
 interface Member extends Span {
   readonly name: string | undefined;
   readonly value: Node;
-  /** Position of the comma after it; undefined if there is none. */
+  /** Position of the comma after the member; undefined if there is no comma. */
   readonly comma: number | undefined;
 }
 
 interface Container extends Span {
   readonly kind: 'object' | 'list';
   readonly members: readonly Member[];
-  /** End of the last token before the closing bracket: a value, comma, comment, or the opening bracket. */
+  /** Position after the last token before the closing bracket: a value, comma, comment, or the opening bracket. */
   readonly contentEnd: number;
 }
 
 type Node = Container | (Span & { readonly plain: unknown });
 
-/** Far deeper than a handwritten configuration. The reader is recursive, so depth needs a limit. */
+/** Maximum nesting depth. Limited because the reader is recursive; a handwritten configuration is far less deep. */
 const MAX_DEPTH = 100;
 
 const BOM = '\uFEFF';
 
-/** `json` also allows comments and trailing commas. */
+/** Syntax of the text. `json` also allows comments and trailing commas. */
 type Dialect = 'json' | 'json5';
 
-/** Reads and edits texts of a dialect. Every edited text is read again, and refused unless it has the intended values. */
+/**
+ * Creates functions that read and edit texts of a dialect. An edit parses its result again, and refuses unless the result has the
+ * intended values.
+ */
 const createEditor = (dialect: Dialect) => {
-  // Planning, previewing and applying read the same text repeatedly. Held weakly, because it can be large.
+  // Cache the last parsed text, because planning, previewing and applying read the same text. Use a weak reference, because it
+  // can be large.
   let lastRead: WeakRef<{ readonly text: string; readonly node: Node }> | undefined;
   const read = (text: string): Node => {
     const known = lastRead?.deref();
@@ -55,10 +59,10 @@ const createEditor = (dialect: Dialect) => {
     return node && plainOf(node);
   };
 
-  /** Checks that an edit changed only the value at the path, where undefined means no value. */
+  /** Throws unless the edit changed only the value at the path. An undefined value means that the edit removed the value. */
   const checked = (after: string, before: string, path: readonly string[], value: unknown): string => {
     if (isDeepStrictEqual(parsed(after), withValue(parsed(before), path, value))) return after;
-    throw refused('Our entry cannot be changed without affecting the rest of the file');
+    throw refused('The entry for Helmdeck Memory cannot be changed without affecting the rest of the file');
   };
 
   const parsed = (text: string): unknown => {
@@ -98,22 +102,20 @@ const createEditor = (dialect: Dialect) => {
   };
 
   return {
-    /** The value at a path; undefined if there is none. */
     valueAt,
 
     /** Sets the value at a path. Preserves everything else, including comments, order, indentation and line ends. */
     setValue,
 
-    /** Removes the value at a path. */
     dropValue,
 
-    /** Copies the value at a path from `other`, or removes it if `other` has none. */
+    /** Copies the value at a path from `other`. If `other` has no value at that path, removes the value. */
     restoreValue: (text: string, path: readonly string[], other = ''): string => {
       const value = valueAt(other, path);
       return value === undefined ? dropValue(text, path) : setValue(text, path, value);
     },
 
-    /** Appends a value to the list at a path. Changes nothing if there is no list. */
+    /** Appends a value to the list at a path. Changes nothing if the list does not exist. */
     addToList: (text: string, path: readonly string[], value: unknown): string => {
       const list = find(text, path);
       if (!list) return text;
@@ -121,7 +123,6 @@ const createEditor = (dialect: Dialect) => {
       return checked(after, text, path, [...(plainOf(list) as unknown[]), value]);
     },
 
-    /** Removes all equal values from the list at a path. */
     dropFromList: (text: string, path: readonly string[], value: unknown): string => {
       const list = valueAt(text, path);
       if (list === undefined) return text;
@@ -139,7 +140,7 @@ const createEditor = (dialect: Dialect) => {
 export const { setValue, dropValue, restoreValue, valueAt } = createEditor('json');
 export const json5 = createEditor('json5');
 
-/** Fifteen times as fast as our reader, for texts without comments and JSON5 syntax. */
+/** Parses standard JSON, 15 times as fast as our reader. Returns undefined if the text has comments or JSON5 syntax. */
 function parseNatively(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -150,7 +151,7 @@ function parseNatively(text: string): unknown {
 
 function containerAt(node: Node, path: readonly string[], kind: Container['kind'] = 'object'): Container {
   if ('members' in node && node.kind === kind) return node;
-  const where = path.length === 0 ? 'Its top level' : `The value of ${path.join('.')}`;
+  const where = path.length === 0 ? 'The top level of the file' : `The value of ${path.join('.')}`;
   throw refused(`${where} is not ${kind === 'list' ? 'a list' : 'an object'}`);
 }
 
@@ -160,7 +161,7 @@ function memberNamed({ members }: Container, name: string): Member | undefined {
   return first;
 }
 
-/** Line breaks, which also end a comment. */
+/** The line breaks that end a `//` comment. */
 const LINES = /[\n\r\u2028\u2029]/;
 
 function insert(text: string, container: Container, value: unknown, name?: string): string {
@@ -170,7 +171,7 @@ function insert(text: string, container: Container, value: unknown, name?: strin
   const last = container.members.at(-1);
   const rest = text.slice(container.contentEnd, container.end - 1);
   if (last && !LINES.test(content)) return appendAfter(text, container, last, ` ${named}${JSON.stringify(value)}`);
-  // Keeps an empty object on its line if the whole text is on one line.
+  // Keep an empty object on one line if the whole text is on one line.
   if (!last && !LINES.test(text.trim()) && container.start > text.search(/[^\s\uFEFF]/)) {
     return text.slice(0, container.contentEnd) + named + JSON.stringify(value) + text.slice(container.contentEnd);
   }
@@ -181,7 +182,10 @@ function insert(text: string, container: Container, value: unknown, name?: strin
   return text.slice(0, container.contentEnd) + member + close + text.slice(container.contentEnd);
 }
 
-/** Puts the comma directly after the last value, and the new member after the comments on that value. */
+/**
+ * Appends a member after the last member. Puts the comma directly after the last value, and the new member after the comments on
+ * that value.
+ */
 function appendAfter(text: string, container: Container, last: Member, member: string): string {
   const before = text.slice(0, last.value.end);
   const between = text.slice(last.value.end, container.contentEnd);
@@ -193,11 +197,12 @@ function removeMember(text: string, container: Container, member: Member): strin
   const before = container.members[container.members.indexOf(member) - 1];
   const between = text.slice((before?.comma ?? container.start) + 1, member.start);
   const after = member.comma === undefined ? member.value.end : member.comma + 1;
-  // If a line comment precedes the member, its line break stays: otherwise the comment would swallow the text after the member.
+  // If a `//` comment precedes the member, keep the line break after the comment. Without it, the text after the member would
+  // become part of the comment.
   const keepsBreak = endsWithLineComment(between) && !AT_LINE_END.test(text.slice(after));
   const start = member.start - (keepsBreak ? 0 : blankLength(between, /\s*$/));
   const end = after + (keepsBreak ? blankLength(text.slice(after), /^[ \t]*/) : 0);
-  // Removing the last member also removes the comma before it.
+  // If the last member is removed, also remove the comma before it.
   const comma = member.comma === undefined ? before?.comma : undefined;
   if (comma === undefined) return text.slice(0, start) + text.slice(end);
   return text.slice(0, comma) + text.slice(comma + 1, start) + text.slice(end);
@@ -207,13 +212,12 @@ const blankLength = (text: string, side: RegExp): number => side.exec(text)?.[0]
 
 const AT_LINE_END = /^[ \t]*(?:[\n\r\u2028\u2029]|$)/;
 
-/** Expects text that contains only white space and comments. */
+/** True if the last comment of the text starts with `//`. The text must contain only white space and comments. */
 const endsWithLineComment = (text: string): boolean =>
   [...text.matchAll(new RegExp(COMMENT.source, 'g'))].at(-1)?.[0].startsWith('//') ?? false;
 
 interface Style {
   readonly line: string;
-  /** Indentation of the current line. */
   readonly indent: string;
   readonly unit: string;
 }
@@ -228,7 +232,7 @@ function styleAt(text: string, position: number): Style {
   };
 }
 
-/** The indentation before a position; undefined if other text precedes it on the line. */
+/** Returns the indentation before a position. Returns undefined if other text precedes the position on its line. */
 function indentOf(text: string, position: number): string | undefined {
   const start = text.lastIndexOf('\n', position - 1) + 1;
   return /^[ \t]*$/.test(text.slice(start, position)) ? text.slice(start, position) : undefined;
@@ -240,7 +244,7 @@ const formatted = (value: unknown, { line, indent, unit }: Style): string =>
 const nested = (path: readonly string[], value: unknown): unknown =>
   path.toReversed().reduce((inner, name) => ({ [name]: inner }), value);
 
-/** A copy with a value at a path; undefined removes the value. */
+/** Returns a copy of the node in which the value at a path is replaced. An undefined value removes the existing value. */
 function withValue(node: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
   if (name === undefined) return value;
   const { [name]: inner, ...others } = Object(node) as Record<string, unknown>;
@@ -261,7 +265,7 @@ const refused = (reason: string, position?: { text: string; at: number }): Failu
   return new Failure('invalid_input', `${reason}${where ?? ''}, so the file was not changed. Correct the file and try again.`);
 };
 
-/** Numbers and the other literals. */
+/** Patterns of numbers, `true`, `false` and `null`. */
 const LITERALS: Readonly<Record<Dialect, RegExp>> = {
   json: /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y,
   json5: /[+-]?(?:0[xX][\da-fA-F]+|(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|Infinity|NaN)|true|false|null/y,
@@ -273,7 +277,7 @@ const STRINGS: Readonly<Record<Dialect, RegExp>> = {
 };
 const WHITE_SPACE: Readonly<Record<Dialect, RegExp>> = { json: /[ \t\r\n]+/y, json5: /\s+/y };
 const COMMENT = /\/\/[^\r\n\u2028\u2029]*|\/\*[^]*?\*\//y;
-/** An unquoted JSON5 key. Escapes in it are checked after decoding. */
+/** Pattern of an unquoted JSON5 key. Escapes in the key are checked after decoding. */
 const NAME = /(?:[\p{ID_Continue}$\u200C\u200D]|\\u[\da-fA-F]{4})+/uy;
 const UNESCAPED_NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200C\u200D]*$/u;
 
@@ -310,7 +314,7 @@ class Reader {
   }
 
   #container(kind: Container['kind']): Container {
-    if ((this.#deep += 1) > MAX_DEPTH) throw refused(`It is nested deeper than ${MAX_DEPTH} levels`);
+    if ((this.#deep += 1) > MAX_DEPTH) throw refused(`The file is nested deeper than ${MAX_DEPTH} levels`);
     const close = kind === 'object' ? '}' : ']';
     const start = this.#at;
     this.#at += 1;
@@ -365,7 +369,7 @@ class Reader {
     return { start, end: this.#at };
   }
 
-  /** Skips white space and comments. Returns the end of the last comment, or the position before. */
+  /** Skips white space and comments. Returns the end of the last comment, or the start position if there was no comment. */
   #skip(): number {
     let end = this.#at;
     for (;;) {
@@ -377,7 +381,7 @@ class Reader {
   }
 
   #syntaxError(at = this.#at): Failure {
-    return refused(`It is not ${this.#dialect === 'json' ? 'JSON' : 'JSON5'}`, { text: this.#text, at });
+    return refused(`The file is not valid ${this.#dialect === 'json' ? 'JSON' : 'JSON5'}`, { text: this.#text, at });
   }
 }
 

@@ -6,17 +6,20 @@ import { writeDurableFile } from '../../core/file/files.ts';
 import type { Connector, Entry, LocalMachine } from './connector.ts';
 import { findProgram, isSafe, isTrustedFile } from './programs.ts';
 
-/** The oldest Node that runs the bridge. */
+/** Oldest major version of Node that can run the bridge. */
 const MIN_NODE = 18;
 
 const BRIDGE = 'helmdeck-memory-mcp.mjs';
 
-/** fnm creates links to Node in a folder with this name and deletes them when the shell exits. */
+/** Name of a folder in which fnm creates links to Node. fnm deletes the links when the shell exits. */
 const TEMPORARY_LINKS = 'fnm_multishells';
 
-const NO_NODE = `Clients need Node ${MIN_NODE} or newer, in a folder that only you and root can write to. None was found. Install it from https://nodejs.org and try again.`;
+const NO_NODE = `Clients need Node ${MIN_NODE} or newer, in a folder that only you and root can write to, but no such Node was found. Install Node from https://nodejs.org and try again.`;
 
-/** The entry for a client. It stays valid if this program is moved or updated, because the bridge is in the data folder. */
+/**
+ * Returns the entry for a client. The entry stays valid if this program is moved or updated, because the bridge is in the data
+ * folder.
+ */
 export function entryFor(
   machine: LocalMachine,
   folder: string,
@@ -24,24 +27,28 @@ export function entryFor(
 ): Entry {
   const command = nodeFor(machine) ?? (bringsNode ? 'node' : undefined);
   if (command === undefined) throw new Failure('unavailable', NO_NODE);
-  // Always set: the client may run with an environment that has another default folder.
+  // Always set HELMDECK_DATA_DIR, because the client's environment can have a different default data folder.
   return { command, args: [join(folder, BRIDGE), '--client', client], env: { HELMDECK_DATA_DIR: folder } };
 }
 
-/** Our command, which starts the bridge in entries that users write by hand. */
+/** Our command. It starts the bridge in entries that users write by hand. */
 export const COMMAND = 'helmdeck-memory';
 
-/** Whether an entry starts our bridge: written by this program, also for another data folder, or by hand as documented. */
+/**
+ * True if an entry starts our bridge. Recognizes entries that this program wrote for any data folder, and entries that users
+ * wrote by hand as documented.
+ */
 export const startsBridge = ({ command, args }: Entry): boolean =>
   basename(args[0] ?? '') === BRIDGE || (basename(command).split('.')[0] === COMMAND && args.includes('mcp'));
 
-/** Whether the entry uses the token stored for this client. */
+/** True if the entry starts our bridge with the token of this client. */
 export const startsBridgeFor = (entry: Entry, client: string): boolean =>
   startsBridge(entry) && entry.args[entry.args.indexOf('--client') + 1] === client;
 
 /**
- * The program that testing an entry may start: our command, or our bridge with a Node that we would write or have written to the
- * entry. Undefined for everything else: other programs write these files too, and "Test" must not run their commands.
+ * Returns the program that "Test" is allowed to start for an entry: our own command, or a Node that runs our bridge. That Node
+ * must be the recorded Node of the entry, or a Node that this program would write to the entry. Returns undefined for every other
+ * program: other programs write these files too, and "Test" must not run their commands.
  */
 export function ownProgramOf(
   { command, args: [first = ''] }: Entry,
@@ -57,7 +64,7 @@ export function ownProgramOf(
 const isOurBridge = (path: string): boolean =>
   basename(path) === BRIDGE && isTrustedFile(path) && readFileSync(path, 'utf8') === bridgeText();
 
-/** Copies the bridge to the data folder, where the entries of all clients expect it. */
+/** Copies the bridge to the data folder. The entries of all clients start the bridge from there. */
 export function installBridge(folder: string): void {
   const bridge = bridgeText();
   const path = join(folder, BRIDGE);
@@ -71,15 +78,18 @@ export function refreshBridge(folder: string): void {
   if (existsSync(join(folder, BRIDGE))) installBridge(folder);
 }
 
-/** Finds a file of `integrations`, from the sources, the built program or one of its chunks. */
+/** Returns the path of a file in `integrations`. Works from the sources and from the built program. */
 export function bundled(...parts: readonly string[]): string {
   const candidates = ['../../..', '../..'].map((up) => join(import.meta.dirname, up, 'integrations', ...parts));
   const found = candidates.find((path) => existsSync(path));
   if (found !== undefined) return found;
-  throw new Failure('unavailable', 'The files for clients are missing from this installation. Reinstall Helmdeck Memory.');
+  throw new Failure('unavailable', 'Files that connect clients are missing from this installation. Reinstall Helmdeck Memory.');
 }
 
-/** Prefers the Node installed on the machine, which remains if this program is removed. */
+/**
+ * Returns the path of a Node that can run the bridge. Prefers a Node that is installed on the machine, because it remains if this
+ * program is removed.
+ */
 function nodeFor(machine: LocalMachine): string | undefined {
   const found = findProgram(machine, 'node', [], (path) => !path.includes(`${sep}node_modules${sep}`) && isNewEnough(path));
   if (found !== undefined) return found.includes(TEMPORARY_LINKS) ? realpathSync(found) : found;
@@ -87,7 +97,7 @@ function nodeFor(machine: LocalMachine): string | undefined {
   return !inElectron && isSafe(process.execPath) ? process.execPath : undefined;
 }
 
-/** Version checks by path and modification time. */
+/** Results of version checks, by path and modification time. */
 const checked = new Map<string, boolean>();
 
 function isNewEnough(node: string): boolean {

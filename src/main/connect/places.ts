@@ -2,13 +2,16 @@ import { readdirSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import type { HostMachine } from '../config/config.ts';
 
-/** A folder named by an environment variable. Ignores a relative path, which the client would resolve differently. */
+/**
+ * Returns the folder that an environment variable names. Ignores a relative path, because the client would resolve it
+ * differently.
+ */
 export function folderFromEnvironment({ environment }: HostMachine, name: string): string | undefined {
   const folder = environment[name] ?? '';
   return isAbsolute(folder) ? folder : undefined;
 }
 
-/** The folder in which desktop programs store a user's data. */
+/** Returns the folder in which desktop programs store a user's data. */
 export function applicationData(machine: HostMachine): string {
   const { environment, platform } = machine;
   const home = machine.home();
@@ -18,7 +21,7 @@ export function applicationData(machine: HostMachine): string {
   return isAbsolute(config) ? config : join(home, '.config');
 }
 
-/** The names in a folder; empty if the folder cannot be read. */
+/** Returns the file names in a folder, or an empty list if the folder cannot be read. */
 export function namesInFolder(folder: string): string[] {
   try {
     return readdirSync(folder);

@@ -6,11 +6,14 @@ import { findUntrustedPath } from '../trusted-path.ts';
 import type { ProgramResult, LocalMachine } from './connector.ts';
 import { namesInFolder } from './places.ts';
 
-/** A client's command needs no input and finishes within seconds. */
+/** Time limit for a client's command. A working command finishes within seconds. */
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT = 1024 * 1024;
 
-/** The absolute path of a program from the PATH or an installer's folder. Never a file that other users could have placed. */
+/**
+ * Returns the absolute path of a program in the PATH or in an installer's folder. Never returns a file that other users could
+ * have placed there.
+ */
 export function findProgram(
   machine: LocalMachine,
   name: string,
@@ -23,7 +26,7 @@ export function findProgram(
     .find((path) => isSafe(path) && fits(path));
 }
 
-/** Ignores relative folders, which depend on the working directory. */
+/** Returns the folders of the PATH. Ignores relative folders, because they depend on the working directory. */
 const pathOf = ({ environment }: HostMachine): string[] => (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
 
 function usualPlaces(machine: HostMachine): string[] {
@@ -39,7 +42,10 @@ function usualPlaces(machine: HostMachine): string[] {
   return [...own.map((folder) => join(home, folder)), '/opt/homebrew/bin', '/usr/local/bin', '/usr/bin', '/bin'];
 }
 
-/** The folders of Nodes installed with nvm, newest first. They also contain globally installed programs. */
+/**
+ * Returns the folders of all Node versions that nvm installed, newest first. The folders also contain globally installed
+ * programs.
+ */
 function nvmFolders(home: string): string[] {
   const folder = join('.nvm', 'versions', 'node');
   const major = (version: string): number => Number(/\d+/.exec(version)?.[0] ?? 0);
@@ -47,7 +53,7 @@ function nvmFolders(home: string): string[] {
   return versions.map((version) => join(folder, version, 'bin'));
 }
 
-/** Whether a file is executable and can be replaced only by its owner or root. */
+/** True if a file is executable and only its owner or root can replace it. */
 export const isSafe = (path: string): boolean =>
   isTrustedFile(path) && (process.platform === 'win32' || (statSync(path).mode & 0o111) !== 0);
 
@@ -59,7 +65,7 @@ export function isTrustedFile(path: string): boolean {
   }
 }
 
-/** The version from the program's path or package.json. Does not start the program. */
+/** Reads a program's version from its path or its package.json, without starting the program. */
 export function versionOf(program: string | undefined): string | undefined {
   if (program === undefined) return undefined;
   const real = realpathSync(program);
@@ -83,7 +89,7 @@ function readManifest(file: string): { version?: unknown } {
   }
 }
 
-/** The environment for other programs: ours without our settings, which contain keys. */
+/** Returns the environment for other programs: our environment without our settings, because they contain keys. */
 export const environmentFor = ({ environment }: HostMachine): Record<string, string> =>
   Object.fromEntries(
     Object.entries(environment).filter(
@@ -103,11 +109,11 @@ export const localMachine = (machine: HostMachine, places = () => usualPlaces(ma
   run(program, args, added = {}) {
     const { promise, resolve } = Promise.withResolvers<ProgramResult>();
     const own = environmentFor(machine);
-    // Many programs are scripts that need the Node in the same folder.
+    // Add the program's folder to the PATH, because many programs are scripts that need the Node in the same folder.
     const path = [...(own['PATH'] ?? '').split(delimiter), dirname(program)].filter(isAbsolute).join(delimiter);
     const options = {
       env: { ...own, PATH: path, ...added },
-      // Not a project folder: some clients read configuration from the working directory.
+      // Do not run in a project folder: some clients read configuration from the working directory.
       cwd: machine.home(),
       timeout: TIMEOUT_MS,
       maxBuffer: MAX_OUTPUT,

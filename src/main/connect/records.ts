@@ -9,27 +9,30 @@ const Entry = z.object({ command: z.string(), args: z.array(z.string()), env: z.
 
 const Record = z.object({
   subject: z.string(),
-  /** The token's id. */
+  /** Id of the client's token. */
   token: z.string(),
   at: z.number(),
   entry: Entry,
   files: z.array(
     z.object({
       path: z.string(),
-      /** Digest of the file after connecting; absent until then. */
+      /** Digest of the file after the client was connected. Absent before that. */
       after: z.string().exactOptional(),
-      /** Digest of the original file. Its bytes are stored beside this record, unless there was no file. */
+      /** Digest of the original file. If the file existed, its bytes are stored next to this record. */
       before: z.string(),
-      /** Original mode of a file that contains the token and was restricted for that. */
+      /** Original mode of the file. Set only if access to the file was restricted because it contains the token. */
       mode: z.int().exactOptional(),
     }),
   ),
-  /** Folders that were created, outermost first. */
+  /** Paths of the folders that were created for the client's files, outermost first. */
   folders: z.array(z.string()),
 });
 export type Record = z.output<typeof Record>;
 
-/** Stores for each client what was changed and how to undo it. In the data folder, readable by its owner only. */
+/**
+ * Stores for each client which files were changed and how to restore them. The records are in the data folder. Only the folder's
+ * owner can read the records.
+ */
 export class Records {
   readonly #folder: string;
 
@@ -37,7 +40,7 @@ export class Records {
     this.#folder = join(dataFolder, 'clients');
   }
 
-  /** Where the bridge reads the token. */
+  /** Returns the path of the file from which the bridge reads the token. */
   tokenFile(client: string): string {
     return join(this.#folder, `${client}.token`);
   }
@@ -52,7 +55,7 @@ export class Records {
     else writeDurableFile(this.tokenFile(client), `${token}\n`);
   }
 
-  /** The id of the stored token; undefined if there is none, or another issuer created it. */
+  /** Returns the id of the stored token. Returns undefined if there is no token, or if the token contains no id. */
   tokenId(client: string): string | undefined {
     const [, claims = ''] = this.token(client)?.split('.') ?? [];
     try {
@@ -63,7 +66,7 @@ export class Records {
     }
   }
 
-  /** Keeps a token file that the owner had created. `drop` restores it. */
+  /** Renames a token file that the owner created by hand, so that it is not overwritten. `drop` restores the file. */
   backUpOwnToken(client: string): void {
     if (existsSync(this.tokenFile(client))) renameSync(this.tokenFile(client), this.#ownTokenFile(client));
   }
@@ -76,7 +79,7 @@ export class Records {
     } catch (cause) {
       throw new Failure(
         'unavailable',
-        `The stored connection of this client cannot be read. Delete clients/${client}.json in the data folder and connect the client again.`,
+        `The stored record of this client's connection cannot be read. Delete clients/${client}.json in the data folder and connect the client again.`,
         { cause },
       );
     }
@@ -98,7 +101,7 @@ export class Records {
     return text === undefined ? undefined : Buffer.from(text, 'base64');
   }
 
-  /** Deletes original files that the record no longer refers to. */
+  /** Deletes stored originals that the record no longer refers to. */
   deleteUnused(client: string, record: Record): void {
     const used = new Set(record.files.map(({ before }) => this.#originalFile(client, before)));
     for (const path of this.#originals(client)) if (!used.has(path)) rmSync(path, { force: true });
@@ -119,9 +122,13 @@ export class Records {
     try {
       return readPrivateFile(path);
     } catch (cause) {
-      throw new Failure('unavailable', `${path} must be a file that only you can read. Run chmod 600 on it and try again.`, {
-        cause,
-      });
+      throw new Failure(
+        'unavailable',
+        `${path} must be a file that only you can read. Run chmod 600 on the file and try again.`,
+        {
+          cause,
+        },
+      );
     }
   }
 

@@ -4,22 +4,22 @@ import { Failure } from '../../contract/failure.ts';
 
 type Table = Readonly<Record<string, unknown>>;
 
-/** A table with a header in the text. */
+/** A TOML table that has a header in the text. */
 interface Section {
   readonly path: readonly string[];
-  /** Start of the header's line. */
+  /** Position at which the header's line starts. */
   readonly start: number;
-  /** After the last line with a key. Comments after that belong to the next table. */
+  /** Position after the table's last line with a key. Comments after that line belong to the next table. */
   readonly end: number;
 }
 
-const NOT_SEPARABLE = 'Our entry cannot be changed without affecting the rest of the file';
+const NOT_SEPARABLE = 'The entry for Helmdeck Memory cannot be changed without affecting the rest of the file';
 
 const BOM = '\uFEFF';
 
 /**
- * Sets the table at a path. Its values are strings, lists of strings and tables of strings. Preserves everything else. The result is
- * read again, and refused unless it has the intended values.
+ * Sets the table at a path. The table's values are strings, lists of strings and tables of strings. Preserves the rest of the
+ * text. The result is parsed again, and refused unless it has the intended values.
  */
 export function setTable(text: string, path: readonly string[], table: Table): string {
   const before = read(text);
@@ -30,7 +30,7 @@ export function setTable(text: string, path: readonly string[], table: Table): s
   return checked(after, withValue(before, path, table));
 }
 
-/** Sets keys of an existing table and keeps its other keys. */
+/** Sets the given keys of an existing table. Keeps the other keys of that table. */
 export function setKeys(text: string, path: readonly string[], table: Table): string {
   const before = read(text);
   const now = at(before, path);
@@ -73,7 +73,7 @@ const inlineText = (table: Table): string =>
     .map(([name, value]) => `${formatKey(name)} = ${valueText(value)}`)
     .join(', ')} }`;
 
-/** The range of a key's value in its table. */
+/** Returns the range of a key's value in its table, or undefined if the table has no such key. */
 function valueRange(text: string, { start, end }: Section, name: string): { start: number; end: number } | undefined {
   for (let position = afterLine(text, start); position < end; position = afterLine(text, position)) {
     const key = /[ \t]*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+)[ \t]*=[ \t]*/y;
@@ -85,7 +85,7 @@ function valueRange(text: string, { start, end }: Section, name: string): { star
   return undefined;
 }
 
-/** Copies the tables at and below a path from `other`, or removes them if `other` has none. */
+/** Copies the tables at and below a path from `other`. If `other` has no such tables, removes them. */
 export function restoreValue(text: string, path: readonly string[], other = ''): string {
   const bare = dropTable(text, path);
   const original = at(read(other), path);
@@ -95,7 +95,6 @@ export function restoreValue(text: string, path: readonly string[], other = ''):
   return checked(insertTable(bare, path.slice(0, -1), tables.join(line), line), withValue(read(bare), path, original));
 }
 
-/** Removes the tables at and below a path. */
 function dropTable(text: string, path: readonly string[]): string {
   const before = read(text);
   if (at(before, path) === undefined) return text;
@@ -104,11 +103,10 @@ function dropTable(text: string, path: readonly string[]): string {
   return checked(after, withValue(before, path, undefined));
 }
 
-/** The value at a path; undefined if there is none. */
 export const tableAt = (text: string, path: readonly string[]): unknown => plain(at(read(text), path));
 
 function insertTable(text: string, parent: readonly string[], table: string, line: string): string {
-  // After the last table with the same parent, or at the end of the text.
+  // Insert after the last table with the same parent, or at the end of the text.
   const last = sectionsOf(text).findLast(({ path }) => parent.every((part, index) => path[index] === part));
   const position = last?.end ?? text.length;
   const [before, rest] = [text.slice(0, position), text.slice(position)];
@@ -118,7 +116,7 @@ function insertTable(text: string, parent: readonly string[], table: string, lin
   return ended + gap + table + rest;
 }
 
-/** Also removes the blank line before the range, which was inserted with it. */
+/** Removes a range of the text, and the blank line before the range, which was inserted together with it. */
 function removeRange(text: string, start: number, end: number): string {
   const before = text.slice(0, start);
   const gap = /(?<=\n|^)\r?\n$/.exec(before)?.[0].length ?? 0;
@@ -140,7 +138,7 @@ const formatKey = (name: string): string => (/^[\w-]+$/.test(name) ? name : quot
 const valueText = (value: unknown): string =>
   Array.isArray(value) ? `[${value.map((one) => quoted(String(one))).join(', ')}]` : quoted(String(value));
 
-/** JSON's escapes are valid in TOML, which also requires DEL to be escaped. */
+/** Returns a TOML string. All escapes of JSON are valid in TOML, but TOML also requires DEL to be escaped. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007F', '\\u007F');
 
 const sectionsBelow = (text: string, path: readonly string[]): Section[] =>
@@ -166,7 +164,7 @@ function sectionsOf(text: string): Section[] {
   return sections;
 }
 
-/** The end of a value, without trailing white space and comments. */
+/** Returns the position after a value, without trailing white space and comments. */
 function endOfValue(text: string, from: number): number {
   let depth = 0;
   let end = from;
@@ -184,7 +182,7 @@ function endOfValue(text: string, from: number): number {
 
 const TOKEN = /"""(?:[^\\]|\\[^])*?"{3,5}|'''[^]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}\n]/;
 
-/** The start of the next line after a position, and after a value that spans lines. */
+/** Returns the start of the next line after a position. Line breaks inside a value do not count. */
 function afterLine(text: string, from: number): number {
   let depth = 0;
   const token = new RegExp(TOKEN.source, 'g');
@@ -198,7 +196,7 @@ function afterLine(text: string, from: number): number {
   return text.length;
 }
 
-/** The keys of a table header. */
+/** Returns the names in a table header, such as `a` and `b` for `[a.b]`. */
 function namesIn(text: string, start: number): string[] {
   const names: string[] = [];
   const token = /\[+|[ \t.]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+|./y;
@@ -215,11 +213,11 @@ function namesIn(text: string, start: number): string[] {
 
 function read(text: string): Table {
   try {
-    // Integers beyond JavaScript's range are read as bigint, so that comparisons remain exact.
+    // Parse integers beyond JavaScript's exact range as bigint, so that comparisons remain exact.
     return parse(text.startsWith(BOM) ? text.slice(1) : text, { integersAsBigInt: 'asNeeded' });
   } catch (cause) {
     const line = cause instanceof Error && 'line' in cause ? ` (line ${String(cause.line)})` : '';
-    throw refused(`It is not valid TOML${line}`, cause);
+    throw refused(`The file is not valid TOML${line}`, cause);
   }
 }
 
@@ -229,7 +227,10 @@ function at(table: unknown, path: readonly string[]): unknown {
 
 const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A copy with a value at a path; undefined removes the value and tables that become empty. */
+/**
+ * Returns a copy of the table in which the value at a path is replaced. An undefined value removes the existing value and tables
+ * that become empty.
+ */
 function withValue(table: Table, [name = '', ...rest]: readonly string[], value: unknown): Table {
   const inner = Object.hasOwn(table, name) ? table[name] : {};
   const { [name]: _, ...others } = table;
@@ -250,7 +251,7 @@ function checked(text: string, intended: Table): string {
   throw refused(NOT_SEPARABLE);
 }
 
-/** Removes empty tables and the parser's prototypes, for comparison. */
+/** Returns a copy without empty tables and without the parser's prototypes, so that two values can be compared. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (!isTable(value) || value instanceof Date) return value;

@@ -19,7 +19,7 @@ interface Response {
   readonly error?: { readonly message?: string };
 }
 
-/** A tool's structured result, or its failure. */
+/** A tool's structured result, or the error with which the tool failed. */
 interface ToolResult {
   readonly refused: boolean;
   readonly error?: string;
@@ -32,14 +32,14 @@ interface BridgeSession {
   readonly call: (tool: string, input: object) => Promise<ToolResult>;
 }
 
-/** Starts an entry's command and calls a tool that changes nothing. */
+/** Tests an entry: starts its command and calls a tool that changes nothing. */
 export async function verify(entry: Entry, machine: LocalMachine, recorded: Entry | undefined): Promise<ClientVerification> {
   let tools = 0;
   try {
     return await withBridge(entry, { machine, recorded }, async (session) => {
       ({ tools } = session);
       const { refused, error, message } = await session.call('memory_recall', { key: 'helmdeck/connected' });
-      // The memory responded, even if the fact does not exist.
+      // The connection works even if the fact does not exist, because the memory has responded.
       if (!refused || error === 'not_found') return { works: true, tools };
       return { works: false, why: message ?? 'The memory did not respond.', tools };
     });
@@ -48,19 +48,24 @@ export async function verify(entry: Entry, machine: LocalMachine, recorded: Entr
   }
 }
 
-/** The error as one sentence. */
 export function whyOf(error: unknown): string {
   if (error instanceof Failure) return error.message;
-  return `The command of this client does not work: ${error instanceof Error ? error.message : ''}.`;
+  return `The client's command does not work: ${error instanceof Error ? error.message : ''}.`;
 }
 
 const FOREIGN =
-  'The entry in its configuration does not start the bridge of this program, so it was not started. Find out which program wrote the entry, or connect this client again.';
+  "The entry in the client's configuration does not start the bridge of Helmdeck Memory, so its command was not run. Find out which program wrote the entry, or connect the client again.";
 
-/** Variables that our bridge reads. Others, such as NODE_OPTIONS, could make it run code of the program that wrote the entry. */
+/**
+ * Environment variables that our bridge reads. Other variables of an entry are not passed on: a variable such as NODE_OPTIONS
+ * could make the bridge run code of the program that wrote the entry.
+ */
 const BRIDGE_SETTINGS = ['HELMDECK_DATA_DIR', 'HELMDECK_CLIENT', 'HELMDECK_TOKEN', 'HELMDECK_TOKEN_FILE'];
 
-/** Variables that Node and the bridge need. The others could contain secrets or change what Node runs. */
+/**
+ * Our environment variables that Node and the bridge need. All others are withheld, because they could contain secrets or change
+ * what Node runs.
+ */
 const INHERITED =
   /^(PATH|PATHEXT|HOME|USERPROFILE|HOMEDRIVE|HOMEPATH|USER|LOGNAME|USERNAME|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SystemRoot|SystemDrive|windir|ComSpec|APPDATA|LOCALAPPDATA|ProgramData|XDG_\w+|DBUS_SESSION_BUS_ADDRESS)$/i;
 
@@ -70,13 +75,16 @@ const bridgeEnvironment = (machine: LocalMachine): Entry['env'] =>
 const bridgeSettings = (environment: Entry['env']): Entry['env'] =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => BRIDGE_SETTINGS.includes(name)));
 
-/** Decides which program an entry may start. `recorded` is the entry that we wrote for this client. */
+/** Decides which program an entry is allowed to start. `recorded` is the entry that we wrote for this client. */
 export interface EntryContext {
   readonly machine: LocalMachine;
   readonly recorded: Entry | undefined;
 }
 
-/** Starts an entry's command and opens an MCP session, as the client would, while `body` runs. */
+/**
+ * Starts an entry's command, opens an MCP session as the client would, and calls `body` with the session. Stops the command
+ * afterwards.
+ */
 export async function withBridge<T>(
   entry: Entry,
   { machine, recorded }: EntryContext,

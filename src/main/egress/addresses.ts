@@ -1,8 +1,9 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 /**
- * Special-purpose IPv4 ranges (IANA, RFC 6890 and later): local and private networks, shared, example and benchmark ranges,
- * relays, multicast, reserved. 168.63.129.16 is Azure's host address, which only its own virtual machines reach.
+ * IPv4 ranges that packs must not contact: all special-purpose ranges (IANA, RFC 6890 and later). These are local, private,
+ * shared, example and benchmark networks, relays, multicast and reserved ranges. 168.63.129.16 is Azure's host address, which
+ * only Azure's own virtual machines reach.
  */
 const CLOSED_V4 = [
   '0.0.0.0/8',
@@ -26,8 +27,9 @@ const CLOSED_V4 = [
 ];
 
 /**
- * Only global unicast IPv6 is open, which excludes mapped and compatible addresses, NAT64, link-local, unique local and
- * multicast. Excluded within it: Teredo and other protocol ranges, examples, and 6to4, which can embed any IPv4 address.
+ * Packs can contact only global unicast IPv6 addresses. This excludes mapped and compatible addresses, NAT64, link-local, unique
+ * local and multicast addresses. `CLOSED_V6` also excludes Teredo and other protocol ranges, examples, and 6to4, which can embed
+ * any IPv4 address.
  */
 const OPEN_V6 = '2000::/3';
 const CLOSED_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
@@ -45,7 +47,10 @@ const closedV4 = listOf(CLOSED_V4, 'ipv4');
 const openV6 = listOf([OPEN_V6], 'ipv6');
 const closedV6 = listOf(CLOSED_V6, 'ipv6');
 
-/** Whether it is a public internet address. Refuses a zone, as in fe80::1%eth0, which names a local interface. */
+/**
+ * True if the address is a public internet address. False for an address with a zone, such as fe80::1%eth0, because a zone names
+ * a local network interface.
+ */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !closedV4.check(address, 'ipv4');
   if (!isIPv6(address) || address.includes('%')) return false;

@@ -9,20 +9,20 @@ import { type HttpsResponse, sendRequest, startTls } from './https-request.ts';
 import { portOf, parseRedirect, parseTarget } from './target.ts';
 import { type EgressTimeouts, createTimeouts } from './timeouts.ts';
 
-/** Names the product, and nothing about the user or machine. */
+/** Names only the product, so that servers learn nothing about the user or the machine. */
 const USER_AGENT = 'Helmdeck-Memory';
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** Addresses tried per name, one after another. */
+/** Maximum number of addresses that are tried per host name, one after another. */
 const MAX_ADDRESSES = 4;
 const ATTEMPT_MS = 4000;
 
-/** The network functions; tests replace them. */
+/** Network functions. Tests replace them. */
 export interface Network {
-  /** Resolves all addresses of a name, once per request. */
+  /** Resolves a host name to all its addresses. Called once per request. */
   readonly resolve?: (name: string) => Promise<readonly string[]>;
-  /** Connects to an address, never to a name, so that no second lookup can return something else. */
+  /** Connects to an address. Never receives a host name, because a second lookup could return another address. */
   readonly dial?: (address: string, port: number) => Socket;
-  /** Trusted certificate authorities; the system's by default. */
+  /** Trusted certificate authorities. If absent, Node's default authorities. */
   readonly ca?: string;
 }
 
@@ -30,15 +30,15 @@ interface Deps extends Network {
   readonly clock?: Clock;
 }
 
-/** Sends the requests of packs (R-PACK-14). Uses no proxy, no cookies and no connection pool. */
+/** Creates the sender of all requests from packs (R-PACK-14). Uses no proxy, no cookies and no connection pool. */
 export function createEgress({ resolve = addressesOf, dial = connectTo, ca, clock = systemClock }: Deps = {}): Egress {
   async function publicAddresses(name: string, { signal }: EgressTimeouts): Promise<readonly string[]> {
     const addresses = await abortable(signal, resolve(name)).catch(failWith(signal, `${name} could not be resolved`));
-    // Refuse the name if even one of its addresses is private: this may be DNS rebinding.
+    // Refuse the host name if even one of its addresses is private, because this may be an attack by DNS rebinding.
     if (addresses.length > 0 && addresses.every(isPublicAddress)) return addresses;
     throw new Failure(
       'handler_failed',
-      `${name} resolves to an address that is not public, so it is not contacted; check the name.`,
+      `${name} resolves to an address that is not public, so no request was sent; check the host name.`,
     );
   }
 
@@ -99,11 +99,12 @@ export function createEgress({ resolve = addressesOf, dial = connectTo, ca, cloc
         if (redirects === EGRESS.redirects) {
           throw new Failure(
             'handler_failed',
-            `${url.hostname} redirected more than ${redirects} times; ask for the final address.`,
+            `${url.hostname} redirected more than ${redirects} times; request the final address directly.`,
           );
         }
         const next = parseRedirect(location, url, given.hosts);
-        // Drop the headers for good on a change of host, even if a later redirect leads back.
+        // If the host changes, drop the request headers for all further redirects, even if a later redirect leads back to the
+        // first host.
         if (next.host !== url.host) headers = {};
         url = next;
       }
@@ -121,7 +122,8 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket> {
   const abort = (): void => void socket.destroy();
   signal.addEventListener('abort', abort, { once: true });
   socket.once('connect', () => resolve(socket));
-  // Keep listening until the socket closes: later errors are reported by its user, but need a listener here.
+  // Keep this listener until the socket closes. Code that uses the socket reports later errors, but an `error` event without a
+  // listener would crash the program.
   socket.on('error', reject);
   socket.once('close', () => {
     signal.removeEventListener('abort', abort);
@@ -138,7 +140,10 @@ function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** Reports a timeout or cancellation as such. Other network errors become the cause of a readable failure. */
+/**
+ * Returns an error handler. It throws the signal's reason after a timeout or a cancellation. Otherwise it throws a readable
+ * failure, with the network error as its cause.
+ */
 const failWith =
   (signal: AbortSignal, what: string) =>
   (cause: unknown): never => {

@@ -15,7 +15,7 @@ interface Limits {
   readonly onData: () => void;
 }
 
-/** Resolves once the server has proved its name, before any data is sent. Ignores NODE_TLS_REJECT_UNAUTHORIZED. */
+/** Starts TLS. Resolves when the server has proved its host name, before any data is sent. Ignores NODE_TLS_REJECT_UNAUTHORIZED. */
 export function startTls(socket: Socket, name: string, ca: string | undefined): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const tls = connect({
@@ -32,7 +32,6 @@ export function startTls(socket: Socket, name: string, ca: string | undefined): 
   return promise;
 }
 
-/** Sends one request on its own connection. */
 export function sendRequest(
   tls: TLSSocket,
   url: URL,
@@ -41,14 +40,15 @@ export function sendRequest(
 ): Promise<HttpsResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpsResponse>();
   const sent = request({
-    // With `createConnection` Node uses no agent, so neither a pool nor a proxy.
+    // If `createConnection` is set, Node uses no agent, and therefore neither a connection pool nor a proxy.
     createConnection: () => tls,
     path: url.pathname + url.search,
     headers,
     setHost: false,
     maxHeaderSize: EGRESS.headerBytes,
   });
-  // By default Node drops headers above a count, which could hide one that forbids caching. The byte limit still applies.
+  // Disable the limit on the number of headers: Node would drop further headers, and one of them could forbid caching. The limit
+  // on header bytes still applies.
   sent.maxHeadersCount = 0;
   sent.on('response', (response) => void read(response, url.hostname, limits).then(resolve, reject));
   sent.on('error', (error) =>
@@ -59,7 +59,7 @@ export function sendRequest(
   return promise;
 }
 
-const TOO_MANY_HEADERS = `sent headers of more than ${EGRESS.headerBytes / 1024} KiB, so the response was refused; try another host.`;
+const TOO_MANY_HEADERS = `sent more than ${EGRESS.headerBytes / 1024} KiB of headers, so the response was refused; try another host.`;
 
 const tooManyHeaders = (error: Error): boolean => 'code' in error && error.code === 'HPE_HEADER_OVERFLOW';
 
@@ -70,12 +70,14 @@ function read(response: IncomingMessage, host: string, { maxBytes, truncate, onD
   const finish = (body: Buffer, truncated = false): void => resolve({ status, headers, body, truncated });
   const refuse = (why: string): void => reject(new Failure('handler_failed', `${host} ${why}`));
   onData();
-  // Refuse compressed bodies: a small one could expand without limit.
+  // Refuse compressed bodies, because a small compressed body could expand without limit.
   if (!['', 'identity'].includes((headers.get('content-encoding') ?? '').toLowerCase())) {
-    refuse('sent a compressed response although none was accepted, so it was refused; ask for another page.');
+    refuse(
+      'sent a compressed response although the request did not allow compression, so the response was refused; request another page.',
+    );
     return promise;
   }
-  const tooLong = `sent more than ${maxBytes.toLocaleString('en-US')} bytes; ask for less.`;
+  const tooLong = `sent more than ${maxBytes.toLocaleString('en-US')} bytes; request less data.`;
   if (!truncate && Number(headers.get('content-length')) > maxBytes) {
     refuse(tooLong);
     return promise;

@@ -13,13 +13,13 @@ interface Deps {
   readonly fetchHosts: readonly string[];
 }
 
-/** The packs that use the network, all through the same egress. They send nothing until they run. */
+/** Creates the packs that use the network. All of them send their requests through the given egress, and only while they run. */
 export const createNetworkPacks = ({ clock, egress, fetchHosts }: Deps): readonly Pack[] => [
   httpFetch({ egress, hosts: fetchHosts }),
   ...githubPacks(new GitHubClient({ egress, clock })),
 ];
 
-/** A catalogue with the names that the owner's packs can't use. For validation only; its packs are never run. */
+/** Creates a catalogue of the names that the owner's packs can't use. Used only for validation; its packs are never run. */
 export function createReservedCatalogue(fetchHosts: readonly string[]): Catalogue {
   const catalogue = new Catalogue();
   const egress = createLazyEgress({ clock: systemClock });
@@ -27,7 +27,7 @@ export function createReservedCatalogue(fetchHosts: readonly string[]): Catalogu
   return catalogue;
 }
 
-/** Loads the network code on first use, so that it does not delay the start. */
+/** Creates an egress that loads the network code on first use, so that the code does not delay startup. */
 export function createLazyEgress(deps: Network & { readonly clock: Clock }): Egress {
   let egress: Promise<Egress> | undefined;
   const load = async (): Promise<Egress> => (await import('./egress.ts')).createEgress(deps);

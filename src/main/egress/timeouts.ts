@@ -3,21 +3,20 @@ import { EGRESS } from '../../contract/limits.ts';
 import type { Clock } from '../../core/time/clock.ts';
 
 export interface EgressTimeouts extends Disposable {
-  /** Aborted with the failure to report. */
+  /** When this signal is aborted, its reason is the error to report. */
   readonly signal: AbortSignal;
-  /** Restarts the idle timeout. */
   resetIdle(): void;
 }
 
-/** Limits the total time and the idle time of a request. Also aborts when the caller cancels. */
+/** Starts the total timeout and the idle timeout of a request. The signal is also aborted when the caller cancels. */
 export function createTimeouts(host: string, clock: Clock, callerSignal: AbortSignal): EgressTimeouts {
   const controller = new AbortController();
   const abort = (): void => controller.abort(callerSignal.reason);
   const tooLong = (seconds: number, what: string) => (): void =>
-    controller.abort(new Failure('timeout', `${host} ${what} ${seconds} s; try again later.`));
+    controller.abort(new Failure('timeout', `${host} ${what} ${seconds} seconds; try again later.`));
   callerSignal.addEventListener('abort', abort, { once: true });
   const total = clock.after(EGRESS.timeout * 1000, tooLong(EGRESS.timeout, 'took longer than'));
-  const startIdle = (): Disposable => clock.after(EGRESS.idleTimeout * 1000, tooLong(EGRESS.idleTimeout, 'was silent for'));
+  const startIdle = (): Disposable => clock.after(EGRESS.idleTimeout * 1000, tooLong(EGRESS.idleTimeout, 'sent no data for'));
   let idle = startIdle();
   return {
     signal: controller.signal,

@@ -4,13 +4,17 @@ import type { UpdateSource } from '../../core/operations/memory.ts';
 import type { Egress } from '../../core/packs/egress.ts';
 import { parseHostAllowlist } from '../../core/packs/hosts.ts';
 
-/** Larger than any valid response, which holds a version and an address. */
+/** Maximum bytes of a response. A valid response contains only a version and an address, and is far smaller. */
 const MAX_BYTES = 4096;
 
-/** Update checks through the egress, limited to the host of the build's address. Undefined without a valid HTTPS address. */
+/**
+ * Creates the source of update checks, at an address that is set at build time. The checks can reach only the host of that
+ * address. Returns undefined if the address is not a valid HTTPS address.
+ */
 export function updatesAt(address: string, egress: Egress): UpdateSource | undefined {
   const url = URL.parse(address);
-  const hosts = url?.protocol === 'https:' ? parseHostAllowlist([url.host], 'ask the provider of this program') : undefined;
+  const hosts =
+    url?.protocol === 'https:' ? parseHostAllowlist([url.host], 'report this to the provider of Helmdeck Memory') : undefined;
   if (!url || !hosts) return undefined;
   const { host } = url;
   return {
@@ -30,14 +34,13 @@ export function updatesAt(address: string, egress: Egress): UpdateSource | undef
       if (read.success) return read.data;
       throw new Failure(
         'handler_failed',
-        `${host} sent a response that this program does not understand. Ask the provider of this program.`,
+        `${host} sent a response that Helmdeck Memory does not understand. Report this to the provider of Helmdeck Memory.`,
         { cause: read.error },
       );
     },
   };
 }
 
-/** Undefined if the body is not JSON. */
 function jsonIn(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8')) as unknown;

@@ -9,25 +9,26 @@ import vm from 'node:vm';
 import type { PackMessage, PackTask } from './messages.ts';
 import type { Realm } from './realm/host.ts';
 
-// The process that runs one of the owner's packs once. It imports none of the program's modules, because it may not read the
-// program's files. The pack runs in a separate realm that exchanges only strings with this one, so it cannot reach `process`,
-// `require` or Node's modules. As a second line of defence this realm is frozen, cannot compile text, and has its dangerous
-// functions removed, in case an error of this realm (such as a stack overflow inside Node) leaks into the pack's realm.
+// Main script of the process that runs one of the owner's packs once. The script imports no modules of the program, because the
+// process is not allowed to read the program's files. The pack runs in a separate realm, and the two realms exchange only
+// strings. The pack therefore cannot reach `process`, `require` or Node's modules. As a second line of defence, the process's own
+// realm is frozen, cannot compile text, and has no dangerous functions. This limits the damage if one of its errors, such as a
+// stack overflow inside Node, leaks into the pack's realm.
 
 const CHANNEL = 3;
 const LIBRARY = 'helmdeck-memory/pack';
 
 const channel = new Socket({ fd: CHANNEL });
 
-// The program has exited.
+// The channel closes when the program exits.
 channel.on('close', () => process.exit()).on('error', () => undefined);
 
 const context = vm.createContext(vm.constants.DONT_CONTEXTIFY, { codeGeneration: { strings: false, wasm: false } });
 
-/** Our code inside the pack's realm: one file when built, the sources otherwise. */
+/** Our code inside the pack's realm. A single file in a build; otherwise the source files. */
 const library = await loadLibrary();
 const { realm } = library.namespace as unknown as { realm: Realm };
-// Read before the pack runs, because the pack can change its own realm.
+// Read these functions before the pack runs, because the pack can change its own realm.
 const { start, packLoaded, receive, fireTimer, fail, refuseImport } = realm;
 
 let buffered = '';
@@ -44,7 +45,7 @@ channel.setEncoding('utf8').on('data', (text: string) => {
 
 async function runPack(line: string): Promise<void> {
   const { name, source } = JSON.parse(line) as PackTask;
-  // As plain functions: an emitter would pass the process as `this`.
+  // Do not pass `fail` itself: an event emitter would call it with the process as `this`.
   const failed = (error: unknown): void => fail(error);
   process.on('uncaughtException', failed).on('unhandledRejection', failed);
   removeDangerousFunctions();
@@ -59,22 +60,28 @@ async function runPack(line: string): Promise<void> {
     });
     await pack.link((specifier) => {
       if (specifier === LIBRARY) return library;
-      throw new Error(`A pack can import only ${LIBRARY}. It must be one file and cannot use Node's modules: ${specifier}`);
+      throw new Error(
+        `A pack can import only ${LIBRARY}. A pack must be a single file and cannot use Node's modules: ${specifier}`,
+      );
     });
   } catch (error) {
-    // The pack has not run yet, so the error is Node's own. A syntax error has no line number here; `node --check` shows it.
+    // The pack has not run yet, so the error comes from Node. A syntax error contains no line number here, but `node --check`
+    // shows the line.
     const { message } = error as Error;
-    const text = error instanceof Error && error.name !== 'SyntaxError' ? message : `${message}; run node --check on the file`;
+    const text =
+      error instanceof Error && error.name !== 'SyntaxError'
+        ? message
+        : `${message}; run \`node --check\` on the file to see the line`;
     write(JSON.stringify({ is: 'failed', code: 'handler_failed', message: text } satisfies PackMessage));
     return;
   }
-  // Do not inspect the result or error on this side: a getter would run the pack's code with objects from this realm.
+  // Do not inspect the result or the error in this realm: a getter would run the pack's code with objects of this realm.
   pack.evaluate().then(() => packLoaded((pack.namespace as { default?: unknown }).default), fail);
 }
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/** Blocks until the program has read the line. Otherwise a pack that writes in a loop would fill this process's memory. */
+/** Writes a line and blocks while the channel is full. Otherwise a pack that writes in a loop would fill this process's memory. */
 function write(line: string): void {
   if (process.platform === 'win32') {
     channel.write(`${line}\n`);
@@ -146,7 +153,10 @@ function parseUrl(text: string): string {
   return JSON.stringify(parts);
 }
 
-/** Removes what the permission model allows: V8 flags that write files, and signals to the user's other processes. */
+/**
+ * Removes dangerous functions that Node's permission model allows: V8 flags that write files, and signals to the user's other
+ * processes.
+ */
 function removeDangerousFunctions(): void {
   for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen', 'execve', 'report']) {
     Reflect.deleteProperty(process, name);
@@ -156,7 +166,7 @@ function removeDangerousFunctions(): void {
   syncBuiltinESMExports();
 }
 
-/** Freezes what `--frozen-intrinsics` leaves writable. */
+/** Freezes the global objects that `--frozen-intrinsics` leaves writable. */
 function freezeRealm(): void {
   const names = vm.runInContext('Object.getOwnPropertyNames(globalThis)', vm.createContext(vm.constants.DONT_CONTEXTIFY));
   const seen = new Set<unknown>([globalThis, console]);

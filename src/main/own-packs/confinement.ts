@@ -9,18 +9,18 @@ import { inElectron, nodeEnvironment } from './runtime.ts';
 /** An operating system sandbox around a pack's process, in addition to Node's permission model. */
 export interface Confinement {
   readonly name: 'bubblewrap' | 'seatbelt' | 'none';
-  /** Wraps a command so that it runs confined. The command may read these files and what Node needs. */
+  /** Returns a command that runs the given command in the sandbox. There it can read only `files` and the files that Node needs. */
   readonly wrap: (command: readonly string[], files: readonly string[]) => readonly string[];
 }
 
-/** @internal No sandbox. */
+/** @internal Used if the machine has no sandbox that works. */
 export const NO_CONFINEMENT: Confinement = { name: 'none', wrap: (command) => command };
 
-/** Fixed paths only: an attacker could place a program of the same name in PATH. */
+/** Only fixed paths, because an attacker could place a program with the same name in the PATH. */
 const BUBBLEWRAP = ['/usr/bin/bwrap', '/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
 const SANDBOX_EXEC = '/usr/bin/sandbox-exec';
 
-/** Where Node's shared libraries may be installed. */
+/** Folders and files in which Node's shared libraries can be installed. */
 const LIBRARIES = [
   '/lib',
   '/lib32',
@@ -34,8 +34,8 @@ const LIBRARIES = [
 ];
 
 /**
- * Linux: separate namespaces (processes, network, users and others), no capabilities, and a read-only root without the user's
- * files.
+ * The sandbox on Linux: separate namespaces (processes, network, users and others), no capabilities, and a read-only root without
+ * the user's files.
  */
 const bubblewrap = (program: string): Confinement => ({
   name: 'bubblewrap',
@@ -56,7 +56,10 @@ const bubblewrap = (program: string): Confinement => ({
   ],
 });
 
-/** macOS: denies everything except reading what Node needs. Based on Apple's profiles; not yet tested on a Mac. */
+/**
+ * The sandbox on macOS: denies everything except reading the files that Node needs. Based on Apple's profiles; not yet tested on
+ * a Mac.
+ */
 const seatbelt: Confinement = {
   name: 'seatbelt',
   wrap(command, files) {
@@ -76,12 +79,15 @@ const seatbelt: Confinement = {
   },
 };
 
-/** Electron reads further files beside its binary. */
+/** The path that Node needs: its binary, or in Electron the binary's folder, because Electron reads more files from there. */
 const nodeFiles = (): string => (inElectron ? dirname(process.execPath) : process.execPath);
 
 let found: Promise<Confinement> | undefined;
 
-/** The sandbox that works on this machine, tested once: an installed program may not be allowed to create one. */
+/**
+ * Returns the sandbox that works on this machine, and tests it only once. A test is needed because an installed sandbox program
+ * can be forbidden to create a sandbox.
+ */
 export const findConfinement = (): Promise<Confinement> => (found ??= probe());
 
 async function probe(): Promise<Confinement> {
@@ -95,7 +101,7 @@ function candidates(): readonly Confinement[] {
   return [];
 }
 
-/** Refuse a program that other users could replace: it runs with our rights. */
+/** True if only root can replace the program. A program that other users can replace would run with the owner's rights. */
 function isTheSystems(path: string): boolean {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats?.isFile() === true && stats.uid === 0 && (stats.mode & 0o022) === 0;
@@ -105,7 +111,7 @@ const TRIAL_MS = 20_000;
 
 const CONFINED = 'neither read, nor written, nor connected';
 
-/** Prints the text if it can neither read nor write the file, nor connect to the port. */
+/** Test script. Prints `CONFINED` if the sandbox stops it from reading and writing a file and from connecting to a port. */
 const TRIAL = `
 const fs = require('node:fs');
 const [, file, port] = process.argv;
@@ -114,7 +120,7 @@ if (!fails(() => fs.readFileSync(file)) || !fails(() => fs.writeFileSync(file, '
 const socket = require('node:net').connect(Number(port), '127.0.0.1');
 socket.on('connect', () => process.exit(4)).on('error', () => process.stdout.write(${JSON.stringify(CONFINED)}));`;
 
-/** @internal Whether Node starts in the sandbox and can reach neither a test file nor a test port. */
+/** @internal True if Node starts in the sandbox, and cannot reach a file and a port of this process from there. */
 export async function isEffective({ wrap: around }: Confinement): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-trial-'));
   const file = join(folder, 'file');

@@ -7,8 +7,11 @@ import type { ExecutionContext, PackMemory } from '../../core/packs/pack.ts';
 import type { ProgramMessage, PackMessage } from './messages.ts';
 import type { FetchResult } from './realm/fetch.ts';
 
-/** Twice the limit in the pack's own runtime (realm/requests.ts). */
-const AT_ONCE = 32;
+/**
+ * Maximum concurrent requests of one pack. Twice the limit in the pack's own runtime (realm/requests.ts), so only a manipulated
+ * runtime exceeds it.
+ */
+const MAX_CONCURRENT = 32;
 
 const StoreOptions = lazy(() =>
   z.strictObject({
@@ -18,7 +21,7 @@ const StoreOptions = lazy(() =>
   }),
 );
 
-/** The memory functions a pack may call. */
+/** The memory functions that a pack is allowed to call. */
 const memoryOperations: Record<string, (memory: PackMemory, parameters: unknown[]) => Promise<unknown>> = {
   async store(memory, parameters) {
     const [key, value, options] = z.tuple([z.string(), z.unknown(), StoreOptions()]).parse(parameters);
@@ -30,17 +33,19 @@ const memoryOperations: Record<string, (memory: PackMemory, parameters: unknown[
   context: (memory) => memory.context(),
 };
 
-/** How a pack reaches the network. */
 export interface NetworkAccess {
   readonly egress: Egress;
-  /** The hosts that the pack declares. */
+  /** The hosts that the pack declares. Requests to other hosts are refused. */
   readonly hosts: HostAllowlist;
 }
 
 /** Log limits of one run, so that a pack cannot flood the program's log. */
 const LOG = { lines: 500, lineCharacters: 2000, bytes: 256 * 1024 };
 
-/** Handles a running pack's messages: replies to memory and fetch requests, and forwards progress and log lines to the caller. */
+/**
+ * Creates a handler for a running pack's messages. It replies to memory and fetch requests, and forwards progress and log lines
+ * to the caller.
+ */
 export function createMessageHandler(context: ExecutionContext, network: NetworkAccess, refusals: Map<number, Failure>) {
   const { memory, progress, doNotCache } = context;
   const log = limitLog(context.log);
@@ -50,7 +55,8 @@ export function createMessageHandler(context: ExecutionContext, network: Network
     if (message.is === 'log') log(message.text);
     if (message.is === 'doNotCache') doNotCache();
     if (message.is !== 'request') return;
-    if ((pending += 1) > AT_ONCE) throw new Error('The pack sent more concurrent requests than its runtime allows.');
+    if ((pending += 1) > MAX_CONCURRENT)
+      throw new Error('The pack sent more concurrent requests than its runtime allows; tell its author.');
     const { id, operation, parameters } = message;
     void (operation === 'fetch' ? fetchFor(network, context, parameters) : callMemory(memory, operation, parameters))
       .then(
@@ -76,7 +82,7 @@ function limitLog(log: (text: string) => void): (text: string) => void {
     log(
       lines <= LOG.lines
         ? line
-        : `Further log lines of this run are dropped: the limit is ${LOG.lines} lines and ${LOG.bytes / 1024} KiB.`,
+        : `Further log lines of this run are dropped. The limit is ${LOG.lines} lines and ${LOG.bytes / 1024} KiB per run.`,
     );
   };
 }
@@ -88,11 +94,11 @@ async function callMemory(memory: PackMemory | undefined, operation: string, par
 
 const FetchRequest = lazy(() => z.tuple([z.string().max(2048), z.record(z.string().max(100), z.string().max(2048))]));
 
-/** Headers that decide where a request goes or how it is framed. Only the program sets them. */
+/** Headers that affect the destination or the framing of a request. A pack must not set them. */
 const RESERVED =
   /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|accept-encoding|user-agent)$/i;
 
-/** A GET for a pack, with the same limits as every pack request (R-PACK-14). */
+/** Sends a GET request for a pack, with the same limits as every pack request (R-PACK-14). */
 async function fetchFor(
   { egress, hosts }: NetworkAccess,
   { signal, doNotCache }: ExecutionContext,
@@ -106,7 +112,7 @@ async function fetchFor(
   ) {
     throw new Failure(
       'invalid_input',
-      'fetch was called with a header that is not allowed; leave out headers that the program sets itself, such as Host.',
+      '`fetch` was called with a header that is not allowed; remove headers that Helmdeck Memory sets itself, such as Host.',
     );
   }
   const reply = await egress.get({ url, hosts, headers, signal });
@@ -124,7 +130,7 @@ const isInvalidHeaderValue = (value: string): boolean => !/^[\t\x20-\x7e]*$/.tes
 
 const usageOf = (operation: string): string =>
   operation === 'fetch'
-    ? 'fetch takes an address and headers; see docs/packs.md'
+    ? '`fetch` needs an address and optional headers; see docs/packs.md'
     : operation === 'store'
-      ? 'store takes a key, a value, and optionally ttl, category and tags; see docs/packs.md'
-      : `${operation} takes a key or a key prefix; see docs/packs.md`;
+      ? '`store` needs a key and a value, and optionally `ttl`, `category` and `tags`; see docs/packs.md'
+      : `\`${operation}\` needs a key or a key prefix; see docs/packs.md`;

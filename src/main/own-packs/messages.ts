@@ -3,7 +3,9 @@ import { CATEGORY, PACK, TTL } from '../../contract/limits.ts';
 import { PackVersion } from '../../contract/pack.ts';
 import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 
-/** What a process is started for: the first line it reads. The line contains the source, so the process reads no pack file. */
+/**
+ * The task of a pack's process, sent as its first input line. Contains the pack's source, so that the process reads no pack file.
+ */
 export type PackTask = Described | Running;
 
 interface Described {
@@ -19,11 +21,11 @@ interface Running {
   readonly input: unknown;
   readonly caller: { readonly subject: string; readonly client: string };
   readonly session?: string;
-  /** The namespace of its memory, if it has any. */
+  /** The namespace of the pack's memory. Absent if the pack has no memory. */
   readonly memory?: string;
 }
 
-/** Messages from the program to a pack's process, after the task. */
+/** Messages that the program sends to a pack's process after the task. */
 export type ProgramMessage =
   | { readonly is: 'answer'; readonly id: number; readonly value?: unknown }
   | { readonly is: 'refusal'; readonly id: number; readonly message: string }
@@ -31,7 +33,6 @@ export type ProgramMessage =
 
 const JsonSchema = lazy(() => z.record(z.string(), z.unknown()));
 
-/** A pack as its file describes it. */
 export const PackDescription = lazy(() =>
   z.strictObject({
     version: PackVersion(),
@@ -64,7 +65,7 @@ export const PackMessage = lazy(() =>
       is: z.literal('failed'),
       code: z.enum(['invalid_input', 'invalid_output', 'handler_failed']),
       message: z.string(),
-      /** The id of the refused request, if the run failed because of it. */
+      /** If the run failed because a request was refused: the id of that request. */
       refused: z.int().exactOptional(),
     }),
     z.object({

@@ -17,9 +17,9 @@ import { runTask } from './run-task.ts';
 import { toSafeLine } from './safe-line.ts';
 import { schemaFrom } from './schema.ts';
 
-/** Time to describe itself. Describing asks for nothing, so it is normally fast. */
+/** Time limit for a pack to describe itself. Normally fast, because describing sends no requests. */
 const DESCRIBING_MS = 10_000;
-/** A name that no subject can have. */
+/** Not a valid subject name. The slots for describing packs are counted under it. */
 const NO_SUBJECT = '';
 
 export interface SkippedPack {
@@ -29,13 +29,13 @@ export interface SkippedPack {
 
 export interface OwnPacksOptions {
   readonly clock?: Clock;
-  /** How `fetch` in a pack reaches the network. */
+  /** Sends the requests of `fetch` in a pack. */
   readonly egress?: Egress;
-  /** The sandbox around each process. */
+  /** Returns the sandbox in which each pack's process runs. */
   readonly findConfinement?: () => Promise<Confinement>;
 }
 
-/** The owner's packs. Each run is a process; disposing ends all of them. */
+/** Runs the owner's packs, each run in its own process. Disposing this object kills all processes. */
 export class OwnPacks implements Disposable {
   readonly #running = new Set<PackProcess>();
   readonly #slots = new ProcessSlots();
@@ -54,7 +54,7 @@ export class OwnPacks implements Disposable {
     this.#confinement = confinement;
   }
 
-  /** Loads the listed packs and adds them to the catalogue. Skips a pack with an error and loads the rest. */
+  /** Loads the listed packs and adds them to the catalogue. Skips packs that have an error. */
   async load(
     folder: string,
     names: readonly string[],
@@ -65,7 +65,7 @@ export class OwnPacks implements Disposable {
         try {
           return await this.describe(readListedPack(folder, name));
         } catch (error) {
-          return { name, why: error instanceof Failure ? error.message : `${name} could not be loaded; check its file.` };
+          return { name, why: error instanceof Failure ? error.message : `${name} could not be loaded; check the pack's file.` };
         }
       }),
     );
@@ -75,17 +75,17 @@ export class OwnPacks implements Disposable {
     return { packs, skipped: [...found.filter((one) => 'why' in one), ...refused] };
   }
 
-  /** Loads one pack file as a pack for the engine. */
+  /** Reads the description of a pack from its file, in a separate process. Returns a pack that the engine can run. */
   async describe(file: PackFile): Promise<Pack> {
     const { name, source, revision } = file;
-    // Limits the number of processes at start.
+    // Limits the number of concurrent processes when many packs are loaded at startup.
     using _slot = await this.#slots.acquire(NO_SUBJECT, new AbortController().signal);
     const timeout = new AbortController();
     using _limit = this.#clock.after(DESCRIBING_MS, () => timeout.abort());
     const result = await this.#runTask({ to: 'describe', name, source }, timeout.signal, () => undefined).catch(
       (error: unknown) => {
         if (!timeout.signal.aborted) throw error;
-        throw new Failure('timeout', `${name} took too long to load; move slow work into its handler.`);
+        throw new Failure('timeout', `${name} took too long to load; move slow work into the pack's handler.`);
       },
     );
     if (result.is === 'failed') throw new Failure('handler_failed', `${name}: ${toSafeLine(result.message)}`);
@@ -93,10 +93,10 @@ export class OwnPacks implements Disposable {
     if (!success) throw new Failure('invalid_input', `${name}: ${toSafeLine(describeError(error))}`);
     const { input, output, hosts: declaredHosts = [], ...rest } = data;
     requireCacheTtl(name, rest.memory);
-    const hosts = parseHostAllowlist(declaredHosts, `add it to hosts in ${name}.mjs`);
+    const hosts = parseHostAllowlist(declaredHosts, `add it to \`hosts\` in ${name}.mjs`);
     if (!hosts)
-      throw new Failure('invalid_input', `${name}: hosts must be host names, such as api.example.com or *.example.com.`);
-    if (input['type'] !== 'object') throw new Failure('invalid_input', `${name}: its input must be z.object({ … }).`);
+      throw new Failure('invalid_input', `${name}: \`hosts\` must contain host names, such as api.example.com or *.example.com.`);
+    if (input['type'] !== 'object') throw new Failure('invalid_input', `${name}: \`input\` must be z.object({ … }).`);
     return {
       ...rest,
       name,
@@ -128,11 +128,12 @@ export class OwnPacks implements Disposable {
     };
     const result = await this.#runTask(task, signal, createMessageHandler(context, network, refusals));
     if (result.is === 'done') return result.output;
-    if (result.is === 'described') throw new Failure('handler_failed', `${name} sent an unexpected message; tell its author.`);
-    // Report a memory refusal with its original message.
+    if (result.is === 'described')
+      throw new Failure('handler_failed', `${name} sent an unexpected message; tell the pack's author.`);
+    // If the run failed because a request was refused, report the original error of that request.
     const refused = result.refused === undefined ? undefined : refusals.get(result.refused);
     if (refused) throw refused;
-    const remedy = result.code === 'invalid_input' ? '; compare it with the input schema of the pack.' : '';
+    const remedy = result.code === 'invalid_input' ? "; compare the input with the pack's input schema." : '';
     throw new Failure(result.code, `${remedy === '' ? `${name}: ` : ''}${toSafeLine(result.message)}${remedy}`);
   }
 
@@ -143,7 +144,7 @@ export class OwnPacks implements Disposable {
   ): ReturnType<typeof runTask> {
     if (this.#closed) throw stopping();
     const confinement = await this.#confinement();
-    // Closed or cancelled while the sandbox was tested.
+    // Check again, because packs may have been stopped while the sandbox was tested.
     if (this.#closed) throw stopping();
     const process = launchPackProcess(confinement);
     this.#running.add(process);
@@ -155,9 +156,9 @@ export class OwnPacks implements Disposable {
   }
 }
 
-const stopping = (): Failure => new Failure('unavailable', 'The program is stopping; try again when it is running.');
+const stopping = (): Failure => new Failure('unavailable', 'Helmdeck Memory is stopping; try again when it is running.');
 
-/** Adds packs to the catalogue and returns those it refuses, with the reason. */
+/** Adds packs to the catalogue. Returns the packs that the catalogue refuses, each with the reason. */
 function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly SkippedPack[] {
   return packs.flatMap((pack) => {
     try {
@@ -173,12 +174,12 @@ function parseSchema(name: string, json: Record<string, unknown>): Pack['input']
   try {
     return schemaFrom(json);
   } catch (cause) {
-    throw new Failure('invalid_input', `${name}: its schema cannot be checked; simplify it.`, { cause });
+    throw new Failure('invalid_input', `${name}: the pack's schema cannot be checked; simplify the schema.`, { cause });
   }
 }
 
 function describeError({ issues: [first] }: z.ZodError): string {
-  if (first === undefined) return 'it has no description.';
+  if (first === undefined) return 'the pack has no description; see docs/packs.md.';
   const field = first.path.join('.');
   return `${field === '' ? '' : `${field}: `}${first.message}; see docs/packs.md.`;
 }

@@ -8,8 +8,8 @@ import { CONFIG_FILE, CONFIG_PATH_SETTING, readSettings } from '../config/settin
 import { readSetting } from '../config/settings-table.ts';
 
 /**
- * Writes the pack list to the configuration file in the data folder and leaves its other settings unchanged. Takes effect at
- * the next start.
+ * Changes the list of enabled packs in the configuration file in the data folder. Leaves the other settings unchanged. Takes
+ * effect the next time the program starts.
  */
 export function updatePackList(machine: HostMachine, change: (names: readonly string[]) => readonly string[]): readonly string[] {
   const elsewhere = ['HELMDECK_PACKS', CONFIG_PATH_SETTING].find((name) => machine.environment[name] !== undefined);

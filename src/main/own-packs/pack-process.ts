@@ -6,49 +6,51 @@ import { Failure } from '../../contract/failure.ts';
 import type { Confinement } from './confinement.ts';
 import { canBeNode, findRuntime, nodeEnvironment } from './runtime.ts';
 
-/** A process that runs a pack's code. */
 export interface PackProcess {
   readonly pid: number | undefined;
   /** Carries messages in both directions, one per line. */
   readonly channel: Duplex;
-  /** Resolves once the process has exited, with the signal that ended it, if any. */
+  /** Resolves when the process has exited, with the signal that killed the process, or undefined. */
   readonly ended: Promise<NodeJS.Signals | undefined>;
   /** Kills the whole process group immediately. */
   kill(): void;
 }
 
-/** Heap limit in MiB. The total memory is watched from outside. */
+/** Heap limit in MiB. The parent process monitors the total memory. */
 const HEAP = 192;
 
-/** Data segment limit on Linux in KiB, enforced even while the watcher is delayed. Node does not start with less. */
+/**
+ * Limit of the data segment in KiB, effective on Linux. Also enforced while the memory monitor is delayed. Node does not start
+ * with a lower limit.
+ */
 const DATA = 1_000_000;
 
 /**
- * Kills the process when the program exits; a process in an endless loop would not notice. A waiting shell in the same process
- * group reads a pipe that only the program holds, and which closes however the program ends. On Windows, Node's job object does
- * this.
+ * Shell command that starts a pack's process and kills it when the program exits. Needed because a process in an endless loop
+ * would not notice that exit. A shell in the same process group waits on a pipe that only the program holds open, and that closes
+ * however the program exits. On Windows, Node's job object does the same.
  */
 const GUARDED = `ulimit -c 0; ulimit -d ${DATA}; (read -r _ <&4; kill -9 0) 3<&- & exec "$@" 4<&-`;
 
-/** Starts a pack's process. No other code knows how. */
+/** Starts a pack's process. */
 export function launchPackProcess(confinement: Confinement): PackProcess {
   if (!canBeNode()) {
     throw new Failure(
       'handler_failed',
-      'The packaged desktop app cannot run your own packs, because they need Node; use helmdeck-memory serve instead.',
+      'The packaged desktop app cannot run your own packs, because they need Node; run `helmdeck-memory serve` instead.',
     );
   }
   const { main, args: given, files } = findRuntime();
   const node = [
     process.execPath,
-    // No other files, no programs, workers, native code or debugger; from Node 25 on no network either.
+    // Deny access to other files, programs, workers, native code and the debugger. From Node 25 on, also deny the network.
     '--permission',
     ...files.map((path) => `--allow-fs-read=${path}`),
-    // SQLite opens files without asking the permission model.
+    // Disable SQLite, because it opens files without a check by the permission model.
     '--no-experimental-sqlite',
     '--no-addons',
     '--disable-sigusr1',
-    // Harden the process's own realm: it can neither be changed nor compile text. See child.ts.
+    // Harden the process's own realm, so that it cannot be changed and cannot compile text. See child.ts.
     '--disallow-code-generation-from-strings',
     '--frozen-intrinsics',
     '--experimental-vm-modules',
@@ -63,7 +65,7 @@ export function launchPackProcess(confinement: Confinement): PackProcess {
     env: nodeEnvironment(),
     cwd: parse(process.execPath).root,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
-    // A separate process group, so that one signal ends all its processes.
+    // Start a new process group, so that the whole group can be killed.
     detached: process.platform !== 'win32',
     windowsHide: true,
   });
@@ -78,12 +80,12 @@ function asLaunched(child: ChildProcess): PackProcess {
       if (process.platform === 'win32') child.kill('SIGKILL');
       else process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // The process has already exited.
+      // Ignore the error: the process has already exited.
     }
   };
   const { promise: ended, resolve } = Promise.withResolvers<NodeJS.Signals | undefined>();
   child.once('exit', (code, signal) => {
-    // The guard shell is still waiting.
+    // Kill the shell that still waits in the process group.
     kill();
     gone = true;
     resolve(signal ?? signalIn(code));
@@ -94,7 +96,7 @@ function asLaunched(child: ChildProcess): PackProcess {
   return { pid: child.pid, channel: channel as Duplex, ended, kill };
 }
 
-/** A sandbox program exits with 128 plus the number of the signal that ended its child. */
+/** Returns the signal that killed the process in the sandbox. The sandbox program exits with 128 plus the signal's number. */
 function signalIn(code: number | null): NodeJS.Signals | undefined {
   const entries = Object.entries(constants.signals) as [NodeJS.Signals, number][];
   return entries.find(([, number]) => code === 128 + number)?.[0];

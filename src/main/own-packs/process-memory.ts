@@ -4,7 +4,10 @@ import { promisify } from 'node:util';
 
 const INTERVAL_MS = { linux: 50, other: 500 };
 
-/** Calls back once a process exceeds `most` bytes of memory. Does nothing on Windows, where only the heap limit applies. */
+/**
+ * Calls `onExceeded` while a process uses more than `most` bytes of memory. Does nothing on Windows, where only the heap limit
+ * applies.
+ */
 export function watchProcessMemory(pid: number, most: number, onExceeded: () => void): Disposable {
   if (process.platform === 'win32') return { [Symbol.dispose]: () => undefined };
   const readKib = process.platform === 'linux' ? fromProc : fromPs;
@@ -17,7 +20,7 @@ export function watchProcessMemory(pid: number, most: number, onExceeded: () => 
         .then((kib) => {
           if (kib * 1024 > most) onExceeded();
         })
-        // The process has exited.
+        // Ignore the error: the process has exited.
         .catch(() => undefined)
         .finally(() => (reading = false));
     },
@@ -26,7 +29,10 @@ export function watchProcessMemory(pid: number, most: number, onExceeded: () => 
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Memory of the process and all its descendants: a confined pack runs below the sandbox program. */
+/**
+ * Returns the memory of the process and all its descendants in KiB. Descendants count, because a confined pack runs as a
+ * descendant of the sandbox program.
+ */
 async function fromProc(pid: number): Promise<number> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'latin1').catch(() => '');
   const below = await Promise.all(

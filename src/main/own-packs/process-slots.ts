@@ -1,12 +1,12 @@
-/** Processes need memory, so this many runs per subject have one at the same time. Further runs wait. */
-const AT_ONCE = 4;
+/** Maximum number of concurrent processes per subject, because processes need much memory. Further runs wait. */
+const MAX_CONCURRENT = 4;
 
 export class ProcessSlots {
   readonly #taken = new Map<string, number>();
   readonly #waiting = new Map<string, Set<() => void>>();
 
   async acquire(subject: string, signal: AbortSignal): Promise<Disposable> {
-    while ((this.#taken.get(subject) ?? 0) >= AT_ONCE) {
+    while ((this.#taken.get(subject) ?? 0) >= MAX_CONCURRENT) {
       signal.throwIfAborted();
       await this.#waitForSlot(subject, signal);
     }

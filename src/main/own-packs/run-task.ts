@@ -6,35 +6,35 @@ import { watchProcessMemory } from './process-memory.ts';
 
 const MIB = 1024 * 1024;
 
-/** Limits for one process. Exceeding one ends the process. */
+/** Limits of one process. A process that exceeds a limit is killed. */
 const LIMITS = {
-  /** Resident memory in total. */
+  /** Maximum resident memory. */
   bytes: 256 * MIB,
-  /** One message: an output and its envelope. */
+  /** Maximum size of one message: an output and the fields around it. */
   messageBytes: PACK.outputBytes + 4096,
   messages: 10_000,
   allBytes: 32 * MIB,
-  /** Messages sent to the process that it has not read. */
+  /** Maximum size of the messages that wait for the process to read them. */
   unreadBytes: 8 * MIB,
-  /** Time to react after the caller cancels. */
+  /** Time that the process has to stop after the caller cancels the run. */
   graceMs: 250,
 } as const;
 
 interface TaskRun {
   readonly process: PackProcess;
   readonly task: PackTask;
-  /** The caller already knows why it was aborted. */
+  /** Aborted when the caller cancels the run. */
   readonly signal: AbortSignal;
-  /** Receives every message but the last. If it throws, the process is ended. */
+  /** Called with every message except the result. If the function throws, the process is killed. */
   readonly onMessage: (message: PackMessage, answer: (answer: ProgramMessage) => void) => void;
 }
 
-/** Signals with which Node aborts when its heap is full. */
+/** Signals with which Node exits when its heap is full. */
 const OUT_OF_HEAP: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGILL', 'SIGTRAP']);
 
 type TaskResult = Extract<PackMessage, { is: 'described' | 'done' | 'failed' }>;
 
-/** Sends a process its task and waits for its result. The process has always ended when this returns. */
+/** Sends the task to a process and waits for the result. The process has exited when the returned promise settles. */
 export async function runTask({ process, task, signal, onMessage }: TaskRun): Promise<TaskResult> {
   const { name } = task;
   const { channel, pid } = process;
@@ -44,7 +44,7 @@ export async function runTask({ process, task, signal, onMessage }: TaskRun): Pr
     if (channel.destroyed) return;
     channel.write(`${JSON.stringify(answer)}\n`);
     if (channel.writableLength > LIMITS.unreadBytes)
-      refuse('handler_failed', 'does not read the responses it asked for; tell its author.');
+      refuse('handler_failed', "does not read the responses to its requests; tell the pack's author.");
   };
 
   const lines = boundedLines();
@@ -58,25 +58,25 @@ export async function runTask({ process, task, signal, onMessage }: TaskRun): Pr
       }
     } catch (error) {
       if (error instanceof LimitExceeded) refuse(error.code, error.message);
-      else refuse('handler_failed', 'sent an invalid message; tell its author.');
+      else refuse('handler_failed', "sent an invalid message; tell the pack's author.");
     }
   });
   const exceedMemory = (): void =>
-    refuse('handler_failed', `used more than ${LIMITS.bytes / MIB} MiB of memory and was ended; ask for less.`);
-  // All messages have been read by then, even if the process has exited.
+    refuse('handler_failed', `used more than ${LIMITS.bytes / MIB} MiB of memory and was stopped; request less data.`);
+  // When the channel closes, all messages have been read, even if the process has already exited.
   channel.once('close', () => {
     process.kill();
     void process.ended.then((by) =>
       by !== undefined && OUT_OF_HEAP.has(by)
         ? exceedMemory()
-        : refuse('handler_failed', 'exited before it returned a result; tell its author.'),
+        : refuse('handler_failed', "exited before it returned a result; tell the pack's author."),
     );
   });
   using _memoryWatch = pid === undefined ? undefined : watchProcessMemory(pid, LIMITS.bytes, exceedMemory);
 
   const abort = (): void => {
     send({ is: 'abort' });
-    setTimeout(() => refuse('handler_failed', 'was ended.'), LIMITS.graceMs);
+    setTimeout(() => refuse('handler_failed', 'was stopped.'), LIMITS.graceMs);
   };
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort, { once: true });
@@ -99,7 +99,7 @@ class LimitExceeded extends Error {
   }
 }
 
-/** Splits the input into lines and buffers at most one, so that a flooding process cannot fill the memory. */
+/** Splits the input into lines. Buffers at most one line, so that a process that floods the channel cannot fill the memory. */
 function boundedLines(): (chunk: Buffer) => Generator<string> {
   let buffered: Buffer[] = [];
   let bufferedBytes = 0;
@@ -107,17 +107,18 @@ function boundedLines(): (chunk: Buffer) => Generator<string> {
   let count = 0;
   return function* lines(chunk) {
     all += chunk.length;
-    if (all > LIMITS.allBytes) throw new LimitExceeded('handler_failed', 'sent too many messages; tell its author.');
+    if (all > LIMITS.allBytes) throw new LimitExceeded('handler_failed', "sent too many messages; tell the pack's author.");
     for (let rest = chunk; ;) {
       const end = rest.indexOf(0x0a);
       const part = end === -1 ? rest : rest.subarray(0, end);
       bufferedBytes += part.length;
       if (bufferedBytes > LIMITS.messageBytes) {
-        throw new LimitExceeded('invalid_output', `returned more than ${PACK.outputBytes / 1024} KiB; ask for less.`);
+        throw new LimitExceeded('invalid_output', `returned more than ${PACK.outputBytes / 1024} KiB; request less data.`);
       }
       buffered.push(part);
       if (end === -1) return;
-      if ((count += 1) > LIMITS.messages) throw new LimitExceeded('handler_failed', 'sent too many messages; tell its author.');
+      if ((count += 1) > LIMITS.messages)
+        throw new LimitExceeded('handler_failed', "sent too many messages; tell the pack's author.");
       const line = Buffer.concat(buffered).toString();
       buffered = [];
       bufferedBytes = 0;

@@ -3,17 +3,17 @@ import * as z from 'zod';
 type JsonSchema = Record<string, unknown>;
 
 /**
- * Largest product of schema parts and value parts checked here; more would block the program for every caller. Nested
- * alternatives multiply the work, and a recursive schema has no bound.
+ * Maximum work of one check: the number of schema parts, multiplied by the number of value parts. A longer check would block the
+ * program for every caller. Nested alternatives multiply the work, and a recursive schema has no bound.
  */
 const MAX_WORK = 500_000;
 
 /**
- * The pack's schema as the program uses it. Shown as the author wrote it. Checked here without patterns, which can take
- * exponential time, and only within the work limit; the pack's process checks it fully.
+ * Creates the program's copy of a pack's schema. Shows the schema as the author wrote it. Checks values without patterns, because
+ * patterns can take exponential time, and only within the work limit. The pack's process checks values fully.
  */
 export function schemaFrom(json: JsonSchema): z.ZodType {
-  // Reads JSON Schema written by the same library in the pack's process. Throws for what it cannot represent.
+  // Parses JSON Schema that zod wrote in the pack's process. Throws if zod cannot represent a part of the schema.
   const whole = z.fromJSONSchema(withoutPatterns(json) as Parameters<typeof z.fromJSONSchema>[0]);
   const parts = partsOfSchema(json);
   const schema = z.unknown().transform((value, context) => {
@@ -27,7 +27,7 @@ export function schemaFrom(json: JsonSchema): z.ZodType {
   return schema;
 }
 
-/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+/** JSON Schema keywords: `ONE` takes a schema, `MANY` a list of schemas, and `NAMED` an object whose values are schemas. */
 const ONE = new Set(['additionalProperties', 'contains', 'else', 'if', 'items', 'not', 'propertyNames', 'then']);
 const MANY = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems']);
 const NAMED = new Set(['$defs', 'definitions', 'dependentSchemas', 'properties']);
@@ -47,7 +47,7 @@ function withoutPatternsIn(keyword: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withoutPatterns(schema)]));
 }
 
-/** The number of schemas with every reference expanded. Exceeds the limit if a schema refers to itself. */
+/** Counts the parts of a schema with every reference expanded. The count exceeds the limit if a schema refers to itself. */
 function partsOfSchema(json: JsonSchema): number {
   let parts = 0;
   const waiting: unknown[] = [json];
@@ -67,7 +67,7 @@ function partsOfSchema(json: JsonSchema): number {
   return parts;
 }
 
-/** Resolves a reference as zod writes it: to the root or to a definition. */
+/** Resolves a reference in the form that zod writes: to the root or to a definition. */
 function resolveReference(json: JsonSchema, to: string): unknown {
   if (to === '#') return json;
   const [, place = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(to) ?? [];
@@ -75,7 +75,7 @@ function resolveReference(json: JsonSchema, to: string): unknown {
   return isObject(definitions) ? definitions[name] : undefined;
 }
 
-/** The number of values, counted up to `most`. */
+/** Counts a value and all values inside it. Stops counting above `most`. */
 function countOf(value: unknown, most: number): number {
   let count = 0;
   const waiting: unknown[] = [value];

@@ -1,19 +1,19 @@
 /** Red, green and blue, from 0 to 255. */
 type Colour = readonly [number, number, number];
 
-/** Background and text colours of the window's style sheet. */
+/** Background and text colours from the window's style sheet, which this file must match. */
 const SURFACES = {
   light: { page: '#ffffff', sidebar: '#f5f5f6', quiet: '#63636a', tint: 0.12, towards: [0, 0, 0] },
   dark: { page: '#1d1d1f', sidebar: '#232326', quiet: '#a3a3aa', tint: 0.22, towards: [255, 255, 255] },
 } as const;
 
-/** The contrast that WCAG 2.2 requires for text, with a margin for rounding. */
+/** Minimum contrast ratio of text: the ratio that WCAG 2.2 requires, plus a margin for rounding. */
 const MIN_CONTRAST = 4.55;
 const STEP = 0.02;
 
 /**
- * A style sheet that applies the system's accent colour to the window. The colour is adjusted until text is readable. Empty if the
- * value is not a colour.
+ * Returns a style sheet that applies the system's accent colour to the window. Adjusts the colour until text is readable. Returns
+ * an empty text if the value is not a colour.
  */
 export function accentStyle(chosen: string): string {
   if (!/^#?[0-9a-f]{6}([0-9a-f]{2})?$/i.test(chosen)) return '';
@@ -53,7 +53,7 @@ function mixed(one: Colour, other: Colour, share: number): Colour {
   return [part(0), part(1), part(2)];
 }
 
-/** Contrast ratio as defined by WCAG 2.2. */
+/** Returns the contrast ratio of two colours, as defined by WCAG 2.2. */
 function contrast(one: Colour, other: Colour): number {
   const [dark = 0, light = 0] = [luminance(one), luminance(other)].toSorted((a, b) => a - b);
   return (light + 0.05) / (dark + 0.05);

@@ -11,62 +11,64 @@ import type { Clock } from '../../core/time/clock.ts';
 type Consent = NonNullable<CallContext['consent']>;
 type ConsentRequest = Parameters<Consent>[0];
 
-/** A question for a system dialog, which no page can answer. */
+/** A question that is shown in a system dialog, because a page cannot answer a system dialog. */
 export interface ConsentQuestion {
   readonly message: string;
   readonly detail: string;
-  /** Label of the confirming button. The other button is Cancel. */
+  /** Label of the button that confirms. The other button is Cancel. */
   readonly yes: string;
 }
 
 interface Deps {
-  /** Reads the data that a question names. */
+  /** Runs operations that read the data for a question. */
   readonly perform: Perform;
   readonly clock: Clock;
   readonly askOwner: (question: ConsentQuestion) => Promise<boolean>;
 }
 
 /**
- * The window may forget or shorten a single fact without a question, because it offers an undo. A compromised page would offer none,
- * so more removals than this need the owner's consent.
+ * Number of facts that the window can remove in `FREE_REMOVALS_WINDOW_MS` without consent. Shortening a fact's lifetime also
+ * counts as a removal. The window asks no question for a single fact, because it offers undo. A compromised page would not offer
+ * undo, so more removals need the owner's consent.
  */
-const SINGLE_LOSSES = 20;
-const SINGLE_LOSSES_MS = 10 * 60_000;
+const FREE_REMOVALS = 20;
+const FREE_REMOVALS_WINDOW_MS = 10 * 60_000;
 
-/** Questions that can wait while another one is shown. */
-const WAITING = 8;
+/** Maximum number of questions that wait while another question is shown. */
+const MAX_WAITING = 8;
 
-/** Names listed in a question. */
-const SHOWN = 5;
+const MAX_NAMES = 5;
 
-/** Asks the owner of the desktop, one question at a time. */
+/** Creates the function that asks the desktop's owner for consent, one question at a time. */
 export function desktopConsent({ perform, clock, askOwner }: Deps): Consent {
-  let losses: readonly number[] = [];
+  let removals: readonly number[] = [];
   let lastQuestion: Promise<unknown> = Promise.resolve();
   let waiting = 0;
-  /** Backups that exist or were allowed without a question, and may still be under way. */
+  /** Number of backups that exist or were allowed without a question. An allowed backup may still be running. */
   let expectedBackups = 0;
 
   return async (request) => {
     if (removesOneFact(request) && isWithinLimit()) return true;
-    if (waiting > WAITING) {
-      throw new Failure('rate_limited', 'Too many questions are waiting for your answer. Answer them first.', { retryAfter: 1 });
+    if (waiting > MAX_WAITING) {
+      throw new Failure('rate_limited', 'Too many questions are waiting for your answer. Answer the open questions first.', {
+        retryAfter: 1,
+      });
     }
     waiting += 1;
-    // Reads the data when the question is shown, because it may change while the question waits.
+    // Read the data when the question is shown, because the data may change while the question waits.
     const answer = lastQuestion.then(async () => {
-      if (request.name === 'backup' && (await mayAddBackup(request.caller))) return true;
+      if (request.name === 'backup' && (await canAddBackup(request.caller))) return true;
       const question = await questionFor(request, perform);
       return question === undefined || (await askOwner(question));
     });
     lastQuestion = answer.catch(() => undefined).then(() => (waiting -= 1));
     const agreed = await answer;
-    if (agreed && removesOneFact(request)) losses = [];
+    if (agreed && removesOneFact(request)) removals = [];
     return agreed;
   };
 
-  /** Whether one more backup certainly deletes no older one. */
-  async function mayAddBackup(caller: Caller): Promise<boolean> {
+  /** True if one more backup certainly does not delete an older backup. */
+  async function canAddBackup(caller: Caller): Promise<boolean> {
     const { backups } = await perform(caller, 'backups', {});
     expectedBackups = Math.max(expectedBackups, backups.length);
     if (expectedBackups >= BACKUPS_KEPT) return false;
@@ -76,21 +78,24 @@ export function desktopConsent({ perform, clock, askOwner }: Deps): Consent {
 
   function isWithinLimit(): boolean {
     const now = clock.steady();
-    losses = losses.filter((at) => now - at < SINGLE_LOSSES_MS);
-    if (losses.length >= SINGLE_LOSSES) return false;
-    losses = [...losses, now];
+    removals = removals.filter((at) => now - at < FREE_REMOVALS_WINDOW_MS);
+    if (removals.length >= FREE_REMOVALS) return false;
+    removals = [...removals, now];
     return true;
   }
 }
 
-/** Whether the request forgets one fact or makes it expire soon. The window shows both. */
+/** True if the request forgets one fact or can make one fact expire soon. */
 const removesOneFact = ({ name, input }: ConsentRequest): boolean =>
   (name === 'forget' && input.scope.kind === 'key') || name === 'remember' || name === 'patch';
 
-/** The question for a request; undefined if nothing would be lost or disclosed. Requests without their own text use a general question. */
+/**
+ * Returns the question for a request, or undefined if nothing would be lost or disclosed. Operations without a question of their
+ * own get a general question.
+ */
 async function questionFor(request: ConsentRequest, perform: Perform): Promise<ConsentQuestion | undefined> {
   const { caller, name, input } = request;
-  // The default case covers every other operation.
+  // The default case covers all operations that have no case of their own.
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check
   switch (name) {
     case 'remember':
@@ -103,14 +108,14 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
     case 'createPipeline':
       return {
         message: `Save the pipeline ${shortened(input.title ?? input.id)} as yours?`,
-        detail: `Agents can run it, and you are its author. It runs these packs: ${shortened(input.steps.map(({ pack }) => pack).join(', '))}.`,
+        detail: `You become the pipeline's author, and agents can run the pipeline. It runs these packs: ${shortened(input.steps.map(({ pack }) => pack).join(', '))}.`,
         yes: 'Save',
       };
     case 'adoptPipeline': {
       const { title = input.id, client, steps } = await perform(caller, 'pipeline', { id: input.id });
       return {
         message: `Adopt the pipeline ${shortened(title)}?`,
-        detail: `${shortened(client)} wrote it. You become its author. It runs with the rights of the agent that starts it, and runs these packs: ${shortened(
+        detail: `${shortened(client)} wrote this pipeline. You become its author. The pipeline runs with the rights of the agent that starts it. It runs these packs: ${shortened(
           steps.map(({ pack }) => pack).join(', '),
         )}.`,
         yes: 'Adopt',
@@ -120,14 +125,14 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
       const { title = input.id } = await perform(caller, 'pipeline', input);
       return {
         message: `Delete the pipeline ${shortened(title)}?`,
-        detail: 'Its definition is deleted permanently. This cannot be undone.',
+        detail: "The pipeline's definition is deleted permanently. This cannot be undone.",
         yes: 'Delete',
       };
     }
     case 'endSession':
       return {
         message: `End the session ${shortened(input.id)}?`,
-        detail: 'Its working memory is deleted. This cannot be undone.',
+        detail: "The session's working memory is deleted. This cannot be undone.",
         yes: 'End Session',
       };
     case 'runPack':
@@ -135,8 +140,8 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
         message: `Run ${shortened(input.name)}?`,
         detail: `${
           request.effect === 'discloses'
-            ? 'It sends its input to servers outside this computer'
-            : 'It can delete data permanently'
+            ? 'The pack sends its input to servers outside this computer'
+            : 'The pack can delete data permanently'
         }. Input: ${shortened(JSON.stringify(input.input), LONGEST_INPUT)}`,
         yes: 'Run',
       };
@@ -144,9 +149,9 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
       const admin = input.scopes.includes('admin');
       return {
         message: admin ? 'Create a token with all your rights?' : `Create a token for the memory ${shortened(input.subject)}?`,
-        detail: `Its name is ${shortened(input.name)}. ${
+        detail: `The token's name is ${shortened(input.name)}. ${
           admin
-            ? 'A program with this token can read and change every memory on this computer, and its keys.'
+            ? 'A program with this token can read and change every memory and every key on this computer.'
             : `A program with this token can ${shortened(input.scopes.map((scope) => SCOPES[scope]).join(', '))}.`
         }`,
         yes: 'Create Token',
@@ -157,7 +162,7 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
       const token = tokens.find(({ id }) => id === input.id);
       return {
         message: `Resume access for ${shortened(token?.name ?? input.id)}?`,
-        detail: `It can use the memory ${shortened(token?.subject ?? '')} again.`,
+        detail: `The agent can use the memory ${shortened(token?.subject ?? '')} again.`,
         yes: 'Resume',
       };
     }
@@ -168,7 +173,7 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
       const files = plan.files.map(({ path }) => `\n${shortened(path, LONGEST_PATH)}`).join('');
       return {
         message: `Connect ${shortened(client)}?`,
-        detail: `It gets its own token for the memory ${shortened(input.subject ?? caller.subject)}.${
+        detail: `The program gets its own token for the memory ${shortened(input.subject ?? caller.subject)}.${
           files === '' ? '' : ` These files will be changed:\n${files}`
         }`,
         yes: 'Connect',
@@ -186,21 +191,22 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
     case 'dropCredential':
       return {
         message: `Delete the credential ${input.name}?`,
-        detail: 'It is removed from the keychain, and results that packs cached with it are deleted. This cannot be undone.',
+        detail:
+          'The credential is deleted from the keychain. Results that packs cached with this credential are also deleted. This cannot be undone.',
         yes: 'Delete',
       };
     case 'unlock': {
       const { store } = await perform(caller, 'status', {});
-      // If the owner has not locked the memory, unlocking gives no one access that the owner had removed.
+      // Ask only if the owner locked the memory. Otherwise unlocking restores no access that the owner had removed.
       if (store.key.at !== 'locked') return undefined;
-      return { message: 'Unlock the memory?', detail: 'Agents can read and write it again.', yes: 'Unlock' };
+      return { message: 'Unlock the memory?', detail: 'Agents can read and write the memory again.', yes: 'Unlock' };
     }
     case 'setEmbeddings':
-      // Also asked while embeddings are off, because the choice is saved.
+      // Ask even while embeddings are off, because the choice is saved.
       return {
         message: 'Use the Ollama that is already running?',
         detail:
-          'The program at that address receives every text that is embedded, and it may not be Ollama. Continue only if you or the system started it.',
+          "The program at Ollama's address receives every text that is embedded. That program may not be Ollama. Continue only if you or the system started it.",
         yes: 'Use It',
       };
     case 'approveOllama':
@@ -228,7 +234,8 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
     case 'makeRecoveryKey':
       return {
         message: 'Create a new recovery key?',
-        detail: 'It is shown once. Anyone who has it can open this memory. Your earlier recovery key stops working.',
+        detail:
+          'The new key is shown only once. Anyone who has it can open this memory. Your earlier recovery key stops working.',
         yes: 'Create Key',
       };
     default:
@@ -237,8 +244,8 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
 }
 
 const questionForMoreRemovals = (key: string): ConsentQuestion => ({
-  message: 'Continue to remove facts?',
-  detail: `In the last ten minutes, ${SINGLE_LOSSES} facts were forgotten or set to expire within 7 days. The next one is ${shortened(key)}.`,
+  message: 'Allow more facts to be removed?',
+  detail: `In the last ten minutes, ${FREE_REMOVALS} facts were forgotten or set to expire within 7 days. The next fact is ${shortened(key)}.`,
   yes: 'Continue',
 });
 
@@ -253,7 +260,7 @@ async function questionForForget(caller: Caller, scope: Scope, perform: Perform)
   const rest = keys.length > 0 && more > 0 ? `\nand ${more.toLocaleString()} more` : '';
   return {
     message: `Forget ${deleted === 1 ? 'one entry' : `${deleted.toLocaleString()} entries`}?`,
-    detail: `Scope: ${shortened(spellScope(scope))}. They are erased with their history. This cannot be undone.${
+    detail: `Scope: ${shortened(spellScope(scope))}. The entries are erased with their history. This cannot be undone.${
       backups > 0 ? ' Existing backups still contain encrypted copies.' : ''
     }${named === '' ? '' : `\n${named}${rest}`}`,
     yes: 'Forget',
@@ -269,7 +276,7 @@ async function questionForUndo(
   const parts: string[] = [];
   if (removed + restored > 0) {
     parts.push(
-      `Of the facts that it wrote since ${input.since}, ${removed} will be deleted permanently and ${restored} will return to their earlier version.`,
+      `Of the facts that this client wrote since ${input.since}, ${removed} will be deleted permanently and ${restored} will return to their earlier version.`,
     );
   }
   if (pipelines && pipelines.removed.length > 0) parts.push(`Pipelines deleted permanently: ${firstNames(pipelines.removed)}.`);
@@ -280,10 +287,10 @@ async function questionForUndo(
   return { message: `Undo the changes of ${shortened(input.client)}?`, detail: parts.join('\n'), yes: 'Undo' };
 }
 
-/** Lists the first names and the number of further ones. */
+/** Lists the first names, followed by the number of further names. */
 function firstNames(names: readonly string[]): string {
-  const more = names.length - SHOWN;
-  const first = names.slice(0, SHOWN).map((name) => shortened(name));
+  const more = names.length - MAX_NAMES;
+  const first = names.slice(0, MAX_NAMES).map((name) => shortened(name));
   return `${first.join(', ')}${more > 0 ? `, and ${more.toLocaleString()} more` : ''}`;
 }
 
@@ -293,11 +300,11 @@ async function questionForOllama(
   perform: Perform,
 ): Promise<ConsentQuestion> {
   const { ollama } = await perform(caller, 'embeddings', {});
-  // Approves only the hash of the Ollama that was found, which the window shows.
-  if (ollama?.sha256 !== hash) throw new Failure('invalid_input', NOT_SHOWN);
+  // Refuse any hash except the hash of the Ollama that was found, because the window shows only that hash.
+  if (ollama?.sha256 !== hash) throw new Failure('invalid_input', WRONG_HASH);
   return {
     message: 'Allow Helmdeck Memory to start this Ollama?',
-    detail: `${shortened(ollama.path, LONGEST_PATH)}\nSHA-256 ${hash}\n\nIt runs with your user rights until you turn embeddings off.`,
+    detail: `${shortened(ollama.path, LONGEST_PATH)}\nSHA-256 ${hash}\n\nOllama runs with your user rights until you turn embeddings off.`,
     yes: 'Allow',
   };
 }
@@ -305,12 +312,12 @@ async function questionForOllama(
 async function firstKeys(caller: Caller, scope: Scope, perform: Perform): Promise<readonly string[]> {
   const filter = filterOf(scope);
   if (!filter) return [];
-  // Without the key some scopes can be forgotten, but their facts cannot be listed.
-  const listed = await perform(caller, 'list', { ...filter, limit: SHOWN }).catch(() => undefined);
+  // Ignore errors: without the master key, some scopes can be forgotten but their facts cannot be listed.
+  const listed = await perform(caller, 'list', { ...filter, limit: MAX_NAMES }).catch(() => undefined);
   return listed?.facts.map(({ key }) => key) ?? [];
 }
 
-/** The filter that lists the facts of a scope; undefined for scopes of other entries. */
+/** Returns the filter that lists the facts of a scope, or undefined if the scope contains no facts or a single fact. */
 function filterOf(scope: Scope): Pick<OperationRequest<'list'>, 'prefix' | 'category' | 'tag' | 'client'> | undefined {
   switch (scope.kind) {
     case 'all':
@@ -330,7 +337,10 @@ function filterOf(scope: Scope): Pick<OperationRequest<'list'>, 'prefix' | 'cate
   }
 }
 
-/** Shortens a name, so that it cannot hide the question, and removes line breaks, so that it cannot imitate our text. */
+/**
+ * Shortens a name, so that it cannot push the question out of view. Removes line breaks, so that a name cannot imitate the
+ * dialog's own text.
+ */
 function shortened(text: string, most = 80): string {
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ');
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
@@ -338,19 +348,20 @@ function shortened(text: string, most = 80): string {
 
 const SCOPES: Readonly<Record<OperationInput<'mintToken'>['scopes'][number], string>> = {
   'memory:read': 'read the memory',
-  'memory:write': 'write and forget',
+  'memory:write': 'store and delete facts',
   'packs:run': 'run packs',
   admin: 'do everything that you can do',
 };
 
 const EFFECTS: Readonly<Record<ConsentRequest['effect'], string>> = {
-  destroys: 'It permanently deletes or replaces data. This cannot be undone.',
-  grants: 'It gives a program or a person access to your memory.',
-  discloses: 'It sends data to another program or computer.',
-  executes: 'It starts a program on this computer.',
+  destroys: 'This operation permanently deletes or replaces data. This cannot be undone.',
+  grants: 'This operation gives a program or a person access to your memory.',
+  discloses: 'This operation sends data to another program or computer.',
+  executes: 'This operation starts a program on this computer.',
 };
 
-/** Long enough to identify the program or file. */
+/** Maximum characters shown of a path: enough to identify the program or file. */
 const LONGEST_PATH = 300;
 const LONGEST_INPUT = 300;
-const NOT_SHOWN = 'The hash is not that of the Ollama that was found. Open the page again and approve the hash that it shows.';
+const WRONG_HASH =
+  'The hash does not match the Ollama that was found. Open the page again and approve the hash that the page shows.';

@@ -1,4 +1,4 @@
-/** An XDG autostart file that runs a command. */
+/** Returns the text of an XDG autostart file that runs a command at login. */
 export function desktopEntry(command: readonly string[]): string {
   return `[Desktop Entry]
 Type=Application
@@ -10,6 +10,6 @@ X-GNOME-Autostart-enabled=true
 `;
 }
 
-/** Quotes an argument and escapes the string, as the Desktop Entry specification requires. A % would start a field code. */
+/** Quotes an argument as the Desktop Entry specification requires. Doubles each %, because a single % would start a field code. */
 const quoted = (argument: string): string =>
   `"${argument.replaceAll(/["`$\\]/g, (char) => `\\${char}`)}"`.replaceAll('\\', '\\\\').replaceAll('%', '%%');

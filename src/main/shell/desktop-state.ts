@@ -13,13 +13,13 @@ export interface WindowBounds {
 
 export interface DesktopChoices {
   readonly place: WindowBounds | undefined;
-  /** The owner knows that the program keeps running when the window is closed. */
+  /** True if the owner has been told that the program keeps running when the window is closed. */
   readonly told: boolean;
-  /** Show no window when started at login. */
+  /** True if no window is shown when the program is started at login. */
   readonly startsHidden: boolean;
 }
 
-/** Settings of the desktop alone. Errors of the file are ignored, because the settings only add convenience. */
+/** Stores settings that only the desktop application has. Ignores errors of their file, because nothing depends on the settings. */
 export class DesktopState {
   readonly #path: string;
   #choices: DesktopChoices;
@@ -38,7 +38,7 @@ export class DesktopState {
     try {
       writePrivateFile(this.#path, JSON.stringify(this.#choices));
     } catch {
-      // The owner is asked again after the next start.
+      // Ignore the error: the default settings then apply at the next start.
     }
   }
 }
@@ -48,7 +48,7 @@ function read(path: string): DesktopChoices {
   return { place: isPlace(place) ? place : undefined, told: told === true, startsHidden: startsHidden === true };
 }
 
-/** Without a schema: the schema library is not loaded yet when the window is created. */
+/** Reads the file without a schema, because the schema library is not loaded yet when the window is created. */
 function readStored(path: string): Readonly<Record<string, unknown>> {
   try {
     const choices: unknown = JSON.parse(readFileSync(path, 'utf8'));
@@ -64,7 +64,7 @@ function isPlace(place: unknown): place is WindowBounds {
   return [x, y, width, height].every(Number.isInteger) && Number(width) > 0 && Number(height) > 0;
 }
 
-/** Whether enough of the window is on a screen to drag it by its title bar. */
+/** True if enough of the window is on a screen for the owner to drag it by its title bar. */
 export function isReachable(place: WindowBounds, screens: readonly WindowBounds[]): boolean {
   return screens.some(
     ({ x, y, width, height }) =>

@@ -12,18 +12,18 @@ const UNSAVED: ConsentQuestion = {
 };
 
 interface Deps {
-  /** The folder of the built files. */
+  /** Path of the folder with the built files. */
   readonly root: string;
   readonly stored: DesktopState;
 }
 
-/** The window of the desktop: opened, hidden and reopened, and the parent of dialogs. */
+/** Opens, hides and reopens the desktop's window, and shows dialogs over it. */
 export class DesktopWindow {
   readonly #deps: Deps;
   readonly #firstShown = Promise.withResolvers<void>();
   #window: BrowserWindow | undefined;
   #asking = false;
-  /** The page contains text that was typed and not saved. */
+  /** True if the page contains text that the owner typed and has not saved. */
   unsaved = false;
 
   constructor(deps: Deps) {
@@ -34,12 +34,11 @@ export class DesktopWindow {
     return this.#window;
   }
 
-  /** Resolves once the window has been shown. */
   get firstShown(): Promise<void> {
     return this.#firstShown.promise;
   }
 
-  /** Shows the window in front of others. A new window appears once its page is rendered. */
+  /** Shows the window in front of all others. A new window is shown only after its page has been rendered. */
   open(): void {
     const window = this.#window;
     if (!window) {
@@ -50,21 +49,21 @@ export class DesktopWindow {
       });
       return;
     }
-    // A page that crashed twice in a row is reloaded only when the owner opens the window.
+    // Reload a crashed page. A page that crashed twice in a row is not reloaded before this point.
     if (window.webContents.isCrashed()) window.reload();
     if (window.isMinimized()) window.restore();
     window.show();
     window.focus();
   }
 
-  /** Destroys the window without asking its page, which may not respond. */
+  /** Destroys the window without waiting for its page, because the page may not respond. */
   destroy(): void {
     if (!this.#window) return;
     this.#deps.stored.update({ place: this.#window.getNormalBounds() });
     this.#window.destroy();
   }
 
-  /** Whether the owner quits although the window contains unsaved text. False while the same question is open. */
+  /** Asks the owner whether to quit and lose unsaved text. Returns false while the same question is already open. */
   async confirmLoss(): Promise<boolean> {
     if (this.#asking) return false;
     this.#asking = true;
@@ -103,7 +102,10 @@ export class DesktopWindow {
     return window;
   }
 
-  /** Closing the window leaves the program running for agents. Without a tray the window is minimized, so that it stays reachable. */
+  /**
+   * Hides the window instead of closing it, so that agents can still use the program. Minimizes the window if there is no tray,
+   * so that the owner can reach it.
+   */
   async #hide(window: BrowserWindow): Promise<void> {
     const hasTray = await hasTrayHost();
     if (!this.#deps.stored.choices.told && !(await this.#confirmKeepRunning(hasTray))) return app.quit();
@@ -118,7 +120,7 @@ export class DesktopWindow {
       message: 'Keep Helmdeck Memory running?',
       detail: hasTray
         ? 'Agents can then still use this memory. To see the window again, click the tray icon or start Helmdeck Memory again.'
-        : 'Agents can then still use this memory. This desktop has no tray, so the window is minimized. To see it again, restore it or start Helmdeck Memory again.',
+        : 'Agents can then still use this memory. This desktop has no tray, so the window is minimized. To see the window again, restore it or start Helmdeck Memory again.',
       buttons: ['Keep Running', 'Quit'],
       defaultId: 0,
       cancelId: 0,

@@ -22,24 +22,27 @@ import type { TrayAction, TrayState } from './tray-menu.ts';
 import { MemoryTray, setApplicationMenu } from './tray.ts';
 import type { AtLogin, WindowCall } from './window-calls.ts';
 
-/** Time limit for closing. Every acknowledged write is on the disk already. */
+/**
+ * Maximum milliseconds for closing. No acknowledged write is lost at the limit, because every acknowledged write is already on
+ * the disk.
+ */
 const CLOSING_MS = 10_000;
-/** How long the start waits for a window that does not appear. */
+/** Maximum milliseconds for which startup waits for the window to appear. */
 const WINDOW_MS = 1000;
-/** Time to transfer the page's script before the main process is busy. */
+/** Milliseconds in which the page's script can be transferred before the main process is busy. */
 const SCRIPT_MS = 25;
 
 interface Options {
   readonly config: Config;
   readonly settings: LoadedSettings;
   readonly build: BuildInfo;
-  /** The folder of the built files and the icons. */
+  /** Path of the folder with the built files and the icons. */
   readonly root: string;
 }
 
 type Modules = Awaited<ReturnType<typeof load>>;
 
-/** Loads the modules that the window does not need, so that it appears sooner. */
+/** Loads the modules that the window does not need. They are loaded later, so that the window appears sooner. */
 async function load() {
   const [{ assemble }, { createWindowCalls: callsOf }] = await Promise.all([
     import('../roots/assemble.ts'),
@@ -48,7 +51,7 @@ async function load() {
   return { assemble, callsOf };
 }
 
-/** The desktop program: memory, window, tray and menu. Closes them in reverse order. */
+/** Runs the desktop application: opens memory, window, tray and menu, and closes them in reverse order. */
 export class Desktop implements AsyncDisposable {
   readonly #options: Options;
   readonly #stored: DesktopState;
@@ -61,14 +64,14 @@ export class Desktop implements AsyncDisposable {
   #tray: MemoryTray | undefined;
   #startsAtLogin: boolean | undefined;
   #shortcut: Shortcut | undefined;
-  /** Names of agents that lost their entry. */
+  /** Names of agents whose configuration no longer contains our entry. */
   #wiped: readonly string[] = [];
-  /** The state that tray and menu show, as text. */
+  /** The state that the tray and the menu show, as JSON. */
   #shown = '';
-  /** Whether quitting may ask the owner. */
+  /** False if the program must quit without asking the owner about unsaved text. */
   #mayAsk = true;
   #quitting = false;
-  /** Everything is closed. */
+  /** True when everything is closed, so that Electron can exit. */
   #closed = false;
 
   constructor(options: Options) {
@@ -84,26 +87,26 @@ export class Desktop implements AsyncDisposable {
     app.setAboutPanelOptions({
       applicationName: 'Helmdeck Memory',
       applicationVersion: build.version,
-      copyright: 'Updates are never checked without your consent. See Settings.',
+      copyright: 'Helmdeck Memory never checks for updates without your consent. See Settings.',
     });
     if (this.#quitting) return;
     const pages = findWindowFolder();
-    if (pages === undefined) throw new Failure('unavailable', 'The window was not built; run npm run build.');
+    if (pages === undefined) throw new Failure('unavailable', "The window's files have not been built. Run: npm run build");
     const served = servePages(session.defaultSession, pages, () => accentStyle(systemAccent()));
     this.#binding = this.#opened.use(bindWindow({ calls: this.#calls.promise, window: () => this.#window.current }));
     this.#opened.use(onAccentChange(() => this.#binding?.notify({ namespace: '', kind: 'accent' })));
     if (!(wasStartedAtLogin(process.argv) && this.#stored.choices.startsHidden)) this.open();
-    // While the renderer process builds the page, this process can load its modules.
+    // Load the modules while the renderer process builds the page.
     await this.#windowFirst(served.then(() => wait(SCRIPT_MS)));
     const modules = await load();
     await this.#windowFirst(this.#window.firstShown);
     if (this.#quitting) return;
     this.#program = this.#assemble(modules);
     const program = await this.#program;
-    // Quit during the start: disposing closes the program.
+    // The owner has quit during startup. Disposing closes the program.
     if (this.#quitting) return;
     this.#running = this.#opened.use(program);
-    // The window's first request comes before the tray and the listener.
+    // Answer the window's first request before creating the tray and opening the port.
     await this.#windowFirst(this.#binding.firstAnswer);
     if (this.#quitting) return;
     this.#startsAtLogin = startsAtLogin();
@@ -121,7 +124,7 @@ export class Desktop implements AsyncDisposable {
     await resumeListening(program);
     this.#checkClients();
     const { state } = program.listening;
-    console.log(`Helmdeck Memory is running.${state.at === 'listening' ? ` Agents reach it at ${state.url}.` : ''}`);
+    console.log(`Helmdeck Memory is running.${state.at === 'listening' ? ` Agents connect to ${state.url}.` : ''}`);
   }
 
   open(): void {
@@ -130,20 +133,23 @@ export class Desktop implements AsyncDisposable {
     this.#window.open();
   }
 
-  /** Quits without a question, because a signal or the end of the session leaves no time to answer. */
+  /** Quits without asking the owner, because a signal or a logout leaves no time to answer. */
   quit(): void {
     this.#mayAsk = false;
     app.quit();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // The program may still be starting.
+    // Wait for the program, because it may still be starting.
     const program = await this.#program?.catch(() => undefined);
     if (!this.#running) await program?.[Symbol.asyncDispose]();
     await this.#opened.disposeAsync();
   }
 
-  /** Waits for a step of the window, so that opening the memory does not delay it. Does nothing if the window is hidden. */
+  /**
+   * Waits for a step of the window, so that opening the memory does not delay the window. Returns immediately if there is no
+   * window.
+   */
   async #windowFirst(step: Promise<unknown>): Promise<void> {
     if (this.#window.current) await Promise.race([step, wait(WINDOW_MS)]);
   }
@@ -195,7 +201,7 @@ export class Desktop implements AsyncDisposable {
       this.#refresh();
     });
     this.#opened.use(changes);
-    // A port that was in use before the computer slept may be free now.
+    // Try again after sleep, because a port that was in use before may be free now.
     powerMonitor.on('resume', () => {
       this.#checkClients();
       if (program.listening.state.at === 'failed') void resumeListening(program);
@@ -211,11 +217,11 @@ export class Desktop implements AsyncDisposable {
       if (!wasStartedAtLogin(args)) this.open();
     });
     app.on('activate', () => this.open());
-    // The program keeps running without a window.
+    // Keep the program running without a window: without this listener, Electron would quit.
     app.on('window-all-closed', () => undefined);
     app.on('before-quit', (event) => {
       if (this.#closed) return;
-      // A second request waits too: interrupting the close would leave work for the next start.
+      // Let a second request to quit wait too: interrupting the close would leave work for the next startup.
       event.preventDefault();
       if (this.#quitting) return;
       if (this.#window.unsaved && this.#mayAsk) void this.#window.confirmLoss().then((confirmed) => confirmed && this.quit());
@@ -248,12 +254,15 @@ export class Desktop implements AsyncDisposable {
     };
   }
 
-  /** Reads the clients' files, which report no changes. Done when the owner may look, and never on a timer. */
+  /**
+   * Checks the clients' configuration files, because the clients do not report changes. Called when the owner is likely to look
+   * at the list, and never on a timer.
+   */
   #checkClients(): void {
     void this.#running?.perform(windowCaller('me'), 'clients', {}).catch(() => undefined);
   }
 
-  /** Called after every change of the memory, so it updates tray and menu only if their state differs. */
+  /** Updates the tray and the menu if their state has changed. Called after every change of the memory. */
   #refresh(): void {
     const program = this.#running;
     if (!program || this.#quitting || !this.#tray) return;
@@ -291,15 +300,20 @@ export class Desktop implements AsyncDisposable {
       });
     } catch (error) {
       const detail = asFailure(error).message;
-      void this.#window.showDialog({ type: 'error', message: 'The command failed.', detail, buttons: ['OK'] });
+      void this.#window.showDialog({
+        type: 'error',
+        message: 'Helmdeck Memory could not run the command.',
+        detail,
+        buttons: ['OK'],
+      });
     }
-    // The system has toggled the checkbox of the menu item, even if the command failed.
+    // Show the menu again, because the system has toggled the item's checkbox even if the command failed.
     this.#shown = '';
     this.#refresh();
   }
 }
 
-/** Milliseconds since the owner last used the computer. A locked screen counts as unused forever. */
+/** Returns the milliseconds since the owner last used the computer. While the screen is locked, returns Infinity. */
 function idleTime(): number {
   return powerMonitor.getSystemIdleState(1) === 'locked' ? Infinity : powerMonitor.getSystemIdleTime() * 1000;
 }

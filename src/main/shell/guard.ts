@@ -2,7 +2,10 @@ import { chmodSync } from 'node:fs';
 import { app, type DownloadItem, type WebContents } from 'electron';
 import { SCHEME, WINDOW_URL } from './pages.ts';
 
-/** Restricts all pages: no navigation, new windows, permissions, or network requests, and no download except the export. */
+/**
+ * Restricts all pages: they cannot navigate, open windows, get permissions, send network requests, or download files other than
+ * the export.
+ */
 export function restrictWebContents(): void {
   app.on('web-contents-created', (_event, contents) => restrict(contents));
 }
@@ -21,17 +24,20 @@ function restrict(contents: WebContents): void {
   session.setPermissionCheckHandler((_contents, permission) => isAllowed(permission));
   session.setDevicePermissionHandler(() => false);
   session.on('will-download', allowOnlyExport);
-  // In addition to the page's content security policy.
+  // A second defence in addition to the page's content security policy.
   session.webRequest.onBeforeRequest(({ url }, answer) => answer({ cancel: !LOCAL.has(new URL(url).protocol) }));
 }
 
-/** The window's copy buttons need this permission. */
+/** Allows only the permission that the window's copy buttons need. */
 const isAllowed = (permission: string): boolean => permission === 'clipboard-sanitized-write';
 
 const EXPORT_URL = `blob:${WINDOW_URL}`;
 const EXPORT_NAME = /^helmdeck-memory-[\w.-]+\.jsonl$/;
 
-/** Allows only the download of the window's export. The owner chooses the file in a system dialog. Cancels all other downloads. */
+/**
+ * Allows only the download of the window's export, and cancels all other downloads. The owner chooses the file in a system
+ * dialog.
+ */
 function allowOnlyExport(event: { preventDefault(): void }, item: DownloadItem): void {
   if (!item.getURL().startsWith(EXPORT_URL)) {
     event.preventDefault();
@@ -44,7 +50,7 @@ function allowOnlyExport(event: { preventDefault(): void }, item: DownloadItem):
     filters: [{ name: 'Facts, one per line', extensions: ['jsonl'] }],
   });
   item.once('done', (_done, state) => {
-    // An existing file may be readable by other users. For a new file the umask prevents that.
+    // Remove the access of other users, which an existing file may have allowed. For a new file, the umask prevents such access.
     if (state === 'completed' && process.platform !== 'win32') chmodSync(item.getSavePath(), 0o600);
   });
 }

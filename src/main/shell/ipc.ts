@@ -6,18 +6,18 @@ import { WINDOW_URL } from './pages.ts';
 import type { WindowCall } from './window-calls.ts';
 
 interface Deps {
-  /** Resolves once the memory is open. Earlier calls of the page wait. */
+  /** Resolves when the memory is open. Calls that the page sends before that wait. */
   readonly calls: Promise<WindowCall>;
   readonly window: () => BrowserWindow | undefined;
 }
 
 export interface WindowBinding extends Disposable {
-  /** Resolves with the first response to the page. */
+  /** Resolves after the first response to the page. */
   readonly firstAnswer: Promise<void>;
   notify(change: WindowChange): void;
 }
 
-/** Handles the calls of the window's main frame, and of no other frame. */
+/** Handles calls from the window's main frame. Refuses calls from all other frames. */
 export function bindWindow({ calls, window }: Deps): WindowBinding {
   const { promise: answered, resolve } = Promise.withResolvers<void>();
   ipcMain.handle('call', (event, subject: unknown, name: unknown, input: unknown, callId: unknown): Promise<BridgeResponse> => {
@@ -25,7 +25,7 @@ export function bindWindow({ calls, window }: Deps): WindowBinding {
   });
 
   async function answer(event: IpcMainInvokeEvent, ...call: Parameters<WindowCall>): Promise<unknown> {
-    // Checked before waiting, because the frame can navigate meanwhile.
+    // Check the frame before waiting, because it can navigate meanwhile.
     if (!isMainFrame(event, window()))
       throw new Failure('forbidden_origin', 'Only the window of Helmdeck Memory can make this call.');
     return (await calls)(...call);
@@ -38,7 +38,7 @@ export function bindWindow({ calls, window }: Deps): WindowBinding {
   };
 }
 
-/** Rejects subframes, other windows, and a page that navigated elsewhere. */
+/** True only for the window's main frame. False for subframes, other windows, and a page that navigated elsewhere. */
 const isMainFrame = ({ senderFrame, sender }: IpcMainInvokeEvent, window: BrowserWindow | undefined): boolean =>
   senderFrame !== null &&
   sender === window?.webContents &&

@@ -6,10 +6,13 @@ import { Failure } from '../../contract/failure.ts';
 import { writePrivateFile } from '../../core/file/files.ts';
 import { desktopEntry } from './desktop-entry.ts';
 
-/** Command line option for a start at login. */
+/** Command line option with which the system starts the program at login. */
 const AT_LOGIN = '--at-login';
 
-/** Whether the system starts the program at login. Undefined if the program is not packaged, because then there is no program to start. */
+/**
+ * True if the system starts the program at login. Undefined if the program is not packaged, because then there is no program to
+ * start.
+ */
 export function startsAtLogin(): boolean | undefined {
   if (process.platform !== 'linux' && !app.isPackaged) return undefined;
   return process.platform === 'linux' ? existsSync(autostartFile()) : app.getLoginItemSettings({ args: [AT_LOGIN] }).openAtLogin;
@@ -39,13 +42,16 @@ export function wasStartedAtLogin(args: readonly string[]): boolean {
   return args.includes(AT_LOGIN) || (process.platform === 'darwin' && app.getLoginItemSettings().wasOpenedAtLogin);
 }
 
-/** The path that the XDG autostart specification defines. */
+/** Returns the autostart file's path, as the XDG autostart specification defines it. */
 function autostartFile(): string {
   const config = process.env['XDG_CONFIG_HOME'] ?? '';
   return join(isAbsolute(config) ? config : join(homedir(), '.config'), 'autostart', 'helmdeck-memory.desktop');
 }
 
-/** An AppImage runs from a temporary folder, so its own path is used. */
+/**
+ * Returns the command that starts this program. For an AppImage, this is the AppImage file, because its content runs from a
+ * temporary folder.
+ */
 function command(): string[] {
   if (app.isPackaged) return [process.env['APPIMAGE'] ?? process.execPath];
   return [process.execPath, app.getAppPath()];

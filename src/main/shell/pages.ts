@@ -5,15 +5,15 @@ import { readStaticFiles } from '../../listeners/window/static-files.ts';
 export const SCHEME = 'helmdeck-window';
 export const WINDOW_URL = `${SCHEME}://window/`;
 
-/** Registers a scheme with an origin, which file URLs do not have. Must run before the application is ready. */
+/** Registers a URL scheme for the window, because file URLs have no origin. Must be called before the application is ready. */
 export function registerScheme(): void {
   protocol.registerSchemesAsPrivileged([{ scheme: SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true } }]);
 }
 
-/** Style sheet with the system's accent colour. The built file is empty, which a browser receives. */
+/** Path of the style sheet with the system's accent colour. Its built file is empty; browsers receive that empty file. */
 const ACCENT = '/accent.css';
 
-/** Serves the files of the built window, and nothing else. Resolves once the window's script has been requested. */
+/** Serves only the files of the built window. Resolves when the window's script has been requested. */
 export function servePages(session: Session, folder: string, accent: () => string): Promise<void> {
   const pages = readStaticFiles(folder);
   const { promise, resolve } = Promise.withResolvers<void>();

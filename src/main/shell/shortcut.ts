@@ -22,7 +22,7 @@ function tryRegister(keys: string, open: () => void): boolean {
   try {
     return globalShortcut.register(keys, open) && globalShortcut.isRegistered(keys);
   } catch {
-    // The system does not know one of the keys.
+    // The system does not support one of the keys.
     return false;
   }
 }

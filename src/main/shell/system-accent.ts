@@ -1,9 +1,9 @@
 import { systemPreferences } from 'electron';
 
-/** The notification that macOS sends to all programs. */
+/** Name of the notification that macOS sends to all programs when the accent colour changes. */
 const CHANGED = 'AppleColorPreferencesChangedNotification';
 
-/** The system's accent colour in hexadecimal; empty if the system has none. */
+/** Returns the system's accent colour in hexadecimal, or an empty text if the system has none. */
 export function systemAccent(): string {
   try {
     return systemPreferences.getAccentColor();

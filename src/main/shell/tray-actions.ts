@@ -14,7 +14,7 @@ interface Deps {
   readonly chooseAtLogin: (choice: AtLogin) => void;
 }
 
-/** Runs a command of the tray or the menu bar. */
+/** Runs a command from the tray's menu or the menu bar. */
 export async function runTrayAction(action: TrayAction, { program, open, atLogin, chooseAtLogin }: Deps): Promise<void> {
   const { perform, listening, sidecar } = program;
   switch (action) {
@@ -29,7 +29,7 @@ export async function runTrayAction(action: TrayAction, { program, open, atLogin
       break;
     case 'lock':
     case 'unlock':
-      // If this fails, the state shows why.
+      // Ignore an error, because the displayed state contains the reason.
       await perform(windowCaller('me'), action, {}).catch(() => undefined);
       break;
     case 'copy-address':
@@ -50,7 +50,10 @@ export async function runTrayAction(action: TrayAction, { program, open, atLogin
   }
 }
 
-/** Does not throw: if the port is in use, the returned state says so, and the tray and window show it. */
+/**
+ * Resumes listening and returns the new state. Does not throw: if the port is in use, the state contains the error, and the tray
+ * and window show it.
+ */
 export async function resumeListening({ listening }: RunningProgram): Promise<ListeningState> {
   await listening.resume().catch(() => undefined);
   return listening.state;

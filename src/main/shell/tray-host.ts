@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-/** A fixed path: any user could have placed a program in a folder of the PATH. */
+/** Absolute path of dbus-send. PATH is not searched, because other users can possibly write to its folders. */
 const DBUS_SEND = '/usr/bin/dbus-send';
 const TIMEOUT_MS = 1000;
 const ARGS = [
@@ -14,8 +14,8 @@ const ARGS = [
 ];
 
 /**
- * Whether the desktop shows tray icons. Some Linux desktops do not, and a hidden window would be unreachable there. False if this
- * cannot be determined.
+ * True if the desktop shows tray icons. Some Linux desktops do not, and the owner could not reach a hidden window there. Returns
+ * false if the support cannot be determined.
  */
 export function hasTrayHost(platform: NodeJS.Platform = process.platform): Promise<boolean> {
   if (platform !== 'linux') return Promise.resolve(true);

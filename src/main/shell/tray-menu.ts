@@ -1,18 +1,17 @@
 import { type FileState, isKeyAvailable, type KeyState, type ListeningState, type SidecarState } from '../../contract/status.ts';
 import type { Shortcut } from './shortcut.ts';
 
-/** The state that tray icon and menu show. */
 export interface TrayState {
   readonly listening: ListeningState;
   readonly key: KeyState;
   readonly file: FileState;
   readonly embeddings: SidecarState;
-  /** Whether the program starts at login; undefined if this system does not support it. */
+  /** True if the program starts at login. Undefined if this system does not support it. */
   readonly startsAtLogin: boolean | undefined;
   readonly startsHidden: boolean;
-  /** Undefined if none is configured. */
+  /** The global shortcut that opens the window. Undefined if no shortcut is configured. */
   readonly shortcut: Shortcut | undefined;
-  /** Names of connected agents whose entry was deleted. */
+  /** Names of connected agents whose configuration no longer contains our entry. */
   readonly wiped: readonly string[];
 }
 
@@ -32,14 +31,14 @@ export type TrayAction =
 
 export type TrayItem = { readonly label: string; readonly does?: TrayAction; readonly checked?: boolean } | 'line';
 
-/** The icon shows the most serious state. */
+/** Returns the icon for the most serious problem or state. */
 export function trayIconOf({ listening, key, file, wiped }: TrayState): TrayIcon {
   if (key.at === 'locked') return 'locked';
   if (file.at === 'failed' || listening.at === 'failed' || key.at !== 'ok' || wiped.length > 0) return 'needs-you';
   return listening.at === 'paused' ? 'paused' : 'on';
 }
 
-/** The status, the most important commands, and the settings for the start. */
+/** Returns the menu: the status, the most important commands, and the settings for the start at login. */
 export function trayMenu(state: TrayState): readonly TrayItem[] {
   const { listening, key, startsAtLogin, startsHidden, shortcut } = state;
   return [
@@ -61,7 +60,7 @@ export function trayMenu(state: TrayState): readonly TrayItem[] {
 
 const shortcutLine = ({ keys, works }: Shortcut): string => (works ? `Shortcut: ${keys}` : `Shortcut ${keys} Is Not Available`);
 
-/** The window shows the details of a failure. */
+/** Returns a label without details. The window shows the details of a failure. */
 function embeddingsLine(embeddings: SidecarState): string {
   switch (embeddings.at) {
     case 'off':
@@ -74,9 +73,9 @@ function embeddingsLine(embeddings: SidecarState): string {
       return `Embeddings (downloading the model${embeddings.of === 0 ? '' : `, ${Math.floor((100 * embeddings.done) / embeddings.of)} %`})`;
     case 'unapproved':
     case 'no_model':
-      return 'Embeddings (open Memory to continue)';
+      return 'Embeddings (open the window to continue)';
     case 'failed':
-      return 'Embeddings (failed, open Memory)';
+      return 'Embeddings (failed, open the window for details)';
   }
 }
 
@@ -100,15 +99,15 @@ const loginItems = (starts: boolean, hidden: boolean): readonly TrayItem[] => [
 export function statusLine({ listening, key, file, wiped }: TrayState): string {
   if (file.at === 'failed') return `The memory file cannot be used: ${file.why}`;
   if (key.at === 'locked') return 'Locked. Agents cannot read or write this memory.';
-  if (!isKeyAvailable(key)) return `The key is not available (${key.at}). Open Memory to see what to do.`;
+  if (!isKeyAvailable(key)) return `The key is not available (${key.at}). Open the window to see what to do.`;
   if (listening.at === 'failed') return `Agents can't connect: ${listening.why}`;
   if (listening.at === 'paused') return `Paused. Agents cannot use this memory.${wipedLine(wiped)}`;
-  const unsaved = key.at === 'ephemeral' ? ' Facts are lost when the program ends.' : '';
+  const unsaved = key.at === 'ephemeral' ? ' Facts are lost when Helmdeck Memory quits.' : '';
   return `Listening on ${new URL(listening.url).host}.${unsaved}${wipedLine(wiped)}`;
 }
 
 function wipedLine([first, ...others]: readonly string[]): string {
   if (first === undefined) return '';
   const agents = others.length === 0 ? `${first} is` : `${others.length + 1} agents are`;
-  return ` ${agents} no longer connected. Open Memory to reconnect.`;
+  return ` ${agents} no longer connected. Open the window to reconnect.`;
 }

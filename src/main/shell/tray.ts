@@ -3,13 +3,11 @@ import { Menu, type MenuItemConstructorOptions, nativeImage, Tray } from 'electr
 import { type TrayIcon, trayIconOf, statusLine, type TrayAction, type TrayItem, trayMenu, type TrayState } from './tray-menu.ts';
 
 interface Deps {
-  /** The folder of the icons. */
   readonly icons: string;
   readonly state: TrayState;
   readonly act: (action: TrayAction) => void;
 }
 
-/** The tray icon and its menu. */
 export class MemoryTray implements Disposable {
   readonly #tray: Tray;
   readonly #icons: string;
@@ -52,7 +50,7 @@ function toMenuItem(item: TrayItem, act: (action: TrayAction) => void): MenuItem
   };
 }
 
-/** Sets the menu bar. It repeats the tray's commands for desktops without a tray, and provides the standard keyboard shortcuts. */
+/** Sets the menu bar. Contains the tray's commands, for desktops without a tray, and provides the standard keyboard shortcuts. */
 export function setApplicationMenu(state: TrayState, act: (action: TrayAction) => void): void {
   const own = trayMenu(state).map((item): MenuItemConstructorOptions => {
     const template = toMenuItem(item, act);

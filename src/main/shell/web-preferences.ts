@@ -1,10 +1,10 @@
 export interface PageOptions {
   readonly preload: string;
-  /** For development only: a console in the packaged program could call the memory. */
+  /** True only in development: in the packaged program, a developer console could call the memory. */
   readonly devTools: boolean;
 }
 
-/** The page has no access to Node, and shares only the preload's functions with this program. */
+/** Returns preferences that deny the page access to Node. The page can use only the functions of the preload script. */
 export const webPreferences = ({ preload, devTools }: PageOptions) => ({
   preload,
   devTools,

@@ -12,14 +12,14 @@ import { desktopConsent, type ConsentQuestion } from './consent.ts';
 
 interface Deps {
   readonly perform: Perform;
-  /** Calls that only the desktop supports. */
+  /** Functions that only the desktop application supports. */
   readonly desktop: {
     readonly [Name in Exclude<keyof DesktopCalls, 'cancel' | 'unsaved' | 'chooseAtLogin'>]: () => Promise<DesktopCalls[Name]>;
   };
   readonly chooseAtLogin: (choice: AtLogin) => DesktopCalls['atLogin'];
-  /** Receives whether the page contains unsaved text. */
+  /** Called with true if the page contains unsaved text. */
   readonly setUnsaved: (unsaved: boolean) => void;
-  /** Asks the owner in a system dialog. */
+  /** Asks the owner in a system dialog. Resolves to true if the owner agrees. */
   readonly askOwner: (question: ConsentQuestion) => Promise<boolean>;
   readonly clock?: Clock;
 }
@@ -32,13 +32,15 @@ const RESUME: ConsentQuestion = {
 
 const NOTHING = lazy(() => z.strictObject({}, { error: 'must be an empty object; send {}' }));
 
-/** The id of a call, with which it can be cancelled. */
+/** Id that the page chooses for a call, so that it can cancel the call. */
 const CallId = lazy(() => z.string().min(1).max(64).optional());
-const CANCEL = lazy(() => z.strictObject({ word: CallId().unwrap() }, { error: 'must name the call to cancel; send its word' }));
+const CANCEL = lazy(() =>
+  z.strictObject({ call: CallId().unwrap() }, { error: 'must contain the id of the call to cancel; send `call`' }),
+);
 const UNSAVED = lazy(() =>
   z.strictObject(
     { unsaved: z.boolean({ error: 'must be true or false' }) },
-    { error: 'must say whether there is unsaved text; send unsaved' },
+    { error: 'must report whether there is unsaved text; send `unsaved`' },
   ),
 );
 
@@ -48,12 +50,15 @@ const AtLogin = lazy(() =>
       starts: z.boolean({ error: 'must be true or false' }).optional(),
       hidden: z.boolean({ error: 'must be true or false' }).optional(),
     },
-    { error: 'must contain a choice; send starts, hidden or both' },
+    { error: 'must contain a choice; send `starts`, `hidden` or both' },
   ),
 );
 export type AtLogin = SchemaOutput<typeof AtLogin>;
 
-/** Calls of the desktop and their inputs. Not in the operations table, because no other surface has them. */
+/**
+ * Calls that only the desktop application supports, with their input schemas. Not in the operations table, because no other
+ * interface has these calls.
+ */
 const desktopCalls = {
   cancel: CANCEL,
   listening: NOTHING,
@@ -66,10 +71,13 @@ const desktopCalls = {
 
 const isDesktopCall = (name: string): name is keyof DesktopCalls => Object.hasOwn(desktopCalls, name);
 
-/** A call of the page. */
+/** Handles one call from the page. */
 export type WindowCall = (subject: unknown, name: unknown, input: unknown, callId?: unknown) => Promise<unknown>;
 
-/** Handles the window's calls. Operations run like those of any other caller, with the desktop's consent dialogs. */
+/**
+ * Creates the handler of the window's calls. Operations run as for every other caller, but the desktop asks for consent in
+ * dialogs.
+ */
 export function createWindowCalls({
   perform,
   desktop,
@@ -79,13 +87,13 @@ export function createWindowCalls({
   clock = systemClock,
 }: Deps): WindowCall {
   const consent = desktopConsent({ perform, clock, askOwner });
-  /** Running calls that can be cancelled, by their ids. */
+  /** Running calls that can be cancelled, by call id. */
   const running = new Map<string, AbortController>();
 
   return async (subject, name, input, givenId) => {
     const callId = CallId().safeParse(givenId);
     if (!isSubject(subject) || typeof name !== 'string' || !callId.success)
-      throw new Failure('invalid_input', 'A call must contain the subject of a memory and the name of an operation; send both.');
+      throw new Failure('invalid_input', 'A call must contain the subject of a memory and the name of an operation.');
     if (isDesktopCall(name)) return askDesktop(name, input);
     const owner = windowCaller(subject);
     if (callId.data === undefined) return ask(owner, name, input);
@@ -103,7 +111,7 @@ export function createWindowCalls({
     const parsed = desktopCalls[name]().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, input), { cause: parsed.error });
     if (name === 'cancel') {
-      const call = running.get(CANCEL().parse(input).word);
+      const call = running.get(CANCEL().parse(input).call);
       call?.abort();
       return { cancelled: call !== undefined };
     }
@@ -115,10 +123,14 @@ export function createWindowCalls({
     return unsaved;
   }
 
-  /** Asks the owner only if the owner had paused agents. Retrying a failed port gives no one new access. */
+  /**
+   * Resumes listening. Asks the owner first if the owner had paused agents. Retrying a failed port gives agents no new access, so
+   * it needs no question.
+   */
   async function resumeListening(): Promise<unknown> {
     const { at } = await desktop.listening();
-    if (at === 'paused' && !(await askOwner(RESUME))) throw new Failure('declined', 'You did not agree, so nothing was done.');
+    if (at === 'paused' && !(await askOwner(RESUME)))
+      throw new Failure('declined', 'You did not agree, so agent access was not resumed.');
     return desktop.resumeListening();
   }
 

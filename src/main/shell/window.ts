@@ -8,11 +8,11 @@ const SIZE = { width: 920, height: 620, minWidth: 640, minHeight: 420 };
 const RELOAD_MS = 10_000;
 
 interface Options extends PageOptions {
-  /** Position and size at the last close. */
+  /** Position and size of the window when it was last closed. */
   readonly place: WindowBounds | undefined;
 }
 
-/** Creates the window. It is shown once its page is ready. */
+/** Creates the window without showing it. */
 export function createWindow(options: Options): BrowserWindow {
   const { place } = options;
   const areas = screen.getAllDisplays().map(({ workArea }) => workArea);
@@ -24,17 +24,17 @@ export function createWindow(options: Options): BrowserWindow {
     autoHideMenuBar: true,
     webPreferences: webPreferences(options),
   });
-  // Electron has no default context menu.
+  // Add a context menu, because Electron does not provide a default context menu.
   window.webContents.on('context-menu', (_event, clicked) => {
     const items = editItems(clicked);
     if (items.length > 0) Menu.buildFromTemplate(items).popup({ window });
   });
   let reloadedAt = -Infinity;
   window.webContents.on('render-process-gone', (_event, { reason }) => {
-    // Reloads a crashed page. A page that crashes again soon is reloaded only when the owner opens the window.
+    // Reload a crashed page. If the page crashes again soon, it is reloaded only when the owner opens the window.
     if (reason === 'clean-exit' || window.isDestroyed() || performance.now() - reloadedAt < RELOAD_MS) return;
     reloadedAt = performance.now();
-    // Reloading while Chromium is still destroying the page would crash the program.
+    // Wait before reloading: a reload while Chromium still destroys the page would crash the program.
     setImmediate(() => {
       if (!window.isDestroyed()) window.reload();
     });

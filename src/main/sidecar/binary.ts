@@ -5,7 +5,7 @@ import type { HostMachine } from '../config/config.ts';
 import { findUntrustedPath } from '../trusted-path.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 
-/** Identifies one exact program by its contents. */
+/** A file of the Ollama program. The hash identifies its exact content. */
 export interface OllamaBinary {
   readonly path: string;
   readonly size: number;
@@ -13,8 +13,8 @@ export interface OllamaBinary {
 }
 
 /**
- * Where Ollama's own installers put it. PATH is not searched: anyone who can write to one of its folders could choose what runs
- * as the user (R-EMB-03).
+ * Returns the paths at which Ollama's own installers put the program. PATH is not searched: anyone who can write to one of its
+ * folders could choose the program that runs as the user (R-EMB-03).
  */
 export function defaultPaths(machine: HostMachine): readonly string[] {
   const { platform, environment } = machine;
@@ -41,7 +41,7 @@ export function defaultPaths(machine: HostMachine): readonly string[] {
   ];
 }
 
-/** Where to download Ollama, by platform. */
+/** Where the owner can get Ollama, by platform. Part of a message. */
 const SOURCES: Partial<Record<NodeJS.Platform, string>> = {
   darwin: 'https://ollama.com/download or with "brew install ollama"',
   win32: 'https://ollama.com/download or with "winget install Ollama.Ollama"',
@@ -49,9 +49,9 @@ const SOURCES: Partial<Record<NodeJS.Platform, string>> = {
 };
 
 const howToGet = (platform: NodeJS.Platform): string =>
-  `Get it from ${SOURCES[platform] ?? 'https://ollama.com/download'}, or set HELMDECK_OLLAMA to its path; then: helmdeck-memory embeddings on`;
+  `Get Ollama from ${SOURCES[platform] ?? 'https://ollama.com/download'}, or set HELMDECK_OLLAMA to its path. Then run: helmdeck-memory embeddings on`;
 
-/** Uses the first path that exists. If that file is unusable, this fails; the next path is not tried. */
+/** Inspects the file at the first path that exists. Fails if that file is unusable, and does not try the next path. */
 export async function findBinary(paths: readonly string[], platform: NodeJS.Platform): Promise<OllamaBinary> {
   try {
     return await inspectFirst(paths, platform);
@@ -66,7 +66,7 @@ async function inspectFirst(paths: readonly string[], platform: NodeJS.Platform)
   const path = paths.find((one) => statSync(one, { throwIfNoEntry: false }));
   if (path === undefined) throw new SidecarFailure('not_installed', { remedy: howToGet(platform) });
   const real = realpathSync(path);
-  // On Windows Node cannot read owners and permissions, so only the hash is checked.
+  // Check the owners and permissions of the path. Node cannot read them on Windows, so only the hash is checked there.
   const unsafe = findUntrustedPath(path);
   if (unsafe !== undefined) throw new SidecarFailure('unsafe', { path: unsafe });
   const stats = statSync(real);
@@ -85,7 +85,7 @@ async function hashOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Empty if the user has no home folder. */
+/** Returns a path in the user's home folder, or an empty list if the user has no home folder. */
 function inHome(machine: HostMachine, path: (home: string) => string): readonly string[] {
   try {
     return [path(machine.home())];

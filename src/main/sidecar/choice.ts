@@ -11,13 +11,13 @@ const Choice = lazy(() =>
     approved: z.strictObject({ path: z.string(), size: z.number(), sha256: z.string() }).exactOptional(),
   }),
 );
-/** The owner's choice. It is stored beside the memory and applies to every start. */
+/** The owner's choice of embeddings, stored next to the memory. Applies each time the program starts. */
 export type EmbeddingsChoice = SchemaOutput<typeof Choice>;
 
 const DEFAULT: EmbeddingsChoice = { on: false, adopt: false };
 const FILE = 'embeddings.json';
 
-/** If the file cannot be read, embeddings are off and no program is approved. */
+/** Reads the stored choice. If the file cannot be read, embeddings are off and no program is approved. */
 export function readChoice(folder: string): EmbeddingsChoice {
   try {
     const stored: unknown = JSON.parse(readFileSync(join(folder, FILE), 'utf8'));

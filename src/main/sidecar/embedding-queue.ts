@@ -1,25 +1,27 @@
 import { Failure } from '../../contract/failure.ts';
 import { EMBEDDING } from '../../contract/limits.ts';
 
-/** Waiting steps of one subject, in order. */
+/** Functions that start the waiting steps of one subject, in order of arrival. */
 type Waiting = Set<() => void>;
 
 /**
- * Runs one step at a time: Ollama uses the whole machine, so parallel steps would not be faster. Subjects alternate after each
- * step, so a long request delays others by one step at most.
+ * Runs one step at a time, because Ollama uses the whole machine and parallel steps would not be faster. Subjects take turns
+ * after each step, so that a long request delays other subjects by one step at most.
  */
 export class EmbeddingQueue {
   readonly #requests = new Map<string, number>();
   #all = 0;
-  /** In order of turns, next first. */
+  /** Waiting steps by subject. The subject whose turn is next is first. */
   readonly #waiting = new Map<string, Waiting>();
   #busy = false;
 
-  /** Reserves capacity for a request until disposed. */
+  /** Reserves a place in the queue for a request, until the returned object is disposed. */
   reserve(subject: string): Disposable {
     const own = this.#requests.get(subject) ?? 0;
     if (own >= EMBEDDING.queuedPerSubject || this.#all >= EMBEDDING.queued) {
-      throw new Failure('rate_limited', 'Too many texts are waiting to be embedded; try again in a second.', { retryAfter: 1 });
+      throw new Failure('rate_limited', 'Too many requests for embeddings are waiting; try again in a second.', {
+        retryAfter: 1,
+      });
     }
     this.#requests.set(subject, own + 1);
     this.#all += 1;
@@ -33,7 +35,7 @@ export class EmbeddingQueue {
     };
   }
 
-  /** Rejects with the signal's reason if aborted while waiting. */
+  /** Runs a step when the subject's turn comes. If the signal is aborted before that, rejects with the signal's reason. */
   async runInTurn<T>(subject: string, signal: AbortSignal, step: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     if (this.#busy) await this.#waitForTurn(subject, signal);
@@ -50,7 +52,7 @@ export class EmbeddingQueue {
     const waiting: Waiting = this.#waiting.get(subject) ?? new Set();
     this.#waiting.set(subject, waiting.add(resolve));
     const leave = (): void => {
-      // If the turn has already been granted, it is used.
+      // If the turn was already granted, ignore the abort and let the step run.
       if (waiting.delete(resolve)) reject(signal.reason as Error);
     };
     signal.addEventListener('abort', leave, { once: true });

@@ -7,7 +7,7 @@ interface Deps {
   readonly settings: OllamaSettings;
 }
 
-/** Finds Ollama on this machine and remembers the last result. */
+/** Finds Ollama on this machine, and stores the last result. */
 export class InstalledOllama {
   readonly #deps: Deps;
   #binary: OllamaBinary | undefined;
@@ -28,6 +28,6 @@ export class InstalledOllama {
   }
 }
 
-/** Whether exactly this program was approved. */
+/** True if the owner approved a program with exactly this path and content. */
 export const isApproved = ({ path, size, sha256 }: OllamaBinary, { approved }: EmbeddingsChoice): boolean =>
   approved?.path === path && approved.size === size && approved.sha256 === sha256;

@@ -5,7 +5,7 @@ import { readChoice } from './choice.ts';
 import type { SidecarOptions, Sidecar } from './sidecar.ts';
 import { ASLEEP, OFF } from './states.ts';
 
-/** Loads the sidecar on first use, or at start if embeddings are on. If they are off, the start pays nothing. */
+/** Loads the sidecar on first use, or at startup if embeddings are on. If embeddings are off, startup is not delayed. */
 export class LazySidecar implements Embeddings, AsyncDisposable {
   readonly #options: SidecarOptions;
   readonly #isOn: boolean;
@@ -26,7 +26,7 @@ export class LazySidecar implements Embeddings, AsyncDisposable {
     return this.#options.settings.model;
   }
 
-  /** The program has started, so Ollama may run. */
+  /** Called when the program has started. From then on, the sidecar can start Ollama. */
   async wake(): Promise<void> {
     this.#awake = true;
     if (this.#sidecar) this.#sidecar.wake();

@@ -2,14 +2,14 @@ import { SidecarFailure } from './sidecar-failure.ts';
 
 interface Known {
   readonly dimensions: number;
-  /** In bytes; shown to the owner before a download. */
+  /** Bytes on disk. Shown to the owner before a download. */
   readonly disk: number;
   readonly memory: number;
 }
 
 const MB = 1_000_000;
 
-/** Popular embedding models. For any other model, the length of its first vector is used. */
+/** Sizes of popular embedding models. For any other model, the first vector defines the number of dimensions. */
 const MODELS: Readonly<Record<string, Known>> = {
   'nomic-embed-text': { dimensions: 768, disk: 275 * MB, memory: 600 * MB },
   'all-minilm': { dimensions: 384, disk: 46 * MB, memory: 200 * MB },
@@ -22,11 +22,11 @@ export const knownModel = (name: string): Known | undefined => {
   return Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
 };
 
-/** Ollama lists a model without a tag as `:latest`. */
+/** True if the list of names contains the model. Ollama lists a model without a tag as `:latest`. */
 export const includesModel = (name: string, names: readonly string[]): boolean =>
   names.includes(name) || (!name.includes(':') && names.includes(`${name}:latest`));
 
-/** Ensures that all vectors have the same length: vectors of different lengths cannot be compared. */
+/** Checks that all vectors have the same length, because vectors of different lengths cannot be compared. */
 export class DimensionCheck {
   readonly #model: string;
   #dimensions: number | undefined;

@@ -8,10 +8,13 @@ import type { Clock } from '../../core/time/clock.ts';
 import { isOwnedByTrustedUser } from './port-owner.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 
-// Not imported, for the reason given in src/listeners/listener.ts.
+// Do not import node:http statically; src/listeners/listener.ts explains why.
 const { Agent, request } = process.getBuiltinModule('node:http');
 
-/** Four times the size of sixteen of the longest known vectors. Reading more would slow down other callers. */
+/**
+ * Maximum bytes of a response: four times the size of 16 vectors of the largest known model. Reading a longer response would slow
+ * down other callers.
+ */
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_LINE = 64 * 1024;
 
@@ -35,21 +38,21 @@ interface Deps {
   readonly host: string;
   readonly port: number;
   readonly clock: Clock;
-  /** Rejects if the connection leads to the wrong process. Nothing is sent before. */
+  /** Rejects if the connection leads to the wrong process. No data is sent before this check. */
   readonly prove: () => Promise<void>;
 }
 
 interface RequestOptions {
   readonly path: string;
   readonly body?: object;
-  /** For a download: the longest time without data. */
+  /** Maximum milliseconds until the response. For a download, the maximum time without data. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 export class ModelNotFound extends Error {}
 
-/** The Ollama API that we use; other endpoints are not reachable through it. */
+/** Client for the endpoints of Ollama's API that the program uses. No other endpoints can be reached. */
 export class OllamaClient {
   readonly #deps: Deps;
   readonly #agent: InstanceType<typeof Agent>;
@@ -77,7 +80,7 @@ export class OllamaClient {
     return { vectors, tokens };
   }
 
-  /** Yields each progress step. Ollama resumes a cancelled download where it stopped. */
+  /** Downloads a model and yields each progress step. Ollama continues a cancelled download where it stopped. */
   async *pull(model: string, timeoutMs: number, signal: AbortSignal): AsyncGenerator<PullStep> {
     using response = await this.#send({ path: '/api/pull', body: { model, stream: true }, timeoutMs, signal });
     let incomplete = '';
@@ -138,7 +141,6 @@ class StreamedResponse implements Disposable {
     for await (const chunk of this.#response) yield chunk as Buffer;
   }
 
-  /** Restarts the timeout. */
   renew(): void {
     this.#timeout.renew();
   }
@@ -149,7 +151,6 @@ class StreamedResponse implements Disposable {
   }
 }
 
-/** A timeout that can be restarted. */
 class IdleTimeout implements Disposable {
   readonly #clock: Clock;
   readonly #ms: number;
@@ -173,7 +174,7 @@ class IdleTimeout implements Disposable {
   }
 }
 
-/** Opens a new connection for each request and refuses one that leads to the wrong process. */
+/** Opens a new connection for each request, and refuses a connection that leads to the wrong process. */
 class ProvedAgent extends Agent {
   readonly #deps: Deps;
 
@@ -185,7 +186,7 @@ class ProvedAgent extends Agent {
   override createConnection(_options: ClientRequestArgs, callback?: (error: Error | null, stream: Duplex) => void): undefined {
     this.#connect().then(
       (socket) => callback?.(null, socket),
-      // Node's own callers pass no stream with an error either.
+      // The cast is safe: Node's own callers also omit the stream when they pass an error.
       (error: Error) => (callback as ((error: Error) => void) | undefined)?.(error),
     );
   }
@@ -197,12 +198,12 @@ class ProvedAgent extends Agent {
     socket.once('connect', resolve).once('error', reject);
     try {
       await promise;
-      // Check only now: the current listener has accepted the connection.
+      // Check the process after connecting, so that the check applies to the process that accepted the connection.
       await prove().catch((error: unknown) => {
-        // A process that has just exited no longer owns its port, which does not make it an impostor.
+        // If the process has just exited, it no longer owns its port. Ignore that, because the socket is closed anyway.
         if (!socket.destroyed) throw error;
       });
-      // A socket that closed meanwhile emits no further event, so the request would never end.
+      // Without this error, the request would never end, because a closed socket emits no more events.
       if (socket.destroyed) throw new Error('The connection closed during the check.');
       return socket;
     } catch (error) {
@@ -220,7 +221,10 @@ function parse<Schema extends z.ZodType>(schema: Schema, text: string): z.output
   }
 }
 
-/** Connects to an Ollama that is already running. The owner chose it; the system confirms which user runs it. */
+/**
+ * Creates a client for an Ollama that is already running and that the owner chose. Before each request, the system is asked which
+ * user runs it.
+ */
 export function createAdoptedClient(url: URL, clock: Clock): OllamaClient {
   const host = url.hostname === '[::1]' ? '::1' : '127.0.0.1';
   const port = Number(url.port || 80);

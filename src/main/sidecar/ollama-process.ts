@@ -6,33 +6,32 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { HostMachine } from '../config/config.ts';
 
-/** An Ollama process that we started. */
 export interface OllamaProcess {
   readonly pid: number;
-  /** Resolves once it has exited, for any reason. */
+  /** Resolves when the process has exited, for any reason. */
   readonly ended: Promise<void>;
-  /** Asks it to stop, then kills it after the grace period. Resolves once all its processes have exited. */
+  /** Signals the process to stop, and kills it after the grace period. Resolves when all its processes have exited. */
   stop(): Promise<void>;
 }
 
 interface Spec {
   readonly path: string;
   readonly port: number;
-  /** A folder of our own for everything it stores, including models. */
+  /** A separate folder for everything that Ollama stores, including models. */
   readonly home: string;
   readonly environment: HostMachine['environment'];
-  /** Receives its output. Returning false ends the process. */
+  /** Called with the process's output. If it returns false, the process is killed. */
   readonly onOutput: (chunk: Buffer) => boolean;
-  /** Time to stop voluntarily. */
+  /** Milliseconds that the process has to stop before it is killed. */
   readonly graceMs: number;
 }
 
 const MARK = 'HELMDECK_SIDECAR';
 
 /**
- * Kills Ollama and everything it started when the program exits, however that happens. A waiting shell in the same process
- * group reads a pipe that only the program holds. When the pipe closes, the shell kills marked processes that left the group
- * (Linux only), then the group. On Windows, Node's job object does this.
+ * Shell script that starts Ollama, and kills it with all its processes when the program exits for any reason. A shell in the same
+ * process group waits on a pipe that only the program holds open. When the pipe closes, the shell kills marked processes that
+ * left the group (Linux only), and then the group. On Windows, Node's job object does the same.
  */
 const GUARDED = `ulimit -c 0
 (trap '' HUP INT TERM; read -r _ <&3
@@ -51,7 +50,7 @@ export function startOllamaProcess({ path, port, home, environment, onOutput, gr
     env: environmentOf({ environment, home, port }),
     cwd: parse(process.execPath).root,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    // A separate process group, so that one signal ends all its processes.
+    // Start a new process group, so that the whole group can be killed.
     detached: !windows,
     windowsHide: true,
   });
@@ -73,14 +72,14 @@ export function startOllamaProcess({ path, port, home, environment, onOutput, gr
   };
   output.on('data', (chunk: Buffer) => {
     if (onOutput(chunk)) return;
-    // Stop reading, so that its output is not buffered.
+    // Stop reading, so that the output is not buffered.
     output.destroy();
     signal('SIGKILL');
   });
   const rest = async (): Promise<void> => {
     await exited;
     lifeline.destroy();
-    // The guard shell kills the rest. If the guard was killed first, we do.
+    // The waiting shell kills the rest of the group. If the shell itself was killed first, kill the group here.
     for (let tries = 0; tries < 50 && hasMembers(group); tries += 1) await wait(10);
     if (hasMembers(group)) signal('SIGKILL');
     output.destroy();
@@ -103,7 +102,7 @@ export function startOllamaProcess({ path, port, home, environment, onOutput, gr
   };
 }
 
-/** Whether the process group still has a member. */
+/** True if the process group still contains a process. */
 function hasMembers(group: number): boolean {
   try {
     return group !== 0 && process.kill(-group, 0);
@@ -112,7 +111,7 @@ function hasMembers(group: number): boolean {
   }
 }
 
-/** Passed through for downloads behind a proxy. */
+/** Variables of our environment that Ollama receives, so that it can download models behind a proxy. */
 const INHERITED = ['HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy', 'SSL_CERT_FILE', 'TMPDIR', 'SystemRoot', 'TEMP', 'TMP'];
 
 interface EnvironmentOptions {
@@ -122,8 +121,8 @@ interface EnvironmentOptions {
 }
 
 /**
- * Built from a list: our own environment holds keys, and an inherited OLLAMA_* setting could expose Ollama to other origins or
- * addresses.
+ * Returns the environment of the Ollama process. Copies only listed variables, because our environment holds keys, and an
+ * inherited OLLAMA_* setting could expose Ollama to other origins or addresses.
  */
 function environmentOf({ environment, home, port }: EnvironmentOptions): Record<string, string> {
   const passed = INHERITED.flatMap((name) => {
@@ -138,7 +137,7 @@ function environmentOf({ environment, home, port }: EnvironmentOptions): Record<
     OLLAMA_HOST: `127.0.0.1:${port}`,
     OLLAMA_ORIGINS: '',
     OLLAMA_NOHISTORY: '1',
-    // Nothing that is embedded leaves the machine, whatever the model's name.
+    // Never send text to Ollama's cloud, even if the model's name requests a cloud model.
     OLLAMA_NO_CLOUD: '1',
     // Unload the idle model to free its memory.
     OLLAMA_KEEP_ALIVE: '5m',

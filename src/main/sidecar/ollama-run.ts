@@ -3,17 +3,16 @@ import { LogTail } from './log-tail.ts';
 import type { OllamaClient } from './ollama-client.ts';
 import type { OllamaProcess } from './ollama-process.ts';
 
-/** One Ollama run, from start to end. Only its log outlives it. */
+/** One run of Ollama, from its start to its end. The next run takes over the log. */
 export class OllamaRun {
   readonly log: LogTail;
-  /** Set once requests may be sent. */
+  /** Defined as soon as requests can be sent. */
   client: OllamaClient | undefined;
   version: string | undefined;
   healthySince: number | undefined;
-  /** Consecutive failed responses. */
   failedResponses = 0;
   logFlooded = false;
-  readonly #over = new AbortController();
+  readonly #ended = new AbortController();
   #child: OllamaProcess | undefined;
   #pull: { cancel: AbortController; ended: PromiseWithResolvers<void> } | undefined;
 
@@ -22,7 +21,7 @@ export class OllamaRun {
   }
 
   get signal(): AbortSignal {
-    return this.#over.signal;
+    return this.#ended.signal;
   }
 
   readLog(chunk: Buffer): boolean {
@@ -35,7 +34,7 @@ export class OllamaRun {
     this.#child = child;
   }
 
-  /** Aborted when this run ends or the caller cancels. */
+  /** Returns a signal that is aborted when this run ends or the given signal is aborted. */
   withSignal(signal: AbortSignal): AbortSignal {
     return AbortSignal.any([this.signal, signal]);
   }
@@ -51,21 +50,21 @@ export class OllamaRun {
     this.#pull = undefined;
   }
 
-  /** Resolves once no download is running. */
+  /** Cancels the running download, if any. Resolves when it has stopped. */
   async cancelPull(): Promise<void> {
     const pull = this.#pull;
     pull?.cancel.abort();
     await pull?.ended.promise;
   }
 
-  /** Waits for a cancelled download to end. Returns immediately if there is none. */
+  /** Waits for a cancelled download to stop. Returns immediately if no download was cancelled. */
   async awaitCancelledPull(): Promise<void> {
     if (this.#pull?.cancel.signal.aborted) await this.#pull.ended.promise;
   }
 
-  /** Resolves once all its processes have exited. */
+  /** Ends the run. Resolves when all its processes have exited. */
   async end(): Promise<void> {
-    this.#over.abort();
+    this.#ended.abort();
     await this.#child?.stop();
   }
 }

@@ -3,12 +3,12 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { win32 } from 'node:path';
 
-/** Which process listens on a port: the given one, another, or none. */
-export type PortOwner = 'it' | 'another' | 'nobody';
+/** The process that listens on a port: the expected process, another process, or none. */
+export type PortOwner = 'expected' | 'another' | 'none';
 
 /**
- * Finds who listens on a port. Another program that took the port would receive the text to embed, so nothing is sent unless
- * this returns `it` (R-EMB-05).
+ * Determines whether the process `pid` listens on a port. Unless this returns `expected`, nothing must be sent: another program
+ * that took the port would receive the text to embed (R-EMB-05).
  */
 export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
   const { platform } = process;
@@ -18,8 +18,8 @@ export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
 }
 
 /**
- * Whether every listener on the port belongs to this user, root or Ollama's service user, so that no other local user receives
- * the text (R-EMB-07). Windows reveals this only to administrators, so it is not checked there.
+ * True if every listener on the port belongs to this user, root or Ollama's service user. Otherwise another local user could
+ * receive the text (R-EMB-07). Always true on Windows, which reports the user only to administrators.
  */
 export async function isOwnedByTrustedUser(port: number): Promise<boolean> {
   const { platform } = process;
@@ -32,7 +32,7 @@ export async function isOwnedByTrustedUser(port: number): Promise<boolean> {
   return users.length > 0 && users.every((user) => ours.has(user));
 }
 
-/** A port that was free a moment ago. */
+/** Returns a port that was free a moment ago. Another program can take the port before it is used. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -49,22 +49,22 @@ const LISTEN = '0A';
 
 async function onLinux(port: number, pid: number): Promise<PortOwner> {
   const sockets = await listening(port);
-  if (sockets.length === 0) return 'nobody';
+  if (sockets.length === 0) return 'none';
   const folder = `/proc/${pid}/fd`;
   const held = new Set(
     await Promise.all((await readdir(folder).catch(() => [])).map((fd) => readlink(`${folder}/${fd}`).catch(() => ''))),
   );
-  // A second listener, on the same port of another address, might be reached instead.
-  return sockets.every(({ name }) => held.has(name)) ? 'it' : 'another';
+  // All listeners must belong to the process: a connection could reach another listener on the same port of another address.
+  return sockets.every(({ name }) => held.has(name)) ? 'expected' : 'another';
 }
 
 interface Listening {
-  /** As listed in /proc/<pid>/fd. */
+  /** The socket's name in /proc/<pid>/fd. */
   readonly name: string;
   readonly user: number;
 }
 
-/** Listening sockets on a port, from the kernel's tables. */
+/** Reads the listening sockets of a port from the kernel's tables. */
 async function listening(port: number): Promise<Listening[]> {
   const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((table) => readFile(table, 'latin1').catch(() => '')));
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -76,31 +76,35 @@ async function listening(port: number): Promise<Listening[]> {
 }
 
 function among(pids: readonly number[], pid: number): PortOwner {
-  if (pids.length === 0) return 'nobody';
-  return pids.every((one) => one === pid) ? 'it' : 'another';
+  if (pids.length === 0) return 'none';
+  return pids.every((one) => one === pid) ? 'expected' : 'another';
 }
 
 /**
- * One process per line, prefixed with p.
+ * Reads process ids from the output of lsof. Each is on its own line, after the letter p.
+ *
  * @internal
  */
 export const pidsInLsof = (text: string): number[] => [...text.matchAll(/^p(\d+)$/gm)].map(([, pid]) => Number(pid));
 
 /**
- * User ids, prefixed with u.
+ * Reads user ids from the output of lsof. Each is on its own line, after the letter u.
+ *
  * @internal
  */
 export const usersInLsof = (text: string): number[] => [...text.matchAll(/^u(\d+)$/gm)].map(([, user]) => Number(user));
 
 /**
- * The uid of Ollama's service user in a passwd file.
+ * Returns the user id of Ollama's service user in the text of a passwd file.
+ *
  * @internal
  */
 export const serviceUsers = (passwd: string): number[] =>
   [...passwd.matchAll(/^ollama:[^:\n]*:(\d+):/gm)].map(([, user]) => Number(user));
 
 /**
- * Reads columns, because state names are localized. A listening socket has no remote address.
+ * Reads the ids of the processes that listen on a port from the output of netstat. A row is a listening socket if it has no
+ * remote address; the names of states are localized and cannot be compared.
  * @internal
  */
 export const pidsInNetstat = (text: string, port: number): number[] =>
@@ -115,7 +119,7 @@ export const pidsInNetstat = (text: string, port: number): number[] =>
 
 function outputOf(program: string, args: readonly string[]): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  // Without output no process is known to listen, so nothing is sent.
+  // Ignore errors: without output, no listener is known, and the caller then sends no text to the port.
   execFile(program, args, { timeout: 5000, env: {}, windowsHide: true }, (_error, stdout) => resolve(stdout));
   return promise;
 }

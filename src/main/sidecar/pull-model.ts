@@ -5,23 +5,23 @@ import { knownModel } from './models.ts';
 import type { OllamaClient } from './ollama-client.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 
-/** Models have about five. */
+/** Maximum layers of a model. Usual models have about five. */
 const MAX_LAYERS = 1000;
-/** A few per layer. */
+/** Maximum different status texts of one download. Ollama sends a few per layer. */
 const MAX_STATUSES = 3 * MAX_LAYERS;
 const BETWEEN_STEPS_MS = 200;
 
 interface PullOptions {
   readonly model: string;
   readonly clock: Clock;
-  /** Longest time without progress. */
+  /** Maximum milliseconds without progress. */
   readonly timeoutMs: number;
   readonly cancel: AbortSignal;
 }
 
 /**
- * Yields progress a few times a second. Returns once the model is installed. Fails if messages keep arriving without progress:
- * no more bytes and no new status within the timeout.
+ * Downloads a model and yields progress a few times a second. Returns when the model is installed. Fails if there is no progress
+ * within the timeout: neither more bytes nor a new status, even if messages keep arriving.
  */
 export async function* pullModel(client: OllamaClient, { model, clock, timeoutMs, cancel }: PullOptions) {
   const layers = new Map<string, { done: number; of: number }>();
@@ -61,7 +61,7 @@ export function requireDiskSpace(model: string, free: EmbeddingsReport['free']):
   if (disk === undefined || free.disk === undefined || free.disk > disk * 1.1) return;
   throw new Failure(
     'disk_full',
-    `The model needs ${inMegabytes(disk)} of disk space and ${inMegabytes(free.disk)} are free; free some space and download it again.`,
+    `The model needs ${inMegabytes(disk)} of disk space, but only ${inMegabytes(free.disk)} are free. Free some space and download the model again.`,
   );
 }
 

@@ -22,10 +22,10 @@ import { ASLEEP, failedState, isHealthy, noModelState, OFF, failureOf, unapprove
 import { requestTimeout, SIDECAR_TIMEOUTS, type SidecarTimeouts } from './timeouts.ts';
 import { isOlder, MINIMUM_VERSION } from './version.ts';
 
-/** Consecutive failed responses before a restart. A single failure may be caused by its request. */
-const BROKEN = 3;
+/** Number of consecutive failed responses after which Ollama is restarted. A single failure may be caused by its request. */
+const MAX_FAILED_RESPONSES = 3;
 /** Failures after which Ollama keeps running, so that the model can be downloaded again. */
-const STAYS: ReadonlySet<string> = new Set(['pull_failed', 'wrong_dimension']);
+const KEEP_RUNNING: ReadonlySet<string> = new Set(['pull_failed', 'wrong_dimension']);
 
 export interface SidecarOptions {
   readonly folder: string;
@@ -34,28 +34,28 @@ export interface SidecarOptions {
   readonly machine: HostMachine;
   readonly onStateChange?: ((state: SidecarState) => void) | undefined;
   readonly timeouts?: Partial<SidecarTimeouts>;
-  /** For tests: chooses the port. */
+  /** Chooses the port. Set only by tests. */
   readonly choosePort?: () => Promise<number>;
 }
 
 /**
- * Starts or adopts an Ollama, monitors it and ends it. Acts only on requests and when Ollama exits, so it costs nothing while
- * idle.
+ * Starts Ollama, or adopts an Ollama that is already running. Monitors and stops Ollama. Acts only on requests and when Ollama
+ * exits, so that the sidecar needs no processor time while idle.
  */
 export class Sidecar implements Embeddings, AsyncDisposable {
   readonly #options: SidecarOptions;
   readonly #times: SidecarTimeouts;
   readonly #installed: InstalledOllama;
-  readonly #fitting: DimensionCheck;
-  readonly #line = new EmbeddingQueue();
+  readonly #dimensionCheck: DimensionCheck;
+  readonly #queue = new EmbeddingQueue();
   #choice: EmbeddingsChoice;
   #state: SidecarState;
-  /** Whether the program has started, rather than a command that only reads the state. */
+  /** True in the running program. False in a command that only reads the state. */
   #awake = false;
-  #life: OllamaRun | undefined;
-  #ending: Promise<void> = Promise.resolve();
+  #run: OllamaRun | undefined;
+  #ended: Promise<void> = Promise.resolve();
   #turn: Promise<void> = Promise.resolve();
-  #again: Disposable | undefined;
+  #retry: Disposable | undefined;
   #failures = 0;
   #unsafe: string | undefined;
 
@@ -63,7 +63,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     this.#options = options;
     this.#times = { ...SIDECAR_TIMEOUTS, ...options.timeouts };
     this.#installed = new InstalledOllama(options);
-    this.#fitting = new DimensionCheck(options.settings.model);
+    this.#dimensionCheck = new DimensionCheck(options.settings.model);
     this.#choice = readChoice(options.folder);
     this.#state = this.#choice.on ? ASLEEP : OFF;
   }
@@ -76,10 +76,10 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     return this.#options.settings.model;
   }
 
-  /** The program has started, so Ollama may run. */
+  /** Called when the program has started. From then on, the sidecar can start Ollama. */
   wake(): void {
     this.#awake = true;
-    if (this.#choice.on) this.#begin();
+    if (this.#choice.on) this.#startRun();
   }
 
   configure(choice: SetEmbeddingsInput): Promise<void> {
@@ -91,31 +91,31 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   }
 
   async pull(): Promise<void> {
-    await this.#life?.awaitCancelledPull();
-    if (this.#fetches()) return;
-    // The disk space of an adopted Ollama's model folder is unknown.
+    await this.#run?.awaitCancelledPull();
+    if (this.#isPulling()) return;
+    // Skip the check for an adopted Ollama, because the disk space for its models is unknown.
     if (!this.#choice.adopt) requireDiskSpace(this.model, (await this.report()).free);
-    // Check again: the run may have ended or another pull may have started.
-    const life = this.#life;
-    if (this.#fetches() || !life?.client) return;
-    this.#become({ at: 'pulling', model: this.model, done: 0, of: 0 });
-    void this.#fetch(life, life.client);
+    // Check again: meanwhile the run may have ended, or another download may have started.
+    const run = this.#run;
+    if (this.#isPulling() || !run?.client) return;
+    this.#setState({ at: 'pulling', model: this.model, done: 0, of: 0 });
+    void this.#pullModel(run, run.client);
   }
 
   async cancelPull(): Promise<void> {
-    await this.#life?.cancelPull();
+    await this.#run?.cancelPull();
   }
 
   async embed(subject: string, texts: readonly string[], signal?: AbortSignal): Promise<Vectors> {
     const { clock } = this.#options;
     if (this.#state.at !== 'ready') throw failureOf(this.#state, clock);
-    using _place = this.#line.reserve(subject);
+    using _slot = this.#queue.reserve(subject);
     using limit = requestTimeout(clock, this.#times.request, signal);
     const vectors: (readonly number[])[] = [];
     let tokens = 0;
     for (let at = 0; at < texts.length; at += EMBEDDING.batch) {
       const some = texts.slice(at, at + EMBEDDING.batch);
-      const part = await this.#line.runInTurn(subject, limit.signal, () => this.#embedSome(some, limit.signal));
+      const part = await this.#queue.runInTurn(subject, limit.signal, () => this.#embedSome(some, limit.signal));
       vectors.push(...part.vectors);
       tokens += part.tokens;
     }
@@ -129,7 +129,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
       ({ bavail, bsize }) => bavail * bsize,
       () => undefined,
     );
-    const { version, log } = this.#life ?? {};
+    const { version, log } = this.#run ?? {};
     const { binary } = this.#installed;
     return {
       state: this.#state,
@@ -159,16 +159,16 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   async #choose({ on, adopt = this.#choice.adopt }: SetEmbeddingsInput): Promise<void> {
     const same = on && this.#choice.on && adopt === this.#choice.adopt;
     if (same && isHealthy(this.#state)) {
-      await this.#lookForModel();
+      await this.#recheckModel();
       return;
     }
-    this.#keep({ ...this.#choice, on, adopt });
+    this.#saveChoice({ ...this.#choice, on, adopt });
     this.#failures = 0;
     const ended = this.#end();
-    // Set the new state before waiting for the end, so that requests see it.
-    if (!on) this.#become(OFF);
-    else if (this.#awake) this.#begin();
-    else this.#become(ASLEEP);
+    // Set the new state before waiting for the old run to end, so that requests see the new state.
+    if (!on) this.#setState(OFF);
+    else if (this.#awake) this.#startRun();
+    else this.#setState(ASLEEP);
     await ended;
   }
 
@@ -180,181 +180,183 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     if (binary.sha256 !== sha256) {
       throw new Failure(
         'invalid_input',
-        'hash does not match the Ollama that was found; check it again and send the hash shown.',
+        'hash does not match the Ollama that was found; get the embeddings status again and send the hash from that status.',
       );
     }
-    this.#keep({ ...this.#choice, approved: binary });
+    this.#saveChoice({ ...this.#choice, approved: binary });
     if (this.#state.at !== 'unapproved' || !this.#awake) return;
     await this.#end();
-    this.#begin();
+    this.#startRun();
   }
 
-  #keep(choice: EmbeddingsChoice): void {
+  #saveChoice(choice: EmbeddingsChoice): void {
     saveChoice(this.#options.folder, choice);
     this.#choice = choice;
   }
 
-  #become(state: SidecarState): void {
+  #setState(state: SidecarState): void {
     this.#state = state;
     this.#options.onStateChange?.(state);
   }
 
-  #begin(): void {
-    const life = new OllamaRun(this.#options.clock, this.#life?.log);
-    this.#life = life;
-    this.#become({ at: 'starting' });
-    void this.#live(life);
+  #startRun(): void {
+    const run = new OllamaRun(this.#options.clock, this.#run?.log);
+    this.#run = run;
+    this.#setState({ at: 'starting' });
+    void this.#connect(run);
   }
 
-  async #live(life: OllamaRun): Promise<void> {
+  async #connect(run: OllamaRun): Promise<void> {
     const { settings, clock } = this.#options;
     try {
-      await this.#ending;
-      life.signal.throwIfAborted();
-      life.client = this.#choice.adopt ? createAdoptedClient(settings.url, clock) : await this.#startOwn(life);
-      if (life.client) await this.#look(life, life.client);
+      await this.#ended;
+      run.signal.throwIfAborted();
+      run.client = this.#choice.adopt ? createAdoptedClient(settings.url, clock) : await this.#startOwn(run);
+      if (run.client) await this.#checkOllama(run, run.client);
     } catch (error) {
-      this.#fail(life, error);
+      this.#fail(run, error);
     }
   }
 
-  /** Undefined if the owner must approve the program first. */
-  async #startOwn(life: OllamaRun): Promise<OllamaClient | undefined> {
+  /** Starts Ollama. Returns undefined if the owner must approve the program first. */
+  async #startOwn(run: OllamaRun): Promise<OllamaClient | undefined> {
     const { folder, clock, machine, choosePort = freePort } = this.#options;
     this.#unsafe = undefined;
     const binary = await this.#installed.find();
-    life.signal.throwIfAborted();
+    run.signal.throwIfAborted();
     if (!isApproved(binary, this.#choice)) {
-      this.#become(unapprovedState(this.#choice.approved !== undefined));
+      this.#setState(unapprovedState(this.#choice.approved !== undefined));
       return undefined;
     }
     const port = await choosePort();
-    life.signal.throwIfAborted();
-    const onEnd = (why: SidecarFailure): void => this.#fail(life, why);
-    return startOwnOllama(life, { path: binary.path, port, folder, clock, machine, times: this.#times, onEnd });
+    run.signal.throwIfAborted();
+    const onEnd = (why: SidecarFailure): void => this.#fail(run, why);
+    return startOwnOllama(run, { path: binary.path, port, folder, clock, machine, times: this.#times, onEnd });
   }
 
-  /** Checks the version and whether the model is installed. */
-  async #look(life: OllamaRun, wire: OllamaClient): Promise<void> {
-    const { check: look } = this.#times;
-    life.version = await wire.version(look, life.signal);
-    if (isOlder(life.version, MINIMUM_VERSION)) throw new SidecarFailure('too_old');
-    const names = await wire.models(look, life.signal);
-    if (this.#life !== life) return;
-    life.healthySince = this.#options.clock.steady();
+  /** Checks Ollama's version and whether the model is installed. */
+  async #checkOllama(run: OllamaRun, client: OllamaClient): Promise<void> {
+    const { check: timeout } = this.#times;
+    run.version = await client.version(timeout, run.signal);
+    if (isOlder(run.version, MINIMUM_VERSION)) throw new SidecarFailure('too_old');
+    const names = await client.models(timeout, run.signal);
+    if (this.#run !== run) return;
+    run.healthySince = this.#options.clock.steady();
     const { model } = this;
     const whose = this.#choice.adopt ? 'adopted' : 'own';
-    this.#become(includesModel(model, names) ? { at: 'ready', model, whose } : noModelState(model));
+    this.#setState(includesModel(model, names) ? { at: 'ready', model, whose } : noModelState(model));
   }
 
-  /** The owner may have downloaded the model by hand, which sends no notification. */
-  async #lookForModel(): Promise<void> {
-    const life = this.#life;
-    if (this.#state.at !== 'no_model' || !life?.client) return;
-    await this.#look(life, life.client).catch((error: unknown) => this.#fail(life, error));
+  /** Checks again whether the model is installed, because Ollama sends no notification if the owner downloads it by hand. */
+  async #recheckModel(): Promise<void> {
+    const run = this.#run;
+    if (this.#state.at !== 'no_model' || !run?.client) return;
+    await this.#checkOllama(run, run.client).catch((error: unknown) => this.#fail(run, error));
   }
 
-  /** Whether a download is running; throws if none can be started. A failed run remains visible but starts no download. */
-  #fetches(): boolean {
+  /**
+   * True if a download is running. Throws if no download can be started. After a failure the run still exists, but it starts no
+   * downloads.
+   */
+  #isPulling(): boolean {
     const { at } = this.#state;
-    if (!this.#life?.client || this.#life.signal.aborted || at === 'starting') throw failureOf(this.#state, this.#options.clock);
+    if (!this.#run?.client || this.#run.signal.aborted || at === 'starting') throw failureOf(this.#state, this.#options.clock);
     return at === 'pulling';
   }
 
-  async #fetch(life: OllamaRun, wire: OllamaClient): Promise<void> {
+  async #pullModel(run: OllamaRun, client: OllamaClient): Promise<void> {
     const { model } = this;
-    const cancel = life.beginPull();
+    const cancel = run.beginPull();
     try {
-      for await (const far of pullModel(wire, {
+      for await (const far of pullModel(client, {
         model,
         clock: this.#options.clock,
         timeoutMs: this.#times.pullIdle,
         cancel,
       })) {
-        if (this.#life === life) this.#become({ at: 'pulling', model, ...far });
+        if (this.#run === run) this.#setState({ at: 'pulling', model, ...far });
       }
     } catch (error) {
-      if (!life.signal.aborted && !cancel.aborted) this.#fail(life, asPullFailure(error));
+      if (!run.signal.aborted && !cancel.aborted) this.#fail(run, asPullFailure(error));
     }
-    if (this.#state.at === 'pulling' && this.#life === life)
-      await this.#look(life, wire).catch((error: unknown) => this.#fail(life, error));
-    // Only after the state is known: the caller waiting for this may start another pull at once.
-    life.endPull();
+    if (this.#state.at === 'pulling' && this.#run === run)
+      await this.#checkOllama(run, client).catch((error: unknown) => this.#fail(run, error));
+    // End the download after the new state is set: the caller that waits for the end may start another download immediately.
+    run.endPull();
   }
 
   async #embedSome(texts: readonly string[], signal: AbortSignal): Promise<Vectors> {
-    const life = this.#life;
-    // The state may have changed while waiting in the queue.
-    if (this.#state.at !== 'ready' || !life?.client) throw failureOf(this.#state, this.#options.clock);
+    const run = this.#run;
+    // Check the state again, because it may have changed while the step waited in the queue.
+    if (this.#state.at !== 'ready' || !run?.client) throw failureOf(this.#state, this.#options.clock);
     try {
-      const answer = await life.client.embed(this.model, texts, this.#times.embed, life.withSignal(signal));
-      this.#fitting.require(answer.vectors, texts.length);
-      life.failedResponses = 0;
+      const answer = await run.client.embed(this.model, texts, this.#times.embed, run.withSignal(signal));
+      this.#dimensionCheck.require(answer.vectors, texts.length);
+      run.failedResponses = 0;
       return answer;
     } catch (error) {
       signal.throwIfAborted();
-      throw this.#whyNot(life, error);
+      throw this.#handleFailure(run, error);
     }
   }
 
-  #whyNot(life: OllamaRun, error: unknown): Failure {
-    if (this.#life !== life || life.signal.aborted) return failureOf(this.#state, this.#options.clock);
+  #handleFailure(run: OllamaRun, error: unknown): Failure {
+    if (this.#run !== run || run.signal.aborted) return failureOf(this.#state, this.#options.clock);
     if (error instanceof ModelNotFound) {
-      this.#become(noModelState(this.model));
+      this.#setState(noModelState(this.model));
       return failureOf(this.#state);
     }
-    if (error instanceof SidecarFailure && error.code === 'broken' && (life.failedResponses += 1) < BROKEN) {
+    if (error instanceof SidecarFailure && error.code === 'broken' && (run.failedResponses += 1) < MAX_FAILED_RESPONSES) {
       return failureOf(failedState(error));
     }
-    this.#fail(life, error);
+    this.#fail(run, error);
     return failureOf(this.#state, this.#options.clock);
   }
 
-  #fail(life: OllamaRun, error: unknown): void {
-    // Ignore failures of a run that is already over.
-    if (this.#life !== life || life.signal.aborted) return;
-    // A run ended for flooding also fails its open requests; report the flooding.
-    const trouble = life.logFlooded ? new SidecarFailure('flooding') : this.#asTrouble(error);
-    this.#unsafe = trouble.path;
+  #fail(run: OllamaRun, error: unknown): void {
+    // Ignore failures of a run that has already ended.
+    if (this.#run !== run || run.signal.aborted) return;
+    // Stopping a run that floods its log also fails its open requests. Report the flooding then.
+    const failure = run.logFlooded ? new SidecarFailure('flooding') : this.#asSidecarFailure(error);
+    this.#unsafe = failure.path;
     const { clock } = this.#options;
-    if (life.client && STAYS.has(trouble.code)) {
-      this.#become(failedState(trouble));
+    if (run.client && KEEP_RUNNING.has(failure.code)) {
+      this.#setState(failedState(failure));
       return;
     }
-    if (life.healthySince !== undefined && clock.steady() - life.healthySince >= this.#times.resetFailuresAfter)
-      this.#failures = 0;
-    void this.#endLife(life);
-    if (trouble.permanent) {
-      this.#become(failedState(trouble));
+    if (run.healthySince !== undefined && clock.steady() - run.healthySince >= this.#times.resetFailuresAfter) this.#failures = 0;
+    void this.#endRun(run);
+    if (failure.permanent) {
+      this.#setState(failedState(failure));
       return;
     }
-    const { retryDelays: again } = this.#times;
-    const ms = again[Math.min(this.#failures, again.length - 1)] ?? 0;
+    const { retryDelays: delays } = this.#times;
+    const ms = delays[Math.min(this.#failures, delays.length - 1)] ?? 0;
     this.#failures += 1;
-    this.#again = clock.after(ms, () => {
-      this.#again = undefined;
-      this.#begin();
+    this.#retry = clock.after(ms, () => {
+      this.#retry = undefined;
+      this.#startRun();
     });
-    this.#become({ ...failedState(trouble), retry_at: formatTime(clock.now() + ms) });
+    this.#setState({ ...failedState(failure), retry_at: formatTime(clock.now() + ms) });
   }
 
-  #asTrouble(error: unknown): SidecarFailure {
+  #asSidecarFailure(error: unknown): SidecarFailure {
     if (error instanceof SidecarFailure) return error;
     if (error instanceof ModelNotFound) return new SidecarFailure('broken');
     return new SidecarFailure(this.#choice.adopt ? 'gone' : 'crashed', {}, { cause: error });
   }
 
   async #end(): Promise<void> {
-    this.#again?.[Symbol.dispose]();
-    this.#again = undefined;
-    const life = this.#life;
-    this.#life = undefined;
-    if (life) await this.#endLife(life);
-    await this.#ending;
+    this.#retry?.[Symbol.dispose]();
+    this.#retry = undefined;
+    const run = this.#run;
+    this.#run = undefined;
+    if (run) await this.#endRun(run);
+    await this.#ended;
   }
 
-  /** The next run starts once all processes of this run have exited. */
-  #endLife(life: OllamaRun): Promise<void> {
-    return (this.#ending = Promise.all([this.#ending, life.end()]).then(() => undefined));
+  /** Ends a run. The next run waits until all processes of this run have exited. */
+  #endRun(run: OllamaRun): Promise<void> {
+    return (this.#ended = Promise.all([this.#ended, run.end()]).then(() => undefined));
   }
 }

@@ -4,22 +4,22 @@ import { embeddingAbandoned, embeddingTimedOut } from './states.ts';
 
 const SECOND = 1000;
 
-/** In milliseconds. */
+/** Time limits in milliseconds. */
 export interface SidecarTimeouts {
-  /** From start until it listens on its port. */
+  /** From the start of Ollama until it listens on its port. */
   readonly ready: number;
-  /** For quick checks. */
+  /** For a request that only checks Ollama's version or models. */
   readonly check: number;
-  /** For one batch of a request. */
+  /** For one batch of a request's texts. */
   readonly embed: number;
   readonly request: number;
-  /** For a download without progress. */
+  /** Maximum time without progress during a download. */
   readonly pullIdle: number;
-  /** From the stop request until it is killed. */
+  /** From the signal to stop until the process is killed. */
   readonly stopGrace: number;
-  /** Delays before restarts; the last one repeats. At most 5 restarts in 10 minutes. */
+  /** Delays before each restart. The last delay is repeated. Limits restarts to 5 in 10 minutes. */
   readonly retryDelays: readonly number[];
-  /** After running this long, earlier failures no longer count. */
+  /** If Ollama has run without failure for this time, earlier failures no longer lengthen the delay. */
   readonly resetFailuresAfter: number;
 }
 
@@ -35,11 +35,11 @@ export const SIDECAR_TIMEOUTS: SidecarTimeouts = {
 };
 
 interface Limit extends Disposable {
-  /** Aborted with the failure to report. */
+  /** When this signal is aborted, its reason is the error to report. */
   readonly signal: AbortSignal;
 }
 
-/** Limits how long a request is processed. Also aborts when the caller cancels. */
+/** Starts the time limit of a request. Its signal is also aborted when the caller cancels. */
 export function requestTimeout(clock: Clock, ms: number, callerSignal: AbortSignal | undefined): Limit {
   const controller = new AbortController();
   const abort = (): void => controller.abort(embeddingAbandoned());

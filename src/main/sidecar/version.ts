@@ -1,11 +1,14 @@
-/** The oldest Ollama without known vulnerabilities in reading and downloading models. */
+/** Oldest version of Ollama that has no known vulnerabilities when it reads or downloads models. */
 export const MINIMUM_VERSION = '0.35.0';
 
 const PARTS = /^(\d+)\.(\d+)\.(\d+)(.*)$/;
-/** Suffixes of builds made after a release, such as those of `git describe`. */
+/** Version suffixes of builds that were made after a release, such as those of `git describe`. */
 const LATER = /^(?:$|\+|-\d+-g)/;
 
-/** A release candidate precedes its release and may lack its fixes. */
+/**
+ * True if `version` is older than `least`. A release candidate is older than its release, because it may lack the release's
+ * fixes.
+ */
 export function isOlder(version: string, least: string): boolean {
   const [one, other] = [partsOf(version), partsOf(least)];
   const at = one.numbers.findIndex((part, index) => part !== other.numbers[index]);

@@ -8,7 +8,7 @@ export const desktopBridge = (preload: PreloadBridge): Bridge => ({
   call(subject, name, input, signal) {
     if (!signal) return preload.call(subject, name, input);
     const callId = crypto.randomUUID();
-    signal.addEventListener('abort', () => void preload.call(subject, 'cancel', { word: callId }), { once: true });
+    signal.addEventListener('abort', () => void preload.call(subject, 'cancel', { call: callId }), { once: true });
     return preload.call(subject, name, input, callId);
   },
 });

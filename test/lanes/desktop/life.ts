@@ -64,7 +64,7 @@ export const life: readonly Check[] = [
       let said = '';
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()));
       const ended = once(child, 'close');
-      await eventually('it runs', () => /^Helmdeck Memory is running\. Agents reach it at http/m.test(said));
+      await eventually('it runs', () => /^Helmdeck Memory is running\. Agents connect to http/m.test(said));
       child.kill('SIGTERM');
       const [code] = (await ended) as [number | null];
       must(`it exited with code 0 (${code}: ${said})`, code === 0);
@@ -78,7 +78,7 @@ export const life: readonly Check[] = [
       // This bus has no keychain, and the desktop creates no key file on its own.
       await eventually(
         'the text appears',
-        async () => (await labels(app))[0]?.endsWith('Facts are lost when the program ends.') === true,
+        async () => (await labels(app))[0]?.endsWith('Facts are lost when Helmdeck Memory quits.') === true,
       );
       const [line] = await labels(app);
       await app.close();
@@ -374,7 +374,7 @@ export const life: readonly Check[] = [
       let said = '';
       child.stdout.on('data', (text: Buffer) => (said += text.toString()));
       const ended = once(child, 'close');
-      await eventually('it runs', () => /^Helmdeck Memory is running\. Agents reach it at http/m.test(said));
+      await eventually('it runs', () => /^Helmdeck Memory is running\. Agents connect to http/m.test(said));
       const agent = await anAgent(given.folder);
       await agent.client.callTool({ name: 'memory_store', arguments: { key: 'kept', value: 'v' } });
       let signals = 0;
@@ -558,7 +558,7 @@ export const life: readonly Check[] = [
       }
       must(
         'by its name',
-        (await asked()).every((message) => message === 'The command failed.'),
+        (await asked()).every((message) => message === 'Helmdeck Memory could not run the command.'),
       );
       await pressInIcon(app, 'Start in the Tray at Login');
       await eventually('what can be done is', async () => (await icon()).ticked.length === 1);

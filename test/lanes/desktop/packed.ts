@@ -91,7 +91,7 @@ export const packed: readonly Check[] = [
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()));
       const ended = once(child, 'exit');
       try {
-        await eventually('it runs', () => said.includes('Helmdeck Memory is running. Agents reach it'));
+        await eventually('it runs', () => said.includes('Helmdeck Memory is running. Agents connect to'));
         must('no debugger listens', !said.includes('Debugger listening'));
       } finally {
         child.kill('SIGTERM');

@@ -170,10 +170,10 @@ test('a file that cannot be changed safely is refused with the reason and not ch
   await refused(/cannot be written/);
   chmodSync(join(home, '.claude.json'), 0o644);
   put('.claude.json', '{"mcpServers": [');
-  await refused(/^\/.*\/\.claude\.json: It is not JSON/);
+  await refused(/^\/.*\/\.claude\.json: The file is not valid JSON/);
   expect(await row('claude-code')).toMatchObject({
     state: 'broken',
-    why: expect.stringMatching(/\.claude\.json: It is not JSON/),
+    why: expect.stringMatching(/\.claude\.json: The file is not valid JSON/),
   });
   put('.claude.json', '{"mcpServers": []}');
   await refused(/is not an object/);
@@ -350,7 +350,7 @@ test.each(['{ "command": "mine", "args": ["precious"] }', '{ "url": "http://127.
     const path = put('.claude.json', text);
     await expect(connections.disconnect({ client: 'claude-code' })).rejects.toMatchObject({
       code: 'invalid_input',
-      message: expect.stringMatching(/this program did not create, so it was not removed/),
+      message: expect.stringMatching(/was not created by this program, so it was not removed/),
     });
     expect(readFileSync(path, 'utf8')).toBe(text);
   },
@@ -466,7 +466,7 @@ test('testing an entry starts only our bridge, without variables that others add
   ]) {
     expect(await tried({ ...foreign, env: ours.env }), JSON.stringify(foreign)).toMatchObject({
       works: false,
-      why: expect.stringMatching(/does not start the bridge of this program, so it was not started/),
+      why: expect.stringMatching(/does not start the bridge of Helmdeck Memory, so its command was not run/),
     });
   }
   const required = put('elsewhere/required.cjs', `require('fs').writeFileSync(${JSON.stringify(proof)}, '')`);
@@ -544,7 +544,7 @@ test('disconnecting names a file that has become invalid (R-CONN-06)', async () 
   put('.codex/config.toml', CODEX);
   await connections.connect({ client: 'codex', subject: 'me' });
   const path = put('.codex/config.toml', '[');
-  await expect(connections.disconnect({ client: 'codex' })).rejects.toThrow(`${path}: It is not valid TOML`);
+  await expect(connections.disconnect({ client: 'codex' })).rejects.toThrow(`${path}: The file is not valid TOML`);
 });
 
 test('reconnecting keeps settings that the owner added to our entry (R-CONN-01)', async () => {
@@ -726,7 +726,7 @@ describe('a connection that fails half-way', () => {
       script: 'echo half > "$HOME/three.json"; echo "not today" >&2; exit 1',
       says: /could not be connected.*not today/,
     },
-    { why: 'its entry is missing afterwards', script: 'echo half > "$HOME/three.json"', says: /does not show our entry/ },
+    { why: 'its entry is missing afterwards', script: 'echo half > "$HOME/three.json"', says: /does not show the entry/ },
   ])('because $why leaves nothing behind (R-CONN-13)', async ({ script, says }) => {
     const home = await both(() => ({ at: 'absent' }));
     home.program('both', script);

@@ -66,7 +66,7 @@ describe('the JSON5 editor (R-CLAW-14)', () => {
     '{ a: 1 /* }',
   ])('refuses invalid JSON5: %s', (text) => {
     expect(() => json5.setValue(text, ['b'], 1)).toThrow(
-      /It is not JSON5 \(line \d\), so the file was not changed\. Correct the file/,
+      /The file is not valid JSON5 \(line \d\), so the file was not changed\. Correct the file/,
     );
   });
 });
@@ -74,7 +74,7 @@ describe('the JSON5 editor (R-CLAW-14)', () => {
 test.each(["{ 'a': 1 }", '{ a: 1 }', '{ "a": 0x1 }', '{ "a": +1 }', '{ "a": .5 }', '{\u00A0"a": 1 }'])(
   'the JSON editor refuses JSON5 syntax other than comments and trailing commas: %s (R-CONN-06)',
   (text) => {
-    expect(() => json.setValue(text, ['b'], 1)).toThrow(/It is not JSON \(line 1\)/);
+    expect(() => json.setValue(text, ['b'], 1)).toThrow(/The file is not valid JSON \(line 1\)/);
   },
 );
 

@@ -84,7 +84,7 @@ describe("OpenClaw's semantic search (R-EMB-10)", () => {
   test.runIf(posix)('a failed connection restores the mode of the file', async () => {
     const failing: Connector = { ...openClawEmbeddings, look: async () => ({ at: 'absent' }) };
     const { connections, text, mode } = await aHomeWithOpenClaw('2026.9.6', CONFIG, [failing]);
-    await expect(connections.connect(CLIENT)).rejects.toThrow('does not show our entry');
+    await expect(connections.connect(CLIENT)).rejects.toThrow('does not show the entry');
     expect([text(), mode()]).toEqual([CONFIG, '644']);
   });
 
@@ -119,7 +119,7 @@ describe("OpenClaw's semantic search (R-EMB-10)", () => {
     await connections.connect(CLIENT);
     expect(await row(CLIENT.client)).toMatchObject({ state: 'connected' });
     put('.openclaw/openclaw.json', text().replace(served.url, 'http://127.0.0.1:9'));
-    const moved = { why: expect.stringContaining('Connect it again') };
+    const moved = { why: expect.stringContaining('Connect OpenClaw again') };
     expect(await row(CLIENT.client)).toMatchObject({ state: 'broken', ...moved });
     expect(await connections.verify(CLIENT)).toMatchObject({ works: false, ...moved });
     await connections.connect(CLIENT);
@@ -146,7 +146,7 @@ describe("OpenClaw's semantic search (R-EMB-10)", () => {
   });
 
   test.each([
-    ['a search by words only', '{ "memory": { "search": { "provider": "none" } } }', /words only/],
+    ['a search by words only', '{ "memory": { "search": { "provider": "none" } } }', /without embeddings/],
     [
       'a search by words only from an earlier version',
       '{ "agents": { "defaults": { "memorySearch": { "provider": "none" } } } }',

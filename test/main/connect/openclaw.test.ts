@@ -89,7 +89,7 @@ describe('R-CONN-03 an entry of another program with our name', () => {
     expect(await row('openclaw')).toMatchObject({ state: 'differs' });
     await expect(connections.disconnect(CLIENT)).rejects.toMatchObject({
       code: 'invalid_input',
-      message: expect.stringMatching(/this program did not create, so it was not removed/),
+      message: expect.stringMatching(/was not created by this program, so it was not removed/),
     });
     expect(readFileSync(config, 'utf8')).toBe(text);
     await connections.connect(CLIENT);
@@ -104,7 +104,7 @@ describe('R-CONN-03 an entry of another program with our name', () => {
     const settings = '"entries": { "helmdeck-memory": { "enabled": true } }';
     const text = CONFIG.replace('"memory"', `${OWN},\n  "memory"`).replace('"allow"', `${settings}, "allow"`);
     const { connections, config, row } = await aHomeWithOpenClaw(text);
-    expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringMatching(/is not ours/) });
+    expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringMatching(/belongs to another program/) });
     await connections.disconnect(CLIENT);
     expect(readFileSync(config, 'utf8')).toContain(OWN);
     expect(readFileSync(config, 'utf8')).not.toContain('helmdeck-memory');
@@ -201,7 +201,10 @@ test('R-CLAW-10 missing, outdated and disabled parts are reported, and reconnect
   writeFileSync(join(plugin, 'index.js'), 'export default {};\n');
   expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('from another version') });
   rmSync(plugin, { recursive: true });
-  expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('plugin is missing') });
+  expect(await row('openclaw')).toMatchObject({
+    state: 'broken',
+    why: expect.stringContaining('plugin of Helmdeck Memory is missing'),
+  });
   await connections.connect(CLIENT);
   expect(await row('openclaw')).toMatchObject({ state: 'connected' });
   for (const [on, off] of [

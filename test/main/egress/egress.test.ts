@@ -236,7 +236,7 @@ describe('a name with a private address is refused (R-PACK-14)', () => {
     internet.names.set('docs.example.com', [[address]]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
       code: 'handler_failed',
-      message: 'docs.example.com resolves to an address that is not public, so it is not contacted; check the name.',
+      message: 'docs.example.com resolves to an address that is not public, so no request was sent; check the host name.',
     });
     expect([internet.trappedConnections(), internet.connections, internet.requests]).toEqual([0, [], []]);
   });
@@ -378,7 +378,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
     expect((await get(`https://docs.example.com/${MOST}`)).body).toHaveLength(MOST);
     await expect(get(`https://docs.example.com/${MOST + 1}`)).rejects.toMatchObject({
       code: 'handler_failed',
-      message: 'docs.example.com sent more than 1,048,576 bytes; ask for less.',
+      message: 'docs.example.com sent more than 1,048,576 bytes; request less data.',
     });
     expect(await get(`https://docs.example.com/${MOST + 1}`, { truncate: true, maxBytes: 10 })).toMatchObject({
       body: Buffer.alloc(10, 'x'),
@@ -443,7 +443,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
       more();
     });
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
-      message: expect.stringContaining('headers of more than 16 KiB') as string,
+      message: expect.stringContaining('more than 16 KiB of headers') as string,
     });
     await waitUntil(() => line?.destroyed === true);
   });
@@ -480,7 +480,7 @@ describe('a response beyond a limit (R-PACK-14)', () => {
 });
 
 describe('a timeout (R-PACK-14)', () => {
-  const timeout = (what: string) => ({ code: 'timeout', message: `docs.example.com ${what} s; try again later.` });
+  const timeout = (what: string) => ({ code: 'timeout', message: `docs.example.com ${what} seconds; try again later.` });
 
   test('ends a request after 10 s without data, before the headers and in the body', async () => {
     let line: Socket | undefined;
@@ -493,7 +493,7 @@ describe('a timeout (R-PACK-14)', () => {
       const failure = failureOf(get(`https://docs.example.com${path}`));
       await waitUntil(() => line !== undefined);
       await clock.advance(11 * SECOND);
-      expect(await failure, path).toMatchObject(timeout('was silent for 10'));
+      expect(await failure, path).toMatchObject(timeout('sent no data for 10'));
       await waitUntil(() => line?.destroyed === true);
     }
     expect(clock.pendingTimers).toBe(0);
@@ -521,7 +521,7 @@ describe('a timeout (R-PACK-14)', () => {
       createEgress({ ...internet.network, resolve: () => new Promise(() => undefined), clock }).get(target),
     );
     await clock.advance(11 * SECOND);
-    expect(await failedLookup).toMatchObject(timeout('was silent for 10'));
+    expect(await failedLookup).toMatchObject(timeout('sent no data for 10'));
     let dialled = false;
     const dial = (): Socket => {
       dialled = true;

@@ -72,7 +72,7 @@ describe('a check for updates', () => {
     answers(answer);
     await expect(check()).rejects.toMatchObject({
       code: 'handler_failed',
-      message: `${HOST} sent a response that this program does not understand. Ask the provider of this program.`,
+      message: `${HOST} sent a response that Helmdeck Memory does not understand. Report this to the provider of Helmdeck Memory.`,
     });
   });
 

@@ -12,7 +12,7 @@ import { tempFolder } from '../../support/temp-folder.ts';
 
 const linux = process.platform === 'linux';
 
-const TRUNCATED = 'Further log lines of this run are dropped: the limit is 500 lines and 256 KiB.';
+const TRUNCATED = 'Further log lines of this run are dropped. The limit is 500 lines and 256 KiB per run.';
 
 const NEVER_RETURN = 'await new Promise(() => undefined);';
 

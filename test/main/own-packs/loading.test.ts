@@ -26,11 +26,11 @@ const why = async (name = OWN_PACK): Promise<string | undefined> => {
 
 describe('an invalid pack file is skipped with the reason', () => {
   test.each([
-    ['is not JavaScript', 'export default {', /^test\.own: Unexpected .*; run node --check/],
+    ['is not JavaScript', 'export default {', /^test\.own: Unexpected .*; run `node --check`/],
     [
       'has a syntax error in a later line',
       packText().replace("title: 'Own',", "title: 'Own'"),
-      /^test\.own: Unexpected .*; run node --check on the file$/,
+      /^test\.own: Unexpected .*; run `node --check` on the file to see the line$/,
     ],
     ['throws while loading', packText({ before: `throw new Error('no luck');` }), /^test\.own: no luck \(line 2\)$/],
     ['exports nothing', 'export const pack = 1;', /must contain: export default definePack/],
@@ -58,15 +58,15 @@ describe('an invalid pack file is skipped with the reason', () => {
     [
       'has an input that JSON cannot represent',
       packText({ input: 'when: z.date()' }),
-      /schema of its input cannot be represented in JSON Schema/,
+      /input schema cannot be represented in JSON Schema/,
     ],
     [
       'has an output that JSON cannot represent',
       packText({ output: 'z.string().transform((text) => text)' }),
-      /schema of its output cannot be represented in JSON Schema/,
+      /output schema cannot be represented in JSON Schema/,
     ],
-    ['has an input that is not an object', packText().replace(/input: .*/, 'input: z.string(),'), /its input must be z\.object/],
-    ['declares an invalid host', packText({ more: `hosts: ['https://api.example.com'],` }), /hosts must be host names, such as/],
+    ['has an input that is not an object', packText().replace(/input: .*/, 'input: z.string(),'), /`input` must be z\.object/],
+    ['declares an invalid host', packText({ more: `hosts: ['https://api.example.com'],` }), /`hosts` must contain host names, such as/],
     ['uses Node', packText({ before: 'process.exit(0);' }), /^test\.own: process is not defined \(line 2\)$/],
     ['is too large', packText({ before: `// ${'x'.repeat(1024 * 1024)}` }), /larger than 1024 KiB/],
   ])('because it %s', async (_what, text, says) => {
@@ -98,17 +98,17 @@ describe('an invalid pack file is skipped with the reason', () => {
   });
 
   test.each([
-    ['missing', () => undefined, /The data folder has no folder/],
+    ['missing', () => undefined, /The data folder has no `packs` folder/],
     ['a link', () => moved('packs', () => symlinkSync(elsewhere(), join(folder, 'packs'))), /is a link or a file/],
     ['a file', () => writeFileSync(join(folder, 'packs'), ''), /is a link or a file/],
-    ['writable by others', () => chmodSync(join(inPlace(), '..'), 0o770), /The folder packs must belong to you/],
+    ['writable by others', () => chmodSync(join(inPlace(), '..'), 0o770), /The `packs` folder must belong to you/],
   ])('because its folder is %s (R-PACK-18)', async (_what, make, says) => {
     make();
     expect(await why()).toMatch(says);
   });
 
   test.each([
-    ['missing', (path: string) => rmSync(path), /There is no file test\.own\.mjs/],
+    ['missing', (path: string) => rmSync(path), /folder has no file test\.own\.mjs/],
     [
       'a link',
       (path: string) => {
@@ -125,8 +125,8 @@ describe('an invalid pack file is skipped with the reason', () => {
       },
       /is not a regular file/,
     ],
-    ['writable by its group', (path: string) => chmodSync(path, 0o620), /must belong to you and not be writable by others/],
-    ['writable by all users', (path: string) => chmodSync(path, 0o602), /must belong to you and not be writable by others/],
+    ['writable by its group', (path: string) => chmodSync(path, 0o620), /other users must not be able to write to it/],
+    ['writable by all users', (path: string) => chmodSync(path, 0o602), /other users must not be able to write to it/],
   ])('because it is %s (R-PACK-18)', async (_what, spoil, says) => {
     spoil(inPlace());
     expect(await why()).toMatch(says);
@@ -136,7 +136,7 @@ describe('an invalid pack file is skipped with the reason', () => {
     'because %j is not a valid name',
     async (name) => {
       inPlace();
-      expect(await why(name)).toMatch(/needs a group and a name|is reserved for this program/);
+      expect(await why(name)).toMatch(/must be a group and a name|is reserved for Helmdeck Memory/);
     },
   );
 });

@@ -101,9 +101,9 @@ describe('an own pack (R-PACK-10)', () => {
     ['a credential', `'k', ${JSON.stringify(CREDENTIAL)}`, /looks like a credential/],
     ['undefined', `'k', undefined`, /can store only JSON values/],
     ['a value that is too large', `'k', 'x'.repeat(70_000)`, /at most 64 KiB/],
-    ['an invalid lifetime', `'k', 1, { ttl: 'long' }`, /store takes a key/],
-    ['a misspelt option', `'k', 1, { tll: 5 }`, /store takes a key/],
-    ['no key', `5, 1`, /store takes a key/],
+    ['an invalid lifetime', `'k', 1, { ttl: 'long' }`, /needs a key and a value/],
+    ['a misspelt option', `'k', 1, { tll: 5 }`, /needs a key and a value/],
+    ['no key', `5, 1`, /needs a key and a value/],
   ])('gets the reason why its memory refuses %s', async (_what, given, why) => {
     const { run } = await openMemoryWithOwnPack({
       more: 'memory: {},',
@@ -260,7 +260,7 @@ describe('an error that a pack throws', () => {
   test('is shortened, and never contains a credential', async () => {
     expect(((await thrown(`new Error('x'.repeat(5000))`)) as Error).message.length).toBeLessThan(400);
     const { message } = (await thrown(`new Error('refused with ${CREDENTIAL}')`)) as Error;
-    expect(message).toBe(`${OWN_PACK}: the error text looks like a credential and is not shown.`);
+    expect(message).toBe(`${OWN_PACK}: the error message looks like a credential, so it is not shown.`);
   });
 });
 

@@ -38,7 +38,7 @@ test('the question about an Ollama shows its path and hash, and a path cannot ad
   expect(await approving({ path: '/usr/local/bin/ollama', sha256: hash })).toMatchObject([
     {
       message: 'Allow Helmdeck Memory to start this Ollama?',
-      detail: `/usr/local/bin/ollama\nSHA-256 ${hash}\n\nIt runs with your user rights until you turn embeddings off.`,
+      detail: `/usr/local/bin/ollama\nSHA-256 ${hash}\n\nOllama runs with your user rights until you turn embeddings off.`,
     },
   ]);
   const [disguised] = await approving({ path: `/home/me/a\nSHA-256 ${'b'.repeat(64)}/${'x'.repeat(400)}`, sha256: hash });

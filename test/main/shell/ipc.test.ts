@@ -153,16 +153,16 @@ describe('a call with an id', () => {
   });
 
   test('is refused while a call with the same id is running (R-WIN-40)', async () => {
-    const first = call('me', 'runPack', run, 'a word');
-    expect(await call('me', 'status', {}, 'a word')).toMatchObject({ ok: false, code: 'invalid_input' });
+    const first = call('me', 'runPack', run, 'a call');
+    expect(await call('me', 'status', {}, 'a call')).toMatchObject({ ok: false, code: 'invalid_input' });
     for (const word of [7, '', 'x'.repeat(65), null, {}])
       expect(await call('me', 'status', {}, word)).toMatchObject({ ok: false, code: 'invalid_input' });
-    for (const input of [undefined, {}, { word: 7 }, { word: 'a word', more: 1 }])
+    for (const input of [undefined, {}, { call: 7 }, { call: 'a call', more: 1 }])
       expect(await call('me', 'cancel', input)).toMatchObject({ ok: false, code: 'invalid_input' });
-    expect(await call('me', 'cancel', { word: 'another' })).toEqual({ ok: true, value: { cancelled: false } });
-    expect(await call('me', 'cancel', { word: 'a word' })).toEqual({ ok: true, value: { cancelled: true } });
+    expect(await call('me', 'cancel', { call: 'another' })).toEqual({ ok: true, value: { cancelled: false } });
+    expect(await call('me', 'cancel', { call: 'a call' })).toEqual({ ok: true, value: { cancelled: true } });
     expect(await first).toEqual(cancelled);
-    expect(await call('me', 'cancel', { word: 'a word' })).toEqual({ ok: true, value: { cancelled: false } });
+    expect(await call('me', 'cancel', { call: 'a call' })).toEqual({ ok: true, value: { cancelled: false } });
   });
 });
 
@@ -295,9 +295,9 @@ describe('operations that need consent (R-DESK-08)', () => {
     await call('me', 'forget', { scope: 'tag:y\u2028\n\u202eNothing goes' });
     await call('me', 'forget', { scope: 'packs' });
     expect(asked.map(({ detail }) => detail)).toEqual([
-      'Scope: tag:x. They are erased with their history. This cannot be undone.\n\nf\ne\nd\nc\nb\nand 1 more',
-      'Scope: tag:y Nothing goes. They are erased with their history. This cannot be undone.',
-      'Scope: packs. They are erased with their history. This cannot be undone.',
+      'Scope: tag:x. The entries are erased with their history. This cannot be undone.\n\nf\ne\nd\nc\nb\nand 1 more',
+      'Scope: tag:y Nothing goes. The entries are erased with their history. This cannot be undone.',
+      'Scope: packs. The entries are erased with their history. This cannot be undone.',
     ]);
   });
 
@@ -344,7 +344,7 @@ describe('forgetting single facts (R-DESK-08)', () => {
     expect(await left()).toBe(4);
     expect(await call('me', 'forget', { scope: 'key:k20' })).toMatchObject({ code: 'declined' });
     expect(await byPack('k20')).toMatchObject({ code: 'declined' });
-    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Continue to remove facts?'));
+    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Allow more facts to be removed?'));
     expect(await left()).toBe(4);
     agrees = true;
     await call('me', 'forget', { scope: 'key:k20' });

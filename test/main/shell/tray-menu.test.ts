@@ -38,14 +38,14 @@ describe('the icon and its menu (R-DESK-03)', () => {
       'a key of another memory',
       { key: { at: 'mismatch', why: 'w', remedy: 'r' } },
       'needs-you',
-      'The key is not available (mismatch). Open Memory to see what to do.',
+      'The key is not available (mismatch). Open the window to see what to do.',
       ['open', 'copy-address', 'pause'],
     ],
     [
       'no key',
       { key: { at: 'ephemeral', remedy: 'r' } },
       'needs-you',
-      'Listening on 127.0.0.1:7345. Facts are lost when the program ends.',
+      'Listening on 127.0.0.1:7345. Facts are lost when Helmdeck Memory quits.',
       ['open', 'copy-address', 'pause'],
     ],
     [
@@ -59,14 +59,14 @@ describe('the icon and its menu (R-DESK-03)', () => {
       'a wiped entry (R-DESK-44)',
       { wiped: ['Codex'] },
       'needs-you',
-      'Listening on 127.0.0.1:7345. Codex is no longer connected. Open Memory to reconnect.',
+      'Listening on 127.0.0.1:7345. Codex is no longer connected. Open the window to reconnect.',
       ['open', 'copy-address', 'pause', 'lock'],
     ],
     [
       'two of them, paused',
       { wiped: ['Codex', 'Cursor'], listening: { at: 'paused' } },
       'needs-you',
-      'Paused. Agents cannot use this memory. 2 agents are no longer connected. Open Memory to reconnect.',
+      'Paused. Agents cannot use this memory. 2 agents are no longer connected. Open the window to reconnect.',
       ['open', 'resume', 'lock'],
     ],
   ])('%s', (_what, changes, icon, line, does) => {
@@ -92,11 +92,11 @@ describe('the icon and its menu (R-DESK-03)', () => {
   test.each<[TrayState['embeddings'], string, boolean]>([
     [{ at: 'off' }, 'Embeddings', false],
     [{ at: 'starting' }, 'Embeddings (starting)', true],
-    [{ at: 'unapproved', changed: false, remedy: 'r' }, 'Embeddings (open Memory to continue)', true],
+    [{ at: 'unapproved', changed: false, remedy: 'r' }, 'Embeddings (open the window to continue)', true],
     [{ at: 'pulling', model: 'm', done: 0, of: 0 }, 'Embeddings (downloading the model)', true],
     [{ at: 'pulling', model: 'm', done: 30, of: 90 }, 'Embeddings (downloading the model, 33 %)', true],
     [{ at: 'ready', model: 'm', whose: 'own' }, 'Embeddings', true],
-    [{ at: 'failed', trouble: 'crashed', why: 'w', remedy: 'r' }, 'Embeddings (failed, open Memory)', true],
+    [{ at: 'failed', trouble: 'crashed', why: 'w', remedy: 'r' }, 'Embeddings (failed, open the window for details)', true],
   ])('the item for embeddings shows their state: %j', (embeddings, label, checked) => {
     expect(trayMenu({ ...on, embeddings })).toContainEqual({ label, does: 'toggle-embeddings', checked });
   });

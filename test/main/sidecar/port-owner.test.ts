@@ -15,16 +15,16 @@ test.runIf(process.platform === 'linux')(
   'the owner of a port is this process, another process or unknown (R-EMB-05)',
   async () => {
     const port = await freePort();
-    expect(await ownerOf(port, process.pid)).toBe('nobody');
+    expect(await ownerOf(port, process.pid)).toBe('none');
     const server = createServer();
     await new Promise<void>((resolve) => void server.listen(port, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
-    expect(await ownerOf(port, process.pid)).toBe('it');
+    expect(await ownerOf(port, process.pid)).toBe('expected');
     expect(await ownerOf(port, process.ppid)).toBe('another');
     const beside = createServer();
     await new Promise<void>((resolve) => void beside.listen(port, '127.0.0.2', resolve));
     onTestFinished(() => void beside.close());
-    expect(await ownerOf(port, process.pid)).toBe('it');
+    expect(await ownerOf(port, process.pid)).toBe('expected');
   },
 );
 

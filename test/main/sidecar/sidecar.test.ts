@@ -518,7 +518,10 @@ test('a request has a total timeout, and other requests run between its batches 
     .finally(() => (over = true));
   expect((await sidecar.embed('another', ['a text'])).vectors).toHaveLength(1);
   expect(over).toBe(false);
-  expect(await long).toMatchObject({ code: 'embeddings_unavailable', message: expect.stringContaining('send fewer at once') });
+  expect(await long).toMatchObject({
+    code: 'embeddings_unavailable',
+    message: expect.stringContaining('send fewer texts per request'),
+  });
   // A request that is too large is not a failure of Ollama.
   expect(sidecar.state).toMatchObject({ at: 'ready' });
 });

@@ -9,22 +9,22 @@ import { findOpenClaw } from './program.ts';
 
 const { dropValue, setValue, valueAt } = json5;
 
-/** Settings that we write, as paths below OpenClaw's search settings. */
+/** Keys that we write, relative to OpenClaw's search settings. */
 const OURS = [['provider'], ['model'], ['remote', 'baseUrl'], ['remote', 'apiKey']] as const;
 const PROVIDER = 'openai-compatible';
 
 /**
- * OpenClaw's own semantic search, with our embeddings. We edit its configuration, because its program accepts values only on the
- * command line, where a token would be visible. The token opens no memory.
+ * Connects OpenClaw's own semantic search to our embeddings. Edits OpenClaw's configuration file, because OpenClaw's program
+ * accepts values only on the command line, where other users could see the token. The token gives access to no memory.
  */
 export const openClawEmbeddings: Connector = {
   id: 'openclaw-embeddings',
   name: "OpenClaw's semantic search",
   transport: 'http',
   scopes: ['memory:read'],
-  // No user's memory has this name.
+  // A subject that has no memory, because no user has this name.
   subject: 'embeddings',
-  afterwards: 'OpenClaw rebuilds its index at the next search. To rebuild it now, run: openclaw memory index --force',
+  afterwards: 'OpenClaw rebuilds its index at the next search. To rebuild the index now, run: openclaw memory index --force',
   async detect(machine) {
     const { state: _, ...detected } = findOpenClaw(machine);
     return detected;
@@ -43,7 +43,8 @@ export const openClawEmbeddings: Connector = {
     const values = [PROVIDER, modelOf(machine), embeddingsUrl(requireAddress(folder)), token];
     const edit = (before = ''): string => {
       for (const path of SEARCHES) requireNoOtherProvider(before, path);
-      // A newer OpenClaw ignores the settings of an older one, or does not start with them.
+      // Remove our settings from the path that other OpenClaw versions use: OpenClaw ignores settings of another version, or does
+      // not start with them.
       const rest = SEARCHES.filter((path) => path !== search).reduce(withoutOurs, before);
       return OURS.reduce((text, path, at) => setValue(text, [...search, ...path], values[at]), rest);
     };
@@ -53,14 +54,14 @@ export const openClawEmbeddings: Connector = {
     const edit: EditStep['edit'] = (before) => before && SEARCHES.reduce(withoutOurs, before);
     return [{ does: 'edit', path: findOpenClaw(machine).config, edit }];
   },
-  /** Sends OpenClaw's request, with the values in its configuration. */
+  /** Sends the request that OpenClaw would send, with the values in its configuration. */
   async verify(machine, folder) {
     const why = await requestEmbedding(storedValue(machine, 'apiKey'), folder, { model: modelOf(machine), input: 'a text' });
     return why === undefined ? { works: true, tools: 0 } : { works: false, why, tools: 0 };
   },
 };
 
-const MOVED = 'The address of Helmdeck Memory has changed since OpenClaw was connected. Connect it again.';
+const MOVED = 'The address of Helmdeck Memory has changed since OpenClaw was connected. Connect OpenClaw again.';
 
 const storedValue = (machine: LocalMachine, name: string): string =>
   String(valueAt(readConfigFile(findOpenClaw(machine).config)?.text ?? '', [...searchOf(machine), 'remote', name]));
@@ -69,10 +70,13 @@ const embeddingsUrl = (url: string): string => `${url}/v1`;
 
 const SEARCH = ['memory', 'search'];
 const SEARCH_BEFORE = ['agents', 'defaults', 'memorySearch'];
-/** Both paths, because OpenClaw may have been updated since it was connected. */
+/** The paths of the search settings in all OpenClaw versions. OpenClaw may have been updated since it was connected. */
 const SEARCHES: readonly (readonly string[])[] = [SEARCH, SEARCH_BEFORE];
 
-/** OpenClaw 2026.7 and older use the agents' settings; newer versions do not start with that key. */
+/**
+ * Returns the path of the search settings in this OpenClaw version. Versions up to 2026.7 use `agents.defaults.memorySearch`;
+ * newer versions do not start if that key exists.
+ */
 function searchOf(machine: LocalMachine): readonly string[] {
   const [year = 9999, month = 0] = (findOpenClaw(machine).version ?? '').split('.').filter(Boolean).map(Number);
   return year > 2026 || (year === 2026 && month >= 8) ? SEARCH : SEARCH_BEFORE;
@@ -86,11 +90,11 @@ function requireAddress(folder: string): string {
   if (endpoint) return endpoint.url;
   throw new Failure(
     'session_unavailable',
-    "Agents can't connect at the moment, so there is no address for OpenClaw. Start Helmdeck Memory, or resume agent access.",
+    "Agents can't connect at the moment, so OpenClaw cannot be given an address. Start Helmdeck Memory, or resume agent access.",
   );
 }
 
-/** Does not replace another provider, nor a search that the owner disabled. */
+/** Throws if OpenClaw uses another embeddings provider, or if the owner disabled OpenClaw's search. */
 function requireNoOtherProvider(text: string, search: readonly string[]): void {
   if (valueAt(text, [...search, 'enabled']) === false) {
     throw new Failure(
@@ -104,12 +108,12 @@ function requireNoOtherProvider(text: string, search: readonly string[]): void {
   throw new Failure(
     'invalid_input',
     other === 'none'
-      ? `OpenClaw is set to search by words only (${search.join('.')}.provider is none), so nothing was changed. Remove that setting first.`
+      ? `OpenClaw is set to search without embeddings (${search.join('.')}.provider is none), so nothing was changed. Remove that setting first.`
       : `OpenClaw already uses another embeddings provider (${search.join('.')}), so nothing was changed. Remove that setting first.`,
   );
 }
 
-/** Recognised by our token: only this program issues tokens with our issuer. */
+/** True if the settings contain one of our tokens. Only this program issues tokens with our issuer. */
 function isOurs(text: string, search: readonly string[]): boolean {
   const key = valueAt(text, [...search, 'remote', 'apiKey']);
   if (valueAt(text, [...search, 'provider']) !== PROVIDER || typeof key !== 'string') return false;
@@ -124,7 +128,7 @@ function isOurs(text: string, search: readonly string[]): boolean {
 function withoutOurs(before: string, search: readonly string[]): string {
   if (!isOurs(before, search)) return before;
   const rest = OURS.reduce((text, path) => dropValue(text, [...search, ...path]), before);
-  // Also removes objects that become empty.
+  // Also remove objects that become empty.
   return [
     [...search, 'remote'],
     search,
@@ -134,16 +138,16 @@ function withoutOurs(before: string, search: readonly string[]): string {
 
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** Why the request fails; undefined if it succeeds. */
+/** Returns the reason why the request fails, or undefined if it succeeds. */
 async function requestEmbedding(token: string, folder: string, body: object): Promise<string | undefined> {
   const endpoint = findEndpoint(folder);
   if (!endpoint)
-    return 'Helmdeck Memory does not respond at the address in this configuration. Start it, or resume agent access.';
+    return "Helmdeck Memory does not respond at the address in OpenClaw's configuration. Start Helmdeck Memory, or resume agent access.";
   const agent = new ProvedHttpAgent(endpoint.connect);
   try {
     return await post(`${embeddingsUrl(endpoint.url)}/embeddings`, { agent, token, body });
   } catch (error) {
-    return error instanceof Failure ? error.message : 'Helmdeck Memory exited before it responded. Start it again.';
+    return error instanceof Failure ? error.message : 'Helmdeck Memory exited before it responded. Start Helmdeck Memory again.';
   } finally {
     agent.destroy();
   }
@@ -155,7 +159,10 @@ interface EmbeddingRequest {
   readonly body: object;
 }
 
-/** node:http is loaded on demand, as src/listeners/listener.ts explains. */
+/**
+ * Sends the request. Returns the error message, or undefined if the request succeeds. Loads node:http on demand; listener.ts
+ * explains why.
+ */
 function post(address: string, { agent, token, body }: EmbeddingRequest): Promise<string | undefined> {
   const { request } = process.getBuiltinModule('node:http');
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
@@ -176,7 +183,7 @@ function messageIn(text: string): string {
     const { message } = JSON.parse(text) as { message?: unknown };
     if (typeof message === 'string') return message;
   } catch {
-    // Reported below.
+    // The response is not JSON. The error is reported below.
   }
-  return 'Helmdeck Memory returned an unexpected response. Restart it and try again.';
+  return 'Helmdeck Memory returned an unexpected response. Restart Helmdeck Memory and try again.';
 }

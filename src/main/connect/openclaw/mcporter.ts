@@ -8,14 +8,14 @@ import { entryOf } from '../json-client.ts';
 import { restoreValue, setValue, valueAt } from '../json-text.ts';
 import { startsBridge } from '../launch.ts';
 
-/** With this name, mcporter's clients call `helmdeck.query`. */
+/** Path of our entry in mcporter's configuration. The entry's name makes mcporter's clients call `helmdeck.query`. */
 const SERVER = ['mcpServers', ENTRY];
 
-/** Disabled by our setting, or by the variable that OpenClaw's scripts use for the same purpose. */
+/** True unless our setting disables mcporter, or the variable that OpenClaw's scripts use for the same purpose. */
 export const wantsMcporter = ({ environment }: HostMachine): boolean =>
   environment['HELMDECK_OPENCLAW_QMD'] !== 'off' && environment['OPENCLAW_QMD_ENABLED'] !== 'false';
 
-/** The first existing configuration that mcporter would read, or its default one. */
+/** Returns the path of the first existing configuration file that mcporter would read, or of its default file. */
 function mcporterConfig(machine: HostMachine): string {
   const { MCPORTER_CONFIG = '', XDG_CONFIG_HOME = '' } = machine.environment;
   if (isAbsolute(MCPORTER_CONFIG)) return MCPORTER_CONFIG;
@@ -25,10 +25,15 @@ function mcporterConfig(machine: HostMachine): string {
   return files.find(existsSync) ?? join(own, 'mcporter.json');
 }
 
-/** An entry for a search-only server. It contains neither address nor token, so a change of either needs no new entry. */
+/**
+ * Returns an entry that starts a search-only server. The entry contains neither the memory's address nor a token, so that it
+ * stays valid if either changes.
+ */
 export const mcporterEntry = ({ command, args, env }: Entry): Entry => ({ command, args: [...args, '--qmd'], env });
 
-/** Whether the entry is ours, another one, or absent. */
+/**
+ * Reports whether mcporter's configuration contains our entry (`ours`), another entry with our name (`other`), or no such entry.
+ */
 export function lookAtMcporter(machine: HostMachine, entry: Entry): { path: string; at: 'ours' | 'other' | 'absent' } {
   const path = mcporterConfig(machine);
   const text = readConfigFile(path)?.text;
@@ -47,7 +52,7 @@ export function unregisterFromMcporter(machine: HostMachine, originals: Original
   const path = mcporterConfig(machine);
   const edit = (before?: string): string | undefined => {
     if (before === undefined) return undefined;
-    // If we never changed this file, an entry with our name may belong to another program.
+    // If we never changed this file, an entry with our name may belong to another program. Remove only our own entry then.
     return originals.has(path) || isOurs(before) ? restoreValue(before, SERVER, originals.get(path)) : before;
   };
   return { does: 'edit', path, edit };

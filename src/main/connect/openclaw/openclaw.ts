@@ -13,15 +13,16 @@ const { addToList, dropFromList, dropValue, restoreValue, setValue, valueAt } = 
 const SERVER = ['mcp', 'servers', ENTRY];
 const SETTINGS = ['plugins', 'entries', PLUGIN];
 const UNINSTALL = ['plugins', 'uninstall', PLUGIN, '--force'];
-/** If this list exists, OpenClaw loads only the plugins in it. */
+/** Path of a list of plugin names. If the list exists, OpenClaw loads only the plugins in the list. */
 const ALLOWED = ['plugins', 'allow'];
 
-/** OpenClaw's agents use our MCP tools; OpenClaw's own memory search uses our plugin. */
+/** Connects OpenClaw: its agents use our MCP tools, and its own memory search uses our plugin. */
 export const openClaw: Connector = {
   id: 'openclaw',
   name: 'OpenClaw',
   transport: 'stdio',
-  afterwards: 'A running gateway loads the connection within seconds. Restart OpenClaw 2026.7 or older.',
+  afterwards:
+    'A running OpenClaw gateway loads the connection within seconds. OpenClaw 2026.7 and older versions must be restarted.',
   async detect(machine) {
     const { state: _, ...detected } = findOpenClaw(machine);
     return detected;
@@ -32,7 +33,7 @@ export const openClaw: Connector = {
     const server = valueAt(text, SERVER);
     const settings = valueAt(text, SETTINGS);
     if (server === undefined && settings === undefined) return { at: 'absent' };
-    // An entry of another program, without our plugin.
+    // The entry belongs to another program, and our plugin is not installed.
     if (settings === undefined && !isOurs(server)) return { at: 'present', ...entryOf(server) };
     const why = whatIsMissing({ text, server, settings, plugin: installedPlugin(state) });
     return why === undefined ? { at: 'present', ...entryOf(server) } : { at: 'broken', why };
@@ -40,11 +41,11 @@ export const openClaw: Connector = {
   async connect(machine, offer): Promise<readonly Step[]> {
     const { config, state, version } = findOpenClaw(machine);
     if (!readConfigFile(config)) {
-      throw new Failure('unavailable', 'OpenClaw is not set up yet. Run openclaw onboard and try again.');
+      throw new Failure('unavailable', 'OpenClaw is not set up yet. Run `openclaw onboard` and try again.');
     }
     const install = openClawCommand(machine, installArgs(version));
     const instead: EditStep = { does: 'edit', path: config, edit: (before = '') => withOurs(before, offer) };
-    // An existing plugin folder belongs to an earlier connection, so a rollback must keep it.
+    // Keep an existing plugin folder when rolling back, because it belongs to an earlier connection.
     const back = !existsSync(pluginIn(state)) && { made: pluginIn(state), args: UNINSTALL };
     return [
       { does: 'run', ...install, touches: [config], needed: true, instead, others, ...(back && { back }) },
@@ -81,19 +82,21 @@ interface Findings {
   readonly plugin: ReturnType<typeof installedPlugin>;
 }
 
-/** The first missing part of the connection; undefined if it is complete. */
+/** Returns a message about the first missing part of the connection, or undefined if the connection is complete. */
 function whatIsMissing({ text, server, settings, plugin }: Findings): string | undefined {
   const again = 'Connect OpenClaw again.';
-  if (server === undefined) return `Our entry in mcp.servers is missing, so OpenClaw's agents cannot use the memory. ${again}`;
-  if (!isOurs(server)) return `The entry mcp.servers.${ENTRY} is not ours, so OpenClaw's agents cannot use the memory. ${again}`;
+  if (server === undefined)
+    return `The entry mcp.servers.${ENTRY} is missing, so OpenClaw's agents cannot use the memory. ${again}`;
+  if (!isOurs(server))
+    return `The entry mcp.servers.${ENTRY} belongs to another program, so OpenClaw's agents cannot use the memory. ${again}`;
   if (plugin === 'none' || settings === undefined)
-    return `Our plugin is missing, so OpenClaw's search does not find this memory. ${again}`;
+    return `The plugin of Helmdeck Memory is missing, so OpenClaw's search does not search this memory. ${again}`;
   if (plugin === 'other') return `The installed plugin is from another version of Helmdeck Memory. ${again}`;
   const enabled = valueAt(text, ['plugins', 'enabled']) !== false && Object(settings).enabled !== false;
   const allowed = listAt(text, ALLOWED);
   const denied = listAt(text, ['plugins', 'deny']).includes(PLUGIN);
   if (enabled && !denied && (allowed.length === 0 || allowed.includes(PLUGIN))) return undefined;
-  return "Our plugin is disabled in OpenClaw's configuration, so OpenClaw's search does not find this memory. Enable it there.";
+  return "The plugin of Helmdeck Memory is disabled in OpenClaw's configuration, so OpenClaw's search does not search this memory. Enable the plugin there.";
 }
 
 function listAt(text: string, path: readonly string[]): readonly unknown[] {
@@ -101,7 +104,10 @@ function listAt(text: string, path: readonly string[]): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Does not change `memory`: OpenClaw does not start if it contains keys of other OpenClaw versions. */
+/**
+ * Adds our entry and our plugin's settings. Does not change the key `memory`, because OpenClaw does not start if `memory`
+ * contains keys of other OpenClaw versions.
+ */
 function withOurs(before: string, { entry, folder, tokenFile }: Offer): string {
   const { command, args, env } = entry;
   const server = withEntry(json5, before, SERVER, { command, args, env });
@@ -116,13 +122,13 @@ function withoutOurs(before: string, originals: OriginalTexts, config: string): 
 }
 
 function withoutServer(text: string, originals: OriginalTexts, config: string): string {
-  // If we never changed this file, an entry with our name may belong to another program.
+  // If we never changed this file, an entry with our name may belong to another program. Remove only our own entry then.
   if (!originals.has(config) && !isOurs(valueAt(text, SERVER))) return text;
   const original = originals.get(config) ?? '';
   return valueAt(original, SERVER) === undefined ? dropWithEmpty(text, SERVER) : restoreValue(text, SERVER, original);
 }
 
-/** The settings that OpenClaw does not change when it installs or removes our plugin. */
+/** Returns the settings that OpenClaw does not change when it installs or removes our plugin. */
 function others(text: string): unknown {
   const { meta: _meta, plugins, ...rest } = Object(valueAt(text, [])) as Record<string, unknown>;
   const { entries, allow: _allow, installs: _installs, ...more } = Object(plugins) as Record<string, unknown>;
@@ -130,7 +136,7 @@ function others(text: string): unknown {
   return [rest, more, otherPlugins, listAt(text, ALLOWED).filter((one) => one !== PLUGIN)];
 }
 
-/** Also removes objects that become empty. */
+/** Removes the value at a path, and every parent object that becomes empty. */
 function dropWithEmpty(text: string, path: readonly string[]): string {
   if (valueAt(text, path) === undefined) return text;
   const parent = path.slice(0, -1);

@@ -7,13 +7,16 @@ export const PLUGIN = 'helmdeck-memory';
 
 const FILES = ['index.js', 'openclaw.plugin.json', 'package.json'];
 
-/** OpenClaw copies the plugin from this folder and cannot read an asar archive. */
+/**
+ * Returns the folder from which OpenClaw copies our plugin. The folder must not be in an asar archive, because OpenClaw cannot
+ * read such an archive.
+ */
 const pluginFolder = (): string => bundled('openclaw').replace(/\bapp\.asar\b(?!\.)/, 'app.asar.unpacked');
 
-/** The folder of OpenClaw's copy. */
+/** Returns the folder of OpenClaw's copy of our plugin. */
 export const pluginIn = (state: string): string => join(state, 'extensions', PLUGIN);
 
-/** Whether OpenClaw has this version of the plugin, another version, or none. */
+/** Reports whether OpenClaw has this version of the plugin, another version, or no plugin of ours. */
 export function installedPlugin(state: string): 'same' | 'other' | 'none' {
   const copy = pluginIn(state);
   const texts = FILES.map((file) => [textOf(join(copy, file)), textOf(join(pluginFolder(), file))]);
@@ -29,7 +32,10 @@ function textOf(path: string): string | undefined {
   }
 }
 
-/** Installs without a prompt, because the owner has confirmed already. OpenClaw 2026.7 and older reject the consent option. */
+/**
+ * Returns the arguments that install our plugin without a prompt, because the owner has already agreed. OpenClaw versions up to
+ * 2026.7 reject the option `--accept-capabilities`.
+ */
 export const installArgs = (version = ''): readonly string[] => {
   const [year = 0, month = 0] = version.split('.').map(Number);
   const consents = version === '' || year > 2026 || (year === 2026 && month >= 8);

@@ -4,13 +4,12 @@ import type { HostMachine } from '../../config/config.ts';
 import type { Detected, ProgramResult, LocalMachine } from '../connector.ts';
 import { detectProgram } from '../detect.ts';
 
-/** The OpenClaw on this machine. */
 export interface OpenClaw extends Detected {
-  /** Its state folder, which also contains the plugins. */
+  /** OpenClaw's state folder. It also contains the plugins. */
   readonly state: string;
 }
 
-/** Finds OpenClaw's files by its own rules. */
+/** Finds OpenClaw's files by the same rules as OpenClaw itself. */
 export function findOpenClaw(machine: LocalMachine): OpenClaw {
   const home = placeIn(machine, 'OPENCLAW_HOME', machine.home()) ?? machine.home();
   const state = placeIn(machine, 'OPENCLAW_STATE_DIR', home) ?? join(home, '.openclaw');
@@ -21,7 +20,7 @@ export function findOpenClaw(machine: LocalMachine): OpenClaw {
 function placeIn({ environment }: HostMachine, name: string, home: string): string | undefined {
   const value = environment[name]?.trim() ?? '';
   const path = value === '~' || /^~[/\\]/.test(value) ? join(home, value.slice(1)) : value;
-  // OpenClaw would resolve a relative path differently.
+  // Ignore a relative path, because OpenClaw would resolve it differently.
   return isAbsolute(path) ? path : undefined;
 }
 
@@ -31,16 +30,17 @@ interface Command {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** A command of OpenClaw's own program. */
+/** Returns a call of OpenClaw's own program. Throws if the program was not found. */
 export function openClawCommand(machine: LocalMachine, args: readonly string[]): Command {
   const { program } = findOpenClaw(machine);
   if (program === undefined) {
     throw new Failure(
       'not_found',
-      "OpenClaw's program was not found in the PATH, or other users can change it. Install OpenClaw, or start Helmdeck Memory from a shell that finds it.",
+      "OpenClaw's program was not found in the PATH, or other users can change the program. Install OpenClaw, or start Helmdeck Memory from a shell in which the command `openclaw` works.",
     );
   }
-  // OpenClaw needs the Node in its own folder, which is missing from a desktop's PATH.
+  // OpenClaw needs the Node executable in its own folder. That folder is not in the PATH of programs that were started from the
+  // desktop.
   const path = [machine.environment['PATH'], dirname(program)].filter(Boolean).join(delimiter);
   return { program, args, environment: { PATH: path, NO_COLOR: '1' } };
 }

@@ -1,6 +1,6 @@
 type Listener = ((event: object) => void) | { handleEvent(event: object): void };
 
-/** The part of the web's AbortSignal that a handler needs. */
+/** The part of the web's `AbortSignal` API that a handler needs. */
 export class Signal {
   aborted = false;
   reason: unknown = undefined;

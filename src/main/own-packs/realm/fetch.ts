@@ -1,7 +1,6 @@
 import type { Signal } from './abort.ts';
 import { requestFromProgram } from './requests.ts';
 
-/** The program's response to a fetch request. */
 export interface FetchResult {
   readonly url: string;
   readonly status: number;
@@ -17,12 +16,12 @@ interface Options {
 }
 
 /**
- * A GET sent by the program to a host that the pack declares; this process has no sockets. Supports the part of the web's
- * `fetch` that a text GET needs.
+ * Requests a URL with GET from a host that the pack declares. The program sends the request, because this process has no sockets.
+ * Supports the part of the web's `fetch` that a GET of text needs.
  */
 export async function fetch(url: unknown, { method = 'GET', headers = {}, body, signal }: Options = {}): Promise<object> {
   if (String(method).toUpperCase() !== 'GET' || (body !== undefined && body !== null)) {
-    throw new TypeError('fetch makes GET requests only');
+    throw new TypeError('`fetch` supports only GET requests without a body');
   }
   signal?.throwIfAborted();
   const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
@@ -54,7 +53,7 @@ function responseOf({ url, status, headers, text }: FetchResult): object {
       entries: () => named.entries(),
       [Symbol.iterator]: () => named.entries(),
     },
-    // Promises, as in the web's API.
+    // Return promises, as the web's API does.
     text: () => Promise.resolve(text),
     json: () => Promise.resolve(text).then((json) => JSON.parse(json) as unknown),
   };

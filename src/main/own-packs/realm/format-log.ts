@@ -1,6 +1,5 @@
 const MAX_DEPTH = 6;
 
-/** Formats the arguments of console.log as text. */
 export const formatLogValues = (parts: readonly unknown[]): string =>
   parts.map((part) => (typeof part === 'string' ? part : textOf(part, []))).join(' ');
 

@@ -1,22 +1,21 @@
 /**
- * Calls from the pack's realm into the process. Only strings cross: an object of either realm would lead to that realm's
- * constructors.
+ * Calls the process from the pack's realm. The realms exchange only strings, because an object of one realm gives access to that
+ * realm's constructors.
  */
 export type HostCall = (operation: string, text: string) => string;
 
-/** How the process calls into the realm. */
+/** The functions with which the process calls the pack's realm. */
 export interface Realm {
-  /** Runs before the pack is loaded: creates the globals and stores the task. */
+  /** Creates the globals and stores the task. Called before the pack is loaded. */
   readonly start: (call: HostCall, task: string) => void;
-  /** The file has been evaluated; receives its default export. */
+  /** Called when the pack's file has been evaluated, with the file's default export. */
   readonly packLoaded: (pack: unknown) => void;
-  /** A line from the program. */
+  /** Called with each line from the program. */
   readonly receive: (line: string) => void;
-  /** A timer has elapsed. */
   readonly fireTimer: (id: number) => void;
-  /** The pack threw outside its handler, or failed to load. */
+  /** Called when the pack threw outside its handler, or failed to load. */
   readonly fail: (error: unknown) => void;
-  /** Throws the error of `import()` inside the realm, so that no error of the process enters it. */
+  /** Throws the error for `import()` in the pack's realm, so that no error object of the process enters that realm. */
   readonly refuseImport: () => never;
 }
 
@@ -26,13 +25,13 @@ export function connectHost(given: HostCall): void {
   call = given;
 }
 
-/** Replaces errors of the process with errors of this realm. */
+/** Calls the process. If the call throws, throws a new error of this realm instead of the process's error. */
 export function callHost(operation: string, text: string): string {
   let answer: string | undefined;
   try {
     answer = call?.(operation, text);
   } catch {
-    // Thrown below, outside the scope of the process's error.
+    // A new error is thrown below, where the process's error is out of scope.
   }
   if (answer === undefined) throw new Error(`${operation} failed`);
   return answer;

@@ -10,15 +10,15 @@ import { atob, btoa, crypto, Decoder, Encoder } from './text.ts';
 import { clearTimer, fire, queueMicrotask, setImmediate, setInterval, setTimeout } from './timers.ts';
 import { Address, SearchParams } from './url.ts';
 
-// The JavaScript realm that a pack runs in. It has the language, zod and the globals below, and nothing of Node. No object of
-// the process may enter: an object leads to its constructor, and from there to everything else.
+// The JavaScript realm in which a pack runs. It contains the language, zod and the globals below, and nothing of Node. No object
+// of the process must enter the realm: an object gives access to its constructor, and the constructor to everything else.
 
 export { z };
 export const definePack = (pack: unknown): unknown => pack;
 
 /**
- * Messages above these limits are dropped, so that a chatty pack is not ended for flooding. The program accepts one log line less
- * and reports the truncation.
+ * Limits of the messages from a pack. Further messages are dropped here, because the program would stop a pack that sends too
+ * many. The program accepts one line less than `logs`, and then reports that lines were dropped.
  */
 const MOST = { logs: 501, progress: 1000, logCharacters: 2001, errorCharacters: 2000 };
 
@@ -87,13 +87,15 @@ export const realm: Realm = {
   fail,
 
   refuseImport() {
-    throw new Error("A pack can import only helmdeck-memory/pack. It must be one file and cannot use Node's modules");
+    throw new Error("A pack can import only helmdeck-memory/pack. A pack must be a single file and cannot use Node's modules");
   },
 };
 
 async function perform(pack: unknown, given: PackTask): Promise<void> {
   if (!isPack(pack)) {
-    throw new Error(`The file must contain: export default definePack({ … }), with input and output as z schemas, and a handler`);
+    throw new Error(
+      `The file must contain: export default definePack({ … }), with a handler, and with zod schemas as input and output`,
+    );
   }
   if (given.to === 'describe') {
     const { handler: _handler, input, output, ...rest } = pack;
@@ -119,7 +121,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
     const { $schema: _draft, ...rest } = z.toJSONSchema(schema, { io });
     return rest;
   } catch (error) {
-    throw new Error(`The schema of its ${io} cannot be represented in JSON Schema: ${messageOf(error)}`, { cause: error });
+    throw new Error(`The pack's ${io} schema cannot be represented in JSON Schema: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -144,9 +146,9 @@ async function run(pack: OwnPack, { input: given, caller, session, memory }: Ext
   try {
     if ((JSON.stringify(output) as string | undefined) !== undefined) return output;
   } catch {
-    // Reported below, together with everything else JSON cannot represent.
+    // Reported below, like every output that JSON cannot represent.
   }
-  throw new SchemaMismatch('invalid_output', 'its output cannot be represented in JSON');
+  throw new SchemaMismatch('invalid_output', "the pack's output cannot be represented in JSON");
 }
 
 async function parseWith(schema: z.ZodType, value: unknown, code: SchemaMismatch['code']): Promise<unknown> {
@@ -161,7 +163,7 @@ function memoryOf(namespace: string): object {
   return {
     namespace,
     async store(key: string, value: unknown, options: object = {}) {
-      // Checked here, because inside a list JSON would write null instead.
+      // Check the value here: inside the list of parameters, JSON would silently replace it with null.
       if ((JSON.stringify(value) as string | undefined) === undefined) throw new Error('A pack can store only JSON values');
       await requestFromProgram('store', key, value, options);
     },
@@ -186,7 +188,7 @@ function fail(error: unknown): void {
 
 const messageOf = (error: unknown): string => String(error instanceof Error ? (error.message as unknown) : error);
 
-/** The line in the pack's file, if the stack shows it. */
+/** Returns the line number of the error in the pack's file, if the stack contains that line. */
 function lineOf(error: unknown): string {
   if (!(error instanceof Error) || error instanceof SchemaMismatch) return '';
   const line = /pack:[\w.]+\.mjs:(\d+)/.exec(error.stack ?? '')?.[1];

@@ -1,10 +1,10 @@
 import type { ProgramMessage, PackMessage } from '../messages.ts';
 import { callHost } from './host.ts';
 
-/** Concurrent requests to the program; further ones wait. */
-const AT_ONCE = 16;
+/** Maximum concurrent requests to the program. Further requests wait. */
+const MAX_CONCURRENT = 16;
 
-/** The program refused a request. A pack that does not catch this fails with the program's message. */
+/** Thrown if the program refused a request. If the pack does not catch this error, the run fails with the program's message. */
 export class RequestRefused extends Error {
   readonly id: number;
 
@@ -19,7 +19,7 @@ const waiting: (() => void)[] = [];
 let lastId = 0;
 
 export async function requestFromProgram(operation: string, ...parameters: unknown[]): Promise<unknown> {
-  while (answers.size >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
+  while (answers.size >= MAX_CONCURRENT) await new Promise<void>((resolve) => waiting.push(resolve));
   const id = (lastId += 1);
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   answers.set(id, { resolve, reject });

@@ -1,4 +1,4 @@
-// Stored here, because the pack can replace the built-in functions and would receive the paths.
+// Keep the original functions: the pack can replace the built-in ones, and its replacements would then receive the paths.
 const { apply } = Reflect;
 // oxlint-disable-next-line typescript/unbound-method -- Called with Reflect.apply.
 const { startsWith } = String.prototype;
@@ -9,17 +9,17 @@ interface Frame {
 }
 
 /**
- * Limits error stacks to the pack's own frames. The other frames contain paths of this installation, and call sites expose them
- * too, so the pack cannot install another formatter.
+ * Limits error stacks to the pack's own frames. All other frames contain paths of this installation. The pack cannot install its
+ * own stack formatter, because a formatter can read these paths.
  */
 export function hideForeignFrames(): void {
   Object.defineProperty(Error, 'prepareStackTrace', {
     get: () => formatStack,
     set() {
-      // Ignored: libraries that set a formatter keep working.
+      // Ignore the formatter instead of throwing, so that libraries that set a formatter still work.
     },
   });
-  // V8 looks the formatter up in the global Error.
+  // Lock the global `Error`, because V8 looks up the formatter there.
   Object.defineProperty(globalThis, 'Error', { writable: false, configurable: false });
 }
 
@@ -28,7 +28,7 @@ function formatStack(error: unknown, frames: readonly Frame[]): string {
   try {
     text = String(error);
   } catch {
-    // The pack's own toString threw.
+    // Ignore the error: the pack's own toString threw it.
   }
   for (let at = 0; at < frames.length; at += 1) {
     const file = frames[at]?.getFileName() ?? '';

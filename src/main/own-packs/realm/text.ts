@@ -1,6 +1,6 @@
 import { callHost } from './host.ts';
 
-/** Encodes bytes as the characters U+0000 to U+00FF, which is how bytes cross to the process. */
+/** Encodes bytes as the characters U+0000 to U+00FF, because the realms exchange only strings. */
 function toBinaryString(bytes: ArrayBufferView | ArrayBuffer): string {
   const view = ArrayBuffer.isView(bytes)
     ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -12,7 +12,7 @@ function toBinaryString(bytes: ArrayBufferView | ArrayBuffer): string {
 
 const fromBinaryString = (binary: string): Uint8Array<ArrayBuffer> => Uint8Array.from(binary, (char) => char.charCodeAt(0));
 
-/** UTF-8 only. */
+/** The web's `TextEncoder` for UTF-8. */
 export class Encoder {
   readonly encoding = 'utf-8';
 
@@ -21,7 +21,7 @@ export class Encoder {
   }
 }
 
-/** UTF-8 only. A malformed sequence becomes U+FFFD. */
+/** The web's `TextDecoder` for UTF-8. A malformed sequence becomes U+FFFD. */
 export class Decoder {
   readonly encoding = 'utf-8';
 
@@ -32,7 +32,7 @@ export class Decoder {
 
 export const atob = (text: unknown): string => {
   const answer = callHost('atob', String(text));
-  if (answer === '-') throw new TypeError('The string to be decoded is not correctly encoded.');
+  if (answer === '-') throw new TypeError('The text to decode is not valid Base64.');
   return answer.slice(1);
 };
 
@@ -55,7 +55,7 @@ export const crypto = {
   },
 
   subtle: {
-    // Asynchronous, as in the web's API.
+    // Asynchronous, like the web's API.
     async digest(algorithm: unknown, bytes: ArrayBufferView | ArrayBuffer): Promise<ArrayBuffer> {
       const name = String(algorithm).toUpperCase();
       if (!HASHES.includes(name)) throw new TypeError(`digest supports only ${HASHES.join(', ')}`);

@@ -27,5 +27,5 @@ export function fire(id: number): void {
   timer?.run();
 }
 
-/** An error in the callback fails the run, like an error in a timer. */
+/** Runs a callback as a microtask. If the callback throws, the run fails, as with a timer. */
 export const queueMicrotask = (run: Run): void => void Promise.resolve().then(() => run());

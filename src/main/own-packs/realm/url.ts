@@ -10,7 +10,7 @@ const NO_CHANGE = ['', ''];
 
 const asText = (value: unknown): string => String(value);
 
-/** The process parses the URL, so a URL means the same in the pack and in the program. */
+/** Parses a URL in the process, so that a URL has the same meaning in the pack and in the program. */
 function parseUrl(text: unknown, base?: unknown, [field, value] = NO_CHANGE): Parts | undefined {
   const given = { text: String(text), ...(base !== undefined && { base: asText(base) }), field, value };
   const answer = callHost('url', JSON.stringify(given));
