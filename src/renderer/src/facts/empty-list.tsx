@@ -9,7 +9,7 @@ interface Props {
   readonly clear: () => void;
 }
 
-/** Says why the list is empty, and offers the next step. */
+/** Explains why the list is empty, and offers a button for the next step. */
 export function EmptyList({ filter, words, go, clear }: Props) {
   const name = filterName(filter);
   if (words === '' && name === undefined) {
