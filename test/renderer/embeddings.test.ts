@@ -173,7 +173,7 @@ test("OpenClaw's own search is configured after a preview, and restored (R-EMB-1
   await page.getByText('The program has another address.').waitFor({ state: 'detached' });
 
   await press(page, 'Turn off');
-  await page.getByText(/It does not work until the embeddings are ready/).waitFor();
+  await page.getByText(/OpenClaw's search does not work until the embeddings are ready/).waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
   await press(page, "Restore OpenClaw's settings");
   await page.getByRole('heading', { name: 'OpenClaw' }).waitFor({ state: 'detached' });

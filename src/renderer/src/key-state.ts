@@ -2,7 +2,7 @@ import type { Status } from '../../contract/views.ts';
 
 type Key = Status['store']['key'];
 
-/** The state of the key as a title and an explanation for the owner. */
+/** Describes the state of the key for the owner. */
 export function describeKey(key: Key): { readonly title: string; readonly text: string } {
   switch (key.at) {
     case 'ok':
@@ -20,6 +20,7 @@ export function describeKey(key: Key): { readonly title: string; readonly text: 
   }
 }
 
+/** Adds a capital letter and a full stop. */
 export const sentence = (text: string): string => {
   const capitalized = `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
   return /[.!?]$/.test(capitalized) ? capitalized : `${capitalized}.`;

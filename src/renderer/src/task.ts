@@ -13,7 +13,7 @@ export interface Task {
 
 const NO_LABELS: Labels = {};
 
-/** Tracks an asynchronous action of a form or button. Error messages name the fields by the given labels. */
+/** Tracks an asynchronous action of a form or button. In error messages, `labels` replace the API names of fields. */
 export function useTask(labels = NO_LABELS): Task {
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string>();

@@ -5,7 +5,7 @@ import { When } from '../ui/when.tsx';
 export type Report = OperationOutput<'embeddings'>;
 type State = Report['state'];
 
-/** The state of the embeddings, with a remedy or the progress of a download. */
+/** Shows the state of the embeddings, with a remedy or the progress of a download. */
 export function StateText({ state, failure }: { state: State; failure: string | undefined }) {
   return (
     <>
@@ -63,7 +63,7 @@ function titleOf(state: State): string {
     case 'off':
       return 'Off';
     case 'asleep':
-      return 'On, but the program is not running';
+      return 'On, but Helmdeck Memory is not running';
     case 'starting':
       return 'Starting…';
     case 'unapproved':

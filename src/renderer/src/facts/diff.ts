@@ -5,7 +5,9 @@ export interface Piece {
 
 /** Matches a word, or the whitespace between two words. */
 const TOKENS = /\s+|[^\s]+/g;
-/** Maximum number of token pairs to compare. Larger texts are shown as replaced in full, because a comparison would block the page. */
+/**
+ * Maximum number of token pairs to compare. Larger texts are shown as replaced in full, because a comparison would block the page.
+ */
 const MAX_COMPARISONS = 1_000_000;
 /**
  * Weight of a shared word; shared whitespace has weight 1. Two texts within `MAX_COMPARISONS` share fewer tokens than this number,

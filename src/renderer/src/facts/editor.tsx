@@ -22,8 +22,8 @@ interface Props {
 }
 
 /**
- * A form that edits the value, category and tags of a fact. If another client changes the fact, the form shows that change and keeps
- * the draft (R-WIN-11).
+ * A form that edits the value, category and tags of a fact. If another client changes the fact, the form shows that change and
+ * keeps the draft (R-WIN-11).
  */
 export function FactEditor({ draft, present, deleted, setDraft }: Props) {
   const { call } = useMemory();

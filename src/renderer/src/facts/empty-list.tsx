@@ -9,7 +9,6 @@ interface Props {
   readonly clear: () => void;
 }
 
-/** Explains why the list is empty, and offers a button for the next step. */
 export function EmptyList({ filter, words, go, clear }: Props) {
   const name = filterName(filter);
   if (words === '' && name === undefined) {

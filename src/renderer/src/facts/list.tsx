@@ -36,7 +36,9 @@ function indexOf(target: EventTarget): number {
   return Number(row?.ariaPosInSet ?? 0) - 1;
 }
 
-/** A virtual list: only visible rows are in the document. The list is one tab stop, and arrow keys move the selection (R-WIN-10). */
+/**
+ * A virtual list: only visible rows are in the document. The list is one tab stop, and arrow keys move the selection (R-WIN-10).
+ */
 export function FactList({ ref, rows, selected, select, unsaved, open, onVisibleRows }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const now = useNow();
@@ -146,7 +148,9 @@ interface RowProps {
   readonly unsaved: boolean;
 }
 
-/** Omits the value, which is decrypted only for the selected fact. Memoized, because the list renders on every keystroke and scroll. */
+/**
+ * Omits the value, which is decrypted only for the selected fact. Memoized, because the list renders on every keystroke and scroll.
+ */
 const FactRow = memo(function FactRow(row: RowProps) {
   const { factKey, end, why, snippet, index, height } = row;
   const left = timeLeft(end, row.now);

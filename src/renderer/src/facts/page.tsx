@@ -30,7 +30,9 @@ interface Props {
   readonly go: (place: Place) => void;
 }
 
-/** The element shown above the page. The lifetime editor stores its fact, because the selection can change while the editor is open. */
+/**
+ * The element shown above the page. The lifetime editor stores its fact, because the selection can change while the editor is open.
+ */
 type Overlay = 'preview' | 'forget-many' | { readonly lifetimeOf: string; readonly anchor: 'row' | 'button' } | undefined;
 
 /** Shows the list of facts and the details of the selected fact. */
@@ -227,7 +229,9 @@ function useFactCommands(selected: string | undefined) {
   };
 }
 
-/** Forgets all facts that the filter shows. `scope` is undefined for search results and "Expiring soon", which do not offer this. */
+/**
+ * Forgets all facts that the filter shows. `scope` is undefined for search results and "Expiring soon", which do not offer this.
+ */
 function useForgetMany(filter: FactsFilter, words: string, openDialog: () => void) {
   const { call } = useMemory();
   const { showToast } = useToast();

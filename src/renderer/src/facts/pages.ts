@@ -62,7 +62,8 @@ function rowsBeyond(pages: Pages, at: number, facts: readonly Row[]): readonly R
   const isLast = ({ key }: Row): boolean => key === last;
   const old = pages[at]?.rows ?? [];
   const end = old.findIndex(isLast);
-  // If the result ends with a row of a later page, the result covers this whole page. Old rows missing from the result were deleted.
+  // If the result ends with a row of a later page, the result covers this whole page. Old rows missing from the result were
+  // deleted.
   if (last === undefined || (end === -1 && rowsOf(pages.slice(at + 1)).some(isLast))) return [];
   return old.slice(end + 1);
 }

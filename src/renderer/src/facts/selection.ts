@@ -19,9 +19,9 @@ interface SelectionControl {
 }
 
 /**
- * Returns the selected fact, with functions that change the selection. If the fact disappears from its list, the next row is selected.
- * If the owner opens another list that does not contain the fact, nothing is selected. A fact with a draft stays selected even if it
- * is not listed.
+ * Returns the selected fact, with functions that change the selection. If the fact disappears from its list, the next row is
+ * selected. If the owner opens another list that does not contain the fact, nothing is selected. A fact with a draft stays selected
+ * even if it is not listed.
  */
 export function useSelection(rows: readonly Row[], list: string, drafts: ReadonlyMap<string, Draft>): SelectionControl {
   const [selection, setSelection] = useState<Selection>();

@@ -40,7 +40,8 @@ interface Span {
 function spansOf(text: string, why: string): Span[] {
   const words = [...why.matchAll(REASON)].filter(([, , fields]) => fields?.includes('value')).map(([, word = '']) => word);
   if (words.length === 0) return [];
-  // Longest words first, because a word can be a prefix of another. `why` contains word stems, so the pattern also matches the rest of
+  // Longest words first, because a word can be a prefix of another. `why` contains word stems, so the pattern also matches the rest
+  // of
   // each word.
   const patterns = words
     .toSorted((one, other) => other.length - one.length)

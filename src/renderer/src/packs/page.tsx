@@ -18,7 +18,7 @@ interface Props {
 
 const NO_ACTIONS: readonly Action[] = [];
 
-/** The list of packs and pipelines, or one of them. */
+/** Shows the list of packs and pipelines, or the opened pack or pipeline. */
 export function PacksPage({ opened, go }: Props) {
   const back = (): void => go({ at: 'packs' });
   useActions(opened === undefined ? NO_ACTIONS : [{ name: 'Back to all packs', keys: ['Escape'], run: back }]);
@@ -42,7 +42,7 @@ function Catalogue({ open }: { open: (opened: OpenedPack) => void }) {
             key={name}
             title={title}
             open={() => open({ pack: name })}
-            about={own ? `${name}, your own` : name}
+            about={own ? `${name}, your own pack` : name}
             description={description}
             problem={unavailable === undefined ? undefined : `Can't run: ${unavailable}`}
           />

@@ -14,22 +14,22 @@ const ORIGINS = { environment: 'from the environment', file: 'from the file', no
 interface Description {
   readonly label: string;
   readonly hint: string;
-  /** Formats a number. */
+  /** Formats a numeric value for display. */
   readonly format?: (value: number) => string;
 }
 
 const count = (value: number): string => value.toLocaleString();
 
-/** The settings that an owner may want to change. */
+/** Labels and hints of the most common settings, by environment variable. */
 const DESCRIPTIONS: Readonly<Record<string, Description>> = {
   HELMDECK_ADDR: {
     label: 'Address and port',
-    hint: '127.0.0.1, localhost or [::1], with a port. Agents need the new address.',
+    hint: '127.0.0.1, localhost or [::1], with a port. Agents must then use the new address.',
   },
   HELMDECK_QUOTA_FACTS: { label: 'Maximum number of facts per memory', hint: 'A whole number.', format: count },
   HELMDECK_QUOTA_BYTES: {
     label: 'Maximum size of a memory',
-    hint: 'In bytes. Earlier versions count.',
+    hint: 'In bytes, including earlier versions of facts.',
     format: sizeOf,
   },
   HELMDECK_WRITES_PER_MINUTE: { label: 'Maximum writes per minute and agent', hint: 'A whole number.', format: count },
@@ -44,11 +44,11 @@ const DESCRIPTIONS: Readonly<Record<string, Description>> = {
   HELMDECK_SHORTCUT: { label: 'Shortcut that opens the window', hint: 'For the desktop app, for example Ctrl+Shift+M.' },
   HELMDECK_OPENCLAW_QMD: {
     label: 'OpenClaw: search through mcporter',
-    hint: "Takes effect when OpenClaw is next connected. OpenClaw's own memory search always uses our plugin.",
+    hint: "Takes effect when OpenClaw is next connected. OpenClaw's own memory search always uses the Helmdeck Memory plugin.",
   },
 };
 
-/** The settings that the program read at its start. Common ones can be changed here; the others are only listed. */
+/** Shows the settings that the program read at startup. Common settings can be changed here; other settings are only listed. */
 export function SettingsList({ settings: { folder, file, settings } }: { settings: SettingsReport }) {
   const [changing, setChanging] = useState<SettingRow>();
   const described = settings.filter(({ name }) => DESCRIPTIONS[name]);
@@ -58,7 +58,7 @@ export function SettingsList({ settings: { folder, file, settings } }: { setting
   return (
     <>
       <Section title="Preferences">
-        <p className="quiet">Changes are saved in the configuration file and take effect at the next start.</p>
+        <p className="quiet">Changes are saved in the configuration file and take effect after a restart.</p>
         <ul className="plain">
           {described.map((row) => (
             <li key={row.name} className="line">
