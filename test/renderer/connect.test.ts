@@ -229,7 +229,7 @@ describe('the agents on this computer', () => {
     writeFileSync(path, '[mcp_servers.helmdeck]\nurl = "http://mine"\n');
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
-    await line.getByText('The configuration has a different entry with the name of Helmdeck Memory.').waitFor();
+    await line.getByText('The configuration has a different entry for Helmdeck Memory.').waitFor();
     expect(await line.getByRole('button').allInnerTexts()).toEqual(['Connect…']);
   });
 

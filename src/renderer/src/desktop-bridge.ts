@@ -17,7 +17,8 @@ export const desktopBridge = (preload: PreloadBridge): Bridge => ({
 });
 
 /**
- * Tells the desktop program whether edits are unsaved, so that it asks before it quits. In a browser, `beforeunload` asks instead.
+ * Tells the desktop program whether edits are unsaved, so that the program asks before it quits. In a browser, `beforeunload` asks
+ * instead.
  */
 export function reportUnsaved(bridge: Bridge, unsaved: boolean): void {
   if (bridge.place === 'desktop') void bridge.call('me', 'unsaved', { unsaved });

@@ -52,7 +52,7 @@ async function followLink(): Promise<string | undefined> {
 
 type ErrorCode = Extract<BridgeResponse, { ok: false }>['code'];
 
-/** Reads a response. If the listener refused the request itself, converts the listener's error format. */
+/** Reads a response. The listener refuses some requests with its own error format, which this function converts. */
 async function bridgeResponse(response: Response): Promise<BridgeResponse> {
   const body = (await response.json().catch(() => undefined)) as
     | BridgeResponse
@@ -91,7 +91,7 @@ async function shareChanges(
     channel.postMessage(change);
   };
   signal.addEventListener('abort', () => channel.close(), { once: true });
-  // When this tab closes or its session ends, the lock passes to another tab.
+  // When this tab closes or its session ends, the Web Lock passes to another tab.
   await navigator.locks.request(CHANGES, { signal }, () => readChanges(headers, publish, signal)).catch(() => undefined);
 }
 

@@ -16,7 +16,7 @@ const Context = createContext<OpenMemory | undefined>(undefined);
 /** Milliseconds to wait before a refetch, because one write causes several change reports. */
 const DEBOUNCE_MS = 30;
 
-/** Opens one subject's memory for the components below, and refetches their queries when the memory changes. */
+/** Opens one subject's memory for all child components, and refetches their queries when the memory changes. */
 export function MemoryProvider({ bridge, subject, children }: { bridge: Bridge; subject: string; children: ReactNode }) {
   const queries = useQueryClient();
   useEffect(() => {

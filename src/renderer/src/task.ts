@@ -3,7 +3,6 @@ import { type Labels, errorText } from './ui/labels.ts';
 
 export interface Task {
   readonly busy: boolean;
-  /** The error message of the last run. */
   readonly failure: string | undefined;
   /** Resolves with undefined if the work fails. */
   readonly run: <T>(work: () => Promise<T>) => Promise<T | undefined>;

@@ -133,7 +133,7 @@ function Names({ names }: { names: readonly string[] }) {
   );
 }
 
-/** Returns the client that wrote. If a pipeline wrote, also returns the client that defined the pipeline. */
+/** Returns the client of an activity row and, if a pipeline ran, also the client that defined the pipeline. */
 const clientsOf = ({ client, defined_by: definedBy }: Activity['activity'][number]): string[] =>
   definedBy === undefined ? [client] : [client, definedBy];
 

@@ -32,7 +32,7 @@ export function Clients() {
     showToast({
       text: restored
         ? `${name} is disconnected, and its configuration is restored.`
-        : `${name} is disconnected. Its configuration was changed after you connected it, so only Helmdeck Memory's entry was removed.`,
+        : `${name} is disconnected. Its configuration was changed after you connected it, so only the entry for Helmdeck Memory was removed.`,
     });
     refresh();
   };
@@ -64,7 +64,7 @@ export function Clients() {
           close={close}
         >
           <p>
-            The agent's token will be revoked, and Helmdeck Memory's entry will be removed from{' '}
+            The token of the agent will be revoked, and the entry for Helmdeck Memory will be removed from{' '}
             <span className="address">{dialog.client.config}</span>. Other changes in that file stay. The facts that the agent
             wrote stay too.
           </p>
@@ -73,8 +73,8 @@ export function Clients() {
       {dialog?.kind === 'revoke' && (
         <Confirm title={`Revoke ${dialog.client.name}'s access?`} button="Revoke" run={() => revoke(dialog.client)} close={close}>
           <p>
-            The agent's token stops working immediately, and restoring a backup will not make the token valid again. The agent's
-            configuration stays unchanged.
+            The token of the agent stops working immediately, and restoring a backup will not make the token valid again. The
+            configuration of the agent stays unchanged.
           </p>
         </Confirm>
       )}
@@ -146,7 +146,7 @@ function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (ki
 }
 
 const PROBLEMS: Readonly<Partial<Record<ClientRow['state'], string>>> = {
-  differs: 'The configuration has a different entry with the name of Helmdeck Memory.',
+  differs: 'The configuration has a different entry for Helmdeck Memory.',
   wiped: 'The entry for Helmdeck Memory is missing from the configuration.',
   no_token: "The agent's token was revoked or has expired.",
 };

@@ -40,7 +40,7 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
         {id === 'claude-desktop' && <Bundle />}
         <TextField
           label="Memory"
-          hint="Agents that use the same name share one memory. A new name starts a new memory."
+          hint="Agents that use the same memory name share one memory. A new name starts a new memory."
           required
           value={subject}
           change={setSubject}

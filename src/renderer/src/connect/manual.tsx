@@ -2,7 +2,6 @@ import { DEFAULT_ADDRESS } from '../../../contract/limits.ts';
 import { useOperation } from '../memory-context.tsx';
 import { Copyable } from '../ui/copyable.tsx';
 
-/** Shows the terminal commands that connect the most common agents. */
 export function HowToConnect() {
   const { data } = useOperation('settings', {});
   const command = data?.command ?? 'helmdeck-memory';

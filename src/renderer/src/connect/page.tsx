@@ -27,7 +27,7 @@ export function ConnectPage() {
       <Clients />
       <Tokens />
       <Section title="Connect an agent by hand">
-        <p className="quiet">If an agent is not listed above, run its commands in a terminal.</p>
+        <p className="quiet">If an agent is not listed above, connect it by running its commands in a terminal.</p>
         <HowToConnect />
       </Section>
     </Page>

@@ -7,7 +7,6 @@ import { ErrorText } from '../ui/errors.tsx';
 import { TextField } from '../ui/field.tsx';
 import { Section } from '../ui/page.tsx';
 
-/** A form that tests the embeddings by comparing two sentences. */
 export function SimilarityTest() {
   const { call } = useMemory();
   const { busy, failure, submit } = useTask({ one: 'First sentence', other: 'Second sentence' });

@@ -5,7 +5,6 @@ import { When } from '../ui/when.tsx';
 export type Report = OperationOutput<'embeddings'>;
 type State = Report['state'];
 
-/** Shows the state of the embeddings, with a remedy or the progress of a download. */
 export function StateText({ state, failure }: { state: State; failure: string | undefined }) {
   return (
     <>

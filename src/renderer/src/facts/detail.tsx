@@ -26,7 +26,6 @@ interface Props {
   };
 }
 
-/** Shows one fact: its value, author, expiry and history, with buttons to copy, edit and forget the fact. */
 export function FactDetail({ factKey, why, show, history, toggleHistory, commands }: Props) {
   const { data, error } = useOperation('recall', { key: factKey });
   const [draft, setDraft] = useDraft(factKey);

@@ -14,7 +14,7 @@ export function useForgetFact(onRestored: (key: string) => void): (key: string) 
       call('undoForget', { undo: handle }).then(
         () => {
           onRestored(key);
-          showToast({ text: 'Restored with its author and history.' }, 4000);
+          showToast({ text: 'The fact was restored with its author and history.' }, 4000);
         },
         (error: Error) => {
           const tooLate = error instanceof Failure && error.code === 'not_found';

@@ -51,7 +51,6 @@ interface Props {
   readonly forgetAll: (() => void) | undefined;
 }
 
-/** The bar above the list: the filter, the number of facts, and the menus. */
 export function ListHeader({ names, filter, show, words, list, sort, setSort, forgetAll }: Props) {
   const { failure } = list;
   const name = filterName(filter);

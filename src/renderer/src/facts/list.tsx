@@ -8,7 +8,6 @@ import { useVisibleRows } from './visible-rows.ts';
 export interface ListHandle {
   /** Focuses the list, and selects the first row if none is selected. */
   enter: () => void;
-  /** Scrolls to the selected row. */
   reveal: () => void;
 }
 
@@ -23,9 +22,8 @@ interface Props {
   readonly onVisibleRows: (first: number, last: number) => void;
 }
 
-/** Height of a row without a search, in rem, so that rows grow with the text size. */
+/** Heights of a row and of a search result in rem, so that both grow with the text size. */
 const ROW_HEIGHT = 2.125;
-/** Height of a search result, in rem. */
 const RESULT_HEIGHT = 4.5;
 
 const idOf = (index: number): string => `fact-${index}`;

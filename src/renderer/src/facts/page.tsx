@@ -30,12 +30,9 @@ interface Props {
   readonly go: (place: Place) => void;
 }
 
-/**
- * The element shown above the page. The lifetime editor stores its fact, because the selection can change while the editor is open.
- */
+/** The open dialog or preview. `lifetimeOf` is the fact being edited, because the selection can change while the editor is open. */
 type Overlay = 'preview' | 'forget-many' | { readonly lifetimeOf: string; readonly anchor: 'row' | 'button' } | undefined;
 
-/** Shows the list of facts and the details of the selected fact. */
 export function FactsPage({ filter, go }: Props) {
   const hidden = useContentHidden() === true;
   const { text, words, setText, show } = useSearchText(filter, hidden, go);
@@ -58,7 +55,7 @@ export function FactsPage({ filter, go }: Props) {
   const detail = useRef<HTMLElement>(null);
 
   useEffect(() => {
-    // While the memory is locked, there is nothing to search. Single-letter shortcuts then need the focus to be outside the box.
+    // Do not focus the search box of a locked memory: there is nothing to search, and single-letter shortcuts must work.
     if (!hidden) search.current?.focus();
   }, [hidden]);
   const edit = (): void => {

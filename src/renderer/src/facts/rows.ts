@@ -48,7 +48,7 @@ const pageQuery = (call: MemoryClient, subject: string, filter: FactsFilter, sor
     call('list', { ...filter, sort, limit: start === '' ? FIRST_PAGE : PAGE, ...(start !== '' && { cursor: start }) }),
 });
 
-/** The query for the first page. The window sends it before any other query, because the overview of a large memory is slower. */
+/** The query for the first page of facts. The window sends this query first, because other queries are slower in a large memory. */
 export const newestFacts = (call: MemoryClient, subject: string) => pageQuery(call, subject, {}, 'updated', '');
 
 /**

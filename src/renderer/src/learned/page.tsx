@@ -24,7 +24,6 @@ const FORGET_REQUESTS = {
   },
 } as const;
 
-/** Shows the owner the habits that agents receive. */
 export function LearnedPage() {
   const { data, error } = useOperation('myDefaults', {});
   const [forgetScope, dialog] = useForgetScope();

@@ -92,7 +92,7 @@ function SetCredential({ name, close }: { name: string; close: () => void }) {
       <form className="fields" onSubmit={onSubmit}>
         <TextField
           label="Secret"
-          hint="Stored in this computer's keychain and never shown again."
+          hint="The secret is stored in this computer's keychain and never shown again."
           required
           secret
           value={secret}

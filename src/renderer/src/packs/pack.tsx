@@ -10,7 +10,6 @@ import { Page, Section } from '../ui/page.tsx';
 import { InputForm } from './form.tsx';
 import { Output } from './output.tsx';
 
-/** Shows one pack: its description, a form that runs it, and a button that clears its cache and run records. */
 export function PackPage({ name, back }: { name: string; back: () => void }) {
   const { call } = useMemory();
   const { data: pack, error } = useOperation('pack', { name });

@@ -18,7 +18,6 @@ interface Props {
   readonly back: () => void;
 }
 
-/** Shows one pipeline: its steps, a form that runs it, and its runs. */
 export function PipelinePage({ id, back }: Props) {
   const { data: pipeline, error } = useOperation('pipeline', { id });
   return (

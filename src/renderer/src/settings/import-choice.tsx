@@ -21,7 +21,6 @@ interface Props {
   readonly importFacts: (facts: ImportPreview['facts']) => void;
 }
 
-/** Lists the facts of a preview, so that the owner can leave out some of them. */
 export function ImportChoice({ preview, back, importFacts }: Props) {
   const { from, facts, left_out: skipped } = preview;
   const [excluded, setExcluded] = useState<ReadonlySet<string>>(new Set());

@@ -12,7 +12,6 @@ import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
 import { useToast } from '../ui/toast.tsx';
 
-/** Shows the state of the key, with buttons to lock the memory, rotate the key and create a recovery key. */
 export function KeySection() {
   const { data: status, error } = useOperation('status', {});
   const { data: backups } = usePolledOperation('backups', {});

@@ -12,7 +12,6 @@ import { When } from '../ui/when.tsx';
 
 type Verification = OperationOutput<'verify'>;
 
-/** Lists the backups, with buttons to back up the memory and to verify every entry. */
 export function SafetySection() {
   const { call } = useMemory();
   const refresh = useRefresh();

@@ -35,16 +35,16 @@ const DESCRIPTIONS: Readonly<Record<string, Description>> = {
   HELMDECK_WRITES_PER_MINUTE: { label: 'Maximum writes per minute and agent', hint: 'A whole number.', format: count },
   HELMDECK_SECRETS: {
     label: 'Values that look like credentials',
-    hint: 'refuse: do not store them. warn: store them and warn the agent.',
+    hint: 'refuse: such values are not stored. warn: such values are stored, and the agent is warned.',
   },
   HELMDECK_LOCK_AFTER: {
     label: 'Lock after minutes of inactivity',
-    hint: 'From 1 to 1440. While the memory is locked, agents have no access.',
+    hint: 'From 1 to 1440 minutes. While the memory is locked, agents have no access.',
   },
-  HELMDECK_SHORTCUT: { label: 'Shortcut that opens the window', hint: 'For the desktop app, for example Ctrl+Shift+M.' },
+  HELMDECK_SHORTCUT: { label: 'Shortcut that opens the window', hint: 'Works only in the desktop app. Example: Ctrl+Shift+M.' },
   HELMDECK_OPENCLAW_QMD: {
     label: 'OpenClaw: search through mcporter',
-    hint: "Takes effect when OpenClaw is next connected. OpenClaw's own memory search always uses the Helmdeck Memory plugin.",
+    hint: "The change takes effect when you next connect OpenClaw. OpenClaw's own memory search always uses the Helmdeck Memory plugin.",
   },
 };
 
@@ -132,7 +132,7 @@ function ChangeSetting({ row: { name, value, usual, next, choices }, close }: { 
   const [typed, setTyped] = useState(next === usual ? '' : (next ?? value ?? ''));
   const change = async (): Promise<void> => {
     await call('changeSetting', typed === '' ? { name } : { name, value: typed });
-    showToast({ text: 'Saved. Restart the program to apply the change.' });
+    showToast({ text: 'Saved. Restart Helmdeck Memory to apply the change.' });
     refresh();
   };
   const { label = name, hint = '' } = DESCRIPTIONS[name] ?? {};

@@ -15,7 +15,7 @@ interface Batch {
 
 export type Report = Omit<ImportReceipt, 'dry_run'>;
 
-/** Exports all facts as JSON lines, oldest first, in the format of the command line. */
+/** Exports all facts as JSON lines, oldest first, in the same format as the command-line export. */
 export async function exportAll(call: MemoryClient, onProgress: (done: number) => void): Promise<Blob> {
   const parts: string[] = [];
   let done = 0;

@@ -85,7 +85,7 @@ interface Progress {
 interface ChosenFile {
   readonly name: string;
   readonly lines: readonly string[];
-  /** What importing the file would change. */
+  /** The changes that an import of this file would make. */
   readonly preview: Report;
 }
 
@@ -136,7 +136,7 @@ function useTransfer() {
     importLines,
     importFacts: (facts: readonly PreviewedFact[]): void => {
       const lines = facts.map(({ line: _line, note: _note, ...fact }) => JSON.stringify(fact));
-      // Errors must name the line in the owner's file, not the line of the generated import.
+      // Report line numbers of the owner's file, not of the lines generated here.
       const lineOf = (line: number): number => facts[line - 1]?.line ?? line;
       importLines(lines, (result) => ({
         ...result,

@@ -4,7 +4,6 @@ import { Failure } from '../../../contract/failure.ts';
 export const isKeyUnavailable = (error: Error | null | undefined): boolean =>
   error instanceof Failure && error.code === 'key_unavailable';
 
-/** Shows why data could not be loaded. */
 export function LoadError({ error }: { error: Error | null }) {
   if (!error || isKeyUnavailable(error)) return undefined;
   return <ErrorText text={error.message} />;

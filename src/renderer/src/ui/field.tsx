@@ -2,7 +2,7 @@ import { type ReactNode, type RefObject, useId } from 'react';
 
 interface FieldProps {
   readonly label: ReactNode;
-  /** Help text. It describes the input but is not part of its name. */
+  /** Help text. Describes the input, but is not part of the input's accessible name. */
   readonly hint?: string;
   readonly children: (about: { readonly id: string; readonly 'aria-describedby'?: string }) => ReactNode;
 }

@@ -3,7 +3,10 @@ import { Failure } from '../../../contract/failure.ts';
 /** The visible label of each form field, by the field's name in the API. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** Returns the message of an error. If the message starts with the API name of a field, replaces it with the label (R-WIN-42). */
+/**
+ * Returns the message of an error. If the message starts with the API name of a field, replaces that name with the field's label
+ * (R-WIN-42).
+ */
 export function errorText(error: unknown, labels: Labels): string {
   if (!(error instanceof Error)) return String(error);
   const { message } = error;

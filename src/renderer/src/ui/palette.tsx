@@ -6,7 +6,6 @@ import { Kbd } from './kbd.tsx';
 
 const idOf = (index: number): string => `action-${index}`;
 
-/** Lists all actions with their shortcuts, filtered by the typed words. */
 export function Palette({ actions, close }: { actions: readonly Action[]; close: () => void }) {
   const [text, setText] = useState('');
   const [selected, setSelected] = useState(0);
