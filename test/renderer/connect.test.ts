@@ -241,7 +241,7 @@ describe('the agents on this computer', () => {
     writeFileSync(path, '# other\n');
     await dialog.getByRole('textbox', { name: 'Memory' }).fill('work');
     await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
-    await dialog.getByText('have changed since this plan was shown').waitFor();
+    await dialog.getByText('have changed since the preview').waitFor();
     await dialog.getByText('# other').waitFor();
     expect(now()).toBe('# other\n');
     await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
