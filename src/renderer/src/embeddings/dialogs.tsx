@@ -59,8 +59,8 @@ export function DownloadModel({ report: { model, free }, close }: Props) {
         {model.disk === undefined || model.memory === undefined
           ? 'The size of the model is unknown.'
           : `The model needs ${sizeText(model.disk)} of disk space and about ${sizeText(model.memory)} of RAM.`}{' '}
-        {free.disk !== undefined &&
-          `You have ${sizeText(free.disk)} of disk space${free.memory === undefined ? '' : ` and ${sizeText(free.memory)} of RAM`} free.`}
+        {free.disk !== undefined && `Free disk space: ${sizeText(free.disk)}.`}{' '}
+        {free.memory !== undefined && `Free RAM: ${sizeText(free.memory)}.`}
       </p>
       <p className="quiet">Ollama downloads the model from the internet. You can cancel the download and continue it later.</p>
     </Confirm>

@@ -85,5 +85,5 @@ function useDraftsContext() {
   return context;
 }
 
-/** Returns a unique name for the draft of a fact. A subject cannot contain a space. */
+/** Names the draft of a fact. The name is unique, because a subject cannot contain a space. */
 const nameOf = (subject: string, key: string): string => `${subject} ${key}`;

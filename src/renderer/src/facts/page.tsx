@@ -88,6 +88,7 @@ export function FactsPage({ filter, go }: Props) {
   };
   const { scope, forgetAll, onForgotten } = useForgetMany(filter, words, () => setOverlay('forget-many'));
   const canForgetAll = scope !== undefined && rows.length > 0;
+  const filtered = filterName(filter);
 
   const factActions: readonly Action[] = [
     { name: 'Copy value', keys: ['Enter'], run: copy },
@@ -106,7 +107,7 @@ export function FactsPage({ filter, go }: Props) {
     ...(canForgetAll
       ? [
           {
-            name: `Forget all facts${filterName(filter) === undefined ? '' : ` ${filterName(filter)}`}…`,
+            name: filtered === undefined ? 'Forget all facts…' : `Forget all facts ${filtered}…`,
             keys: ['shift+Backspace', 'shift+Delete'],
             run: forgetAll,
           },

@@ -6,7 +6,10 @@ interface Props {
   readonly ref: RefObject<HTMLSelectElement | null>;
   readonly filter: FactsFilter;
   readonly show: (filter: FactsFilter) => void;
-  /** True once the list has loaded. The names are requested only then, because counting them reads every fact. */
+  /**
+   * True once the list has loaded. The names are requested only then, because counting them reads every fact and would delay the
+   * list.
+   */
   readonly ready: boolean;
 }
 

@@ -47,7 +47,7 @@ export function SafetySection() {
         {made && (
           <p>
             Backed up and verified.
-            {made.broken > 0 && ` ${counted(made.broken, 'damaged entry')} in the memory and in the backup.`}
+            {made.broken > 0 && ` The memory and the backup contain ${counted(made.broken, 'damaged entry')}.`}
           </p>
         )}
         {verification.busy && <p>Verifying all entries…</p>}

@@ -136,11 +136,12 @@ function ChangeSetting({ row: { name, value, usual, next, choices }, close }: { 
     refresh();
   };
   const { label = name, hint = '' } = DESCRIPTIONS[name] ?? {};
+  const defaultValue = usual === undefined ? 'default' : `default (${usual})`;
   const field = { value: typed, onChange: ({ target }: { target: { value: string } }) => setTyped(target.value) };
   return (
     <Confirm title={label} button="Save" harmless labels={{ value: name }} run={change} close={close}>
       <div className="fields">
-        <Field label={name} hint={`${hint} Leave empty for the default${usual === undefined ? '' : ` (${usual})`}.`}>
+        <Field label={name} hint={`${hint} Leave the field empty to use the ${defaultValue}.`}>
           {(about) =>
             choices ? (
               <select {...about} {...field}>

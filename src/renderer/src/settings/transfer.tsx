@@ -85,7 +85,7 @@ interface Progress {
 interface ChosenFile {
   readonly name: string;
   readonly lines: readonly string[];
-  /** The changes that an import of this file would make. */
+  /** Counts what an import of this file would change. */
   readonly preview: Report;
 }
 
