@@ -250,6 +250,6 @@ describe('the agents on this computer', () => {
     writeFileSync(path, '[broken');
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
-    await line.getByText(/not TOML \(line 1\)/).waitFor();
+    await line.getByText(/not valid TOML \(line 1\)/).waitFor();
   });
 });
