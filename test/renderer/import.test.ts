@@ -85,7 +85,7 @@ describe('an import from another memory (R-BRING-09)', () => {
     expect(await dialog.getByRole('button', { name: 'Preview' }).isDisabled()).toBe(true);
     await paste.fill('{"messages": []}');
     await look(page);
-    expect(await dialog.getByRole('alert').innerText()).toMatch(/^This is JSON of a kind that is not known/);
+    expect(await dialog.getByRole('alert').innerText()).toMatch(/^This JSON has an unknown format/);
     const buffer = Buffer.from('a'.repeat(2_000_000));
     await page.getByLabel('File from another memory').setInputFiles({ name: 'notes.md', mimeType: 'text/plain', buffer });
     await dialog.getByText('notes.md').waitFor();
