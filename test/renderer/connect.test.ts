@@ -197,7 +197,7 @@ describe('the agents on this computer', () => {
     const { page, line, connect } = await withCodex();
     await connect();
     await page.getByRole('button', { name: 'Pause Codex' }).click();
-    await line.getByText('Paused: no access until you resume it.').waitFor();
+    await line.getByText('Paused. The agent has no access until you resume it.').waitFor();
     await page.getByRole('button', { name: 'Test Codex' }).click();
     await toast(page).getByText("can't connect. This token is paused").waitFor();
     await page.getByRole('button', { name: 'Resume Codex' }).click();

@@ -157,7 +157,7 @@ function ClientState({ client: { state, why, transport, subject, token } }: { cl
   if (state !== 'connected') return 'Not connected.';
   return (
     <>
-      {token?.paused && <span className="warned">Paused: no access until you resume it. </span>}
+      {token?.paused && <span className="warned">Paused. The agent has no access until you resume it. </span>}
       Connected over {transport} to the memory of <bdi>{subject}</bdi>.{' '}
       {token?.last_used_at === undefined ? (
         'Never used.'

@@ -72,7 +72,7 @@ function titleOf(state: State): string {
     case 'pulling':
       return 'Downloading the model…';
     case 'ready':
-      return state.whose === 'own' ? 'Ready' : 'Ready, with your own Ollama';
+      return state.whose === 'own' ? 'Ready' : 'Ready, using an Ollama that was already running';
     case 'failed':
       return 'Not available';
   }

@@ -35,7 +35,10 @@ function commonPrefix(one: readonly string[], other: readonly string[]): number 
 const commonSuffix = (one: readonly string[], other: readonly string[]): number =>
   Math.min(one.length, other.length, commonPrefix(one.toReversed(), other.toReversed()));
 
-/** Finds the weighted longest common subsequence, so that as many words as possible stay unchanged, and then as much whitespace. */
+/**
+ * Finds the weighted longest common subsequence, so that as many words as possible stay unchanged, and then as much whitespace as
+ * possible.
+ */
 function diffTokens(old: readonly string[], present: readonly string[]): Piece[] {
   if (old.length * present.length > MAX_COMPARISONS) return [...pieces('removed', old), ...pieces('added', present)];
   // `weights[i][j]` is the largest weight of a common subsequence of `old.slice(i)` and `present.slice(j)`.

@@ -103,7 +103,7 @@ function Manage({ pipeline, back }: { pipeline: PipelineDetail; back: () => void
         </p>
       )}
       <p className="buttons">
-        <Button label="Forget its run records…" look="danger" onClick={forgetRecords} />
+        <Button label="Forget the run records…" look="danger" onClick={forgetRecords} />
         <Button label="Delete the pipeline…" look="danger" onClick={() => confirmed(remove, () => setDeleting(true))} />
       </p>
       {adopting !== undefined && (

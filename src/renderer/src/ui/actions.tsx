@@ -87,7 +87,7 @@ function actionFor(event: KeyboardEvent, registry: Registry): Action | undefined
   const shortcut = shortcutOf(event);
   const { target } = event;
   const typing = target instanceof Element && target.matches('input, textarea, select');
-  // Enter and Space press a focused button or link, so they are not shortcuts there.
+  // Enter and Space press a focused button or link, so these keys are not shortcuts there.
   const pressing =
     (shortcut === 'Enter' || shortcut === ' ') && target instanceof Element && target.matches('button, summary, a');
   if (pressing) return undefined;

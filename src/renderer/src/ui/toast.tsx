@@ -78,7 +78,10 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** Makes Z run the action of the latest message (R-SEEK-02). A component of its own, so that it registers before the page does. */
+/**
+ * Makes Z run the action of the latest message (R-SEEK-02). A separate component, so that its action is registered before those of
+ * the page.
+ */
 function UndoShortcut({ run }: { run: () => void }) {
   useActions([{ name: 'Undo', keys: ['z', 'mod+z'], run }]);
   return undefined;
