@@ -72,7 +72,7 @@ function titleOf(state: State): string {
     case 'pulling':
       return 'Downloading the model…';
     case 'ready':
-      return state.whose === 'own' ? 'Ready' : 'Ready, using an Ollama that was already running';
+      return state.whose === 'own' ? 'Ready' : 'Ready, with the Ollama that you chose';
     case 'failed':
       return 'Not available';
   }
