@@ -104,7 +104,10 @@ test('a refusal says why, and an unknown agent is not found', async () => {
   });
   expect(await say(['disconnect', 'codex'])).toMatchObject({ code: 3 });
   writeFileSync(path, '[broken');
-  expect(await say(['connect', 'codex', '--yes'])).toMatchObject({ code: 1, err: expect.stringMatching(/not valid TOML \(line 1\)/) });
+  expect(await say(['connect', 'codex', '--yes'])).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/not valid TOML \(line 1\)/),
+  });
   expect(now()).toBe('[broken');
 });
 
