@@ -126,7 +126,7 @@ describe("undoing a client's changes (R-WIN-20)", () => {
       'claude-code',
     ]);
     await dialog(page).getByLabel('Client').selectOption('claude-code');
-    await dialog(page).getByText('claude-code has no changes to undo since then.').waitFor();
+    await dialog(page).getByText('claude-code has no changes to undo since this time.').waitFor();
     expect(await dialog(page).getByRole('button', { name: 'Undo' }).isDisabled()).toBe(true);
     await dialog(page).getByLabel('Client').selectOption('codex');
     await dialog(page).getByText('1 new fact will be forgotten').waitFor();

@@ -109,7 +109,7 @@ test('every page reports a clock that jumped, and the owner confirms the date th
     .waitFor();
   await banner(page).getByRole('button', { name: 'Confirm the date…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Is this date correct?' });
-  await dialog.getByText('1 fact has expired by this date and will be permanently deleted.').waitFor();
+  await dialog.getByText('If this date is correct, 1 fact has expired and will be permanently deleted.').waitFor();
   expect(store.status().clock.at).toBe('ahead');
   await dialog.getByRole('button', { name: 'Confirm' }).click();
   await expect.poll(() => banner(page).count()).toBe(0);

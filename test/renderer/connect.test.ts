@@ -197,14 +197,14 @@ describe('the agents on this computer', () => {
     const { page, line, connect } = await withCodex();
     await connect();
     await page.getByRole('button', { name: 'Pause Codex' }).click();
-    await line.getByText('Paused: no access until you resume it.').waitFor();
+    await line.getByText('Paused. The agent has no access until you resume it.').waitFor();
     await page.getByRole('button', { name: 'Test Codex' }).click();
     await toast(page).getByText("can't connect. This token is paused").waitFor();
     await page.getByRole('button', { name: 'Resume Codex' }).click();
     await page.getByRole('button', { name: 'Pause Codex' }).waitFor();
     await page.getByRole('button', { name: 'Revoke the token of Codex' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-    await line.getByText('Its token was revoked or has expired.').waitFor();
+    await line.getByText("The agent's token was revoked or has expired.").waitFor();
     expect(await line.getByRole('button').allInnerTexts()).toEqual(['Repair…', 'Disconnect…']);
   });
 
@@ -214,7 +214,7 @@ describe('the agents on this computer', () => {
     writeFileSync(path, '# wiped\n');
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
-    await line.getByText('Our entry is missing from its configuration.').waitFor();
+    await line.getByText('The entry for Helmdeck Memory is missing from the configuration.').waitFor();
     await page.getByRole('button', { name: 'Repair Codex' }).click();
     const dialog = page.getByRole('dialog', { name: 'Repair Codex' });
     await dialog.locator('ins').first().waitFor();
@@ -229,7 +229,7 @@ describe('the agents on this computer', () => {
     writeFileSync(path, '[mcp_servers.helmdeck]\nurl = "http://mine"\n');
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
-    await line.getByText('Its configuration has a different entry with our name.').waitFor();
+    await line.getByText('The configuration has a different entry for Helmdeck Memory.').waitFor();
     expect(await line.getByRole('button').allInnerTexts()).toEqual(['Connect…']);
   });
 

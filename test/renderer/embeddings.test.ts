@@ -73,7 +73,7 @@ test('embeddings are turned on, approved, downloaded, tested and turned off, als
 
   await press(page, 'Download the model…');
   const fetching = page.getByRole('dialog', { name: 'Download the model nomic-embed-text?' });
-  await fetching.getByText(/275 MB of disk space and about 600 MB of RAM.*40 GB of disk space and 8 GB/).waitFor();
+  await fetching.getByText(/275 MB of disk space and about 600 MB of RAM\. Free disk space: 40 GB\. Free RAM: 8 GB\./).waitFor();
   await fetching.getByRole('button', { name: 'Download' }).click();
   await page.getByText('90 MB of 275 MB').waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
@@ -173,7 +173,7 @@ test("OpenClaw's own search is configured after a preview, and restored (R-EMB-1
   await page.getByText('The program has another address.').waitFor({ state: 'detached' });
 
   await press(page, 'Turn off');
-  await page.getByText(/It does not work until the embeddings are ready/).waitFor();
+  await page.getByText(/OpenClaw's search does not work until the embeddings are ready/).waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
   await press(page, "Restore OpenClaw's settings");
   await page.getByRole('heading', { name: 'OpenClaw' }).waitFor({ state: 'detached' });

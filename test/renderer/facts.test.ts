@@ -867,7 +867,7 @@ describe('forgetting', () => {
     await page.keyboard.press('Backspace');
     await says(page, 'Forgotten.');
     await page.keyboard.press('z');
-    await says(page, 'Restored with its author and history.');
+    await says(page, 'The fact was restored with its author and history.');
     await expect.poll(() => rows(page).count()).toBe(3);
     expect(await as()('recall', { key: 'project/deploy' })).toEqual(before);
     const undone = await as()('undo', { client: 'window', since: '2026-06-03T00:00:00Z' });

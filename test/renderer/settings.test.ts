@@ -68,7 +68,7 @@ describe('the key', () => {
     expect(words.length).toBeGreaterThan(40);
     await shown.getByRole('button', { name: 'I have written it down' }).click();
     await expect.poll(() => page.content()).not.toMatch(words);
-    await key.getByText('You have a recovery key. A new one replaces it.').waitFor();
+    await key.getByText('You have a recovery key. If you create a new recovery key, the current one stops working.').waitFor();
   });
 
   test('is rotated, with progress and a message at the end', async () => {

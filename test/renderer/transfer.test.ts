@@ -43,7 +43,7 @@ describe('an import', () => {
       signal: new AbortController().signal,
     });
     expect(sent).toEqual([{ lines: [''], first_line: 1, dry_run: true }]);
-    expect(report.errors).toEqual([{ line: 1, message: 'The line is too long for a fact. Export it again.' }]);
+    expect(report.errors).toEqual([{ line: 1, message: 'The line is too long for a fact. Export the facts again.' }]);
   });
 
   test('stops when it is aborted (R-WIN-25)', async () => {

@@ -67,7 +67,7 @@ test('a fact is found, changed and forgotten by keyboard alone (R-WIN-09)', asyn
   await toast.getByText('Forgotten.').waitFor();
   await expect(recalled()).rejects.toMatchObject({ code: 'not_found' });
   await keyboard.press('z');
-  await toast.getByText('Restored with its author and history.').waitFor();
+  await toast.getByText('The fact was restored with its author and history.').waitFor();
   expect(await recalled()).toMatchObject({ value: 'Deploy on Tuesdays', expires_at: '2027-06-03T14:02:00.000Z' });
 
   // Forget all facts through the palette.

@@ -22,7 +22,7 @@ export function App({ bridge, owner }: { bridge: Bridge; owner: string }) {
   const [place, go] = usePlace();
   const open = (next: string): void => {
     setSubject(next);
-    // The next memory may have no fact that matches the present filter.
+    // Clear the filter, because the newly opened memory may have no matching fact.
     if (place.at === 'facts') go({ at: 'facts', filter: {} });
   };
   return (
@@ -43,12 +43,12 @@ export function App({ bridge, owner }: { bridge: Bridge; owner: string }) {
 
 const HOME: Place = { at: 'facts', filter: {} };
 
-/** Only this page writes the history state. */
+/** Returns the place stored in a history state. The cast is safe, because only this module writes the state. */
 const placeOf = (state: unknown): Place => (state as Place | null) ?? HOME;
 
 const pageOf = (place: Place): string => JSON.stringify([place.at, place.at === 'packs' && place.opened]);
 
-/** Keeps the place in the browser's history, so that Back, Forward and Reload work (R-USE-03). */
+/** Stores the open page and its filter in the browser's history, so that Back, Forward and Reload work (R-USE-03). */
 function usePlace(): readonly [Place, (place: Place) => void] {
   const [place, setPlace] = useState(() => placeOf(history.state));
   useEffect(() => {
@@ -57,7 +57,7 @@ function usePlace(): readonly [Place, (place: Place) => void] {
     return () => removeEventListener('popstate', onPopState);
   }, []);
   const go = useCallback((next: Place): void => {
-    // A filter changes with every typed letter, so only a change of page adds a history entry.
+    // Only a change of page adds a history entry, because a filter can change with every keystroke.
     if (pageOf(placeOf(history.state)) === pageOf(next)) history.replaceState(next, '');
     else history.pushState(next, '');
     setPlace(next);
@@ -71,7 +71,7 @@ interface Props {
   readonly open: (subject: string) => void;
 }
 
-/** Remounts when the memory is locked, so that no component keeps content in its state (R-LOCK-02). */
+/** Remounts all pages when the memory is locked, so that no component keeps content in its state (R-LOCK-02). */
 function MemoryView({ place, go, open }: Props) {
   return (
     <div className="window" key={useHideCount()}>
@@ -99,7 +99,7 @@ function Page({ place, go }: Pick<Props, 'place' | 'go'>) {
 const NO_FILTER: FactsFilter = {};
 
 function Facts({ filter, go }: { filter: FactsFilter; go: (place: Place) => void }) {
-  // The names of tags and clients are sealed content too.
+  // While the memory is locked, the filter must not be shown, because names of tags and clients are sealed content too.
   const hidden = useContentHidden() === true;
   return useUnused() ? <FirstRun go={go} /> : <FactsPage filter={hidden ? NO_FILTER : filter} go={go} />;
 }

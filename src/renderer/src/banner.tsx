@@ -13,7 +13,7 @@ import { usePolledOperation, useRefresh } from './polling.ts';
 const POLL_MS = 5000;
 const ROTATION_POLL_MS = 1000;
 
-/** Reports problems of the memory and the listener on every page, each with a remedy (R-WIN-23). */
+/** Reports problems with the memory and the listener on every page, each with a remedy (R-WIN-23). */
 export function Banner() {
   return (
     <div role="status" aria-label="Memory status">
@@ -34,7 +34,7 @@ function MemoryBanner() {
   const hidden = useContentHidden() === true;
   useEffect(() => {
     if (!hidden) return undefined;
-    // Cached results must not keep content on the screen after a lock (R-LOCK-02).
+    // Reset all queries except `status`, because cached results must not stay on the screen after a lock (R-LOCK-02).
     const content = { predicate: ({ queryKey }: Query) => queryKey[1] !== 'status' };
     void queries.resetQueries(content);
     return () => void queries.invalidateQueries(content);
@@ -48,7 +48,7 @@ function MemoryBanner() {
   return clock?.at === 'ahead' || clock?.at === 'behind' ? <ClockBanner clock={clock} /> : undefined;
 }
 
-/** On the desktop, the window works even when the listener does not. */
+/** Reports a listener that is paused or failed. Only for the desktop, because a browser window needs a running listener. */
 function ListenerBanner() {
   const { bridge } = useMemory();
   const [listener, setListener] = useDesktopState('listening', 'listening');

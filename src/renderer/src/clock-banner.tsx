@@ -11,7 +11,7 @@ type Clock = Extract<Status['store']['clock'], { at: 'ahead' | 'behind' }>;
 
 const TITLES: Record<Clock['at'], string> = {
   ahead: "This computer's date jumped forward",
-  behind: "This computer's date is in the past",
+  behind: "This computer's date is earlier than expected",
 };
 
 /** Shown while the system clock disagrees with the times in the memory. The owner can confirm the system clock (R-TIME-09). */
@@ -37,8 +37,8 @@ export function ClockBanner({ clock }: { clock: Clock }) {
           <p>This computer says that today is {fullDate(time)}.</p>
           <p className={expired > 0 ? 'warned' : undefined}>
             {expired === 0
-              ? 'No facts have expired by this date.'
-              : `${counted(expired, 'fact')} ${expired === 1 ? 'has' : 'have'} expired by this date and will be permanently deleted.`}
+              ? 'If this date is correct, no facts have expired.'
+              : `If this date is correct, ${counted(expired, 'fact')} ${expired === 1 ? 'has' : 'have'} expired and will be permanently deleted.`}
           </p>
         </Confirm>
       )}

@@ -1,7 +1,10 @@
 import { Failure } from '../../contract/failure.ts';
 import type { Bridge, DesktopCalls, PreloadBridge } from '../../contract/window.ts';
 
-/** Adds cancellation to the bridge of the preload script, which cannot pass an AbortSignal to the main process. */
+/**
+ * Adds cancellation to the preload script's bridge. The preload script cannot pass an AbortSignal to the main process, so an abort
+ * sends a `cancel` call with the id of the cancelled call.
+ */
 export const desktopBridge = (preload: PreloadBridge): Bridge => ({
   place: preload.place,
   onChange: preload.onChange,
@@ -13,12 +16,15 @@ export const desktopBridge = (preload: PreloadBridge): Bridge => ({
   },
 });
 
-/** On the desktop, the program asks before it quits with unsaved edits. In a browser, the page does that with `beforeunload`. */
+/**
+ * Tells the desktop program whether edits are unsaved, so that the program asks before it quits. In a browser, `beforeunload` asks
+ * instead.
+ */
 export function reportUnsaved(bridge: Bridge, unsaved: boolean): void {
   if (bridge.place === 'desktop') void bridge.call('me', 'unsaved', { unsaved });
 }
 
-/** Makes a call that only the desktop answers. It concerns no memory; the subject is only part of the call format. */
+/** Makes a call that only the desktop program supports. The subject has no effect, but the call format requires one. */
 export async function callDesktop<Name extends Exclude<keyof DesktopCalls, 'cancel' | 'unsaved'>>(
   bridge: Bridge,
   name: Name,

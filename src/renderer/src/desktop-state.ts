@@ -3,7 +3,7 @@ import type { DesktopCalls } from '../../contract/window.ts';
 import { callDesktop } from './desktop-bridge.ts';
 import { useMemory } from './memory-context.tsx';
 
-/** A state of the desktop program, fetched again after each change of this kind. Undefined in a browser. */
+/** Returns a state of the desktop program, and fetches it again after each change of the given kind. Undefined in a browser. */
 export function useDesktopState<Name extends 'listening' | 'atLogin'>(name: Name, kind: string) {
   const { bridge } = useMemory();
   const [state, setState] = useState<DesktopCalls[Name]>();

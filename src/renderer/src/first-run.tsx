@@ -8,7 +8,7 @@ import { Page, Section } from './ui/page.tsx';
 
 const POLL_MS = 5000;
 
-/** Whether the memory is empty and no program has ever used a token. */
+/** Returns whether the memory is empty and no program has ever used a token. */
 export function useUnused(): boolean {
   const { data: status } = useOperation('status', {});
   const key = status?.store.key.at;
@@ -40,8 +40,8 @@ export function FirstRun({ go }: { go: (place: Place) => void }) {
         {key && state && <p>{key.at === 'ok' ? `The memory is sealed. ${state.text}` : `${state.title}. ${state.text}`}</p>}
         {settings && settings.folder !== '' && status?.store.kept === 'file' && (
           <p className="quiet">
-            The memory is stored in <span className="address">{settings.folder}</span>. Without the key, it can't be read, not
-            even by you. Create a recovery key in Settings and write it down.
+            The memory is stored in <span className="address">{settings.folder}</span>. Without the key, the memory can't be read,
+            not even by you. Create a recovery key in Settings and write it down.
           </p>
         )}
       </Section>

@@ -5,7 +5,7 @@ import { useOperation } from './memory-context.tsx';
 /** Whether the window must hide its content, because the key is unavailable or the session has ended. Undefined until known. */
 export function useContentHidden(): boolean | undefined {
   const { data, error } = useOperation('status', {});
-  // Without a session the window would not be notified of a lock.
+  // Hide the content, because a window without a session is not notified when the memory is locked.
   if (error instanceof Failure && error.code === 'invalid_token') return true;
   const at = data?.store.key.at;
   return at === undefined ? undefined : at !== 'ok' && at !== 'ephemeral';

@@ -2,9 +2,12 @@ import type { Bridge, BridgeResponse, WindowChange } from '../../contract/window
 
 const SESSION = 'session';
 
-/** The bridge of a browser. Its session is in `sessionStorage`, because a cookie would be sent to every port of this machine. */
+/**
+ * Creates the bridge for a browser. The session is stored in `sessionStorage`, because a cookie would be sent to every port of this
+ * machine. Returns undefined if there is no session.
+ */
 export async function httpBridge(): Promise<Bridge | undefined> {
-  // A new link opened in this tab only changes the fragment and loads nothing.
+  // If the owner opens a new link in this tab, only the URL fragment changes, and the browser does not reload the page.
   addEventListener('hashchange', () => void followLink().then((session) => session !== undefined && location.reload()));
   const session = (await followLink()) ?? sessionStorage.getItem(SESSION) ?? undefined;
   if (session === undefined) return undefined;
@@ -31,7 +34,7 @@ export async function httpBridge(): Promise<Bridge | undefined> {
   };
 }
 
-/** Exchanges the one-time link in the fragment for a session, and removes the link from the address at once. */
+/** Exchanges the one-time link in the URL fragment for a session. First removes the link from the address bar. */
 async function followLink(): Promise<string | undefined> {
   const link = new URLSearchParams(location.hash.slice(1)).get('link');
   if (link === null) return undefined;
@@ -49,7 +52,7 @@ async function followLink(): Promise<string | undefined> {
 
 type ErrorCode = Extract<BridgeResponse, { ok: false }>['code'];
 
-/** The listener refuses some requests before they reach the memory, in the error format of its other routes. */
+/** Reads a response. The listener refuses some requests with its own error format, which this function converts. */
 async function bridgeResponse(response: Response): Promise<BridgeResponse> {
   const body = (await response.json().catch(() => undefined)) as
     | BridgeResponse
@@ -70,7 +73,10 @@ const CANCELLED: BridgeResponse = { ok: false, code: 'cancelled', message: 'You 
 const RECONNECT_MS = 2000;
 const CHANGES = 'changes';
 
-/** One tab reads the change events and shares them: browsers open only six connections per host, so a seventh tab would hang (R-STAY-04). */
+/**
+ * Reads the change events in only one tab, which shares them with the other tabs. Browsers open at most six connections per host,
+ * so a seventh tab would otherwise hang (R-STAY-04).
+ */
 async function shareChanges(
   headers: Record<string, string>,
   listener: (change: WindowChange | undefined) => void,
@@ -80,16 +86,19 @@ async function shareChanges(
   channel.addEventListener('message', ({ data }: MessageEvent<WindowChange | undefined>) => listener(data));
   const publish = (change: WindowChange | undefined): void => {
     listener(change);
-    // A BroadcastChannel never leaves its origin.
+    // A BroadcastChannel delivers messages only within its origin, so there is no target origin to pass.
     // oxlint-disable-next-line unicorn/require-post-message-target-origin
     channel.postMessage(change);
   };
   signal.addEventListener('abort', () => channel.close(), { once: true });
-  // When this tab closes or its session ends, the lock passes to another tab.
+  // When this tab closes or its session ends, the Web Lock passes to another tab.
   await navigator.locks.request(CHANGES, { signal }, () => readChanges(headers, publish, signal)).catch(() => undefined);
 }
 
-/** Reads server-sent events with `fetch`, because EventSource cannot send an Authorization header. Reconnects until aborted. */
+/**
+ * Reads server-sent events with `fetch`, because EventSource cannot send an Authorization header. Reconnects until the session
+ * ends.
+ */
 async function readChanges(
   headers: Record<string, string>,
   publish: (change: WindowChange | undefined) => void,
@@ -98,7 +107,7 @@ async function readChanges(
   for (;;) {
     const response = await fetch('/window/events', { headers, signal }).catch(() => undefined);
     if (signal.aborted) return;
-    // The session has ended. Refetching makes the page hide its content, because it would miss a lock from now on.
+    // The session has ended, so this window would not be notified of a lock. Make the page refetch, fail, and hide its content.
     if (response?.status === 401) return publish(undefined);
     if (response?.ok === true) {
       publish(undefined);

@@ -2,7 +2,6 @@ import type { Status } from '../../contract/views.ts';
 
 type Key = Status['store']['key'];
 
-/** The state of the key as a title and an explanation for the owner. */
 export function describeKey(key: Key): { readonly title: string; readonly text: string } {
   switch (key.at) {
     case 'ok':
@@ -20,6 +19,7 @@ export function describeKey(key: Key): { readonly title: string; readonly text: 
   }
 }
 
+/** Makes a text a sentence: capitalizes the first letter, and adds a full stop if the text has no end mark. */
 export const sentence = (text: string): string => {
   const capitalized = `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
   return /[.!?]$/.test(capitalized) ? capitalized : `${capitalized}.`;

@@ -22,11 +22,11 @@ declare global {
   }
 }
 
-/** The subject whose memory is open at first. */
+/** The subject whose memory the window opens first. */
 const OWNER = 'me';
 
 const queries = new QueryClient({
-  // The program reports every change, so queries need no refetching on a timer or on focus.
+  // The program reports every change, so queries need no refetch on a timer or on focus.
   defaultOptions: { queries: { staleTime: Infinity, retry: false, refetchOnWindowFocus: false } },
 });
 
@@ -34,7 +34,7 @@ const root = document.querySelector('#window');
 if (!root) throw new Error('The page has no #window element.');
 if (window.helmdeck) followAccent(window.helmdeck);
 const bridge = window.helmdeck ? desktopBridge(window.helmdeck) : await httpBridge();
-// A reloaded page may reopen on a page other than Facts.
+// Prefetch the facts only on the first load, because a reload can restore a page other than Facts.
 if (bridge && history.state === null) void queries.prefetchQuery(newestFacts(memoryClient(bridge, OWNER), OWNER));
 createRoot(root).render(
   <StrictMode>
@@ -54,7 +54,7 @@ function followAccent(preload: Pick<PreloadBridge, 'onChange'>): void {
   });
 }
 
-/** Shown in a browser that has no session and brought no valid link. */
+/** Shown in a browser that has no session and did not open a valid link. */
 function WindowClosed() {
   return (
     <main className="closed">

@@ -13,15 +13,15 @@ interface OpenMemory {
 
 const Context = createContext<OpenMemory | undefined>(undefined);
 
-/** One write is reported more than once, so refetching waits for the other reports. */
+/** Milliseconds to wait before a refetch, because one write causes several change reports. */
 const DEBOUNCE_MS = 30;
 
-/** Opens one subject's memory for the components below, and refetches their queries when the memory changes. */
+/** Opens one subject's memory for all child components, and refetches their queries when the memory changes. */
 export function MemoryProvider({ bridge, subject, children }: { bridge: Bridge; subject: string; children: ReactNode }) {
   const queries = useQueryClient();
   useEffect(() => {
     let state: 'idle' | 'refetching' | 'stale' = 'idle';
-    // One refetch at a time: each new one would cancel the page of a long list that is being read.
+    // Only one refetch at a time, because another refetch would cancel a page of a long list that is still loading.
     const refetch = async (): Promise<void> => {
       do {
         state = 'refetching';
@@ -43,13 +43,13 @@ export function MemoryProvider({ bridge, subject, children }: { bridge: Bridge; 
   return <Context value={open}>{children}</Context>;
 }
 
-/** Calls operations in one subject's memory and throws a failure with its code. */
+/** Returns a function that calls operations in one subject's memory and throws a `Failure` if the program refuses. */
 export const memoryClient =
   (bridge: Bridge, subject: string): MemoryClient =>
   async <Name extends OperationName>(name: Name, input: OperationRequest<Name>, signal?: AbortSignal) => {
     const response = await bridge.call(subject, name, input, signal);
     if (!response.ok) throw new Failure(response.code, response.message);
-    // The program uses the same table of operations.
+    // The cast is safe, because the program defines its operations with the same table.
     return response.value as OperationOutput<Name>;
   };
 
@@ -60,8 +60,8 @@ export function useMemory(): OpenMemory {
 }
 
 /**
- * Whether the program itself asks the owner before it deletes something. The desktop does, because a page must not confirm for the
- * owner; the window then shows no confirmation dialog.
+ * Returns true on the desktop, where the program itself asks the owner to confirm deletions. The window then shows no confirmation
+ * dialog. The program asks, because a compromised page could skip its own dialog.
  */
 export const useDesktopConfirms = (): boolean => useMemory().bridge.place === 'desktop';
 
@@ -72,7 +72,7 @@ export function useOperation<Name extends OperationName>(name: Name, input: Oper
     queryKey: [subject, name, input],
     queryFn: () => call(name, input),
     enabled,
-    // Shows the previous result until the new one arrives, so that nothing flickers during typing.
+    // Show the previous result until the new result arrives, so that the page does not flicker while the owner types.
     placeholderData: (before) => before as never,
   });
 }

@@ -1,4 +1,4 @@
-/** The page that is shown, with its filter or opened item. */
+/** The open page, with its filter or its opened pack or pipeline. */
 export type Place =
   | { readonly at: 'facts'; readonly filter: FactsFilter }
   | { readonly at: 'packs'; readonly opened?: OpenedPack }
@@ -6,11 +6,11 @@ export type Place =
 
 export type OpenedPack = { readonly pack: string } | { readonly pipeline: string };
 
-/** Has at most one field: "Forget all" covers what the filter shows, and a forget scope names one thing. */
+/** At most one field is set. "Forget all" uses the filter as its `forget` scope, and a scope has only one criterion. */
 export interface FactsFilter {
   readonly category?: string;
   readonly tag?: string;
   readonly client?: string;
-  /** In seconds. */
+  /** Maximum remaining lifetime of the shown facts, in seconds. */
   readonly expiring_within?: number;
 }

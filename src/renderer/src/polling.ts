@@ -3,7 +3,7 @@ import { useCallback, useEffect } from 'react';
 import type { OperationName, OperationOutput, OperationRequest } from '../../contract/operations.ts';
 import { useMemory, useOperation } from './memory-context.tsx';
 
-/** The owner counts as present for this long after the last input. */
+/** Milliseconds after the last input during which the owner counts as present. */
 const PRESENT_MS = 60_000;
 
 let lastInputAt = Date.now();
@@ -11,13 +11,13 @@ for (const event of ['pointermove', 'pointerdown', 'keydown', 'focus'])
   addEventListener(event, () => (lastInputAt = Date.now()), { passive: true });
 
 /**
- * For values that change without a report, such as the last use of a token. Refetches when the component mounts, and then only while
- * the owner is present: an idle window must let its session expire (R-WIN-24).
+ * Reads a value whose changes are not reported, such as the last use of a token. Refetches when the component mounts, and then at
+ * intervals while the owner is present. An idle window must not poll, because polling would keep its session alive (R-WIN-24).
  */
 export function usePolledOperation<Name extends OperationName>(
   name: Name,
   input: OperationRequest<Name>,
-  /** Milliseconds until the next poll for the given result; undefined stops polling. */
+  /** Returns the milliseconds until the next poll, given the latest result. Undefined stops polling. */
   interval: (known: OperationOutput<Name> | undefined) => number | undefined = () => undefined,
   enabled = true,
 ) {
@@ -38,7 +38,7 @@ export function usePolledOperation<Name extends OperationName>(
   return result;
 }
 
-/** Refetches everything about this memory after a change that the program does not report. */
+/** Returns a function that refetches everything about this memory, for changes that the program does not report. */
 export function useRefresh(): () => void {
   const { subject } = useMemory();
   const queries = useQueryClient();

@@ -3,7 +3,6 @@ import { type Labels, errorText } from './ui/labels.ts';
 
 export interface Task {
   readonly busy: boolean;
-  /** The error message of the last run. */
   readonly failure: string | undefined;
   /** Resolves with undefined if the work fails. */
   readonly run: <T>(work: () => Promise<T>) => Promise<T | undefined>;
@@ -13,7 +12,7 @@ export interface Task {
 
 const NO_LABELS: Labels = {};
 
-/** Tracks an asynchronous action of a form or button. Error messages name the fields by the given labels. */
+/** Tracks an asynchronous action of a form or button. In error messages, `labels` replace the API names of fields. */
 export function useTask(labels = NO_LABELS): Task {
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string>();

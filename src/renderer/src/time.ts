@@ -7,11 +7,11 @@ const DAY = 24 * 60 * 60 * SECOND;
 const SHORT: Record<TimeLeft['unit'], string> = { minute: 'min', hour: 'h', day: 'd' };
 
 interface Left {
-  /** Short enough for the edge of a list row, such as "5 h". */
+  /** Short form for a list row, such as "5 h". */
   readonly label: string;
-  /** Spelled out, such as "5 hours". */
+  /** Long form, such as "5 hours". */
   readonly long: string;
-  /** Less than a day is left. */
+  /** True if less than a day is left. */
   readonly soon: boolean;
 }
 
@@ -22,7 +22,7 @@ export function timeLeft(expiresAt: string, now: number): Left {
   return { label: `${count} ${SHORT[unit]}`, long: counted(count, unit), soon: Date.parse(expiresAt) - now < DAY };
 }
 
-/** A duration in the largest unit that divides it, such as "90 minutes". */
+/** Formats a duration in the largest unit that gives a whole number, such as "90 minutes". */
 export function duration(seconds: number): string {
   const [unit, size] = (
     [
@@ -34,13 +34,13 @@ export function duration(seconds: number): string {
   return counted(seconds / size, unit);
 }
 
-/** A count with its noun in the singular or plural. */
+/** Formats a count with its noun in the singular or plural. */
 export const counted = (count: number, noun: string): string => {
   if (count === 1) return `1 ${noun}`;
   return `${count.toLocaleString()} ${/[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`}`;
 };
 
-/** The present time, updated often enough for the times that are shown. */
+/** Returns the current time in milliseconds, updated every 30 seconds. */
 export function useNow(): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

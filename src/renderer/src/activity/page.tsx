@@ -48,7 +48,6 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
 
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 
-/** Who wrote, deleted or administered what, with a way to undo writes. */
 export function ActivityPage() {
   const { rows, error, isEmpty, showEarlier, isLoading } = useActivity();
   const [undo, setUndo] = useState<UndoStart>();
@@ -56,7 +55,10 @@ export function ActivityPage() {
   useActions([{ name: "Undo a client's changes…", run: startUndo }]);
   const days = Map.groupBy(rows, ({ at }) => dayOf(at));
   return (
-    <Page title="Activity" description="Who wrote, forgot or administered what in this memory in the last 30 days.">
+    <Page
+      title="Activity"
+      description="Writes, deletions and administrative actions in this memory in the last 30 days, with the client that made them."
+    >
       <LoadError error={error} />
       {rows.length > 0 && (
         <p className="buttons">
@@ -98,7 +100,7 @@ function useActivity() {
   });
   const [wanted, setWanted] = useState(1);
   const pages = data?.pages.length ?? 0;
-  // A refetch after new activity cancels the request for the next page, so that page is requested again.
+  // New activity causes a refetch, which cancels a request for the next page. So request the next page again.
   useEffect(() => {
     if (pages < wanted && hasNextPage && !isFetching) void fetchNextPage();
   }, [pages, wanted, hasNextPage, isFetching, fetchNextPage]);

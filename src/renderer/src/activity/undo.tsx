@@ -6,11 +6,11 @@ import { Confirm } from '../ui/confirm.tsx';
 import { LoadError } from '../ui/errors.tsx';
 import { useToast } from '../ui/toast.tsx';
 
-/** What the undo dialog offers at first. */
+/** The initial selection of the undo dialog. */
 export interface UndoStart {
   readonly client: string | undefined;
   readonly since: string | undefined;
-  /** The id of the chosen activity row: writes before it in the same millisecond stay. */
+  /** The id of the chosen activity row. Earlier writes in the same millisecond are not undone. */
   readonly from?: string;
 }
 
@@ -31,7 +31,7 @@ export const WRITES: ReadonlySet<string> = new Set([
   'adoptPipeline',
 ]);
 
-/** Undoes the writes of a client after a preview (R-WIN-20). */
+/** A dialog that previews and then undoes the writes of a client (R-WIN-20). */
 export function UndoDialog({ start, rows, close }: Props) {
   const { call } = useMemory();
   const { showToast } = useToast();
@@ -87,7 +87,7 @@ function Preview({ preview, keys }: { preview: UndoReceipt; keys: readonly strin
   if (removed + restored + skipped.length === 0 && pipelines === undefined) {
     return (
       <p>
-        <bdi>{client}</bdi> has no changes to undo since then.
+        <bdi>{client}</bdi> has no changes to undo since this time.
       </p>
     );
   }
@@ -133,7 +133,7 @@ function Names({ names }: { names: readonly string[] }) {
   );
 }
 
-/** The client that wrote, and the client whose pipeline it ran. */
+/** Returns the client of an activity row and, if a pipeline ran, also the client that defined the pipeline. */
 const clientsOf = ({ client, defined_by: definedBy }: Activity['activity'][number]): string[] =>
   definedBy === undefined ? [client] : [client, definedBy];
 
@@ -145,7 +145,7 @@ const writtenKeys = (rows: Activity['activity'], client: string, since: string):
   ),
 ];
 
-/** The value of a `datetime-local` field: local time with milliseconds. */
+/** Formats a time as the value of a `datetime-local` input: local time with milliseconds. */
 function toFieldValue(at: string | undefined): string {
   const time = new Date(at ?? Date.now());
   return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 23);

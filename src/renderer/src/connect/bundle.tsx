@@ -5,7 +5,7 @@ import { useTask } from '../task.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 
-/** The bundle that Claude Desktop installs: shown in the file manager on the desktop, or downloaded in a browser. */
+/** Offers the bundle for Claude Desktop. The desktop app shows the file in the file manager; a browser downloads the file. */
 export function Bundle() {
   const { bridge } = useMemory();
   const { busy, failure, run } = useTask();

@@ -15,7 +15,7 @@ const POLL_MS = 5000;
 
 type DialogKind = 'connect' | 'disconnect' | 'revoke';
 
-/** The agents on this computer, with their state and the actions for it (R-CONN-11). */
+/** Lists the agents on this computer, with the state of each agent and the actions for that state (R-CONN-11). */
 export function Clients() {
   const { call } = useMemory();
   const { showToast } = useToast();
@@ -24,7 +24,7 @@ export function Clients() {
   const [dialog, setDialog] = useState<{ readonly kind: DialogKind; readonly client: ClientRow }>();
   const close = (): void => setDialog(undefined);
   const installed = data?.clients.filter(({ state }) => state !== 'not_installed') ?? [];
-  // OpenClaw has two rows; only one of them counts as an agent.
+  // OpenClaw has a second row for its embeddings settings. That row is not an agent.
   const missing = data?.clients.filter(({ id, state }) => state === 'not_installed' && id !== 'openclaw-embeddings') ?? [];
   const disconnect = async ({ id, name }: ClientRow): Promise<void> => {
     const { files } = await call('disconnectClient', { client: id });
@@ -32,7 +32,7 @@ export function Clients() {
     showToast({
       text: restored
         ? `${name} is disconnected, and its configuration is restored.`
-        : `${name} is disconnected. Its configuration had other changes, so only our entry was removed.`,
+        : `${name} is disconnected. Its configuration was changed after you connected it, so only the entry for Helmdeck Memory was removed.`,
     });
     refresh();
   };
@@ -64,14 +64,18 @@ export function Clients() {
           close={close}
         >
           <p>
-            Its token will be revoked, and our entry will be removed from <span className="address">{dialog.client.config}</span>.
-            Other changes in that file stay, and so do the facts it wrote.
+            The token of the agent will be revoked, and the entry for Helmdeck Memory will be removed from{' '}
+            <span className="address">{dialog.client.config}</span>. Other changes in that file stay. The facts that the agent
+            wrote stay too.
           </p>
         </Confirm>
       )}
       {dialog?.kind === 'revoke' && (
         <Confirm title={`Revoke ${dialog.client.name}'s access?`} button="Revoke" run={() => revoke(dialog.client)} close={close}>
-          <p>Its token stops working at once, even after a restore from a backup. Its configuration stays unchanged.</p>
+          <p>
+            The token of the agent stops working immediately, and restoring a backup will not make the token valid again. The
+            configuration of the agent stays unchanged.
+          </p>
         </Confirm>
       )}
     </Section>
@@ -99,7 +103,7 @@ function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (ki
       refresh();
     });
   };
-  // The owner made this entry, because we never connected the client.
+  // True if Helmdeck Memory never connected this client. An existing entry was then written by the owner.
   const isForeign = state === 'not_connected' || (state === 'differs' && subject === undefined);
   return (
     <li className="line">
@@ -142,9 +146,9 @@ function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (ki
 }
 
 const PROBLEMS: Readonly<Partial<Record<ClientRow['state'], string>>> = {
-  differs: 'Its configuration has a different entry with our name.',
-  wiped: 'Our entry is missing from its configuration.',
-  no_token: 'Its token was revoked or has expired.',
+  differs: 'The configuration has a different entry for Helmdeck Memory.',
+  wiped: 'The entry for Helmdeck Memory is missing from the configuration.',
+  no_token: "The agent's token was revoked or has expired.",
 };
 
 function ClientState({ client: { state, why, transport, subject, token } }: { client: ClientRow }) {
@@ -153,7 +157,7 @@ function ClientState({ client: { state, why, transport, subject, token } }: { cl
   if (state !== 'connected') return 'Not connected.';
   return (
     <>
-      {token?.paused && <span className="warned">Paused: no access until you resume it. </span>}
+      {token?.paused && <span className="warned">Paused. The agent has no access until you resume it. </span>}
       Connected over {transport} to the memory of <bdi>{subject}</bdi>.{' '}
       {token?.last_used_at === undefined ? (
         'Never used.'

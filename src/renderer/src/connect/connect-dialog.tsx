@@ -20,13 +20,13 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
   const [subject, setSubject] = useState(client.subject ?? openSubject);
   const [receipt, setReceipt] = useState<ConnectReceipt>();
   const planned = usePolledOperation('planConnection', { client: id }, undefined, receipt === undefined);
-  // The configuration may have changed since a cached plan was made.
+  // Do not show a cached plan, because the configuration may have changed after the plan was made.
   const plan = planned.isFetching || planned.isError ? undefined : planned.data;
   const onSubmit = submit(async () => {
     try {
       setReceipt(await call('connectClient', { client: id, subject, ...(plan && { basis: plan.basis }) }));
     } finally {
-      // The call fails if the plan is out of date.
+      // Refresh even after a failure, because the call fails if the plan is out of date.
       refresh();
     }
   });
@@ -40,7 +40,7 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
         {id === 'claude-desktop' && <Bundle />}
         <TextField
           label="Memory"
-          hint="Agents that use the same name share one memory. A new name starts a new memory."
+          hint="Agents that use the same memory name share one memory. A new name starts a new memory."
           required
           value={subject}
           change={setSubject}
@@ -60,7 +60,7 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
 function Changes({ plan: { files, commands, link }, name }: { plan: ConnectionPlan; name: string }) {
   return (
     <>
-      {files.length === 0 && <p>The configuration of {name} is already correct. It only gets a new token.</p>}
+      {files.length === 0 && <p>The configuration of {name} is already correct. Connecting only creates a new token.</p>}
       {files.map(({ path, created, lines }) => (
         <div key={path}>
           <p>
@@ -79,12 +79,12 @@ function Changes({ plan: { files, commands, link }, name }: { plan: ConnectionPl
       {commands.length > 0 && (
         <p className="quiet">
           {name} makes this change itself, with <code>{commands.map(({ args }) => args.slice(0, 2).join(' ')).join(', ')}</code>.
-          Any other change that it makes is undone.
+          Any other change that {name} makes is undone.
         </p>
       )}
       <p className="quiet">
         {files.some(({ holds_token: holdsToken }) => holdsToken)
-          ? 'The file will contain a token that opens no memory, so only you will be able to read the file.'
+          ? 'The file will contain a token, so only you will be able to read the file. The token cannot open any memory.'
           : 'The token is stored in a separate file that only you can read.'}
       </p>
     </>

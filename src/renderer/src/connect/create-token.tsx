@@ -25,9 +25,9 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
   const unnamed = name.trim() === '';
   const { busy, failure, submit } = useTask({
     client: 'Program',
-    // An empty name defaults to that of the program.
+    // An empty name defaults to the program's name, so an error in the name then concerns the Program field.
     name: unnamed ? 'Program' : 'Name',
-    days: 'Days until it expires',
+    days: 'Days until the token expires',
   });
   const [days, setDays] = useState(String(TOKEN_DAYS));
   const [scopes, setScopes] = useState<readonly string[]>(TOKEN_SCOPES.filter((scope) => scope !== 'admin'));
@@ -41,7 +41,7 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
   if (receipt) {
     return (
       <Dialog title={`The token of ${receipt.name}`} close={close}>
-        <p>Copy the token now. It is shown only once and stored nowhere.</p>
+        <p>Copy the token now. The token is shown only once and is not stored.</p>
         <Copyable text={receipt.token} name="the token" />
         <CloseButton label="Done" primary />
       </Dialog>
@@ -52,7 +52,7 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
       <form className="fields" onSubmit={onSubmit}>
         <TextField
           label="Program"
-          hint="Shown next to the facts that it writes, for example claude-code."
+          hint="Shown next to the facts that the program writes, for example claude-code."
           required
           value={client}
           change={setClient}
@@ -79,7 +79,7 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
           ))}
         </fieldset>
         <label>
-          Days until it expires
+          Days until the token expires
           <input type="number" min={1} max={TOKEN_DAYS} required value={days} onChange={({ target }) => setDays(target.value)} />
         </label>
         <ErrorText text={failure} />

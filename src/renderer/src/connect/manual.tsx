@@ -2,7 +2,6 @@ import { DEFAULT_ADDRESS } from '../../../contract/limits.ts';
 import { useOperation } from '../memory-context.tsx';
 import { Copyable } from '../ui/copyable.tsx';
 
-/** Terminal commands that connect the most common agents. */
 export function HowToConnect() {
   const { data } = useOperation('settings', {});
   const command = data?.command ?? 'helmdeck-memory';
@@ -25,7 +24,10 @@ export function HowToConnect() {
   );
 }
 
-/** The commands in docs/connect.md. The bridge reads the token from a private file, so the token is in no command or environment. */
+/**
+ * The same commands as in docs/connect.md. The bridge reads the token from a private file, so that no command line or environment
+ * variable contains the token.
+ */
 const instructions = (command: string): readonly { readonly name: string; readonly lines: readonly string[] }[] => [
   {
     name: 'Claude Code',
@@ -44,7 +46,7 @@ const instructions = (command: string): readonly { readonly name: string; readon
   },
 ];
 
-/** Gemini takes the program and its arguments separately. */
+/** Inserts `--` between the program and its arguments, because Gemini CLI requires it. */
 function geminiCommand(command: string): string {
   const [program, ...args] = command.split(' ');
   return `gemini mcp add --scope user helmdeck ${program} -- ${[...args, 'mcp --client gemini-cli'].join(' ')}`;

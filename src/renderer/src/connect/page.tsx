@@ -22,12 +22,12 @@ export function ConnectPage() {
   return (
     <Page
       title="Connect"
-      description="Each program has its own token. The token signs everything the program writes, and you can revoke it at any time."
+      description="Each program has its own token, so Helmdeck Memory can record which program wrote a fact. You can revoke a token at any time."
     >
       <Clients />
       <Tokens />
       <Section title="Connect an agent by hand">
-        <p className="quiet">If an agent is not listed above, run its commands in a terminal.</p>
+        <p className="quiet">If an agent is not listed above, connect it by running its commands in a terminal.</p>
         <HowToConnect />
       </Section>
     </Page>
@@ -68,8 +68,8 @@ function Tokens() {
           close={() => setRevoking(undefined)}
         >
           <p>
-            The token stops working at once, even after a restore from a backup. The facts that <bdi>{revoking.client}</bdi> wrote
-            stay.
+            The token stops working immediately, and restoring a backup will not make it valid again. The facts that{' '}
+            <bdi>{revoking.client}</bdi> wrote stay.
           </p>
         </Confirm>
       )}

@@ -27,8 +27,8 @@ export function ApproveOllama({ report: { ollama, state }, close }: Props) {
     >
       <p>
         {state.at === 'unapproved' && state.changed
-          ? 'This file is not the one you approved. If you did not update Ollama, do not approve it.'
-          : 'Only this exact file may be started. You will be asked again if it changes.'}
+          ? 'This file differs from the file that you approved. If you did not update Ollama, do not approve this file.'
+          : 'Helmdeck Memory will start only this exact file. You will be asked again if the file changes.'}
       </p>
       <dl className="pairs">
         <dt>Path</dt>
@@ -59,10 +59,10 @@ export function DownloadModel({ report: { model, free }, close }: Props) {
         {model.disk === undefined || model.memory === undefined
           ? 'The size of the model is unknown.'
           : `The model needs ${sizeText(model.disk)} of disk space and about ${sizeText(model.memory)} of RAM.`}{' '}
-        {free.disk !== undefined &&
-          `You have ${sizeText(free.disk)} of disk space${free.memory === undefined ? '' : ` and ${sizeText(free.memory)} of RAM`} free.`}
+        {free.disk !== undefined && `Free disk space: ${sizeText(free.disk)}.`}{' '}
+        {free.memory !== undefined && `Free RAM: ${sizeText(free.memory)}.`}
       </p>
-      <p className="quiet">Ollama downloads it from the internet. You can cancel the download and continue it later.</p>
+      <p className="quiet">Ollama downloads the model from the internet. You can cancel the download and continue it later.</p>
     </Confirm>
   );
 }

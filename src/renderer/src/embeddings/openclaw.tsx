@@ -12,8 +12,8 @@ import { Section } from '../ui/page.tsx';
 const OPENCLAW = { client: 'openclaw-embeddings' };
 
 /**
- * Configures OpenClaw's memory search to use these embeddings. Offered only while they are ready, because OpenClaw finds nothing
- * without them.
+ * Configures OpenClaw's memory search to use these embeddings. Offered only while the embeddings are ready, because OpenClaw's
+ * search finds nothing without embeddings.
  */
 export function OpenClaw({ ready }: { ready: boolean }) {
   const { call } = useMemory();
@@ -42,7 +42,7 @@ export function OpenClaw({ ready }: { ready: boolean }) {
     <Section title="OpenClaw">
       <p className={off || ready ? 'quiet' : 'warned'}>
         {off ? "OpenClaw's own memory search can use these embeddings." : "OpenClaw's own memory search uses these embeddings."}
-        {!ready && ' It does not work until the embeddings are ready or you restore its settings.'}
+        {!ready && " OpenClaw's search does not work until the embeddings are ready or you restore OpenClaw's settings."}
       </p>
       {row.why !== undefined && <p className="warned">{row.why}</p>}
       <p className="buttons">
@@ -69,8 +69,8 @@ export function OpenClaw({ ready }: { ready: boolean }) {
             </div>
           ))}
           <p className="quiet">
-            The token opens no memory. While the file contains it, only you can read the file. You can restore the previous
-            settings at any time.
+            The token cannot open any memory. While the file contains the token, only you can read the file. You can restore the
+            previous settings at any time.
           </p>
         </Confirm>
       )}

@@ -22,7 +22,7 @@ export function EmbeddingsPage() {
   return (
     <Page
       title="Embeddings"
-      description="Text vectors for agents that search by meaning. Ollama computes them on this computer. While this is off, nothing runs."
+      description="Text vectors for agents that search by meaning. Ollama computes the vectors on this computer. While embeddings are off, Helmdeck Memory does not start Ollama."
     >
       <LoadError error={error} />
       {data && <Embeddings report={data} />}
@@ -69,7 +69,7 @@ function Embeddings({ report }: { report: Report }) {
       <OpenClaw ready={state.at === 'ready'} />
       {report.log.length > 0 && (
         <Section title="Recent log lines">
-          <p className="quiet">Lines that could contain embedded text are left out.</p>
+          <p className="quiet">Lines that could contain text sent for embedding are left out.</p>
           <pre className="output">{report.log.join('\n')}</pre>
         </Section>
       )}

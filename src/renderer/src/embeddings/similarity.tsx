@@ -7,7 +7,6 @@ import { ErrorText } from '../ui/errors.tsx';
 import { TextField } from '../ui/field.tsx';
 import { Section } from '../ui/page.tsx';
 
-/** Tests the embeddings with two sentences. */
 export function SimilarityTest() {
   const { call } = useMemory();
   const { busy, failure, submit } = useTask({ one: 'First sentence', other: 'Second sentence' });
@@ -30,7 +29,7 @@ export function SimilarityTest() {
                 {describe(result.nearness)}: <span className="number">{result.nearness.toFixed(3)}</span>
               </p>
               <p className="quiet">
-                Identical sentences score 1. Each vector has {result.dimensions.toLocaleString()} numbers; this took{' '}
+                Identical sentences score 1. Each vector has {result.dimensions.toLocaleString()} numbers. The comparison took{' '}
                 {result.duration_ms.toLocaleString()} ms.
               </p>
             </>
@@ -42,7 +41,7 @@ export function SimilarityTest() {
   );
 }
 
-/** The limits fit common embedding models. */
+/** Describes a similarity in words. The thresholds suit common embedding models. */
 function describe(similarity: number): string {
   if (similarity > 0.7) return 'Very similar';
   if (similarity > 0.4) return 'Similar';

@@ -5,7 +5,6 @@ import { When } from '../ui/when.tsx';
 export type Report = OperationOutput<'embeddings'>;
 type State = Report['state'];
 
-/** The state of the embeddings, with a remedy or the progress of a download. */
 export function StateText({ state, failure }: { state: State; failure: string | undefined }) {
   return (
     <>
@@ -63,7 +62,7 @@ function titleOf(state: State): string {
     case 'off':
       return 'Off';
     case 'asleep':
-      return 'On, but the program is not running';
+      return 'On, but Helmdeck Memory is not running';
     case 'starting':
       return 'Starting…';
     case 'unapproved':
@@ -73,7 +72,7 @@ function titleOf(state: State): string {
     case 'pulling':
       return 'Downloading the model…';
     case 'ready':
-      return state.whose === 'own' ? 'Ready' : 'Ready, with your own Ollama';
+      return state.whose === 'own' ? 'Ready' : 'Ready, with the Ollama that you chose';
     case 'failed':
       return 'Not available';
   }

@@ -1,12 +1,12 @@
 import type { FactVersion } from '../../../contract/fact.ts';
 import { diffWords } from './diff.ts';
 
-/** The word-by-word difference of two texts. `<ins>` and `<del>` mark changes by more than colour. */
+/** Shows the difference of two texts word by word. Uses `<ins>` and `<del>`, because colour alone would not be accessible. */
 export function ChangedText({ before, after }: { before: string; after: string }) {
   return (
     <div className="value changed">
       {diffWords(before, after).map(({ change, text }, index) => {
-        // A piece has no identity other than its position.
+        // Pieces have no ids, so the index is the React key.
         const key = `${index}`;
         if (change === 'same') return <span key={key}>{text}</span>;
         return change === 'added' ? <ins key={key}>{text}</ins> : <del key={key}>{text}</del>;
@@ -15,11 +15,11 @@ export function ChangedText({ before, after }: { before: string; after: string }
   );
 }
 
-type Filing = Pick<FactVersion, 'category' | 'tags'>;
+type CategoryAndTags = Pick<FactVersion, 'category' | 'tags'>;
 
-/** The changes of the category and tags; nothing if there are none. */
-export function ChangedFiling({ before, after }: { before: Filing; after: Filing }) {
-  if (filingText(before) === filingText(after)) return undefined;
+/** Shows how the category and tags of a fact changed. Renders nothing if both are unchanged. */
+export function ChangedCategoryAndTags({ before, after }: { before: CategoryAndTags; after: CategoryAndTags }) {
+  if (categoryAndTagsText(before) === categoryAndTagsText(after)) return undefined;
   const removed = before.tags.filter((tag) => !after.tags.includes(tag));
   return (
     <p className="changed">
@@ -42,4 +42,4 @@ export function ChangedFiling({ before, after }: { before: Filing; after: Filing
   );
 }
 
-export const filingText = ({ category, tags }: Filing): string => [category, ...tags].join(' · ');
+export const categoryAndTagsText = ({ category, tags }: CategoryAndTags): string => [category, ...tags].join(' · ');

@@ -13,7 +13,7 @@ import { groupReasons } from './snippet.tsx';
 
 interface Props {
   readonly factKey: string;
-  /** For a search result: which words matched, and where. */
+  /** The words that matched the search and the fields that contain them. Undefined if the fact is not a search result. */
   readonly why: string | undefined;
   readonly show: (filter: FactsFilter) => void;
   readonly history: boolean;
@@ -26,13 +26,12 @@ interface Props {
   };
 }
 
-/** One fact: its value, author, expiry and history, with the buttons for it. */
 export function FactDetail({ factKey, why, show, history, toggleHistory, commands }: Props) {
   const { data, error } = useOperation('recall', { key: factKey });
   const [draft, setDraft] = useDraft(factKey);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.scrollIntoView(), []);
-  // The placeholder data may belong to another fact, or to one that was deleted.
+  // `data` can still be the previous fact while this fact loads, or a deleted fact after an error.
   const fact = error === null && data?.key === factKey ? data : undefined;
   const deleted = error instanceof Failure && error.code === 'not_found';
   return (
@@ -63,21 +62,21 @@ export function FactDetail({ factKey, why, show, history, toggleHistory, command
   );
 }
 
-/** A long value scrolls separately, so that the rest of the fact stays within reach (R-WIN-43). */
+/** Shows the value of a fact. A long value scrolls separately, so that the buttons and the expiry stay visible (R-WIN-43). */
 function Value({ text }: { text: string }) {
   const place = useRef<HTMLPreElement>(null);
   const [scrolls, setScrolls] = useState(false);
   useLayoutEffect(() => {
     const { current: element } = place;
     if (!element) return undefined;
-    // Compares heights: `scrollHeight` also grows with characters that are taller than their line.
+    // Compares the height with `max-height`. `scrollHeight` would also grow if characters are taller than their line.
     const measure = (): void => setScrolls(element.offsetHeight + 1 > Number.parseFloat(getComputedStyle(element).maxHeight));
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  // Only a value that scrolls is a tab stop.
+  // The value is a tab stop only if it scrolls, because only then do keys have an effect on the value.
   return (
     <pre ref={place} className="value" {...(scrolls && { role: 'region', 'aria-label': 'Value', tabIndex: 0 })}>
       {text}

@@ -3,14 +3,19 @@ export interface Piece {
   readonly text: string;
 }
 
-/** Splits a text into words and the whitespace between them. */
+/** Matches a word, or the whitespace between two words. */
 const TOKENS = /\s+|[^\s]+/g;
-/** Larger texts are shown as replaced as a whole: comparing them would block the page. */
+/**
+ * Maximum number of token pairs to compare. Larger texts are shown as replaced in full, because a comparison would block the page.
+ */
 const MAX_COMPARISONS = 1_000_000;
-/** The weight of a shared word; shared whitespace weighs 1. Texts within the limit above cannot share as many blanks as this. */
+/**
+ * Weight of a shared word; shared whitespace has weight 1. Two texts within `MAX_COMPARISONS` share fewer tokens than this number,
+ * so one shared word outweighs all shared whitespace.
+ */
 const WORD_WEIGHT = 1024;
 
-/** The difference of two texts, word by word. */
+/** Compares two texts word by word. Returns the unchanged, removed and added pieces in order. */
 export function diffWords(before: string, after: string): Piece[] {
   const [old, present] = [before.match(TOKENS) ?? [], after.match(TOKENS) ?? []];
   const start = commonPrefix(old, present);
@@ -30,10 +35,13 @@ function commonPrefix(one: readonly string[], other: readonly string[]): number 
 const commonSuffix = (one: readonly string[], other: readonly string[]): number =>
   Math.min(one.length, other.length, commonPrefix(one.toReversed(), other.toReversed()));
 
-/** The weighted longest common subsequence: it keeps most words, and then most whitespace. */
+/**
+ * Finds the weighted longest common subsequence, so that as many words as possible stay unchanged, and then as much whitespace as
+ * possible.
+ */
 function diffTokens(old: readonly string[], present: readonly string[]): Piece[] {
   if (old.length * present.length > MAX_COMPARISONS) return [...pieces('removed', old), ...pieces('added', present)];
-  // weights[i][j]: the largest weight that old.slice(i) and present.slice(j) can share.
+  // `weights[i][j]` is the largest weight of a common subsequence of `old.slice(i)` and `present.slice(j)`.
   const weights = Array.from({ length: old.length + 1 }, () => new Uint32Array(present.length + 1));
   const at = (i: number, j: number): number => weights[i]?.[j] ?? 0;
   const withBoth = (i: number, j: number): number => at(i + 1, j + 1) + (isBlank(old[i]) ? 1 : WORD_WEIGHT);
@@ -65,7 +73,10 @@ const isBlank = (word = ''): boolean => word.trim() === '';
 
 const pieces = (change: Piece['change'], words: readonly string[]): Piece[] => words.map((text) => ({ change, text }));
 
-/** Joins neighbouring changes into one removal and one addition. Unchanged whitespace between two changes joins both. */
+/**
+ * Merges adjacent changes into one removal and one addition. Changes that only whitespace separates are merged too, and the
+ * whitespace becomes part of both.
+ */
 function mergeChanges(all: readonly Piece[]): Piece[] {
   const result: Piece[] = [];
   let [removed, added, same] = ['', '', ''];

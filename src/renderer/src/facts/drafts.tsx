@@ -4,12 +4,12 @@ import { reportUnsaved } from '../desktop-bridge.ts';
 import { useContentHidden } from '../hidden.ts';
 import { useMemory } from '../memory-context.tsx';
 
-/** The text of an edit, and the fact as it was when the edit began. */
+/** An unsaved edit of a fact: the typed text, and the fact as it was when the edit began. */
 export interface Draft {
   readonly base: FactDetail;
   readonly value: string;
   readonly category: string;
-  /** One tag per line, because a tag may contain any other character. */
+  /** One tag per line, because a tag can contain any character except a line break. */
   readonly tags: string;
 }
 
@@ -35,7 +35,7 @@ type Drafts = ReadonlyMap<string, Draft>;
 
 const Context = createContext<readonly [Drafts, (name: string, draft: Draft | undefined) => void] | undefined>(undefined);
 
-/** Keeps unsaved edits while the owner visits other pages and other clients write (R-WIN-11). */
+/** Keeps unsaved edits while the owner opens other pages or other clients change the facts (R-WIN-11). */
 export function DraftsProvider({ children }: { children: ReactNode }) {
   const { bridge } = useMemory();
   const [drafts, setDrafts] = useState<Drafts>(new Map());
@@ -47,7 +47,7 @@ export function DraftsProvider({ children }: { children: ReactNode }) {
   }, []);
   const changed = [...drafts].filter(([, draft]) => isChanged(draft));
   const unsaved = changed.length > 0;
-  // A lock drops edits without changes and hides the others (R-LOCK-02).
+  // While the memory is locked, discard drafts without changes. Drafts with changes are only hidden (R-LOCK-02).
   if (useContentHidden() === true && changed.length < drafts.size) setDrafts(new Map(changed));
   useEffect(() => reportUnsaved(bridge, unsaved), [bridge, unsaved]);
   useEffect(() => {
@@ -60,7 +60,7 @@ export function DraftsProvider({ children }: { children: ReactNode }) {
   return <Context value={context}>{children}</Context>;
 }
 
-/** The drafts of the open memory by fact key; empty while the content is hidden. */
+/** Returns the drafts for facts of the open memory, by fact key. Empty while the content is hidden. */
 export function useDrafts(): Drafts {
   const [drafts] = useDraftsContext();
   const { subject } = useMemory();
@@ -72,7 +72,7 @@ export function useDrafts(): Drafts {
   }, [drafts, subject, hidden]);
 }
 
-/** The draft of one fact, and a function that replaces or drops it. */
+/** Returns the draft of one fact, and a function that replaces or discards the draft. */
 export function useDraft(key: string): readonly [Draft | undefined, (draft: Draft | undefined) => void] {
   const [, setDraft] = useDraftsContext();
   const name = nameOf(useMemory().subject, key);
@@ -85,5 +85,5 @@ function useDraftsContext() {
   return context;
 }
 
-/** A subject contains no space. */
+/** Names the draft of a fact. The name is unique, because a subject cannot contain a space. */
 const nameOf = (subject: string, key: string): string => `${subject} ${key}`;

@@ -7,7 +7,7 @@ import { fullDate } from '../time.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { errorText } from '../ui/labels.ts';
-import { ChangedFiling, ChangedText, filingText } from './changed-text.tsx';
+import { ChangedCategoryAndTags, ChangedText, categoryAndTagsText } from './changed-text.tsx';
 import { type Draft, draftOf, isChanged, tagsOf } from './drafts.tsx';
 import { currentSecondsLeft } from './lifetime.ts';
 
@@ -15,13 +15,16 @@ const LABELS = { value: 'Value', category: 'Category', tags: 'Tags' };
 
 interface Props {
   readonly draft: Draft;
-  /** The fact as it is now; undefined if it cannot be read. */
+  /** The fact as it is stored now, perhaps changed by another client. Undefined if the fact cannot be read. */
   readonly present: FactDetail | undefined;
   readonly deleted: boolean;
   readonly setDraft: (draft: Draft | undefined) => void;
 }
 
-/** Edits the value, category and tags of a fact. Changes by other clients are shown and never discard the edit (R-WIN-11). */
+/**
+ * A form that edits the value, category and tags of a fact. If another client changes the fact, the form shows that change and
+ * keeps the draft (R-WIN-11).
+ */
 export function FactEditor({ draft, present, deleted, setDraft }: Props) {
   const { call } = useMemory();
   const [failure, setFailure] = useState<string>();
@@ -34,7 +37,7 @@ export function FactEditor({ draft, present, deleted, setDraft }: Props) {
     try {
       const fact = present ?? base;
       const input = { key: fact.key, category: draft.category, tags: tagsOf(draft) };
-      // `patch` leaves value and expiry unchanged. A new value is stored with the remaining lifetime (R-STAY-03).
+      // `patch` keeps the value and the expiry. `remember` starts a new lifetime, so pass the remaining seconds (R-STAY-03).
       if (present && draft.value === present.value) await call('patch', input);
       else await call('remember', { ...input, value: draft.value, ttl_seconds: await currentSecondsLeft(call, fact) });
       leave();
@@ -49,14 +52,14 @@ export function FactEditor({ draft, present, deleted, setDraft }: Props) {
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) void save();
-    // Only the Discard button drops a changed draft.
+    // Escape closes the editor only if nothing was changed. A changed draft needs the Discard button.
     else if (event.key === 'Escape' && !isChanged(draft)) {
       event.preventDefault();
       leave();
     }
   };
   return (
-    // The form handles shortcuts of its fields.
+    // The form handles the keyboard shortcuts of its fields.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <form className="editor" aria-label={`Edit ${base.key}`} onSubmit={onSubmit} onKeyDown={onKeyDown}>
       <Conflict draft={draft} present={present} deleted={deleted} setDraft={setDraft} />
@@ -90,7 +93,10 @@ export function FactEditor({ draft, present, deleted, setDraft }: Props) {
   );
 }
 
-/** Focuses the field. The returned function closes the editor and restores the focus, or moves it to the fact. */
+/**
+ * Focuses the field. The returned function closes the editor and restores the previous focus. If the element that had the focus is
+ * gone, the fact gets the focus.
+ */
 function useFocusReturn(field: { readonly current: HTMLElement | null }, close: () => void): () => void {
   const before = useRef<Element>(null);
   useEffect(() => {
@@ -101,16 +107,16 @@ function useFocusReturn(field: { readonly current: HTMLElement | null }, close: 
     const { current: previous } = before;
     const fact = field.current?.closest<HTMLElement>('aside');
     flushSync(close);
-    // The Edit button is removed while its fact is edited.
+    // The Edit button is not in the document during an edit, so it cannot get the focus back.
     if (previous instanceof HTMLElement && previous.isConnected && previous !== document.body) previous.focus();
     else fact?.focus();
   };
 }
 
-/** Shown if another client changed or deleted the fact since the edit began. */
+/** Warns the owner if another client changed or deleted the fact after the edit began. */
 function Conflict({ draft: { base, ...typed }, present, deleted, setDraft }: Props) {
-  // A changed lifetime is no conflict.
-  const same = present ? present.value === base.value && filingText(present) === filingText(base) : !deleted;
+  // A changed lifetime is not a conflict, because this form does not edit the lifetime.
+  const same = present ? present.value === base.value && categoryAndTagsText(present) === categoryAndTagsText(base) : !deleted;
   if (same) return <div role="status" />;
   return (
     <div role="status" className="conflict">
@@ -118,17 +124,19 @@ function Conflict({ draft: { base, ...typed }, present, deleted, setDraft }: Pro
         <>
           <p>
             <bdi>{present.client}</bdi> changed this fact while you were editing, on {fullDate(present.updated_at)}. Your text is
-            still here. Saving replaces the new version.
+            still here. If you save your text, it replaces the new version.
           </p>
           <ChangedText before={base.value} after={present.value} />
-          <ChangedFiling before={base} after={present} />
+          <ChangedCategoryAndTags before={base} after={present} />
           <p className="buttons">
             <Button label="Keep mine" onClick={() => setDraft({ ...typed, base: present })} />
             <Button label="Use theirs" onClick={() => setDraft(draftOf(present))} />
           </p>
         </>
       ) : (
-        <p>This fact was deleted while you were editing. Your text is still here. Saving stores it as a new fact.</p>
+        <p>
+          This fact was deleted while you were editing. Your text is still here. If you save your text, it becomes a new fact.
+        </p>
       )}
     </div>
   );

@@ -9,7 +9,6 @@ interface Props {
   readonly clear: () => void;
 }
 
-/** Says why the list is empty, and offers the next step. */
 export function EmptyList({ filter, words, go, clear }: Props) {
   const name = filterName(filter);
   if (words === '' && name === undefined) {

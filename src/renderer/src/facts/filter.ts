@@ -1,6 +1,6 @@
 import type { FactsFilter } from '../place.ts';
 
-/** Matches `tag:name` or `tag:"two words"`. The closing quote may be missing while the owner types. */
+/** Matches a filter such as `tag:name` or `tag:"two words"`. The closing quote can be missing while the owner is typing. */
 const FILTER = /(?:^|\s)(tag|client|category):(?:"((?:[^"\\]|\\.)*)(?:"|$)|(\S*))/s;
 
 /** Splits the text of the search box into words and at most one `tag:`, `client:` or `category:` filter (R-WIN-50). */
@@ -18,7 +18,7 @@ export const isSameFilter = (one: FactsFilter, other: FactsFilter): boolean =>
   one.client === other.client &&
   one.expiring_within === other.expiring_within;
 
-/** The filter as a phrase that follows "facts"; undefined if it shows all facts. */
+/** Returns the filter as words that can follow "facts", such as "tagged work". Undefined if the filter shows all facts. */
 export function filterName({ category, tag, client, expiring_within: within }: FactsFilter): string | undefined {
   if (category !== undefined) return `in ${category}`;
   if (tag !== undefined) return `tagged ${tag}`;
@@ -27,7 +27,7 @@ export function filterName({ category, tag, client, expiring_within: within }: F
   return undefined;
 }
 
-/** The forget scope that covers what the filter shows. There is no scope for facts that expire soon. */
+/** Returns the `forget` scope for the facts that the filter shows. Undefined for facts that expire soon, which no scope selects. */
 export function scopeOf({ category, tag, client, expiring_within: within }: FactsFilter): string | undefined {
   if (category !== undefined) return `category:${category}`;
   if (tag !== undefined) return `tag:${tag}`;

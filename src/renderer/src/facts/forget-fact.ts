@@ -3,8 +3,8 @@ import { useMemory } from '../memory-context.tsx';
 import { useToast } from '../ui/toast.tsx';
 
 /**
- * Forgets one fact. For eight seconds a toast offers Undo: the program holds the fact in RAM and can restore it with its author,
- * times and history (R-FORGET-13).
+ * Returns a function that forgets one fact. For eight seconds, a toast offers Undo. Meanwhile the program keeps the fact in RAM, so
+ * that Undo can restore the fact with its author, times and history (R-FORGET-13).
  */
 export function useForgetFact(onRestored: (key: string) => void): (key: string) => Promise<void> {
   const { call } = useMemory();
@@ -14,7 +14,7 @@ export function useForgetFact(onRestored: (key: string) => void): (key: string) 
       call('undoForget', { undo: handle }).then(
         () => {
           onRestored(key);
-          showToast({ text: 'Restored with its author and history.' }, 4000);
+          showToast({ text: 'The fact was restored with its author and history.' }, 4000);
         },
         (error: Error) => {
           const tooLate = error instanceof Failure && error.code === 'not_found';

@@ -19,7 +19,7 @@ interface Props {
   readonly onForgotten: (receipt: ForgetReceipt) => void;
 }
 
-/** Previews which facts will be forgotten. To forget all facts, the owner must type the name of the memory (R-WIN-12). */
+/** A dialog that previews which facts will be forgotten. To forget all facts, the owner must type the memory's name (R-WIN-12). */
 export function ForgetMany({ filter, scope, close, onForgotten }: Props) {
   const { call, subject } = useMemory();
   const { data: preview, error } = useOperation('forget', { scope, dry_run: true });
@@ -28,7 +28,7 @@ export function ForgetMany({ filter, scope, close, onForgotten }: Props) {
   const { busy, failure, submit } = useTask();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    // In a small window, the loaded preview pushes the field out of view.
+    // Scroll back to the confirmation field, because the loaded preview pushes the field out of view in a small window.
     if (preview && list) field.current?.scrollIntoView({ block: 'nearest' });
   }, [preview, list]);
   const name = filterName(filter);
@@ -44,7 +44,7 @@ export function ForgetMany({ filter, scope, close, onForgotten }: Props) {
       <form onSubmit={onSubmit}>
         <p role="status">
           {preview && `${counted(count, 'fact')} will be deleted, including all earlier versions. You can't undo this.`}
-          {preview && preview.older_backups > 0 && ' Existing backups still contain sealed copies.'}
+          {preview && preview.older_backups > 0 && ' Existing backups still contain sealed copies of these facts.'}
         </p>
         <ul className="preview">
           {list?.facts.map(({ key }) => (

@@ -4,10 +4,10 @@ import { useTask } from '../task.ts';
 import { fullDate } from '../time.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
-import { ChangedFiling, ChangedText } from './changed-text.tsx';
+import { ChangedCategoryAndTags, ChangedText } from './changed-text.tsx';
 import { currentSecondsLeft } from './lifetime.ts';
 
-/** The changes of a fact, newest first, each with a button that restores the earlier version. */
+/** Shows the changes of a fact, newest first. Each change has a button that restores the version before it. */
 export function FactHistory({ fact }: { fact: FactDetail }) {
   const { call } = useMemory();
   const { data, error } = useOperation('history', { key: fact.key });
@@ -34,7 +34,7 @@ export function FactHistory({ fact }: { fact: FactDetail }) {
                 Changed by <bdi>{authorOf(next)}</bdi>, <time dateTime={changed}>{fullDate(changed)}</time>
               </p>
               <ChangedText before={version.value} after={next.value} />
-              <ChangedFiling before={version} after={next} />
+              <ChangedCategoryAndTags before={version} after={next} />
               <p className="meta">
                 Earlier version by <bdi>{authorOf(version)}</bdi>,{' '}
                 <time dateTime={version.written_at}>{fullDate(version.written_at)}</time>
@@ -48,6 +48,6 @@ export function FactHistory({ fact }: { fact: FactDetail }) {
   );
 }
 
-/** The client that wrote a version, and the client whose pipeline it ran. */
+/** Names the client that wrote a version. If a pipeline wrote the version, also names the client that defined the pipeline. */
 const authorOf = ({ client, defined_by: definer }: Pick<FactVersion, 'client' | 'defined_by'>): string =>
   definer === undefined ? client : `${client} through a pipeline of ${definer}`;

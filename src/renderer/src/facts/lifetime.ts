@@ -16,22 +16,22 @@ export const PRESETS = [
 
 const clamp = (seconds: number): number => Math.max(TTL.min, Math.min(TTL.max, seconds));
 
-/** @internal The remaining lifetime, at least the minimum for a new fact. */
+/** @internal Returns the remaining lifetime in seconds, within the limits for a new fact. */
 export const secondsLeft = (end: string, now: number): number => clamp(Math.round((Date.parse(end) - now) / 1000));
 
-/** The remaining lifetime of the stored fact. The shown fact may be older than a change of the lifetime (R-STAY-03). */
+/** Reads the stored fact and returns its remaining seconds. The lifetime may have changed after the fact was shown (R-STAY-03). */
 export async function currentSecondsLeft(call: MemoryClient, shown: Pick<FactDetail, 'key' | 'expires_at'>): Promise<number> {
   const { expires_at: end } = await call('recall', { key: shown.key }).catch(() => shown);
   return secondsLeft(end, Date.now());
 }
 
-/** The first and last day on which a fact can expire. */
+/** Returns the first and last day that the owner can choose as the expiry day of a fact. */
 export const expiryRange = (now: number): { readonly first: string; readonly last: string } => ({
   first: dateField(now + DAY * 1000),
   last: dateField(now + TTL.max * 1000),
 });
 
-/** Seconds until the present time of day on that date; undefined for a date out of range (R-SEEK-03). */
+/** Returns the seconds from now until the same time of day on `date`. Undefined if `date` is outside `expiryRange` (R-SEEK-03). */
 export function secondsUntil(date: string, now: number): number | undefined {
   const { first, last } = expiryRange(now);
   if (date < first || date > last) return undefined;
@@ -41,7 +41,7 @@ export function secondsUntil(date: string, now: number): number | undefined {
   return clamp(Math.round((then.setFullYear(year, month - 1, day) - now) / 1000));
 }
 
-/** The value of a date field, in the owner's time zone. */
+/** Formats a time as the value of a date input, in the owner's time zone. */
 export function dateField(at: number): string {
   const date = new Date(at);
   const two = (number: number): string => `${number}`.padStart(2, '0');

@@ -16,11 +16,11 @@ interface SearchBoxProps {
 
 export function SearchBox({ ref, text, setText, enterList }: SearchBoxProps) {
   const onKeyDown = (event: KeyboardEvent): void => {
-    // An input method uses these keys to choose characters.
+    // While the owner composes a character with an input method (IME), the input method uses these keys.
     if (event.nativeEvent.isComposing) return;
     if (event.key === 'Escape') setText('');
     if (event.key !== 'ArrowDown' && event.key !== 'Enter') return;
-    // Otherwise the arrow key would also scroll the list.
+    // Without `preventDefault`, the arrow key would also scroll the list.
     event.preventDefault();
     enterList();
   };
@@ -47,11 +47,10 @@ interface Props {
   readonly list: ReturnType<typeof useRows>;
   readonly sort: Sort;
   readonly setSort: (sort: Sort) => void;
-  /** Undefined if the shown facts cannot be forgotten at once. */
+  /** Forgets all shown facts. Undefined for search results, for facts that expire soon and for an empty list. */
   readonly forgetAll: (() => void) | undefined;
 }
 
-/** The filter, the number of facts, and the menus above the list. */
 export function ListHeader({ names, filter, show, words, list, sort, setSort, forgetAll }: Props) {
   const { failure } = list;
   const name = filterName(filter);
@@ -83,5 +82,5 @@ function countOf({ rows, hasMore, partial, pending }: Props['list'], words: stri
   if (pending) return '';
   const noun = words === '' ? 'fact' : 'result';
   if (hasMore) return `${rows.length.toLocaleString()} or more ${noun}s`;
-  return `${counted(rows.length, noun)}${partial ? ', still searching' : ''}`;
+  return `${counted(rows.length, noun)}${partial ? ', still indexing' : ''}`;
 }

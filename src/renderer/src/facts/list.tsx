@@ -8,7 +8,6 @@ import { useVisibleRows } from './visible-rows.ts';
 export interface ListHandle {
   /** Focuses the list, and selects the first row if none is selected. */
   enter: () => void;
-  /** Scrolls to the selected row. */
   reveal: () => void;
 }
 
@@ -23,19 +22,21 @@ interface Props {
   readonly onVisibleRows: (first: number, last: number) => void;
 }
 
-/** In rem, so that rows grow with the text size. */
+/** Heights of a row and of a search result in rem, so that both grow with the text size. */
 const ROW_HEIGHT = 2.125;
 const RESULT_HEIGHT = 4.5;
 
 const idOf = (index: number): string => `fact-${index}`;
 
-/** The index of the row that contains the event target, or -1. */
+/** Returns the index of the row that contains the event target, or -1 if no row contains the target. */
 function indexOf(target: EventTarget): number {
   const row = target instanceof Element ? target.closest('[role=option]') : null;
   return Number(row?.ariaPosInSet ?? 0) - 1;
 }
 
-/** A virtual list: only visible rows are in the document. It is one tab stop, and the arrow keys move the selection (R-WIN-10). */
+/**
+ * A virtual list: only visible rows are in the document. The list is one tab stop, and arrow keys move the selection (R-WIN-10).
+ */
 export function FactList({ ref, rows, selected, select, unsaved, open, onVisibleRows }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const now = useNow();
@@ -71,7 +72,8 @@ export function FactList({ ref, rows, selected, select, unsaved, open, onVisible
     const row = rows[indexOf(target)];
     if (row) open(row.key);
   };
-  // Keeps the focus on the list: a focused row would lose it when it scrolls out of view, and scrolling to it would cancel the click.
+  // Focuses the list instead of the row, because a row that scrolls out of view loses the focus. Does not scroll, because scrolling
+  // would cancel the click.
   const onMouseDown = (event: MouseEvent): void => {
     if (indexOf(event.target) === -1) return;
     event.preventDefault();
@@ -144,7 +146,9 @@ interface RowProps {
   readonly unsaved: boolean;
 }
 
-/** Shows no value: a fact is decrypted only when it is selected. Memoized, because the list renders on every typed letter and scroll. */
+/**
+ * Omits the value, which is decrypted only for the selected fact. Memoized, because the list renders on every keystroke and scroll.
+ */
 const FactRow = memo(function FactRow(row: RowProps) {
   const { factKey, end, why, snippet, index, height } = row;
   const left = timeLeft(end, row.now);

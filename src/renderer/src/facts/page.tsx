@@ -30,10 +30,9 @@ interface Props {
   readonly go: (place: Place) => void;
 }
 
-/** What is shown above the page. The lifetime editor keeps its fact when the selection moves. */
+/** The open dialog or preview. `lifetimeOf` is the fact being edited, because the selection can change while the editor is open. */
 type Overlay = 'preview' | 'forget-many' | { readonly lifetimeOf: string; readonly anchor: 'row' | 'button' } | undefined;
 
-/** The list of facts, and the selected fact in full. */
 export function FactsPage({ filter, go }: Props) {
   const hidden = useContentHidden() === true;
   const { text, words, setText, show } = useSearchText(filter, hidden, go);
@@ -56,7 +55,7 @@ export function FactsPage({ filter, go }: Props) {
   const detail = useRef<HTMLElement>(null);
 
   useEffect(() => {
-    // While the memory is locked, there is nothing to search, and single-letter shortcuts keep working.
+    // Do not focus the search box of a locked memory: there is nothing to search, and single-letter shortcuts must work.
     if (!hidden) search.current?.focus();
   }, [hidden]);
   const edit = (): void => {
@@ -68,16 +67,16 @@ export function FactsPage({ filter, go }: Props) {
     if (anchor === 'row') listHandle.current?.reveal();
     setOverlay({ lifetimeOf: selected, anchor });
   };
-  /** In a narrow window, the opened fact covers the list, and a covered field must not take the focus. */
+  /** Closes the opened fact, which covers the list in a narrow window, and then focuses the given field. */
   const focusInList = (field: { readonly current: { focus(): void; select?(): void } | null }): void => {
     setOpened(false);
     field.current?.focus();
     field.current?.select?.();
   };
   const openDetail = (): void => {
-    // An element takes the focus only after it is shown.
+    // Render immediately, because the fact can take the focus only while it is visible.
     flushSync(() => setOpened(true));
-    // In a long value, the arrow keys scroll.
+    // Focus the value if it is long enough to scroll, so that the arrow keys scroll the value.
     (detail.current?.querySelector<HTMLElement>('.value[tabindex]') ?? detail.current)?.focus();
   };
   const backToList = (): void => {
@@ -89,6 +88,7 @@ export function FactsPage({ filter, go }: Props) {
   };
   const { scope, forgetAll, onForgotten } = useForgetMany(filter, words, () => setOverlay('forget-many'));
   const canForgetAll = scope !== undefined && rows.length > 0;
+  const filtered = filterName(filter);
 
   const factActions: readonly Action[] = [
     { name: 'Copy value', keys: ['Enter'], run: copy },
@@ -107,7 +107,7 @@ export function FactsPage({ filter, go }: Props) {
     ...(canForgetAll
       ? [
           {
-            name: `Forget all facts${filterName(filter) === undefined ? '' : ` ${filterName(filter)}`}…`,
+            name: filtered === undefined ? 'Forget all facts…' : `Forget all facts ${filtered}…`,
             keys: ['shift+Backspace', 'shift+Delete'],
             run: forgetAll,
           },
@@ -122,12 +122,12 @@ export function FactsPage({ filter, go }: Props) {
 
   return (
     <>
-      {/* Focus events of the children. */}
+      {/* Handles focus events of the child elements. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <main
         className="list"
         aria-label="Facts"
-        // Not when the window gets the focus, or a closed dialog returns it.
+        // Close the opened fact when the focus enters the list, but not when the window is activated or a dialog closes.
         onFocus={({ relatedTarget }) => relatedTarget && !relatedTarget.closest('dialog, [popover]') && setOpened(false)}
       >
         <SearchBox ref={search} text={text} setText={setText} enterList={() => listHandle.current?.enter()} />
@@ -201,7 +201,7 @@ export function FactsPage({ filter, go }: Props) {
   );
 }
 
-/** Expiring soon has a separate sort order, which lists the earliest expiry first (R-WIN-51). */
+/** Returns the sort order of the list. "Expiring soon" has its own sort order, which lists the earliest expiry first (R-WIN-51). */
 function useSort(filter: FactsFilter): readonly [Sort, (sort: Sort) => void] {
   const [sorts, setSorts] = useState<Readonly<Record<'all' | 'soon', Sort>>>({ all: 'updated', soon: 'expires' });
   const group = filter.expiring_within === undefined ? 'all' : 'soon';
@@ -227,7 +227,9 @@ function useFactCommands(selected: string | undefined) {
   };
 }
 
-/** Forgets all facts that the filter shows. `scope` is undefined where that is not offered: for search results, and for Expiring soon. */
+/**
+ * Forgets all facts that the filter shows. `scope` is undefined for search results and "Expiring soon", which do not offer this.
+ */
 function useForgetMany(filter: FactsFilter, words: string, openDialog: () => void) {
   const { call } = useMemory();
   const { showToast } = useToast();
@@ -240,7 +242,7 @@ function useForgetMany(filter: FactsFilter, words: string, openDialog: () => voi
   return { scope, forgetAll, onForgotten };
 }
 
-/** The value of the selected fact, shown over the list. Escape closes it, unless a dialog is open above it (R-WIN-52). */
+/** Shows the value of the selected fact above the list. Escape closes the preview, unless a dialog is open (R-WIN-52). */
 function Preview({ factKey, close }: { factKey: string; close: () => void }) {
   const { data, error } = useOperation('recall', { key: factKey });
   useEffect(() => {

@@ -5,30 +5,30 @@ type ListResult = OperationOutput<'list'>;
 export interface Row {
   readonly key: string;
   readonly expires_at: string;
-  /** For a search result: which words matched, and where. */
+  /** The words that matched the search and the fields that contain them. Absent if the row is not a search result. */
   readonly why?: string;
   readonly snippet?: string;
 }
 
 interface Page {
-  /** The cursor after which the page begins; empty for the first page. */
+  /** The cursor that requests this page; empty for the first page. */
   readonly start: string;
   readonly rows: readonly Row[];
-  /** The result that the rows come from; undefined until the page has loaded. */
+  /** The response that contained the rows. Undefined until the page has loaded. */
   readonly from: ListResult | undefined;
 }
 
-/** The pages of a list. An unloaded page follows the last loaded page, unless the list ends there. */
+/** The pages of a list. The last page is not loaded yet, unless the list is complete. */
 export type Pages = readonly Page[];
 
 export const NO_PAGES: Pages = [{ start: '', rows: [], from: undefined }];
 
-/** Pages within this many rows of the visible ones are kept up to date. */
+/** Number of rows before and after the visible rows whose pages are also kept up to date. */
 const MARGIN = 20;
 
 export const rowsOf = (pages: Pages): readonly Row[] => pages.flatMap(({ rows }) => rows);
 
-/** The pages to keep up to date. They include the first page, because new facts appear there. */
+/** Returns the indexes of the pages to keep up to date: pages near the visible rows, and the first page, where new facts appear. */
 export function visiblePages(pages: Pages, first: number, last: number): number[] {
   let end = 0;
   return pages.flatMap(({ rows }, at) => {
@@ -39,8 +39,9 @@ export function visiblePages(pages: Pages, first: number, last: number): number[
 }
 
 /**
- * Replaces one page with a new result. The next page starts at the end of that result, so pages read in order leave no gap. Rows
- * that no longer fit on the page move to the next one. A key that appears twice stays on the page that was read last.
+ * Replaces one page with a newly loaded result. The next page starts where the result ends, so that no fact is missed between two
+ * pages. Rows that no longer fit on the page move to the next page. A key never appears on two pages: the page that was loaded last
+ * keeps the key.
  */
 export function withResult(pages: Pages, at: number, result: ListResult): Pages {
   const { facts, next_cursor: next } = result;
@@ -55,13 +56,14 @@ export function withResult(pages: Pages, at: number, result: ListResult): Pages 
   return [...before, page, { start: next, rows: [...moved, ...(following?.rows ?? [])], from: following?.from }, ...rest];
 }
 
-/** The old rows of a page after the last row of its new result. */
+/** Returns the old rows of a page that came after the last row of the new result. */
 function rowsBeyond(pages: Pages, at: number, facts: readonly Row[]): readonly Row[] {
   const last = facts.at(-1)?.key;
   const isLast = ({ key }: Row): boolean => key === last;
   const old = pages[at]?.rows ?? [];
   const end = old.findIndex(isLast);
-  // The new result reaches into the next page, so any missing row was deleted.
+  // If the result ends with a row of a later page, the result covers this whole page. Old rows missing from the result were
+  // deleted.
   if (last === undefined || (end === -1 && rowsOf(pages.slice(at + 1)).some(isLast))) return [];
   return old.slice(end + 1);
 }

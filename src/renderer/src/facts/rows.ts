@@ -7,7 +7,7 @@ import { NO_PAGES, type Pages, type Row, rowsOf, visiblePages, withResult } from
 
 const RESULTS = 50;
 const PAGE = 200;
-/** Little more than the window shows at first, so that it appears soon. */
+/** Number of facts on the first page. A little more than the window can show, so that the list appears quickly. */
 const FIRST_PAGE = 40;
 
 export type Sort = 'updated' | 'expires';
@@ -19,7 +19,7 @@ interface Query {
   readonly words: string;
 }
 
-/** The facts that match the filter, and the words if there are any (R-SEEK-01). */
+/** Returns the facts that match the filter. If there are search words, returns only the search results (R-SEEK-01). */
 export function useRows({ filter, sort, words }: Query) {
   const listing = words === '';
   const { pages, failure, onVisibleRows } = usePages(filter, sort, listing);
@@ -42,14 +42,13 @@ export function useRows({ filter, sort, words }: Query) {
   };
 }
 
-/** The query for one page of a list. */
 const pageQuery = (call: MemoryClient, subject: string, filter: FactsFilter, sort: Sort, start: string) => ({
   queryKey: [subject, 'list', filter, sort, start],
   queryFn: () =>
     call('list', { ...filter, sort, limit: start === '' ? FIRST_PAGE : PAGE, ...(start !== '' && { cursor: start }) }),
 });
 
-/** The first page, requested before anything else: the overview of a large memory would take longer. */
+/** The query for the first page of facts. The window sends this query first, because other queries are slower in a large memory. */
 export const newestFacts = (call: MemoryClient, subject: string) => pageQuery(call, subject, {}, 'updated', '');
 
 /**
@@ -66,17 +65,17 @@ function usePages(filter: FactsFilter, sort: Sort, enabled: boolean) {
   const results = useQueries({
     queries: starts.map(({ start }) => ({ ...pageQuery(call, subject, filter, sort, start), enabled })),
   });
-  // The first result is always that of the first page. A lock removes it, and then no page may stay on the screen.
+  // `results[0]` belongs to the first page. If a lock has removed this result, hide all pages.
   let present: Pages = results[0]?.data === undefined ? NO_PAGES : pages;
   for (const [index, { at, start }] of starts.entries()) {
     const result = results[index]?.data;
-    // An earlier page may have changed where this one starts; then the next render reads it from there.
+    // Skip an outdated result: an earlier page may have moved the start of this page. The next render then requests the page again.
     if (result && present[at]?.start === start && present[at].from !== result) present = withResult(present, at, result);
   }
   if (present !== pages) setCached({ list, pages: present });
   const onVisibleRows = useCallback(
     (from: number, to: number) =>
-      // Scrolling within the same pages must not render the page again.
+      // Return the same state if the same pages are visible, so that scrolling does not render the component again.
       setVisible((before) => (hasSamePages(present, before, { first: from, last: to }) ? before : { first: from, last: to })),
     [present],
   );

@@ -4,18 +4,18 @@ import { isSameFilter, parseSearch } from './filter.ts';
 
 interface SearchText {
   readonly text: string;
-  /** The words without the filter. They lag behind fast typing. */
+  /** The search words without the filter. Deferred, so the words can lag behind fast typing. */
   readonly words: string;
   readonly setText: (text: string) => void;
   /** Clears the text and applies another filter. */
   readonly show: (filter: FactsFilter) => void;
 }
 
-/** The search box. A filter that is typed applies only while it is in the text (R-WIN-50). */
+/** Returns the state of the search box. A typed filter applies only while the text contains the filter (R-WIN-50). */
 export function useSearchText(filter: FactsFilter, hidden: boolean, go: (place: Place) => void): SearchText {
   const [text, setText] = useState('');
   const search = parseSearch(text);
-  // The owner chose another filter in the sidebar or a menu, so the typed one no longer applies.
+  // The owner chose another filter in the sidebar or a menu, so remove the typed filter from the text.
   if (search.filter && !hidden && !isSameFilter(search.filter, filter)) setText(search.words);
   return {
     text,

@@ -5,22 +5,23 @@ import type { Row } from './pages.ts';
 interface Selection {
   readonly key: string;
   readonly index: number;
-  /** The list in which the key was selected. */
+  /** Identifies the list in which the key was selected. */
   readonly list: string;
-  /** Selected keys that disappeared from this list one after another; the selection moved to the next row each time. */
+  /** Earlier selected keys that disappeared from this list, oldest first. Each time, the selection moved to the next row. */
   readonly replaced: readonly string[];
 }
 
 interface SelectionControl {
   readonly selected: string | undefined;
   readonly select: (key: string) => void;
-  /** Selects a restored fact again, unless the owner has selected another row since it disappeared. */
+  /** Selects a restored fact again, unless the owner has selected another row since the fact disappeared. */
   readonly reselect: (key: string) => void;
 }
 
 /**
- * The selected fact. If it disappears, the row that takes its place is selected; in another list no row is. A fact with a draft stays
- * selected even when it is not listed.
+ * Returns the selected fact, with functions that change the selection. If the fact disappears from its list, the next row is
+ * selected. If the owner opens another list that does not contain the fact, nothing is selected. A fact with a draft stays selected
+ * even if it is not listed.
  */
 export function useSelection(rows: readonly Row[], list: string, drafts: ReadonlyMap<string, Draft>): SelectionControl {
   const [selection, setSelection] = useState<Selection>();

@@ -1,19 +1,19 @@
-/** Characters to show before the first match. A row shows about fifty. */
+/** Maximum number of characters shown before the first match. A row has space for about fifty characters. */
 const CONTEXT = 16;
 
-/** Matches one word of a search result's reason, and the fields that contain it. */
+/** Matches one part of a search result's `why`, such as `"deploy" in key, value`. Captures the word and the fields. */
 const REASON = /"([^"]+)"(?: for "[^"]*")? in ([a-z, ]+)/g;
 
 const REGEXP_SYNTAX = /[\\^$.*+?()[\]{}|/]/g;
 
-/** The reason of a search result with its words grouped by field. */
+/** Groups the words of a search result's `why` by the fields that contain them. */
 export function groupReasons(why: string): string {
   const fieldAt = (part: string): number => part.lastIndexOf(' in ');
   const fields = Map.groupBy(why.split('; '), (part) => part.slice(fieldAt(part)));
   return [...fields].map(([field, parts]) => parts.map((part) => part.slice(0, fieldAt(part))).join(', ') + field).join('; ');
 }
 
-/** The part of a value that matched a search, with the matched words marked. */
+/** Shows the part of a value that matched a search, with the matching words marked. */
 export function Snippet({ text, why }: { text: string; why: string }) {
   const spans = spansOf(text, why);
   const start = startOf(text, spans[0]?.from ?? 0);
@@ -40,7 +40,9 @@ interface Span {
 function spansOf(text: string, why: string): Span[] {
   const words = [...why.matchAll(REASON)].filter(([, , fields]) => fields?.includes('value')).map(([, word = '']) => word);
   if (words.length === 0) return [];
-  // Longest first, because one word may be a prefix of another. The reason has stems, so the rest of the word follows.
+  // Longest words first, because a word can be a prefix of another. `why` contains word stems, so the pattern also matches the rest
+  // of
+  // each word.
   const patterns = words
     .toSorted((one, other) => other.length - one.length)
     .map((word) => word.replaceAll(REGEXP_SYNTAX, String.raw`\$&`));
@@ -48,7 +50,7 @@ function spansOf(text: string, why: string): Span[] {
   return [...found].map(({ index, 0: { length } }) => ({ from: index, to: index + length }));
 }
 
-/** Where the snippet starts: between two words if possible. */
+/** Returns the index at which the shown snippet starts, between two words if possible. */
 function startOf(text: string, first: number): number {
   if (first <= CONTEXT) return 0;
   const blank = text.indexOf(' ', first - CONTEXT);

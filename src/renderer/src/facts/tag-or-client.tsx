@@ -6,11 +6,14 @@ interface Props {
   readonly ref: RefObject<HTMLSelectElement | null>;
   readonly filter: FactsFilter;
   readonly show: (filter: FactsFilter) => void;
-  /** Whether the list has loaded. Counting names reads every fact, which would delay the list. */
+  /**
+   * True once the list has loaded. The names are requested only then, because counting them reads every fact and would delay the
+   * list.
+   */
   readonly ready: boolean;
 }
 
-/** Filters the list by any tag or client of the memory (R-SEEK-05). */
+/** A menu that filters the list by a tag or a client (R-SEEK-05). */
 export function TagOrClient({ ref, filter: { tag, client }, show, ready }: Props) {
   const { data } = useOperation('names', {}, ready);
   const tags = sortedNames(data?.tags, tag);

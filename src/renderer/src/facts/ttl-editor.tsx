@@ -18,7 +18,7 @@ interface Props {
   readonly onSaved: (end: string) => void;
 }
 
-/** Sets the lifetime of a fact to a preset or a date, and shows the resulting expiry first. */
+/** A popover that sets the lifetime of a fact to a preset or a date. Shows the new expiry before the owner saves. */
 export function TtlEditor({ factKey, anchor, close, onSaved }: Props) {
   const { call } = useMemory();
   const [now] = useState(() => Date.now());

@@ -1,17 +1,17 @@
 import { type RefObject, useLayoutEffect, useState } from 'react';
 import { flushSync } from 'react-dom';
 
-/** Extra rows to render on either side, for fast scrolling and screen readers. */
+/** Number of extra rows to render above and below the visible rows, for fast scrolling and screen readers. */
 const OVERSCAN = 12;
 
 interface VisibleRows {
   readonly first: number;
   readonly last: number;
-  /** Scrolls as little as possible to show a row. */
+  /** Scrolls just far enough to show a row. */
   readonly reveal: (index: number) => void;
 }
 
-/** Which rows of a virtual list to render. All rows have the same height. */
+/** Returns the range of rows that a virtual list must render. All rows have the same height. */
 export function useVisibleRows(scroller: RefObject<HTMLElement | null>, count: number, height: number): VisibleRows {
   const [range, setRange] = useState({ first: 0, last: 0 });
   useLayoutEffect(() => {
@@ -23,7 +23,7 @@ export function useVisibleRows(scroller: RefObject<HTMLElement | null>, count: n
       const last = Math.ceil((scrollTop + clientHeight) / height) + OVERSCAN;
       setRange((before) => (before.first === first && before.last === last ? before : { first, last }));
     };
-    // Without flushSync, the next frame would show an empty area.
+    // Without `flushSync`, the next frame would show an empty area instead of the new rows.
     const updateNow = (): void => flushSync(update);
     const observer = new ResizeObserver(update);
     element.addEventListener('scroll', updateNow, { passive: true });

@@ -14,17 +14,16 @@ const FORGET_REQUESTS = {
     scope: 'packs',
     noun: 'record',
     title: 'Forget what was learned from packs?',
-    text: 'All run records of packs will be deleted, and the habits learned from them. The packs, their cached results and their own memory stay.',
+    text: 'All run records of packs and the habits learned from them will be deleted. The packs, their cached results and their own memory stay.',
   },
   pipelines: {
     scope: 'pipelines',
     noun: 'record',
     title: 'Forget what was learned from pipelines?',
-    text: 'All run records of pipelines will be deleted, and the habits learned from them. The pipelines stay.',
+    text: 'All run records of pipelines and the habits learned from them will be deleted. The pipelines stay.',
   },
 } as const;
 
-/** The habits that agents receive, shown to the owner. */
 export function LearnedPage() {
   const { data, error } = useOperation('myDefaults', {});
   const [forgetScope, dialog] = useForgetScope();
@@ -33,7 +32,7 @@ export function LearnedPage() {
   return (
     <Page
       title="Learned"
-      description="Your habits, as agents see them. They are counted from runs of packs and pipelines, never taken from an agent's words."
+      description="Your habits, as agents see them. Habits are learned only from runs of packs and pipelines, never from what an agent says."
     >
       <LoadError error={error} />
       {data?.note !== undefined && (

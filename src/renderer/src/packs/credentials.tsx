@@ -13,7 +13,7 @@ import { When } from '../ui/when.tsx';
 
 const SOURCES = { settings: 'from a setting', keychain: 'in the keychain' } as const;
 
-/** The credentials of packs for other services. Secrets are never shown. */
+/** Lists the credentials that packs use for other services. Secrets are never shown. */
 export function Credentials() {
   const { call } = useMemory();
   const confirmed = useConfirmed();
@@ -65,7 +65,10 @@ export function Credentials() {
           run={() => remove(removing)}
           close={() => setRemoving(undefined)}
         >
-          <p>The credential will be deleted from the keychain, with the cached results that used it. You can't undo this.</p>
+          <p>
+            The credential will be deleted from the keychain. Cached results that used the credential will be deleted too. You
+            can't undo this.
+          </p>
         </Confirm>
       )}
     </Section>
@@ -89,7 +92,7 @@ function SetCredential({ name, close }: { name: string; close: () => void }) {
       <form className="fields" onSubmit={onSubmit}>
         <TextField
           label="Secret"
-          hint="Stored in this computer's keychain and never shown again."
+          hint="The secret is stored in this computer's keychain and never shown again."
           required
           secret
           value={secret}

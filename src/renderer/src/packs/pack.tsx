@@ -10,7 +10,6 @@ import { Page, Section } from '../ui/page.tsx';
 import { InputForm } from './form.tsx';
 import { Output } from './output.tsx';
 
-/** One pack: its description, a form that runs it, and a button that clears its cache and run records. */
 export function PackPage({ name, back }: { name: string; back: () => void }) {
   const { call } = useMemory();
   const { data: pack, error } = useOperation('pack', { name });
@@ -28,7 +27,7 @@ export function PackPage({ name, back }: { name: string; back: () => void }) {
       title: `Clear the cache and run records of ${name}?`,
       scope: `pack:${name}`,
       noun: 'entry',
-      text: "Its cached results and run records will be deleted. The pack's own memory stays.",
+      text: "The pack's cached results and run records will be deleted. The pack's own memory stays.",
     });
   return (
     <Page title={pack?.title ?? name} description={pack?.description} back={{ to: 'All packs', go: back }}>
@@ -55,7 +54,7 @@ export function PackPage({ name, back }: { name: string; back: () => void }) {
             <ErrorText text={failure} />
           </Section>
           <Section title="Cache and run records">
-            <p className="quiet">Cached results, and records of its runs from which habits are learned.</p>
+            <p className="quiet">The cached results and the run records of this pack. Habits are learned from the run records.</p>
             <p className="buttons">
               <Button label="Clear cache and records…" look="danger" onClick={clear} />
             </p>

@@ -18,7 +18,6 @@ interface Props {
 
 const NO_ACTIONS: readonly Action[] = [];
 
-/** The list of packs and pipelines, or one of them. */
 export function PacksPage({ opened, go }: Props) {
   const back = (): void => go({ at: 'packs' });
   useActions(opened === undefined ? NO_ACTIONS : [{ name: 'Back to all packs', keys: ['Escape'], run: back }]);
@@ -34,7 +33,7 @@ function Catalogue({ open }: { open: (opened: OpenedPack) => void }) {
   const { data, error } = useOperation('packs', {});
   const { data: catalogue, error: pipelinesError } = useOperation('pipelines', {});
   return (
-    <Page title="Packs" description="Tasks that you and your connected agents can run. They run on this computer.">
+    <Page title="Packs" description="Tasks that you and your connected agents can run. All packs run on this computer.">
       <LoadError error={error} />
       <ul className="plain">
         {data?.packs.map(({ name, title, description, own, unavailable }) => (
@@ -42,7 +41,7 @@ function Catalogue({ open }: { open: (opened: OpenedPack) => void }) {
             key={name}
             title={title}
             open={() => open({ pack: name })}
-            about={own ? `${name}, your own` : name}
+            about={own ? `${name}, your own pack` : name}
             description={description}
             problem={unavailable === undefined ? undefined : `Can't run: ${unavailable}`}
           />

@@ -18,7 +18,6 @@ interface Props {
   readonly back: () => void;
 }
 
-/** One pipeline: its steps, a form that runs it, and its runs. */
 export function PipelinePage({ id, back }: Props) {
   const { data: pipeline, error } = useOperation('pipeline', { id });
   return (
@@ -34,7 +33,7 @@ export function PipelinePage({ id, back }: Props) {
                 (first written by <bdi>{pipeline.first_written_by}</bdi>)
               </>
             )}
-            , changed <When at={pipeline.updated_at} />. Expires <When at={pipeline.expires_at} /> unless it runs.
+            , changed <When at={pipeline.updated_at} />. Expires <When at={pipeline.expires_at} />, unless it runs before then.
           </p>
           {pipeline.needs_adoption !== undefined && <p className="warned">{pipeline.needs_adoption}</p>}
           <Section title="Steps">
@@ -79,7 +78,7 @@ function Manage({ pipeline, back }: { pipeline: PipelineDetail; back: () => void
   const { call } = useMemory();
   const confirmed = useConfirmed();
   const [deleting, setDeleting] = useState(false);
-  /** The version that the owner was shown. Adoption fails if the pipeline has changed since. */
+  /** `updated_at` of the version that the owner saw. Adoption fails if the pipeline was changed after that time. */
   const [adopting, setAdopting] = useState<string>();
   const [forgetScope, dialog] = useForgetScope();
   const remove = async (): Promise<void> => {
@@ -94,7 +93,7 @@ function Manage({ pipeline, back }: { pipeline: PipelineDetail; back: () => void
       title: `Forget the run records of ${id}?`,
       scope: `pipeline:${id}`,
       noun: 'record',
-      text: 'The records of its runs will be deleted, and the habits learned from them. The pipeline itself stays.',
+      text: 'The run records of this pipeline and the habits learned from them will be deleted. The pipeline itself stays.',
     });
   return (
     <Section title="Manage">
@@ -104,14 +103,14 @@ function Manage({ pipeline, back }: { pipeline: PipelineDetail; back: () => void
         </p>
       )}
       <p className="buttons">
-        <Button label="Forget its run records…" look="danger" onClick={forgetRecords} />
+        <Button label="Forget the run records…" look="danger" onClick={forgetRecords} />
         <Button label="Delete the pipeline…" look="danger" onClick={() => confirmed(remove, () => setDeleting(true))} />
       </p>
       {adopting !== undefined && (
         <Confirm title={`Adopt the pipeline ${id}?`} button="Adopt" harmless run={adopt} close={() => setAdopting(undefined)}>
           <p>
-            <bdi>{pipeline.client}</bdi> wrote this pipeline. If you adopt it, it becomes yours: only you can change it, and it
-            runs with the rights of any agent that runs it. Read its steps first.
+            <bdi>{pipeline.client}</bdi> wrote this pipeline. If you adopt it, it becomes yours: only you can change it, and each
+            run has the rights of the agent that starts it. Read the steps first.
           </p>
         </Confirm>
       )}
@@ -125,13 +124,13 @@ function Manage({ pipeline, back }: { pipeline: PipelineDetail; back: () => void
   );
 }
 
-/** Error messages name an input as `inputs.<name>`; the form labels it with its name alone. */
+/** Labels of the inputs. Error messages refer to an input as `inputs.<name>`, but the form shows only the name. */
 const labelsOf = (pipeline: PipelineDetail): Labels => ({
   inputs: 'The input',
   ...Object.fromEntries((pipeline.inputs ?? []).map(({ name }) => [`inputs.${name}`, name])),
 });
 
-/** Inputs of a pipeline have no types, so the form asks for text. Other values need the JSON form. */
+/** Builds a schema for the inputs of a pipeline. The inputs have no types, so the form asks for text. Other values need JSON. */
 const schemaOf = ({ inputs = [] }: PipelineDetail): Record<string, unknown> => ({
   type: 'object',
   properties: Object.fromEntries(

@@ -8,7 +8,6 @@ import { Output } from './output.tsx';
 
 const POLL_MS = 500;
 
-/** One run of a pipeline: its progress, the output of each step, and a Cancel button. */
 export function Run({ runId }: { runId: string }) {
   const { call } = useMemory();
   const refresh = useRefresh();

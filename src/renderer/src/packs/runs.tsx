@@ -6,10 +6,10 @@ import { Section } from '../ui/page.tsx';
 import { When } from '../ui/when.tsx';
 import { Run } from './run.tsx';
 
-/** Runs requested for all pipelines together. The program decrypts each run to list it, so it does not list them all. */
+/** Maximum number of runs to request, for all pipelines together. The program must decrypt each run that it lists. */
 const LIMIT = 50;
 
-/** The runs of one pipeline, whoever started them. Each opens to show its steps (R-WIN-44). */
+/** Lists the runs of one pipeline, including runs that agents started. Selecting a run shows its steps (R-WIN-44). */
 export function Runs({ pipeline }: { pipeline: string }) {
   const { data, error } = useOperation('pipelineRuns', { limit: LIMIT });
   const [opened, setOpened] = useState<string>();
@@ -23,7 +23,9 @@ export function Runs({ pipeline }: { pipeline: string }) {
       )}
       {isCut && (
         <p className="quiet">
-          {runs?.length === 0 ? 'No runs' : 'Runs'} among the latest {LIMIT} of all pipelines.
+          {runs?.length === 0
+            ? `No runs of this pipeline are among the latest ${LIMIT} runs of all pipelines.`
+            : `Shows only runs that are among the latest ${LIMIT} runs of all pipelines.`}
         </p>
       )}
       <ul className="plain" aria-label="Runs">

@@ -30,7 +30,7 @@ export function fieldsOf(schema: Readonly<Record<string, unknown>>): readonly Fi
     return {
       name,
       kind: kindOf(spec),
-      // JSON Schema may list a property with a default as required.
+      // A schema can list a property as required although it has a default. The owner can leave such a field empty.
       required: requiredNames.has(name) && spec.default === undefined,
       description: typeof spec.description === 'string' ? spec.description : '',
       choices: stringsOf(spec.enum) ?? [],
@@ -48,7 +48,7 @@ function kindOf({ type, enum: choices, items }: Schema): FieldSpec['kind'] {
   return 'json';
 }
 
-/** The input for the pack. Empty fields are omitted. */
+/** Builds the input from the texts of the form fields. Empty fields are omitted. */
 export function inputOf(fields: readonly FieldSpec[], texts: Readonly<Record<string, string>>): Record<string, unknown> {
   const filled = fields.flatMap((field): [string, unknown][] => {
     const text = Object.hasOwn(texts, field.name) ? (texts[field.name] ?? '') : '';
@@ -76,7 +76,7 @@ function valueOf({ name, kind }: FieldSpec, text: string): unknown {
 export function parseObject(text: string): Record<string, unknown> {
   const value = text.trim() === '' ? {} : parse(text, 'The input');
   if (isRecord(value)) return value;
-  throw new Error('The input must be a JSON object. Write {} for an empty one.');
+  throw new Error('The input must be a JSON object. Write {} for an empty object.');
 }
 
 function parse(text: string, name: string): unknown {

@@ -5,7 +5,7 @@ import { useTask } from '../task.ts';
 import { ErrorText } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
 
-/** Whether the desktop app starts at login. Hidden where the system does not support that. */
+/** Lets the owner start the desktop app at login. Not shown if the system does not support starting programs at login. */
 export function AtLoginSection() {
   const { bridge } = useMemory();
   const { busy, failure, run } = useTask();

@@ -12,7 +12,7 @@ export const SOURCE_NAMES: Readonly<Record<ImportSource, string>> = {
   claude: 'Claude memory page',
 };
 
-/** Rows to show at first, and for each "Show more". */
+/** Number of rows that are shown first, and that each "Show more" adds. */
 const ROWS = 100;
 
 interface Props {
@@ -21,7 +21,6 @@ interface Props {
   readonly importFacts: (facts: ImportPreview['facts']) => void;
 }
 
-/** Lists the facts of a preview, so that the owner can leave out some of them. */
 export function ImportChoice({ preview, back, importFacts }: Props) {
   const { from, facts, left_out: skipped } = preview;
   const [excluded, setExcluded] = useState<ReadonlySet<string>>(new Set());
@@ -84,7 +83,7 @@ export function ImportChoice({ preview, back, importFacts }: Props) {
   );
 }
 
-/** Starts expanded if an entry has a problem that the owner should see. */
+/** Lists the skipped entries. Expanded at first if an entry has a problem that the owner should see. */
 function Skipped({ entries }: { entries: ImportPreview['left_out'] }) {
   const [shown, setShown] = useState(ROWS);
   const isProblem = ({ why }: ImportPreview['left_out'][number]): boolean => why === 'secret' || why === 'invalid';
@@ -93,7 +92,7 @@ function Skipped({ entries }: { entries: ImportPreview['left_out'] }) {
       <summary>Skipped: {counted(entries.length, 'entry')}</summary>
       <ul className="plain" aria-label="Skipped">
         {entries.slice(0, shown).map((entry, index) => (
-          // One line may have several entries with the same message.
+          // The key needs the index, because several entries can come from one line.
           <li key={`${entry.line} ${index}`} className={isProblem(entry) ? 'warned' : 'quiet'}>
             Line {entry.line}: <bdi>{entry.message}</bdi> {entry.text !== undefined && <bdi>({entry.text})</bdi>}
           </li>

@@ -12,7 +12,7 @@ import { ErrorText } from '../ui/errors.tsx';
 import { Field, FileInput, TextField } from '../ui/field.tsx';
 import { ImportChoice, SOURCE_NAMES } from './import-choice.tsx';
 
-/** The same limit as on the command line. */
+/** Maximum bytes of an imported file. The command line has the same limit. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 interface Props {
@@ -20,7 +20,7 @@ interface Props {
   readonly importFacts: (facts: ImportPreview['facts']) => void;
 }
 
-/** Imports from another memory. The owner reviews each fact before anything is written. */
+/** A dialog that imports facts from another memory. The owner reviews the facts before anything is written. */
 export function ImportDialog({ close, importFacts }: Props) {
   const form = useImportForm();
   const { preview, values, change } = form;
@@ -84,7 +84,7 @@ interface Values {
   readonly text: string;
   /** The name of the chosen file; undefined for pasted text. */
   readonly file: string | undefined;
-  /** An import source; empty to detect it. */
+  /** The chosen import source; empty to detect the source from the text. */
   readonly source: string;
   readonly category: string;
   readonly ttl: number;
@@ -129,7 +129,6 @@ interface TextSourceProps {
   readonly change: (changed: Partial<Values>) => void;
 }
 
-/** A file or pasted text. */
 function TextSource({ picker, values: { text, file }, change }: TextSourceProps) {
   return (
     <>

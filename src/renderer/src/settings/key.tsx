@@ -12,7 +12,6 @@ import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
 import { useToast } from '../ui/toast.tsx';
 
-/** The state of the key, and the commands for it: lock, rotate, and create a recovery key. */
 export function KeySection() {
   const { data: status, error } = useOperation('status', {});
   const { data: backups } = usePolledOperation('backups', {});
@@ -41,7 +40,7 @@ export function KeySection() {
         <>
           <p className="quiet">
             {hasRecoveryKey
-              ? 'You have a recovery key. A new one replaces it.'
+              ? 'You have a recovery key. If you create a new recovery key, the current one stops working.'
               : "You have no recovery key. If you lose the key, this memory can't be opened."}
           </p>
           <p className="buttons">
@@ -73,23 +72,23 @@ export function KeySection() {
       {dialog === 'rotate' && (
         <Confirm title="Rotate the key?" button="Rotate" harmless run={() => Promise.resolve(rotate())} close={close}>
           <p>
-            All entries will be sealed with a new key. You can use the memory meanwhile. Existing backups still need the old key
-            or the recovery key. The recovery key stays valid.
+            All entries will be sealed with a new key. You can use the memory during the rotation. Existing backups still need the
+            old key or the recovery key. The recovery key stays valid.
           </p>
         </Confirm>
       )}
       {dialog === 'recovery' && (
         <Confirm title="Create a recovery key?" button="Create" harmless run={commands.createRecoveryKey} close={close}>
           <p>
-            If the key is lost, the recovery key opens this memory, even on another computer. It is shown only once, so have pen
-            and paper ready.
+            If the key is lost, the recovery key opens this memory, even on another computer. The recovery key is shown only once,
+            so have pen and paper ready.
           </p>
-          {hasRecoveryKey && <p className="warned">Your present recovery key will stop working.</p>}
+          {hasRecoveryKey && <p className="warned">Your current recovery key will stop working.</p>}
         </Confirm>
       )}
       {commands.recoveryKey !== undefined && (
         <Dialog title="Your recovery key" close={commands.hideRecoveryKey}>
-          <p>Write it down now and keep it in a safe place. It is shown only once and stored nowhere.</p>
+          <p>Write the recovery key down now and keep it in a safe place. The key is shown only once and is not stored.</p>
           <Copyable text={commands.recoveryKey} name="the recovery key" />
           <CloseButton label="I have written it down" primary />
         </Dialog>
@@ -122,13 +121,13 @@ function useKeyCommands() {
     hideRecoveryKey: () => setRecoveryKey(undefined),
     lock: () => void locking.run(() => callAndRefresh('lock')),
     unlock: () => void locking.run(() => callAndRefresh('unlock')),
-    /** For a dialog, which reports failures itself. */
+    /** Throws on failure, because the dialog that calls this function reports failures itself. */
     createRecoveryKey,
     runRecovery: () => void creating.run(createRecoveryKey),
     rotate: () =>
       void rotating.run(async () => {
         const done = call('rotateKey', {});
-        // The banner starts to show the progress.
+        // Refresh, so that the banner shows the progress of the rotation.
         refresh();
         await done;
         showToast({ text: 'The key has been rotated.' });

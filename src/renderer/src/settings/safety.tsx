@@ -12,7 +12,6 @@ import { When } from '../ui/when.tsx';
 
 type Verification = OperationOutput<'verify'>;
 
-/** Backups, and a check of every entry. */
 export function SafetySection() {
   const { call } = useMemory();
   const refresh = useRefresh();
@@ -37,7 +36,7 @@ export function SafetySection() {
       <LoadError error={error} />
       <p className="quiet">
         A backup is a complete sealed copy. Copy it to another disk to protect it from a disk failure. To restore a backup, quit
-        the program and run <code>{settings?.command ?? 'helmdeck-memory'} restore</code>.
+        Helmdeck Memory and run <code>{settings?.command ?? 'helmdeck-memory'} restore</code>.
       </p>
       <p className="buttons">
         <Button label="Back up now" disabled={backup.busy} onClick={backUp} />
@@ -48,7 +47,7 @@ export function SafetySection() {
         {made && (
           <p>
             Backed up and verified.
-            {made.broken > 0 && ` ${counted(made.broken, 'damaged entry')} in the memory and in the backup.`}
+            {made.broken > 0 && ` The memory and the backup contain ${counted(made.broken, 'damaged entry')}.`}
           </p>
         )}
         {verification.busy && <p>Verifying all entries…</p>}
@@ -76,6 +75,6 @@ function verdict(verified: Verification): string {
   const { entries, broken, structure } = verified;
   if (isSound(verified)) return `${counted(entries, 'entry')} verified.`;
   const total = (entries + broken).toLocaleString();
-  const damage = `${broken.toLocaleString()} of ${total} entries ${broken === 1 ? 'is' : 'are'} damaged and never returned.`;
-  return [...(broken > 0 ? [damage] : []), ...structure, 'Restore an undamaged backup to get them back.'].join(' ');
+  const damage = `${broken.toLocaleString()} of ${total} entries ${broken === 1 ? 'is' : 'are'} damaged and can't be read.`;
+  return [...(broken > 0 ? [damage] : []), ...structure, 'Restore an undamaged backup to repair the memory.'].join(' ');
 }

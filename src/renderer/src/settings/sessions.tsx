@@ -10,7 +10,7 @@ import { When } from '../ui/when.tsx';
 
 const POLL_MS = 5000;
 
-/** The browsers in which this window is open (R-WIN-46). The desktop app is not one of them. */
+/** Lists the browsers in which this window is open, without the desktop app (R-WIN-46). */
 export function SessionsSection() {
   const { call } = useMemory();
   const refresh = useRefresh();
@@ -48,7 +48,10 @@ export function SessionsSection() {
           run={() => end(ending)}
           close={() => setEnding(undefined)}
         >
-          <p>The window closes in that browser at once. If it is this browser, you need a new link to open the window again.</p>
+          <p>
+            The window closes in that browser immediately. If you are using that browser now, you need a new link to open the
+            window again.
+          </p>
         </Confirm>
       )}
     </Section>

@@ -14,41 +14,41 @@ const ORIGINS = { environment: 'from the environment', file: 'from the file', no
 interface Description {
   readonly label: string;
   readonly hint: string;
-  /** Formats a number. */
+  /** Formats a numeric value for display. */
   readonly format?: (value: number) => string;
 }
 
 const count = (value: number): string => value.toLocaleString();
 
-/** The settings that an owner may want to change. */
+/** Labels and hints of the most common settings, by environment variable. */
 const DESCRIPTIONS: Readonly<Record<string, Description>> = {
   HELMDECK_ADDR: {
     label: 'Address and port',
-    hint: '127.0.0.1, localhost or [::1], with a port. Agents need the new address.',
+    hint: '127.0.0.1, localhost or [::1], with a port. Agents must then use the new address.',
   },
   HELMDECK_QUOTA_FACTS: { label: 'Maximum number of facts per memory', hint: 'A whole number.', format: count },
   HELMDECK_QUOTA_BYTES: {
     label: 'Maximum size of a memory',
-    hint: 'In bytes. Earlier versions count.',
+    hint: 'In bytes, including earlier versions of facts.',
     format: sizeOf,
   },
   HELMDECK_WRITES_PER_MINUTE: { label: 'Maximum writes per minute and agent', hint: 'A whole number.', format: count },
   HELMDECK_SECRETS: {
     label: 'Values that look like credentials',
-    hint: 'refuse: do not store them. warn: store them and warn the agent.',
+    hint: 'refuse: such values are not stored. warn: such values are stored, and the agent is warned.',
   },
   HELMDECK_LOCK_AFTER: {
     label: 'Lock after minutes of inactivity',
-    hint: 'From 1 to 1440. While the memory is locked, agents have no access.',
+    hint: 'From 1 to 1440 minutes. While the memory is locked, agents have no access.',
   },
-  HELMDECK_SHORTCUT: { label: 'Shortcut that opens the window', hint: 'For the desktop app, for example Ctrl+Shift+M.' },
+  HELMDECK_SHORTCUT: { label: 'Shortcut that opens the window', hint: 'Works only in the desktop app. Example: Ctrl+Shift+M.' },
   HELMDECK_OPENCLAW_QMD: {
     label: 'OpenClaw: search through mcporter',
-    hint: "Takes effect when OpenClaw is next connected. OpenClaw's own memory search always uses our plugin.",
+    hint: "The change takes effect when you next connect OpenClaw. OpenClaw's own memory search always uses the Helmdeck Memory plugin.",
   },
 };
 
-/** The settings that the program read at its start. Common ones can be changed here; the others are only listed. */
+/** Shows the settings that the program read at startup. Common settings can be changed here; other settings are only listed. */
 export function SettingsList({ settings: { folder, file, settings } }: { settings: SettingsReport }) {
   const [changing, setChanging] = useState<SettingRow>();
   const described = settings.filter(({ name }) => DESCRIPTIONS[name]);
@@ -58,7 +58,7 @@ export function SettingsList({ settings: { folder, file, settings } }: { setting
   return (
     <>
       <Section title="Preferences">
-        <p className="quiet">Changes are saved in the configuration file and take effect at the next start.</p>
+        <p className="quiet">Changes are saved in the configuration file and take effect after a restart.</p>
         <ul className="plain">
           {described.map((row) => (
             <li key={row.name} className="line">
@@ -132,15 +132,16 @@ function ChangeSetting({ row: { name, value, usual, next, choices }, close }: { 
   const [typed, setTyped] = useState(next === usual ? '' : (next ?? value ?? ''));
   const change = async (): Promise<void> => {
     await call('changeSetting', typed === '' ? { name } : { name, value: typed });
-    showToast({ text: 'Saved. Restart the program to apply the change.' });
+    showToast({ text: 'Saved. Restart Helmdeck Memory to apply the change.' });
     refresh();
   };
   const { label = name, hint = '' } = DESCRIPTIONS[name] ?? {};
+  const defaultValue = usual === undefined ? 'default' : `default (${usual})`;
   const field = { value: typed, onChange: ({ target }: { target: { value: string } }) => setTyped(target.value) };
   return (
     <Confirm title={label} button="Save" harmless labels={{ value: name }} run={change} close={close}>
       <div className="fields">
-        <Field label={name} hint={`${hint} Leave empty for the default${usual === undefined ? '' : ` (${usual})`}.`}>
+        <Field label={name} hint={`${hint} Leave the field empty to use the ${defaultValue}.`}>
           {(about) =>
             choices ? (
               <select {...about} {...field}>

@@ -2,7 +2,9 @@ import { IMPORT_REQUEST } from '../../../contract/limits.ts';
 import type { ImportReceipt } from '../../../contract/transfer.ts';
 import type { MemoryClient } from '../../../contract/window.ts';
 
-/** The maximum size of the lines in one request. The listener accepts a little more. No valid fact produces a longer line. */
+/**
+ * Maximum bytes of the lines in one request, slightly less than the listener accepts. No valid fact has a line longer than this.
+ */
 const BATCH_BYTES = 512 * 1024;
 const UTF8 = new TextEncoder();
 
@@ -13,7 +15,7 @@ interface Batch {
 
 export type Report = Omit<ImportReceipt, 'dry_run'>;
 
-/** Exports all facts as JSON lines, oldest first, in the format of the command line. */
+/** Exports all facts as JSON lines, oldest first, in the same format as the command-line export. */
 export async function exportAll(call: MemoryClient, onProgress: (done: number) => void): Promise<Blob> {
   const parts: string[] = [];
   let done = 0;
@@ -33,7 +35,7 @@ interface Options {
   readonly signal: AbortSignal;
 }
 
-/** Imports lines in batches until the signal is aborted. Invalid lines are reported and skipped. */
+/** Imports lines in batches. Reports and skips invalid lines. Stops before the next batch if the signal is aborted. */
 export async function importAll(
   call: MemoryClient,
   lines: readonly string[],
@@ -43,12 +45,12 @@ export async function importAll(
   for (const { first, lines: batch } of batchesOf(lines)) {
     if (signal.aborted) return total;
     const tooLong = batch.flatMap((line, index) => (sizeOf(line) > BATCH_BYTES ? [first + index] : []));
-    // The memory ignores blank lines, so the other lines keep their numbers.
+    // Replace lines that are too long with blank lines, which the memory ignores, so that other lines keep their numbers.
     const sent = batch.map((line, index) => (tooLong.includes(first + index) ? '' : line));
     const receipt = await call('import', { lines: sent, first_line: first, dry_run: dry });
     for (const name of ['created', 'updated', 'unchanged', 'dropped'] as const) total[name] += receipt[name];
     if (receipt.written) total.written = { ...receipt.written, since: total.written?.since ?? receipt.written.since };
-    const refused = tooLong.map((line) => ({ line, message: 'The line is too long for a fact. Export it again.' }));
+    const refused = tooLong.map((line) => ({ line, message: 'The line is too long for a fact. Export the facts again.' }));
     total.errors.push(...[...receipt.errors, ...refused].toSorted((one, other) => one.line - other.line));
     onProgress(first + batch.length - 1);
   }
@@ -70,5 +72,5 @@ function* batchesOf(lines: readonly string[]): Generator<Batch> {
   if (first < lines.length) yield { first: first + 1, lines: lines.slice(first) };
 }
 
-/** The size of a line in a request, as a JSON string. */
+/** Returns the bytes of a line in a request, where the line is a JSON string. */
 const sizeOf = (line: string): number => UTF8.encode(JSON.stringify(line)).length;

@@ -15,7 +15,7 @@ import { UndoImport } from './undo-import.tsx';
 
 const MAX_ERRORS = 50;
 
-/** Exports facts to a file and imports them from a file, in the format of the command line. */
+/** Exports facts to a file and imports facts from a file, in the same format as the command line. */
 export function TransferSection() {
   const transfer = useTransfer();
   const { busy, chosen, report } = transfer;
@@ -85,7 +85,7 @@ interface Progress {
 interface ChosenFile {
   readonly name: string;
   readonly lines: readonly string[];
-  /** The result of a dry run. */
+  /** Counts what an import of this file would change. */
   readonly preview: Report;
 }
 
@@ -136,7 +136,7 @@ function useTransfer() {
     importLines,
     importFacts: (facts: readonly PreviewedFact[]): void => {
       const lines = facts.map(({ line: _line, note: _note, ...fact }) => JSON.stringify(fact));
-      // Errors must name the line in the owner's file, not the line of the generated import.
+      // Report line numbers of the owner's file, not of the lines generated here.
       const lineOf = (line: number): number => facts[line - 1]?.line ?? line;
       importLines(lines, (result) => ({
         ...result,
@@ -177,7 +177,7 @@ interface FilePreviewProps {
   readonly importLines: () => void;
 }
 
-/** What an import would change, before anything is written (R-WIN-25). */
+/** Shows what an import would change, before anything is written (R-WIN-25). */
 function FilePreview({ chosen: { name, preview }, cancel, importLines }: FilePreviewProps) {
   const facts = preview.created + preview.updated + preview.unchanged;
   return (
@@ -199,7 +199,7 @@ function summary({ created, updated, unchanged, dropped, errors }: Report): stri
     `${created.toLocaleString()} new`,
     `${updated.toLocaleString()} changed`,
     `${unchanged.toLocaleString()} unchanged`,
-    ...(dropped > 0 ? [`${dropped.toLocaleString()} dropped because they expire within an hour`] : []),
+    ...(dropped > 0 ? [`${dropped.toLocaleString()} skipped because they expire within an hour`] : []),
     ...(errors.length > 0 ? [`${counted(errors.length, 'line')} rejected`] : []),
   ];
   return `${parts.join(', ')}.`;

@@ -11,7 +11,7 @@ interface Props {
   readonly onUndone: () => void;
 }
 
-/** Undoes exactly what one import wrote, after a preview. */
+/** A dialog that previews and then undoes exactly the writes of one import. */
 export function UndoImport({ written, close, onUndone }: Props) {
   const { call } = useMemory();
   const { showToast } = useToast();
@@ -34,7 +34,7 @@ export function UndoImport({ written, close, onUndone }: Props) {
           <p>
             {counted(preview.removed, 'fact')} will be forgotten
             {preview.restored > 0 && `, and ${counted(preview.restored, 'fact')} will get their earlier value back`}. Facts that
-            changed after the import stay.
+            were changed after the import stay unchanged.
           </p>
         )}
         {preview && preview.skipped.length > 0 && (

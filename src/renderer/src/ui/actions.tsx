@@ -43,7 +43,7 @@ export function ActionsProvider({ children }: { children: ReactNode }) {
       const action = actionFor(event, registry);
       if (!action) return;
       event.preventDefault();
-      // Otherwise holding Backspace would forget one fact after another.
+      // Ignore repeated events of a held key, otherwise holding Backspace would forget one fact after another.
       if (!event.repeat) action.run();
     };
     addEventListener('keydown', onKeyDown);
@@ -60,7 +60,7 @@ export function ActionsProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** The actions of the page come before those of the sidebar, and the global ones come last. */
+/** Returns all registered actions: first the actions of the page, then of the sidebar, then the global actions. */
 const allActions = (registry: Registry): Action[] => [...registry.values()].toReversed().flat();
 
 /** Registers actions while the calling component is mounted. */
@@ -87,7 +87,7 @@ function actionFor(event: KeyboardEvent, registry: Registry): Action | undefined
   const shortcut = shortcutOf(event);
   const { target } = event;
   const typing = target instanceof Element && target.matches('input, textarea, select');
-  // Enter and Space press the focused button.
+  // Enter and Space press a focused button or link, so these keys are not shortcuts there.
   const pressing =
     (shortcut === 'Enter' || shortcut === ' ') && target instanceof Element && target.matches('button, summary, a');
   if (pressing) return undefined;
@@ -96,13 +96,13 @@ function actionFor(event: KeyboardEvent, registry: Registry): Action | undefined
   );
 }
 
-/** Spells the pressed keys as in `Action.keys`. A letter already includes Shift. */
+/** Spells the pressed keys as in `Action.keys`. Only named keys get `shift+`, because `key` is a capital if Shift is pressed. */
 function shortcutOf({ key, code, metaKey, ctrlKey, altKey, shiftKey }: KeyboardEvent): string {
   const isNamed = key.length > 1;
   // On a Cyrillic, Greek or Hebrew keyboard, use the Latin letter at the same position.
   const latin = /^\P{ASCII}$/u.test(key) ? /^Key([A-Z])$/.exec(code)?.[1] : undefined;
   const typed = latin ?? key;
-  // Caps Lock also produces capitals.
+  // A capital without Shift comes from Caps Lock, which shortcuts ignore.
   const character = isNamed || shiftKey ? typed : typed.toLowerCase();
   return [metaKey || ctrlKey ? 'mod+' : '', altKey ? 'alt+' : '', isNamed && shiftKey ? 'shift+' : '', character].join('');
 }

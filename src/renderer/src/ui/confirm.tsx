@@ -13,13 +13,15 @@ interface Props {
   readonly run: () => Promise<unknown>;
   readonly close: () => void;
   readonly ready?: boolean;
-  /** The action deletes nothing, so its button is not red. */
+  /** Set if the action deletes nothing. The button is then not red. */
   readonly harmless?: true;
   readonly labels?: Labels;
   readonly children: ReactNode;
 }
 
-/** Asks before an action. Cancel has the focus first, so pressing Enter at once changes nothing (R-WIN-20). */
+/**
+ * A dialog that asks before an action. Cancel has the initial focus, so that pressing Enter by mistake changes nothing (R-WIN-20).
+ */
 export function Confirm({ title, button, run, close, ready = true, harmless, labels, children }: Props) {
   const task = useTask(labels);
   const onSubmit = task.submit(async () => {
@@ -40,8 +42,8 @@ export function Confirm({ title, button, run, close, ready = true, harmless, lab
 }
 
 /**
- * Returns a function that starts a destructive action. On the desktop, the program itself asks the owner, so the action runs at once;
- * in a browser, `openDialog` asks first.
+ * Returns a function that starts a destructive action. On the desktop, the action runs immediately, because the program itself asks
+ * the owner. In a browser, `openDialog` opens a dialog that asks the owner first.
  */
 export function useConfirmed(): (run: () => Promise<unknown>, openDialog: () => void) => void {
   const desktopConfirms = useDesktopConfirms();
@@ -52,7 +54,7 @@ export function useConfirmed(): (run: () => Promise<unknown>, openDialog: () => 
   };
 }
 
-/** The buttons at the end of a form in a dialog: Cancel and the given ones. */
+/** The last row of a dialog: Cancel and the given buttons. */
 export function DialogButtons({ close, children }: { close: () => void; children: ReactNode }) {
   return (
     <p className="buttons">

@@ -1,7 +1,6 @@
 import { Button } from './button.tsx';
 import { useToast } from './toast.tsx';
 
-/** Text with a Copy button. */
 export function Copyable({ text, name }: { text: string; name: string }) {
   const { showToast } = useToast();
   const copy = (): void => {

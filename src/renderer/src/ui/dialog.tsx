@@ -17,7 +17,7 @@ export function Dialog({ title, close, className = '', hideTitle, children }: Pr
   useLayoutEffect(() => {
     const { current } = dialog;
     current?.showModal();
-    // The browser restores the focus only if the dialog is still in the document.
+    // Close the dialog before React removes it: the browser restores the focus only if the dialog is still in the document.
     return () => current?.close();
   }, []);
   return (
@@ -30,7 +30,7 @@ export function Dialog({ title, close, className = '', hideTitle, children }: Pr
   );
 }
 
-/** The one button of a dialog that only informs. */
+/** The only button of a dialog that just shows information. */
 export function CloseButton({ label, primary }: { label: string; primary?: true }) {
   return (
     <form method="dialog" className="buttons">

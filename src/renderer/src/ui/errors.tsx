@@ -1,10 +1,9 @@
 import { Failure } from '../../../contract/failure.ts';
 
-/** The banner already reports an unavailable key, so pages do not repeat it. */
+/** Whether the error means that the key is unavailable. Pages do not show this error, because the banner reports it. */
 export const isKeyUnavailable = (error: Error | null | undefined): boolean =>
   error instanceof Failure && error.code === 'key_unavailable';
 
-/** The reason why data could not be loaded. */
 export function LoadError({ error }: { error: Error | null }) {
   if (!error || isKeyUnavailable(error)) return undefined;
   return <ErrorText text={error.message} />;

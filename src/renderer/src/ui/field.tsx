@@ -2,12 +2,11 @@ import { type ReactNode, type RefObject, useId } from 'react';
 
 interface FieldProps {
   readonly label: ReactNode;
-  /** Help text. It describes the input but is not part of its name. */
+  /** Help text. Describes the input, but is not part of the input's accessible name. */
   readonly hint?: string;
   readonly children: (about: { readonly id: string; readonly 'aria-describedby'?: string }) => ReactNode;
 }
 
-/** An input with a label and a hint. */
 export function Field({ label, hint = '', children }: FieldProps) {
   const [id, hintId] = [useId(), useId()];
   return (
@@ -56,7 +55,7 @@ interface FileInputProps {
   readonly onFile: (file: File) => void;
 }
 
-/** A hidden file picker, opened by a button. */
+/** A hidden file input. A button elsewhere opens it. */
 export function FileInput({ ref, label, accept, onFile }: FileInputProps) {
   return (
     <input
@@ -67,7 +66,7 @@ export function FileInput({ ref, label, accept, onFile }: FileInputProps) {
       accept={accept}
       onChange={({ target }) => {
         const [file] = target.files ?? [];
-        // Otherwise choosing the same file again would fire no event.
+        // Clear the value. Otherwise, choosing the same file again would fire no event.
         target.value = '';
         if (file) onFile(file);
       }}

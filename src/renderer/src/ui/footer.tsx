@@ -9,7 +9,6 @@ interface Props {
   readonly forget: () => void;
 }
 
-/** The state of the memory and the most used shortcuts. */
 export function Footer({ hasSelection, copy, forget }: Props) {
   const { data } = useOperation('status', {});
   const openPalette = usePalette();

@@ -8,7 +8,7 @@ import { useToast } from './toast.tsx';
 interface ForgetRequest {
   readonly title: string;
   readonly scope: string;
-  /** What is deleted and what stays. */
+  /** Text that says what will be deleted and what will stay. */
   readonly text: string;
   /** The singular noun for the deleted items. */
   readonly noun: string;

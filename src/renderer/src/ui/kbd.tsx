@@ -12,7 +12,6 @@ const SYMBOLS: Readonly<Record<string, string>> = {
   ' ': 'Space',
 };
 
-/** A keyboard shortcut as it is printed on the keys. */
 export function Kbd({ shortcut }: { shortcut: string }) {
   const keys = shortcut === ' ' ? [' '] : shortcut.split('+');
   return <kbd>{keys.map((key) => SYMBOLS[key] ?? (key.length === 1 ? key.toUpperCase() : key)).join('')}</kbd>;

@@ -9,7 +9,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** A page other than Facts. Its heading takes the focus, so that Tab and screen readers start there. */
+/** A page other than Facts. The heading gets the initial focus, so that Tab and screen readers start there. */
 export function Page({ title, description, back, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   const id = useId();

@@ -6,7 +6,6 @@ import { Kbd } from './kbd.tsx';
 
 const idOf = (index: number): string => `action-${index}`;
 
-/** Lists all actions with their shortcuts, filtered by the typed words. */
 export function Palette({ actions, close }: { actions: readonly Action[]; close: () => void }) {
   const [text, setText] = useState('');
   const [selected, setSelected] = useState(0);
@@ -14,7 +13,7 @@ export function Palette({ actions, close }: { actions: readonly Action[]; close:
   const matches = actions.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
   const run = (action: Action | undefined): void => {
     if (!action) return;
-    // The dialog must restore the focus before the action moves it.
+    // Close the dialog first, because closing restores the focus, and the action may then move the focus.
     flushSync(close);
     action.run();
   };
@@ -45,7 +44,7 @@ export function Palette({ actions, close }: { actions: readonly Action[]; close:
       />
       <div id="actions" role="listbox" aria-label="Actions">
         {matches.map((action, index) => (
-          // The combobox handles the keys.
+          // The combobox input handles the keys, so the key handler of an option is empty.
           <div
             key={action.name}
             id={idOf(index)}

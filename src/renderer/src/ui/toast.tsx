@@ -21,7 +21,7 @@ const Context = createContext<Toast | undefined>(undefined);
 const SHOWN_MS = 8000;
 
 /**
- * Shows messages for eight seconds by default. A new message replaces earlier ones, except those with an action such as Undo
+ * Shows messages for eight seconds by default. A new message replaces earlier messages, except messages with an action such as Undo
  * (R-USE-02).
  */
 export function ToastProvider({ children }: { children: ReactNode }) {
@@ -78,7 +78,10 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** Z runs the action of the latest message on every page (R-SEEK-02). A component, so that it registers before the page does. */
+/**
+ * Makes Z run the action of the latest message (R-SEEK-02). A separate component, so that its action is registered before those of
+ * the page.
+ */
 function UndoShortcut({ run }: { run: () => void }) {
   useActions([{ name: 'Undo', keys: ['z', 'mod+z'], run }]);
   return undefined;

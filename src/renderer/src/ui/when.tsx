@@ -1,6 +1,6 @@
 import { fullDate } from '../time.ts';
 
-/** A time. The tooltip has the full date where a narrow row shows only a part of it. */
+/** Shows a time, or its short form in a narrow row. The tooltip always has the full date. */
 export function When({ at, short }: { at: string | number; short?: string }) {
   const full = fullDate(at);
   return (
