@@ -84,7 +84,9 @@ describe('one process per data folder (R-DUR-12)', () => {
     await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });
     await expect(openStore({ folder, clock: manualClock(), sources: withKey() })).rejects.toMatchObject({
       code: 'unavailable',
-      message: expect.stringMatching(/Another Helmdeck Memory process is using this data folder; use that process, stop it/) as string,
+      message: expect.stringMatching(
+        /Another Helmdeck Memory process is using this data folder; use that process, stop it/,
+      ) as string,
     });
     expect(store.status().file).toEqual({ at: 'open' });
   });

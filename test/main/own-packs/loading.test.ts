@@ -66,7 +66,11 @@ describe('an invalid pack file is skipped with the reason', () => {
       /output schema cannot be represented in JSON Schema/,
     ],
     ['has an input that is not an object', packText().replace(/input: .*/, 'input: z.string(),'), /`input` must be z\.object/],
-    ['declares an invalid host', packText({ more: `hosts: ['https://api.example.com'],` }), /`hosts` must contain host names, such as/],
+    [
+      'declares an invalid host',
+      packText({ more: `hosts: ['https://api.example.com'],` }),
+      /`hosts` must contain host names, such as/,
+    ],
     ['uses Node', packText({ before: 'process.exit(0);' }), /^test\.own: process is not defined \(line 2\)$/],
     ['is too large', packText({ before: `// ${'x'.repeat(1024 * 1024)}` }), /larger than 1024 KiB/],
   ])('because it %s', async (_what, text, says) => {
