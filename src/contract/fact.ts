@@ -58,7 +58,7 @@ export const FactReceipt = lazy(() =>
     note: z
       .string()
       .exactOptional()
-      .describe('A message that the agent should pass on to the person, such as that this memory is not stored on disk.'),
+      .describe('A message for the person, such as that this memory is not stored on disk.'),
   }),
 );
 export type FactReceipt = SchemaOutput<typeof FactReceipt>;
@@ -78,7 +78,7 @@ export const FactSummary = lazy(() =>
     key: z.string().describe('Key of the fact.'),
     category: z.string().describe('Category of the fact.'),
     tags: z.array(z.string()).describe('Tags of the fact.'),
-    client: z.string().describe('Name of the program that last wrote the fact.'),
+    client: z.string().describe('The program that last wrote the fact.'),
     defined_by: DefinedBy(),
     created_at: Time().describe('When the fact was first stored.'),
     updated_at: Time().describe('When the fact was last changed.'),

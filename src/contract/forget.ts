@@ -95,9 +95,9 @@ export const ForgetReceipt = lazy(() =>
     deleted: count(
       'Number of deleted entries. Each entry is counted once. In a dry run, the number of entries that would be deleted.',
     ),
-    purged: z.boolean().describe('Whether the bytes of the deleted entries have already been removed from the database files.'),
+    purged: z.boolean().describe('Whether all bytes of the entries are removed from the database files.'),
     older_backups: count(
-      'Number of backups and other copies in the data folder that may still contain the deleted entries, sealed. If a backup is restored, the entries are deleted again.',
+      'Number of backups and other copies that may still contain the sealed entries. A restore deletes them again.',
     ),
     undo: z
       .string()

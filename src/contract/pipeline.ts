@@ -106,7 +106,7 @@ export const PipelineReceipt = lazy(() =>
         '`created`: a new pipeline was stored. `updated`: an earlier version of the pipeline was replaced. `unchanged`: the same pipeline was already stored, so only its lifetime was renewed.',
       ),
     expires_at: Time().describe('When the pipeline expires. Running or changing the pipeline renews its lifetime.'),
-    note: z.string().exactOptional().describe('A message that the agent should pass on to the person.'),
+    note: z.string().exactOptional().describe('A message for the person.'),
   }),
 );
 export type PipelineReceipt = SchemaOutput<typeof PipelineReceipt>;

@@ -37,12 +37,12 @@ export const SearchResponse = lazy(() =>
         z.object({
           key: z.string().describe('Key of the fact.'),
           category: z.string().describe('Category of the fact.'),
-          client: z.string().describe('Name of the program that last wrote the fact.'),
+          client: z.string().describe('The program that last wrote the fact.'),
           defined_by: DefinedBy(),
           updated_at: Time().describe('When the fact was last changed.'),
           score: score(),
           snippet: z.string().describe('The part of the value that matches the query.'),
-          value: z.string().describe('The value of the fact. A long value is truncated, and a mark shows where.'),
+          value: z.string().describe('The value, truncated with a mark if it is long.'),
           expires_at: Time().describe('When the fact expires.'),
           why: z.string().describe('Which words of the query matched, and in which part of the fact.'),
         }),
@@ -51,7 +51,7 @@ export const SearchResponse = lazy(() =>
     partial: z
       .literal(true)
       .exactOptional()
-      .describe('Present if the index does not cover all facts, usually because it is still being built. Search again later.'),
+      .describe('Present if the index is not complete yet; search again later.'),
   }),
 );
 export type SearchResponse = SchemaOutput<typeof SearchResponse>;

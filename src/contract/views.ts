@@ -209,7 +209,11 @@ export const KeyStatus = lazy(() =>
           .describe('There is no key, so facts are stored only in RAM and are lost when the program exits.'),
         remedy: remedy(),
       }),
-      z.object({ at: z.literal('locked').describe('The memory or the OS keychain is locked, so the key cannot be used.'), why: why(), remedy: remedy() }),
+      z.object({
+        at: z.literal('locked').describe('The memory or the OS keychain is locked, so the key cannot be used.'),
+        why: why(),
+        remedy: remedy(),
+      }),
       z.object({ at: z.literal('absent').describe('The key of this memory is missing.'), remedy: remedy() }),
       z.object({
         at: z.literal('mismatch').describe('The key that was found belongs to another memory.'),

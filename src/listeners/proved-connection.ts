@@ -67,4 +67,4 @@ const wrongProgram = (): Failure =>
   );
 
 const noResponse = (): Failure =>
-  new Failure('session_unavailable', 'Helmdeck Memory is running but does not respond; wait a moment or restart it.');
+  new Failure('session_unavailable', 'Helmdeck Memory does not respond; wait a moment or restart it.');

@@ -108,7 +108,8 @@ function splitTarget({ url = '', headers }: IncomingMessage): readonly [path: st
 /** Whether the path is one at which MCP clients look for OAuth. These paths must return a plain 404, otherwise clients try to use OAuth. */
 const isDiscoveryProbe = (path: string): boolean => path === '/register' || path.startsWith('/.well-known/');
 
-const unknownPath = (): Failure => new Failure('not_found', 'Unknown path; send GET /api/v1/openapi.json for a list of all paths.');
+const unknownPath = (): Failure =>
+  new Failure('not_found', 'Unknown path; send GET /api/v1/openapi.json for a list of all paths.');
 
 function methodNotAllowed(methods: readonly string[], allow: string[]): Failure {
   const list = methods.join(', ');
