@@ -4,8 +4,8 @@ let currentCommand = NAME;
 let absoluteCommand = NAME;
 
 /**
- * Sets how messages spell the `helmdeck-memory` command: `command` works in the owner's current folder, `absolute` works in any folder.
- * Called once, at startup.
+ * Sets how messages spell the `helmdeck-memory` command: `command` works in the owner's current folder, `absolute` works in any
+ * folder. Called once, at startup.
  */
 export function setCliCommand(command: string, absolute = command): void {
   currentCommand = command;
@@ -14,7 +14,10 @@ export function setCliCommand(command: string, absolute = command): void {
 
 export const absoluteCliCommand = (): string => absoluteCommand;
 
-/** Replaces `helmdeck-memory` in suggested commands by the command that works in the current folder. Paths and `npx` commands stay unchanged. */
+/**
+ * Replaces `helmdeck-memory` in suggested commands by the command that works in the current folder. Paths and `npx` commands stay
+ * unchanged.
+ */
 export const withCliCommand = (text: string): string =>
   currentCommand === NAME ? text : text.replaceAll(/(?<![\w/.-]|npx )helmdeck-memory(?= [a-z<-])/g, () => currentCommand);
 

@@ -19,7 +19,10 @@ const visibleOnly = (text: z.ZodString) =>
       error: 'is not in Unicode normalization form C (NFC); normalize it to NFC first',
     });
 
-/** The key of a fact. A key that is not in NFC is refused instead of normalized, so that the stored key is always the key that was sent. */
+/**
+ * The key of a fact. A key that is not in NFC is refused instead of normalized, so that the stored key is always the key that was
+ * sent.
+ */
 export const KeyField = lazy(() =>
   visibleOnly(
     z
@@ -39,7 +42,10 @@ export const KeyField = lazy(() =>
     ),
 );
 
-/** The value of a fact. A lone surrogate is refused: it has no UTF-8 encoding, so the stored text would differ from the text that was sent. */
+/**
+ * The value of a fact. A lone surrogate is refused: it has no UTF-8 encoding, so the stored text would differ from the text that
+ * was sent.
+ */
 export const FactValue = lazy(() =>
   z
     .string({ error: notTextError })

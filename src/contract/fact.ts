@@ -55,10 +55,7 @@ export const FactReceipt = lazy(() =>
         '`created`: a new fact was stored. `updated`: an earlier version of the fact was replaced. `unchanged`: the same fact was already stored, so only its lifetime was renewed.',
       ),
     expires_at: Time().describe('When the fact expires.'),
-    note: z
-      .string()
-      .exactOptional()
-      .describe('A message for the person, such as that this memory is not stored on disk.'),
+    note: z.string().exactOptional().describe('A message for the person, such as that this memory is not stored on disk.'),
   }),
 );
 export type FactReceipt = SchemaOutput<typeof FactReceipt>;

@@ -3,14 +3,15 @@ import { withCliCommand } from './cli-command.ts';
 /**
  * Every failure code with its HTTP status. Codes that MCP reports as a specific JSON-RPC error also have the error number.
  *
- * - `insufficient_scope`: the token, or the author of a pipeline, does not have the required scope. The owner can grant the scope.
+ * - `insufficient_scope`: the token, or the author of a pipeline, does not have the required scope. The owner can grant the
+ *   scope.
  * - `declined`: the operation needs the owner's consent, and the owner refused.
  * - `invalid_config`: a setting, or the folder or file that it names, is wrong. Only the owner can correct the setting.
  * - `store_unavailable`: the memory's own file cannot be opened, read or written.
  * - `unavailable`: a resource other than the memory's file, such as a port or a program, is missing, busy or not running.
  * - `handler_failed`: a pack, or a server or program that it called, failed or sent an unexpected response.
- * - `cancelled`: the operation was cancelled before it ended. HTTP has no status for cancellation, and 409 (Conflict) is the closest. The
- *   JSON-RPC error number -32800 is from the Language Server Protocol.
+ * - `cancelled`: the operation was cancelled before it ended. HTTP has no status for cancellation, and 409 (Conflict) is the
+ *   closest. The JSON-RPC error number -32800 is from the Language Server Protocol.
  */
 export const failures = {
   invalid_input: { http: 400, rpc: -32602 },
@@ -45,8 +46,8 @@ export const failures = {
 export type FailureCode = keyof typeof failures;
 
 /**
- * The only kind of error that is sent to clients. `message` tells the caller what is wrong and what to do, and never contains a fact's
- * value, a key, a token or an internal path. `cause` has the details for developers and is never sent.
+ * The only kind of error that is sent to clients. `message` tells the caller what is wrong and what to do, and never contains a
+ * fact's value, a key, a token or an internal path. `cause` has the details for developers and is never sent.
  */
 export class Failure extends Error {
   override readonly name = 'Failure';
@@ -62,8 +63,8 @@ export class Failure extends Error {
 }
 
 /**
- * Converts any error to a failure. An error that is not a `Failure` is a bug in this program. Its text is not sent to the client, because the text
- * could contain private data.
+ * Converts any error to a failure. An error that is not a `Failure` is a bug in this program. Its text is not sent to the client,
+ * because the text could contain private data.
  */
 export const asFailure = (error: unknown): Failure =>
   error instanceof Failure

@@ -8,7 +8,9 @@ const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client']
 type Whole = (typeof whole)[number];
 type Named = (typeof named)[number];
 
-/** The entries to forget. `name` is the text after the first colon: unchanged, but a category is in lower case, as it is stored. */
+/**
+ * The entries to forget. `name` is the text after the first colon: unchanged, but a category is in lower case, as it is stored.
+ */
 export type Scope = { kind: Whole } | { kind: Named; name: string };
 
 const spellings =
@@ -18,8 +20,8 @@ const isWhole = (word: string): word is Whole => whole.some((known) => known ===
 const isNamed = (word: string): word is Named => named.some((known) => known === word);
 
 /**
- * Returns undefined if the text is not exactly a scope, because a guess could delete too much. Text with a lone surrogate is refused too: in
- * UTF-8 the surrogate becomes U+FFFD, so the scope could match a different fact.
+ * Returns undefined if the text is not exactly a scope, because a guess could delete too much. Text with a lone surrogate is
+ * refused too: in UTF-8 the surrogate becomes U+FFFD, so the scope could match a different fact.
  */
 export function parseScope(text: string): Scope | undefined {
   if (isWhole(text)) return { kind: text };
@@ -32,7 +34,10 @@ export function parseScope(text: string): Scope | undefined {
 
 export const spellScope = (scope: Scope): string => ('name' in scope ? `${scope.kind}:${scope.name}` : scope.kind);
 
-/** Whether entries in the scope can be found only with the master key. Keys, tags and clients are sealed; kinds and categories are not. */
+/**
+ * Whether entries in the scope can be found only with the master key. Keys, tags and clients are sealed; kinds and categories are
+ * not.
+ */
 export function needsKey({ kind }: Scope): boolean {
   switch (kind) {
     case 'all':
@@ -51,7 +56,10 @@ export function needsKey({ kind }: Scope): boolean {
   }
 }
 
-/** The error for an impossible category. A response of "0 deleted" would look like success to a client that misspelled the category. */
+/**
+ * The error for an impossible category. A response of "0 deleted" would look like success to a client that misspelled the
+ * category.
+ */
 const notACategory =
   'names a category that no fact can have; send 1 to 64 characters of a-z, 0-9, "_", "." and "-" that begin with a letter or digit, or use the scope packs or pipelines for reserved categories';
 

@@ -7,7 +7,7 @@ import { count, flag, inputObject, lazy, notTextError, type SchemaOutput, Time, 
 export const FactHistory = lazy(() =>
   z.object({
     key: z.string().describe('Key of the fact.'),
-    versions: z.array(FactVersion()).describe('Earlier versions, newest first; not the current version.'),
+    versions: z.array(FactVersion()).describe('Earlier versions, newest first. Not the current one.'),
   }),
 );
 export type FactHistory = SchemaOutput<typeof FactHistory>;
@@ -69,8 +69,8 @@ export const UndoReceipt = lazy(() =>
 export type UndoReceipt = SchemaOutput<typeof UndoReceipt>;
 
 /**
- * The admin operations that are recorded as activity. The value is the input field that is recorded as the target of the operation. This
- * field must contain a name or an id, never a value, a key or a token.
+ * The admin operations that are recorded as activity. The value is the input field that is recorded as the target of the
+ * operation. This field must contain a name or an id, never a value, a key or a token.
  */
 export const RECORDED_ACTIONS = {
   adoptPipeline: 'id',

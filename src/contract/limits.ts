@@ -16,8 +16,8 @@ export const TAGS = { max: 32, characters: 64 } as const;
 export const CATEGORY = { default: 'user_facts', pack: 'pack_memory', pattern: /^[a-z0-9][a-z0-9_.-]{0,63}$/ } as const;
 
 /**
- * Categories that only the program can write to. Agents read habits from these categories, so an agent that could write to them could
- * mislead the other agents.
+ * Categories that only the program can write to. Agents read habits from these categories, so an agent that could write to them
+ * could mislead the other agents.
  */
 export const RESERVED_CATEGORIES: ReadonlySet<string> = new Set(['pack_history', 'pipeline_history', 'plan_history', 'cache']);
 export const RESERVED_KEY_PREFIXES = ['pack_history/', 'pipeline_history/', 'plan_history/'] as const;
@@ -31,7 +31,9 @@ export const SHORTENING_GRACE = 7 * DAY;
 /** Maximum number of stored backups. A further backup deletes the oldest one. */
 export const BACKUPS_KEPT = 7;
 
-/** How long a deleted fact stays in RAM so that the window can restore it, in milliseconds. The window offers undo for 8 seconds. */
+/**
+ * How long a deleted fact stays in RAM so that the window can restore it, in milliseconds. The window offers undo for 8 seconds.
+ */
 export const UNDO_FORGET_MS = 10_000;
 
 /** Lifetime of activity rows, in seconds. */
@@ -54,7 +56,9 @@ export const SEARCHED_RUNS = 1000;
 /** Default quota of a subject: number of facts, and bytes. */
 export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;
 
-/** Maximum number of rows of each kind in one memory: activity, run records, and cached pack results. Old rows are deleted first. */
+/**
+ * Maximum number of rows of each kind in one memory: activity, run records, and cached pack results. Old rows are deleted first.
+ */
 export const RECORD_ROWS = { activity: 10_000, audit: 10_000, cache: 1000 } as const;
 
 /** The scopes that a token can have. `admin` includes all other scopes. */
@@ -70,8 +74,8 @@ export const IMPORT_REQUEST = { lines: 500 } as const;
 export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
 
 /**
- * Limits of one import from another program's memory. `name` is the maximum length of a name in characters, because the name is repeated in
- * every fact.
+ * Limits of one import from another program's memory. `name` is the maximum length of a name in characters, because the name is
+ * repeated in every fact.
  */
 export const IMPORT_TEXT = { bytes: 512 * KIB, entries: 5000, name: 200 } as const;
 
@@ -104,7 +108,10 @@ export const PACK = {
   /** Lifetime of a run record. */
   recordTtl: 30 * DAY,
   findings: 50,
-  /** Maximum number of entries that packs store for one subject. These entries have their own byte quota, as large as that of the facts. */
+  /**
+   * Maximum number of entries that packs store for one subject. These entries have their own byte quota, as large as that of the
+   * facts.
+   */
   memory: 10_000,
   /** A pack session expires after this time without use. */
   sessionIdle: HOUR,
@@ -177,7 +184,9 @@ export const EMBEDDING = {
   texts: 256,
   /** Maximum size of one text. */
   bytes: 64 * KIB,
-  /** Maximum number of texts in one request to Ollama. Small batches make it possible to tell a hanging Ollama from a busy one. */
+  /**
+   * Maximum number of texts in one request to Ollama. Small batches make it possible to tell a hanging Ollama from a busy one.
+   */
   batch: 16,
   /** Time limit of one request to Ollama, including the time to load the model. */
   batchTimeout: 90,

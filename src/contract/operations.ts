@@ -100,14 +100,14 @@ import {
 import { EndWindowSessionReceipt, EndWindowSessionInput, WindowSessionList, WindowSessionsInput } from './window-session.ts';
 
 /**
- * The worst effect that an operation can have. Every row of the operations table declares its effect, so that nobody can add an operation
- * without deciding what it can destroy or disclose. In the desktop window, an operation with a `ConsentEffect` runs only after the owner has
- * agreed. Agents are never asked for consent, because the scopes of their tokens already limit them.
+ * The worst effect that an operation can have. Every row of the operations table declares its effect, so that nobody can add an
+ * operation without deciding what it can destroy or disclose. In the desktop window, an operation with a `ConsentEffect` runs
+ * only after the owner has agreed. Agents are never asked for consent, because the scopes of their tokens already limit them.
  *
  * - `none`: does not change anything that outlives the call.
  * - `reversible`: makes a change that can be undone, such as to a fact with earlier versions, to a setting, or to access.
- * - `runs`: runs packs, which can have other effects. When a pack calls an operation of the memory, `perform` checks the effect of that
- *   operation.
+ * - `runs`: runs packs, which can have other effects. When a pack calls an operation of the memory, `perform` checks the effect
+ *   of that operation.
  * - `destroys`: deletes or replaces data that cannot be restored.
  * - `grants`: gives a program or a person new access to the memory.
  * - `discloses`: sends data from the memory, or the caller's input, to another program or machine.
@@ -153,8 +153,8 @@ const expiresSoon = ({ ttl_seconds: ttl }: { readonly ttl_seconds?: number | und
 const EXPIRES_SOON = 'with `ttl_seconds` under 7 days';
 
 /**
- * Every operation of the memory. The core implements exactly this table, and the schemas of REST, MCP, the command line and the window are
- * generated from it. Inputs never name the caller, because the caller is read only from the token.
+ * Every operation of the memory. The core implements exactly this table, and the schemas of REST, MCP, the command line and the
+ * window are generated from it. Inputs never name the caller, because the caller is read only from the token.
  */
 export const operations = {
   remember: {
@@ -230,7 +230,8 @@ export const operations = {
 
   pipelines: { input: PipelinesInput, output: PipelineList, scope: 'memory:read', effect: 'none' },
   pipeline: { input: PipelineInput, output: PipelineDetail, scope: 'memory:read', effect: 'none' },
-  // The owner is responsible for a pipeline created in the window, just as for an adopted one, so the pipeline runs with more rights.
+  // The owner is responsible for a pipeline created in the window, just as for an adopted one, so the pipeline runs with more
+  // rights.
   createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run', effect: 'grants' },
   adoptPipeline: { input: AdoptPipelineInput, output: AdoptPipelineReceipt, scope: 'admin', effect: 'grants' },
   deletePipeline: { input: DeletePipelineInput, output: DeletePipelineReceipt, scope: 'packs:run', effect: 'destroys' },

@@ -4,7 +4,10 @@ import { count, inputObject, lazy, noInput, notTextError, type SchemaOutput, Tim
 
 const nameShape = 'must be a group and a name, separated by a dot, in a-z, 0-9 and "_"; send a name such as `github.list_issues`';
 
-/** Matches a pack name: a group, a dot and a name. The lengths are limited because the pack name becomes a tool name of at most 64 characters. */
+/**
+ * Matches a pack name: a group, a dot and a name. The lengths are limited because the pack name becomes a tool name of at most 64
+ * characters.
+ */
 export const PACK_NAME = /^[a-z][a-z0-9_]{0,30}\.[a-z][a-z0-9_]{0,31}$/;
 export const PACK_VERSION = /^\d{1,6}\.\d{1,6}\.\d{1,6}$/;
 

@@ -11,20 +11,23 @@ export type SchemaOutput<Schema extends () => z.ZodType> = z.output<ReturnType<S
 
 const utf8 = new TextEncoder();
 
-/** Whether the text has at most `maxBytes` bytes in UTF-8. Text with more UTF-16 units than that is always longer, so it is not encoded. */
+/**
+ * Whether the text has at most `maxBytes` bytes in UTF-8. Text with more UTF-16 units than that is always longer, so it is not
+ * encoded.
+ */
 export const fitsBytes = (text: string, maxBytes: number): boolean =>
   text.length <= maxBytes && utf8.encode(text).length <= maxBytes;
 
 /**
- * Folds the case of a text and normalizes it to NFKC, so that different spellings of a name become equal: ß becomes ss, and dotless ı becomes i.
- * The text is also upper-cased in between, because lower-casing alone does not change ß.
+ * Folds the case of a text and normalizes it to NFKC, so that different spellings of a name become equal: ß becomes ss, and
+ * dotless ı becomes i. The text is also upper-cased in between, because lower-casing alone does not change ß.
  */
 export const foldCase = (text: string): string =>
   text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 
 /**
- * Puts text from another author on one line of at most `maxLength` UTF-16 units. Line breaks and control characters are replaced by spaces, so
- * that the text cannot imitate output of this program.
+ * Puts text from another author on one line of at most `maxLength` UTF-16 units. Line breaks and control characters are replaced
+ * by spaces, so that the text cannot imitate output of this program.
  */
 export function oneLine(text: string, maxLength: number): string {
   const line = text
@@ -36,11 +39,17 @@ export function oneLine(text: string, maxLength: number): string {
   return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`;
 }
 
-/** Returns the text with its case folded and without accents, spaces and invisible characters, so that texts that look alike are equal. */
+/**
+ * Returns the text with its case folded and without accents, spaces and invisible characters, so that texts that look alike are
+ * equal.
+ */
 export const visibleText = (text: string): string =>
   foldCase(text.normalize('NFKD').replace(/[\s\p{M}\p{Default_Ignorable_Code_Point}]/gu, ''));
 
-/** The error message for a field that must be text. Like all messages of schemas, it has no subject: `explainIssue` adds the field's name. */
+/**
+ * The error message for a field that must be text. Like all messages of schemas, it has no subject: `explainIssue` adds the
+ * field's name.
+ */
 export const notTextError = ({ input }: { readonly input?: unknown }): string =>
   input === undefined ? 'is missing; send it as text' : 'must be text; send it as a JSON string';
 
@@ -49,7 +58,10 @@ interface SchemaMeta {
   description: string;
 }
 
-/** Creates the schema of an operation's input. Unknown fields are refused, because the caller expects every field to have an effect. */
+/**
+ * Creates the schema of an operation's input. Unknown fields are refused, because the caller expects every field to have an
+ * effect.
+ */
 export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape, meta: SchemaMeta) => {
   const fields = Object.keys(shape).join(', ');
   return z
@@ -76,7 +88,10 @@ export const flag = () => z.boolean({ error: 'must be true or false; send it wit
 
 const Instant = lazy(() => z.iso.datetime());
 
-/** An RFC 3339 time in UTC. Does not use `z.iso.datetime` directly, because its long pattern would appear in every generated schema. */
+/**
+ * An RFC 3339 time in UTC. Does not use `z.iso.datetime` directly, because its long pattern would appear in every generated
+ * schema.
+ */
 export const Time = lazy(() =>
   z
     .string({ error: notTextError })
@@ -87,8 +102,9 @@ export const Time = lazy(() =>
 );
 
 /**
- * Describes the first validation error in one sentence that starts with the field's name. The sentence never quotes the input, which could
- * be a secret. Models often send null for an optional field, so if the field is null, the sentence adds that the field can be left out.
+ * Describes the first validation error in one sentence that starts with the field's name. The sentence never quotes the input,
+ * which could be a secret. Models often send null for an optional field, so if the field is null, the sentence adds that the
+ * field can be left out.
  */
 export function explainIssue(error: z.ZodError, input?: unknown): string {
   const [first] = error.issues;

@@ -48,10 +48,7 @@ export const SearchResponse = lazy(() =>
         }),
       )
       .describe('Facts that match, best match first.'),
-    partial: z
-      .literal(true)
-      .exactOptional()
-      .describe('Present if the index is not complete yet; search again later.'),
+    partial: z.literal(true).exactOptional().describe('Present if the index is not complete yet; search again later.'),
   }),
 );
 export type SearchResponse = SchemaOutput<typeof SearchResponse>;

@@ -22,8 +22,8 @@ export const describeFileFailure = ({ why, remedy }: Extract<FileState, { at: 'f
   `The memory cannot be opened: ${why}. ${remedy}`;
 
 /**
- * The state of this machine's clock, compared with the time that the memory has recorded. `machine` is the clock's time and `memory` is
- * the expected time. While the clock is ahead of the recorded time, expired entries are hidden but not deleted.
+ * The state of this machine's clock, compared with the time that the memory has recorded. `machine` is the clock's time and
+ * `memory` is the expected time. While the clock is ahead of the recorded time, expired entries are hidden but not deleted.
  */
 export type ClockState =
   | { at: 'ok' }

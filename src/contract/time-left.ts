@@ -9,8 +9,8 @@ export interface TimeLeft {
 }
 
 /**
- * Returns the time until `expiresAt`, rounded to the nearest unit, so that a fact just stored for 90 days shows 90 days. Returns undefined if the
- * fact has expired. `now` is in milliseconds since 1970.
+ * Returns the time until `expiresAt`, rounded to the nearest unit, so that a fact just stored for 90 days shows 90 days. Returns
+ * undefined if the fact has expired. `now` is in milliseconds since 1970.
  */
 export function timeLeft(expiresAt: string, now: number): TimeLeft | undefined {
   const ms = Date.parse(expiresAt) - now;

@@ -32,7 +32,10 @@ const Client = lazy(() =>
     .refine((client) => client.trim() !== '', { error: clientShape }),
 );
 
-/** Client names under which the owner's own writes are recorded. No token may have such a name, because its writes would look like the owner's. */
+/**
+ * Client names under which the owner's own writes are recorded. No token may have such a name, because its writes would look like
+ * the owner's.
+ */
 const OWN_NAMES: ReadonlySet<string> = new Set(['commandline', 'window', 'packtest']);
 
 const isOwnName = (client: string): boolean => OWN_NAMES.has(client.toLowerCase().replaceAll(/[ ._-]/g, ''));

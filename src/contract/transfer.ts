@@ -32,7 +32,10 @@ export const Export = lazy(() =>
   }),
 );
 
-/** A line of an import. `client`, `created_at` and `updated_at` are ignored, because an import is a new write by the importing client. */
+/**
+ * A line of an import. `client`, `created_at` and `updated_at` are ignored, because an import is a new write by the importing
+ * client.
+ */
 export const ImportLine = lazy(() =>
   inputObject(
     {

@@ -67,8 +67,8 @@ export const VerifyReport = lazy(() =>
 );
 
 /**
- * Maximum difference, in milliseconds, between this machine's clock and the time that the owner enters to confirm the clock. A larger difference
- * means that the clock is wrong or the owner mistyped.
+ * Maximum difference, in milliseconds, between this machine's clock and the time that the owner enters to confirm the clock. A
+ * larger difference means that the clock is wrong or the owner mistyped.
  */
 export const CLOCK_TOLERANCE_MS = 3_600_000;
 

@@ -2,7 +2,9 @@ import type { FailureCode } from './failure.ts';
 import type { OperationName, OperationOutput, OperationRequest } from './operations.ts';
 import type { ListeningState } from './status.ts';
 
-/** A response to the window. Failures are sent as values, because an exception would lose its code when Electron's IPC copies it. */
+/**
+ * A response to the window. Failures are sent as values, because an exception would lose its code when Electron's IPC copies it.
+ */
 export type BridgeResponse =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly code: FailureCode; readonly message: string };
@@ -13,19 +15,25 @@ export interface WindowChange {
   readonly kind: string;
 }
 
-/** The window's connection to the program, over HTTP or Electron's IPC. The window can use any subject, because it belongs to the owner. */
+/**
+ * The window's connection to the program, over HTTP or Electron's IPC. The window can use any subject, because it belongs to the
+ * owner.
+ */
 export interface Bridge {
   readonly place: 'browser' | 'desktop';
   /** Calls an operation. Aborting the signal cancels the operation, if the operation supports cancellation. */
   call(subject: string, name: string, input: unknown, signal?: AbortSignal): Promise<BridgeResponse>;
   /**
-   * Calls the listener after each change, and with undefined after a reconnect, because any entry may have changed in the meantime. Returns a
-   * function that unsubscribes.
+   * Calls the listener after each change, and with undefined after a reconnect, because any entry may have changed in the
+   * meantime. Returns a function that unsubscribes.
    */
   onChange(listener: (change: WindowChange | undefined) => void): () => void;
 }
 
-/** The interface that Electron's preload script exposes to the page. An AbortSignal cannot be passed, so calls are cancelled by `callId`. */
+/**
+ * The interface that Electron's preload script exposes to the page. An AbortSignal cannot be passed, so calls are cancelled by
+ * `callId`.
+ */
 export interface PreloadBridge extends Pick<Bridge, 'place' | 'onChange'> {
   call(subject: string, name: string, input: unknown, callId?: string): Promise<BridgeResponse>;
 }
@@ -38,9 +46,9 @@ export type MemoryClient = <Name extends OperationName>(
 ) => Promise<OperationOutput<Name>>;
 
 /**
- * Calls that only the desktop window supports, each with the type of its result. A browser does not need these calls: it reaches the window
- * through the listener, and it cancels a call by closing the connection. When the listener's state changes, the desktop window receives a
- * `WindowChange` of the kind `listening` with an empty namespace.
+ * Calls that only the desktop window supports, each with the type of its result. A browser does not need these calls: it reaches
+ * the window through the listener, and it cancels a call by closing the connection. When the listener's state changes, the
+ * desktop window receives a `WindowChange` of the kind `listening` with an empty namespace.
  */
 export interface DesktopCalls {
   /** Cancels the call with the given id. `cancelled` is false if that call had already ended. */
@@ -51,8 +59,8 @@ export interface DesktopCalls {
   /** Shows the extension bundle for Claude Desktop in the system's file manager. */
   showBundle: { readonly shown: true };
   /**
-   * `starts`: whether the system starts the program at login. Absent if the system does not support that. `hidden`: whether the program then
-   * starts without showing its window.
+   * `starts`: whether the system starts the program at login. Absent if the system does not support that. `hidden`: whether the
+   * program then starts without showing its window.
    */
   atLogin: { readonly starts?: boolean; readonly hidden: boolean };
   /** Changes the settings of `atLogin` and returns the new settings. */

@@ -8,7 +8,10 @@ export interface ListenAddress {
 
 const PATTERN = /^(?<host>127\.0\.0\.1|localhost|\[::1\]):(?<port>\d{1,5})$/;
 
-/** Parses a listening address. Only loopback addresses are accepted, so that other machines cannot try to guess tokens (R-HTTP-01). */
+/**
+ * Parses a listening address. Only loopback addresses are accepted, so that other machines cannot try to guess tokens
+ * (R-HTTP-01).
+ */
 export function parseListenAddress(text: string): ListenAddress {
   const { host, port } = PATTERN.exec(text)?.groups ?? {};
   if (host !== undefined && Number(port) <= 65_535) {

@@ -6,7 +6,9 @@ import { API_PATH, rejectQuery } from './rest-routes.ts';
 import type { Exchange, Route } from './route.ts';
 import type { StreamRegistry } from './stream-registry.ts';
 
-/** Sends a caller an event whenever the caller's own namespace changes. Changes of other namespaces are never sent (R-REST-11). */
+/**
+ * Sends a caller an event whenever the caller's own namespace changes. Changes of other namespaces are never sent (R-REST-11).
+ */
 export class ChangeEvents implements Disposable {
   readonly #registry: StreamRegistry;
   readonly #changes: Disposable;
@@ -49,7 +51,10 @@ export class ChangeEvents implements Disposable {
     this.#changes[Symbol.dispose]();
   }
 
-  /** Sends a change to the streams of its subject. Changes in pack sessions are skipped, because no token can read their namespaces. */
+  /**
+   * Sends a change to the streams of its subject. Changes in pack sessions are skipped, because no token can read their
+   * namespaces.
+   */
   #send({ namespace: { subject, session }, kind }: SpaceChange): void {
     const streams = session === undefined ? this.#streams.get(subject) : undefined;
     if (!streams) return;

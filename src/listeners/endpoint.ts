@@ -99,8 +99,8 @@ function readEndpoint(folder: string): Endpoint | undefined {
 }
 
 /**
- * Finds the running program that serves this data folder, and connects as the owner. On every connection, the program is verified before the
- * owner's token is sent, so that another program on the same port cannot get the token (R-HTTP-11).
+ * Finds the running program that serves this data folder, and connects as the owner. On every connection, the program is verified
+ * before the owner's token is sent, so that another program on the same port cannot get the token (R-HTTP-11).
  */
 export async function findOwnerClient(folder: string): Promise<OwnerClient | undefined> {
   const endpoint = readEndpoint(folder);

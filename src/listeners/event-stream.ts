@@ -39,7 +39,10 @@ export class EventStream {
     if (this.#response.writableLength <= CONNECTION_LIMITS.unreadStreamBytes) this.send(data, fields);
   }
 
-  /** Sends a comment to keep an idle connection open. Disconnects a client that has unread data and has read nothing since the last call. */
+  /**
+   * Sends a comment to keep an idle connection open. Disconnects a client that has unread data and has read nothing since the
+   * last call.
+   */
   keepAlive(): void {
     const bytesWritten = this.#response.socket?.bytesWritten ?? 0;
     if (this.#response.writableLength > 0 && bytesWritten === this.#lastBytesWritten) this.#response.destroy();

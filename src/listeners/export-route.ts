@@ -17,7 +17,9 @@ interface Deps {
   readonly streams: StreamRegistry;
 }
 
-/** Streams all facts, one JSON object per line. Reads the next page only when the client has read the previous one (R-REST-09). */
+/**
+ * Streams all facts, one JSON object per line. Reads the next page only when the client has read the previous one (R-REST-09).
+ */
 export const exportRoute = ({ perform, clock, streams }: Deps): Route => ({
   method: 'GET',
   path: `${API_PATH}/memory/export`,

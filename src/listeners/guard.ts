@@ -1,8 +1,8 @@
 import { Failure } from '../contract/failure.ts';
 
 /**
- * Throws if the Host header is not an address of this server, or if the request comes from a web page of another origin. Does not authenticate
- * the caller. Takes raw headers, because Node joins or drops repeated headers.
+ * Throws if the Host header is not an address of this server, or if the request comes from a web page of another origin. Does not
+ * authenticate the caller. Takes raw headers, because Node joins or drops repeated headers.
  */
 export type Guard = (rawHeaders: readonly string[]) => void;
 
@@ -10,9 +10,9 @@ const OWN_NAMES = ['127.0.0.1', 'localhost', '[::1]'];
 const HTTP_PORT = 80;
 
 /**
- * Creates a guard against web pages that attack this server from the owner's browser (R-HTTP-04, R-HTTP-05). An attacker can point a domain name
- * at this machine, so the Host header must match exactly. Browsers mark requests from other origins with the headers Origin or Sec-Fetch-Site.
- * The server's own origin is allowed, because some clients send the server's address as Origin.
+ * Creates a guard against web pages that attack this server from the owner's browser (R-HTTP-04, R-HTTP-05). An attacker can
+ * point a domain name at this machine, so the Host header must match exactly. Browsers mark requests from other origins with the
+ * headers Origin or Sec-Fetch-Site. The server's own origin is allowed, because some clients send the server's address as Origin.
  */
 export function createGuard(port: number, allowedHosts: readonly string[] = []): Guard {
   const hosts: ReadonlySet<string> = new Set([
@@ -58,7 +58,9 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
 /** Whether the origin is the server's own. `https` is accepted too, because a proxy in front of this server may use TLS. */
 const isSameOrigin = (origin: string, host: string): boolean => origin === `http://${host}` || origin === `https://${host}`;
 
-/** Returns the header name in lower case, or '' if its length is not that of Host, Origin or Sec-Fetch-Site: toLowerCase is slow. */
+/**
+ * Returns the header name in lower case, or '' if its length is not that of Host, Origin or Sec-Fetch-Site: toLowerCase is slow.
+ */
 function lowerCaseNameAt(rawHeaders: readonly string[], index: number): string {
   const name = rawHeaders[index] ?? '';
   return name.length === 4 || name.length === 6 || name.length === 14 ? name.toLowerCase() : '';
@@ -70,7 +72,10 @@ const foreignOrigin = (): Failure =>
 const SCHEME = /^bearer +([!-~]+) *$/i;
 const AUTHORIZATION = 'authorization';
 
-/** Returns the token from the Authorization header, which is the only place where a token is accepted (R-HTTP-08). Does not verify the token. */
+/**
+ * Returns the token from the Authorization header, which is the only place where a token is accepted (R-HTTP-08). Does not verify
+ * the token.
+ */
 export function readBearerToken(rawHeaders: readonly string[]): string {
   let credentials: string | undefined;
   for (let index = 0; index < rawHeaders.length; index += 2) {

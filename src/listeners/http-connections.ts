@@ -30,8 +30,9 @@ type Respond = (request: IncomingMessage, response: ServerResponse, connection: 
 const UNREAD_CHECK_BYTES = 64 * 1024;
 
 /**
- * The open connections. Requests on one connection are handled one after the other (R-HTTP-15), so that a client that sends many requests but
- * reads no responses cannot fill the RAM with responses. When a shared limit is reached, a connection of the subject that uses the most is closed.
+ * The open connections. Requests on one connection are handled one after the other (R-HTTP-15), so that a client that sends many
+ * requests but reads no responses cannot fill the RAM with responses. When a shared limit is reached, a connection of the subject
+ * that uses the most is closed.
  */
 export class HttpConnections {
   readonly #clock: Clock;
@@ -72,8 +73,8 @@ export class HttpConnections {
   }
 
   /**
-   * Closes a connection from which no more data can be read. Responses to earlier requests are still sent, within a time limit. If the error is
-   * in a request body, that request is refused; otherwise `sendError` is called to report the error.
+   * Closes a connection from which no more data can be read. Responses to earlier requests are still sent, within a time limit.
+   * If the error is in a request body, that request is refused; otherwise `sendError` is called to report the error.
    */
   fail(socket: Socket, sendError: () => void): void {
     const connection = this.#connections.get(socket);

@@ -73,7 +73,10 @@ interface Batch {
   readonly errors: ImportReport['errors'];
 }
 
-/** Groups lines into batches that the import operation accepts. An invalid line is replaced by an empty line, to keep the line numbers right. */
+/**
+ * Groups lines into batches that the import operation accepts. An invalid line is replaced by an empty line, to keep the line
+ * numbers right.
+ */
 async function* batches(lines: AsyncIterable<Buffer>): AsyncGenerator<Batch> {
   let batch: Batch = { firstLine: 1, lines: [], errors: [] };
   let bytes = 0;
@@ -104,7 +107,10 @@ function lineErrorOf(line: Buffer): string | undefined {
     : `The line is nested deeper than ${CONNECTION_LIMITS.jsonDepth} levels; flatten it.`;
 }
 
-/** Yields the lines of the request body. If the connection is cut, the last line is dropped, because a truncated fact can look complete. */
+/**
+ * Yields the lines of the request body. If the connection is cut, the last line is dropped, because a truncated fact can look
+ * complete.
+ */
 async function* linesOf({ request, response }: Exchange, clock: Clock): AsyncGenerator<Buffer> {
   if (request.headers.expect !== undefined) response.writeContinue();
   let parts: Buffer[] = [];

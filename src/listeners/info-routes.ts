@@ -28,8 +28,8 @@ const HEALTHY = JSON.stringify({ status: 'ok' });
 const CHALLENGE = /^challenge=([\w-]{16,128})$/;
 
 /**
- * Returns the response of `/healthz`, which needs no token. If the query has a challenge, the response proves to the owner's other programs that this
- * is the program that wrote `endpoint.json` (R-HTTP-11).
+ * Returns the response of `/healthz`, which needs no token. If the query has a challenge, the response proves to the owner's
+ * other programs that this is the program that wrote `endpoint.json` (R-HTTP-11).
  */
 export function healthResponse(query: string, prove: (challenge: string) => string): string {
   if (query === '') return HEALTHY;

@@ -1,4 +1,7 @@
-/** Returns the items of the holder with the largest total size. When a shared limit is reached, the caller closes one of these items. */
+/**
+ * Returns the items of the holder with the largest total size. When a shared limit is reached, the caller closes one of these
+ * items.
+ */
 export function itemsOfLargestHolder<T>(
   items: Iterable<T>,
   holderOf: (item: T) => string,
@@ -22,7 +25,9 @@ export function largestItemOfLargestHolder<T>(
   return itemsOfLargestHolder(items, holderOf, sizeOf).toSorted((one, other) => sizeOf(other) - sizeOf(one))[0];
 }
 
-/** Returns the items of the holder with the most items. Returns no items if that holder does not have more items than `holder`. */
+/**
+ * Returns the items of the holder with the most items. Returns no items if that holder does not have more items than `holder`.
+ */
 export function itemsOfLargerHolder<T>(items: readonly T[], holderOf: (item: T) => string, holder: string): readonly T[] {
   const largest = itemsOfLargestHolder(items, holderOf, () => 1);
   const own = items.filter((item) => holderOf(item) === holder);

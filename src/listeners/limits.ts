@@ -8,10 +8,15 @@ export const CONNECTION_LIMITS = {
   headersMs: 8 * SECOND,
   /** Time limit for receiving the request body, after the headers. */
   bodyMs: 7 * SECOND,
-  /** Time within which an import must receive a line or `progressBytes`, and within which a client must read part of its response. */
+  /**
+   * Time within which an import must receive a line or `progressBytes`, and within which a client must read part of its response.
+   */
   progressMs: 7 * SECOND,
   progressBytes: 16 * KIB,
-  /** Total time that one import can wait for lines. Without this limit, a client that sends a line now and then could import forever. */
+  /**
+   * Total time that one import can wait for lines. Without this limit, a client that sends a line now and then could import
+   * forever.
+   */
   importWaitMs: 10 * MINUTE,
   /** Maximum idle time between two requests on a connection. Node adds one second. */
   idleMs: 7 * SECOND,
@@ -21,7 +26,10 @@ export const CONNECTION_LIMITS = {
   headerBytes: 16 * KIB,
   /** Maximum size of one request body. */
   bodyBytes: 1024 * KIB,
-  /** Maximum bytes of all request bodies being received. Above this limit, the largest body of the subject that sends the most is refused. */
+  /**
+   * Maximum bytes of all request bodies being received. Above this limit, the largest body of the subject that sends the most is
+   * refused.
+   */
   bodyTotalBytes: 64 * 1024 * KIB,
   /** Maximum bytes of all unread responses. Above this limit, a connection of the subject with the most unread data is closed. */
   unreadTotalBytes: 64 * 1024 * KIB,

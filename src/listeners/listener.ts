@@ -56,7 +56,9 @@ export interface ListenerDeps {
 
 export interface Listener extends AsyncDisposable {
   readonly url: string;
-  /** Creates a single-use link that opens the window in a browser. Returns undefined if the window's files have not been built. */
+  /**
+   * Creates a single-use link that opens the window in a browser. Returns undefined if the window's files have not been built.
+   */
   windowLink(): string | undefined;
   /** The window's browser sessions. Undefined if the window's files have not been built. */
   readonly windowSessions: WindowSessionPort | undefined;
@@ -65,8 +67,8 @@ export interface Listener extends AsyncDisposable {
 }
 
 /**
- * `node:http` is loaded without `import`, because an import would make Node load its HTTP client too. That would add 14 ms to each startup, and
- * use more RAM.
+ * `node:http` is loaded without `import`, because an import would make Node load its HTTP client too. That would add 14 ms to
+ * each startup, and use more RAM.
  */
 const { createServer } = process.getBuiltinModule('node:http');
 
@@ -88,7 +90,8 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
   checkWhileConnected(server);
   // Higher than the program's own limit, because Node still counts connections that are being closed to stay within that limit.
   server.maxConnections = CONNECTION_LIMITS.connections + BACKLOG;
-  // 0 means no limit. With a limit, Node would silently drop further headers before the guard sees them. `maxHeaderSize` still limits their size.
+  // 0 means no limit. With a limit, Node would silently drop further headers before the guard sees them. `maxHeaderSize` still
+  // limits their size.
   server.maxHeadersCount = 0;
   await listenOn(server, address, folder);
   const { port } = server.address() as AddressInfo;
@@ -147,8 +150,8 @@ const BACKLOG = 511;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Makes Node check for slow connections only while a client is connected. Otherwise the checks would wake the machine for nothing. Node has no
- * method to change the interval, but reads it again when `listening` is emitted.
+ * Makes Node check for slow connections only while a client is connected. Otherwise the checks would wake the machine for
+ * nothing. Node has no method to change the interval, but reads it again when `listening` is emitted.
  */
 function checkWhileConnected(server: Server): void {
   let connected = 0;
@@ -187,8 +190,9 @@ function serveConnections(server: Server, connections: HttpConnections): void {
 }
 
 /**
- * Sends a 400 response to a client that sends invalid HTTP, or headers too slowly. A connection on which no bytes arrived is closed without a
- * response: browsers open connections in advance, and would treat the error as the response to their next request.
+ * Sends a 400 response to a client that sends invalid HTTP, or headers too slowly. A connection on which no bytes arrived is
+ * closed without a response: browsers open connections in advance, and would treat the error as the response to their next
+ * request.
  */
 function rejectClient(connections: HttpConnections, error: Error, duplex: Duplex): void {
   const socket = duplex as Socket;

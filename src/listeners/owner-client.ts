@@ -4,7 +4,8 @@ import type { Duplex } from 'node:stream';
 import { Failure, type FailureCode, failures } from '../contract/failure.ts';
 import type { OperationName, OperationOutput, OperationRequest } from '../contract/operations.ts';
 
-// `node:http` is loaded without `import`, to keep startup fast (see listener.ts): every startup looks for a running program first.
+// `node:http` is loaded without `import`, to keep startup fast (see listener.ts): every startup looks for a running program
+// first.
 const { Agent, request } = process.getBuiltinModule('node:http');
 
 interface Deps {

@@ -7,7 +7,10 @@ import { errorCodeOf } from '../core/file/files.ts';
 import { formatListenAddress, type ListenAddress } from './address.ts';
 import { publisherPid } from './endpoint.ts';
 
-/** Makes the server listen on the address. If the port is in use, the error names the program that uses it, if possible (R-HTTP-02). */
+/**
+ * Makes the server listen on the address. If the port is in use, the error names the program that uses it, if possible
+ * (R-HTTP-02).
+ */
 export async function listenOn(server: Server, address: ListenAddress, folder: string): Promise<void> {
   try {
     server.listen({ ...address, exclusive: true });
@@ -30,8 +33,8 @@ function describeListenError(code: string, address: ListenAddress, folder: strin
 }
 
 /**
- * Describes the program that listens on a port. `publisher` is the running process that `endpoint.json` names for this port. On Linux the
- * listening process itself can be found, but only if it belongs to the same user.
+ * Describes the program that listens on a port. `publisher` is the running process that `endpoint.json` names for this port. On
+ * Linux the listening process itself can be found, but only if it belongs to the same user.
  */
 export function describePortHolder({ port }: ListenAddress, publisher: number | undefined): string {
   const holder = process.platform === 'linux' ? findHolderOnLinux(port) : undefined;
@@ -72,7 +75,10 @@ const listFolder = (folder: string): string[] => orElse([], () => readdirSync(fo
 const programNameOf = (pid: string): string =>
   basename(orElse('', () => readlinkSync(`/proc/${pid}/exe`))).replace(/[^ -~]/g, '') || 'a program';
 
-/** Returns the result of `read`, or the fallback if it throws: a process can exit or belong to another user, and a table can be missing. */
+/**
+ * Returns the result of `read`, or the fallback if it throws: a process can exit or belong to another user, and a table can be
+ * missing.
+ */
 function orElse<T>(fallback: T, read: () => T): T {
   try {
     return read();

@@ -6,7 +6,8 @@ import { errorCodeOf } from '../core/file/files.ts';
 export function readPrivateFile(path: string): string | undefined {
   let file: number;
   try {
-    // Without O_NONBLOCK, opening a named pipe would block. Windows does not have these flags, but there the data folder is private.
+    // Without O_NONBLOCK, opening a named pipe would block. Windows does not have these flags, but there the data folder is
+    // private.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
     // ENOTDIR means that the data folder is a file. Opening the memory later reports that with a better message.

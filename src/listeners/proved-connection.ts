@@ -4,13 +4,15 @@ import { Failure } from '../contract/failure.ts';
 
 const TIMEOUT_MS = 2000;
 const MAX_CHARACTERS = 4096;
-/** Matches a complete response. Its JSON body has only one closing brace, at the end, so an incomplete response does not match. */
+/**
+ * Matches a complete response. Its JSON body has only one closing brace, at the end, so an incomplete response does not match.
+ */
 const RESPONSE = /^HTTP\/1\.1 200 [^]*?\r\n\r\n\{[^]*\}$/;
 const PROOF = /"proof":"([0-9a-f]{64})"\}$/;
 
 /**
- * Returns a function that opens a connection and checks that the other side has the key. The proof is requested on the same connection that is
- * returned, because a different program could listen on the port when the next connection is opened.
+ * Returns a function that opens a connection and checks that the other side has the key. The proof is requested on the same
+ * connection that is returned, because a different program could listen on the port when the next connection is opened.
  */
 export const connectProved =
   (url: string, key: Uint8Array): (() => Promise<Socket>) =>
@@ -37,8 +39,8 @@ function connected(socket: Socket): Promise<void> {
 }
 
 /**
- * Sends the challenge and returns the proof. Returns undefined if the response is not a proof. Writes raw HTTP, because Node's HTTP client would not
- * return the socket.
+ * Sends the challenge and returns the proof. Returns undefined if the response is not a proof. Writes raw HTTP, because Node's
+ * HTTP client would not return the socket.
  */
 function requestProof(socket: Socket, host: string, challenge: string): Promise<string | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();

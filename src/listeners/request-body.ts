@@ -28,7 +28,10 @@ export class BodyReader {
     this.#clock = clock;
   }
 
-  /** Returns the parsed body, or `{}` if the request has no body. The received bytes are counted to `subject` until the body is complete. */
+  /**
+   * Returns the parsed body, or `{}` if the request has no body. The received bytes are counted to `subject` until the body is
+   * complete.
+   */
   async readJson(request: IncomingMessage, response: ServerResponse, subject: string): Promise<unknown> {
     requireLength(request);
     if (!hasBody(request)) {
@@ -74,7 +77,10 @@ export class BodyReader {
     return promise;
   }
 
-  /** If too many bytes are being received, refuses the longest body of the subject that sends the most, so that other subjects are not affected. */
+  /**
+   * If too many bytes are being received, refuses the longest body of the subject that sends the most, so that other subjects are
+   * not affected.
+   */
   #limitReceivedBytes(): void {
     while (this.#receivedBytes > CONNECTION_LIMITS.bodyTotalBytes) {
       const longest = largestItemOfLargestHolder(

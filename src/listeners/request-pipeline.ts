@@ -95,8 +95,8 @@ export class RequestPipeline {
 }
 
 /**
- * Splits the request target into path and query. A client that treats this server as a proxy sends an absolute URL. Its host must be the one in the
- * Host header, which the guard has checked.
+ * Splits the request target into path and query. A client that treats this server as a proxy sends an absolute URL. Its host must
+ * be the one in the Host header, which the guard has checked.
  */
 function splitTarget({ url = '', headers }: IncomingMessage): readonly [path: string, query: string] {
   const origin = `http://${headers.host ?? ''}`;
@@ -105,7 +105,10 @@ function splitTarget({ url = '', headers }: IncomingMessage): readonly [path: st
   return mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];
 }
 
-/** Whether the path is one at which MCP clients look for OAuth. These paths must return a plain 404, otherwise clients try to use OAuth. */
+/**
+ * Whether the path is one at which MCP clients look for OAuth. These paths must return a plain 404, otherwise clients try to use
+ * OAuth.
+ */
 const isDiscoveryProbe = (path: string): boolean => path === '/register' || path.startsWith('/.well-known/');
 
 const unknownPath = (): Failure =>
@@ -125,7 +128,10 @@ interface RouteMatch {
 const PARAMETER = /\{[^}]+\}/;
 const PLACEHOLDER = '{}';
 
-/** Returns a function that finds the routes of a path. Paths are compared byte for byte, so a differently encoded path is not found. */
+/**
+ * Returns a function that finds the routes of a path. Paths are compared byte for byte, so a differently encoded path is not
+ * found.
+ */
 function createRouter(routes: readonly Route[]): (path: string) => RouteMatch | undefined {
   const exact = new Map<string, Map<string, Route>>();
   const parameterized = new Map<string, Map<string, Route>>();

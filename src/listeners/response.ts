@@ -13,7 +13,10 @@ export function sendJson(response: ServerResponse, status: number, body: string,
   endResponse(response, body);
 }
 
-/** Ends a response. A client that does not read the response is disconnected by the socket timeout, which restarts whenever data is read. */
+/**
+ * Ends a response. A client that does not read the response is disconnected by the socket timeout, which restarts whenever data
+ * is read.
+ */
 export function endResponse(response: ServerResponse, body: string | Buffer = ''): void {
   response.end(body);
   // Half the time limit, because Node treats earlier writes as progress when the timeout first expires, and waits a second time.
@@ -52,8 +55,9 @@ export const jsonHeaders = (body: string, more: readonly string[]): string[] => 
 ];
 
 /**
- * Reads and discards the rest of the request body, then ends the response. Closing the connection immediately would reset it, and the client
- * would see the reset instead of the response. Time and bytes are limited, so that a client cannot keep the server busy.
+ * Reads and discards the rest of the request body, then ends the response. Closing the connection immediately would reset it, and
+ * the client would see the reset instead of the response. Time and bytes are limited, so that a client cannot keep the server
+ * busy.
  */
 function drainThenEnd(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
   const { socket } = response;

@@ -172,7 +172,10 @@ function queryInput(operation: OperationName, path: string, bodyField?: string):
   };
 }
 
-/** Replaces short field names by full names. Both are accepted, because error messages use the full names, but not both in one request. */
+/**
+ * Replaces short field names by full names. Both are accepted, because error messages use the full names, but not both in one
+ * request.
+ */
 function withFullNames(operation: OperationName, fields: Record<string, unknown>): Record<string, unknown> {
   for (const [name, short] of Object.entries(SHORT_NAMES[operation] ?? {})) {
     if (!Object.hasOwn(fields, short)) continue;
@@ -184,7 +187,9 @@ function withFullNames(operation: OperationName, fields: Record<string, unknown>
   return fields;
 }
 
-/** Parses a query into fields and converts their values to the types in the operation's schema. Unknown fields are refused later. */
+/**
+ * Parses a query into fields and converts their values to the types in the operation's schema. Unknown fields are refused later.
+ */
 type QueryReader = (query: string) => Record<string, unknown>;
 
 interface InputSchema {
@@ -207,7 +212,10 @@ export function createQueryReader({ properties = {} }: InputSchema): QueryReader
   };
 }
 
-/** Converts text to a boolean or a number. Text that cannot be converted is returned unchanged, and validation then reports the expected type. */
+/**
+ * Converts text to a boolean or a number. Text that cannot be converted is returned unchanged, and validation then reports the
+ * expected type.
+ */
 function convert(text: string, type: string | undefined): unknown {
   if (type === 'boolean') return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text;
   if ((type === 'integer' || type === 'number') && /^-?\d{1,17}(\.\d{1,17})?$/.test(text)) return Number(text);
@@ -231,7 +239,10 @@ export function rejectQuery(query: string): void {
   if (query !== '') throw new Failure('invalid_input', 'This request must not have a query; send the fields in the body.');
 }
 
-/** The route with which the owner's other programs call any operation by its name. The body is the input, and the response is the output. */
+/**
+ * The route with which the owner's other programs call any operation by its name. The body is the input, and the response is the
+ * output.
+ */
 export const ownerRoute = ({ perform, bodies }: Deps): Route => ({
   method: 'POST',
   path: `${API_PATH}/owner/{operation}`,
@@ -247,7 +258,10 @@ export const ownerRoute = ({ perform, bodies }: Deps): Route => ({
   },
 });
 
-/** Path of the OpenAI-compatible embeddings route. It is not under `/api/v1`, because OpenAI clients append this path to a base URL (R-EMB-01). */
+/**
+ * Path of the OpenAI-compatible embeddings route. It is not under `/api/v1`, because OpenAI clients append this path to a base
+ * URL (R-EMB-01).
+ */
 export const EMBEDDINGS_PATH = '/v1/embeddings';
 
 export const embeddingsRoute = ({ perform, bodies }: Deps): Route => ({

@@ -16,8 +16,8 @@ interface Stream {
 }
 
 /**
- * The open streams, exports and imports. A stream ends when its token expires or is revoked (R-AUTH-09). The number of streams per subject is
- * limited. Every keep-alive also checks the token's expiry, because the clock can jump while the machine sleeps.
+ * The open streams, exports and imports. A stream ends when its token expires or is revoked (R-AUTH-09). The number of streams
+ * per subject is limited. Every keep-alive also checks the token's expiry, because the clock can jump while the machine sleeps.
  */
 export class StreamRegistry implements Disposable {
   readonly #clock: Clock;
@@ -32,7 +32,10 @@ export class StreamRegistry implements Disposable {
     });
   }
 
-  /** Registers a stream until the result is disposed. Calls `end` if the token expires or is revoked, or the program exits, before that. */
+  /**
+   * Registers a stream until the result is disposed. Calls `end` if the token expires or is revoked, or the program exits, before
+   * that.
+   */
   open({ caller, token }: Pick<Exchange, 'caller' | 'token'>, { end, keepAlive }: Pick<Stream, 'end' | 'keepAlive'>): Disposable {
     this.#limitStreams(caller);
     const stream: Stream = {

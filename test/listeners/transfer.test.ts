@@ -225,7 +225,7 @@ describe('an import', () => {
       if (line.text() === '') line.write('1\r\n\n\r\n');
     }
     expect(await line.waitFor('}')).toMatch(
-      /^HTTP\/1\.1 400 [^]*This import waited 10 minutes for lines in total. The lines that arrived are imported/,
+      /^HTTP\/1\.1 400 [^]*This import waited for lines for 10 minutes in total, so it was stopped. The lines that arrived are imported/,
     );
     expect((await sendRequest(all.url, '/api/v1/memory/fact?key=first', { token: all.owner })).status).toBe(200);
   });

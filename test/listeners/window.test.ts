@@ -47,7 +47,7 @@ describe('a link to the window (R-WIN-01)', () => {
     expect(first.json).toEqual({ session: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/) as string });
     const second = await follow(all, link);
     expect(told(second)).toBe('401 invalid_token');
-    expect(second.json.message).toMatch(/been used or has expired; run helmdeck-memory window/);
+    expect(second.json.message).toMatch(/already used or has expired; run helmdeck-memory window/);
   });
 
   test('works for five minutes', async () => {

@@ -250,9 +250,7 @@ describe('a locked memory', () => {
     const { token } = await locked.tokens.mint({ name: 'q', client: 'q', subject: 'me', scopes: ['memory:read'], days: 1 });
     locked.store.lock();
     const { json } = await request(locked.url, '/api/v1/mcp/qmd', { token, body: {} });
-    expect(json.message).toMatch(
-      /^The memory cannot be searched at present\. [A-Z].*its owner locked it\. Unlock it in the window/,
-    );
+    expect(json.message).toMatch(/^The memory cannot be searched now\. [A-Z].*its owner locked it\. Unlock it in the window/);
   });
 });
 
@@ -260,7 +258,7 @@ describe('a locked memory', () => {
 const unsearchable: Outcome = {
   refused: {
     code: 'qmd_unavailable',
-    message: expect.stringMatching(/^The memory cannot be searched at present\. .* Unlock it in the window, or with: /) as string,
+    message: expect.stringMatching(/^The memory cannot be searched now\. .* Unlock it in the window, or with: /) as string,
   },
 };
 

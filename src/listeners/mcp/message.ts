@@ -63,8 +63,8 @@ export function readBatch(body: readonly unknown[], version: string | undefined,
 }
 
 /**
- * Validates a message before it is passed to the SDK. Otherwise the SDK would silently drop a message that it does not recognize, and the client
- * would wait forever.
+ * Validates a message before it is passed to the SDK. Otherwise the SDK would silently drop a message that it does not recognize,
+ * and the client would wait forever.
  */
 export function readMessage(value: unknown, sdk: Sdk): RpcMessage {
   if (!isObject(value) || value['jsonrpc'] !== '2.0') {
@@ -97,7 +97,10 @@ export function readMessage(value: unknown, sdk: Sdk): RpcMessage {
   return { kind: 'request', id, method, params };
 }
 
-/** Removes the `task` field, which asks to run the request as a task. This server does not support tasks, and the SDK would refuse the request. */
+/**
+ * Removes the `task` field, which asks to run the request as a task. This server does not support tasks, and the SDK would refuse
+ * the request.
+ */
 function withoutTask(params: Params): Params {
   if (!('task' in params)) return params;
   const { task: _task, ...rest } = params;

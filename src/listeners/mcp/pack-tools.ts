@@ -7,7 +7,10 @@ import { type Pack, toolNameOf } from '../../core/packs/pack.ts';
 import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
 import { SERVER_NAME_PREFIX } from './tools.ts';
 
-/** Name prefix of the packs that are part of this program. Called as a tool, such a pack returns its output without the fields of a pack result. */
+/**
+ * Name prefix of the packs that are part of this program. Called as a tool, such a pack returns its output without the fields of
+ * a pack result.
+ */
 const BUILT_IN_PREFIX = 'helmdeck.';
 
 /** Names of the output fields whose descriptions are sent to the model. */
@@ -37,8 +40,8 @@ export class PackTools {
   }
 
   /**
-   * Returns the tools of all packs. The list is cached, and built again only when the number of packs changes, because packs are never removed or
-   * replaced while the program runs.
+   * Returns the tools of all packs. The list is cached, and built again only when the number of packs changes, because packs are
+   * never removed or replaced while the program runs.
    */
   list(caller: Caller): readonly object[] {
     const packs = this.#packs(caller);
@@ -50,7 +53,10 @@ export class PackTools {
     return this.#packs(caller).map(toolNameOf);
   }
 
-  /** Finds a pack by its tool name or pack name. Does not check the scope, so that a call without the scope gets an error that says so. */
+  /**
+   * Finds a pack by its tool name or pack name. Does not check the scope, so that a call without the scope gets an error that
+   * says so.
+   */
   find(name: string): Pack | undefined {
     const wanted = new Set([name, name.replace(SERVER_NAME_PREFIX, '')]);
     return this.#all().find((pack) => wanted.has(toolNameOf(pack)) || wanted.has(pack.name));

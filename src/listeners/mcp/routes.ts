@@ -25,7 +25,9 @@ const UNREAD_BYTES = 4 * 1024 * 1024;
 /** Returns the routes of one MCP server, for the transports Streamable HTTP and HTTP+SSE (R-MCP-01). */
 export const mcpRoutes = (deps: Deps): Route[] => [...streamableHttpRoutes(deps), ...sseRoutes(deps)];
 
-/** The Streamable HTTP transport. A POST request gets its response directly, and a GET request opens a stream of notifications. */
+/**
+ * The Streamable HTTP transport. A POST request gets its response directly, and a GET request opens a stream of notifications.
+ */
 function streamableHttpRoutes({ path, transport, sessions, streams, bodies }: Deps): Route[] {
   return [
     route('POST', path, transport, async (exchange) => {
@@ -112,7 +114,10 @@ class ResponseStream {
   }
 }
 
-/** The HTTP+SSE transport, for older clients. All responses are sent on one event stream, and the session ends when that stream ends. */
+/**
+ * The HTTP+SSE transport, for older clients. All responses are sent on one event stream, and the session ends when that stream
+ * ends.
+ */
 function sseRoutes({ path, transport, sessions, streams, bodies }: Deps): Route[] {
   return [
     route('GET', `${path}/sse`, transport, async (exchange) => {

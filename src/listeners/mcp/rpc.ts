@@ -24,7 +24,10 @@ export interface RpcErrorResponse {
   readonly error: RpcErrorBody;
 }
 
-/** A violation of the MCP protocol, as opposed to a failure of an operation. It is sent as a JSON-RPC error, which MCP clients can read. */
+/**
+ * A violation of the MCP protocol, as opposed to a failure of an operation. It is sent as a JSON-RPC error, which MCP clients can
+ * read.
+ */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
   readonly code: number;

@@ -17,7 +17,8 @@ const MINUTE_MS = 60_000;
  */
 export const SESSION_IDLE_MS = 30 * MINUTE_MS;
 /**
- * Maximum number of sessions per subject. High, because a program that is started for each call opens a session every time and never ends it.
+ * Maximum number of sessions per subject. High, because a program that is started for each call opens a session every time and
+ * never ends it.
  * @internal
  */
 export const MAX_SESSIONS = 256;
@@ -35,8 +36,8 @@ interface Deps {
 }
 
 /**
- * The sessions of one MCP server. A session id does not authenticate the client, so every request must also have a token. Only the token that
- * opened a session can use the session (R-MCP-06).
+ * The sessions of one MCP server. A session id does not authenticate the client, so every request must also have a token. Only
+ * the token that opened a session can use the session (R-MCP-06).
  */
 export class SessionRegistry implements Disposable {
   readonly #deps: Deps;
@@ -100,8 +101,9 @@ export class SessionRegistry implements Disposable {
   }
 
   /**
-   * If the subject has too many sessions, closes the least recently used session of the client with the most sessions. If that is the calling
-   * client, only an idle session is closed. So no client can push out the sessions of clients that have fewer (R-MCP-14).
+   * If the subject has too many sessions, closes the least recently used session of the client with the most sessions. If that is
+   * the calling client, only an idle session is closed. So no client can push out the sessions of clients that have fewer
+   * (R-MCP-14).
    */
   #limitSessions({ subject, client }: Caller): void {
     const sessions = [...this.#sessions.values()].filter(({ owner }) => owner.caller.subject === subject);
@@ -138,7 +140,10 @@ export class SessionRegistry implements Disposable {
     });
   }
 
-  /** Collects a change for the next notification. Changes in pack sessions are skipped, because clients cannot read their namespaces. */
+  /**
+   * Collects a change for the next notification. Changes in pack sessions are skipped, because clients cannot read their
+   * namespaces.
+   */
   #collect({ namespace: { subject, session }, kind }: SpaceChange): void {
     if (session !== undefined) return;
     const kinds = this.#changedKinds.get(subject) ?? new Set();

@@ -38,7 +38,10 @@ interface RequestContext {
 
 type Method = (session: Session, params: Params, context: RequestContext) => Promise<object> | object;
 
-/** Replaces the SDK's validator for client responses. It is not needed, because this server sends no requests, and loading it takes time. */
+/**
+ * Replaces the SDK's validator for client responses. It is not needed, because this server sends no requests, and loading it
+ * takes time.
+ */
 const noValidator = {
   getValidator: () => (): never => {
     throw new Failure('internal', 'This server sends no requests to its clients.');
@@ -46,8 +49,9 @@ const noValidator = {
 };
 
 /**
- * Returns a function that creates a separate server object for each session (R-MCP-10). The SDK handles `initialize`, `ping` and cancellation. All
- * other methods get the unvalidated parameters, so that clients get this program's error messages instead of the SDK's.
+ * Returns a function that creates a separate server object for each session (R-MCP-10). The SDK handles `initialize`, `ping` and
+ * cancellation. All other methods get the unvalidated parameters, so that clients get this program's error messages instead of
+ * the SDK's.
  */
 export function createSessionServer({ profile, perform, clock, log }: Deps): (sdk: Sdk, session: Session) => Promise<void> {
   const methods = new Map(
@@ -129,7 +133,10 @@ interface CallOptions {
   readonly clock: Clock;
 }
 
-/** Creates the context of a tool call. Its `progress` sends notifications to the client, if the client sent a progress token (R-PACK-27). */
+/**
+ * Creates the context of a tool call. Its `progress` sends notifications to the client, if the client sent a progress token
+ * (R-PACK-27).
+ */
 function callContextOf({ session, requestId, progressToken, signal, clock }: CallOptions): CallContext {
   // Each call is a separate requester, because one client can run many calls at the same time. The signal identifies the call.
   const requester = signal;

@@ -22,7 +22,10 @@ const MAX_PENDING = 256;
 /** Called with the response, or with undefined if the client cancelled the request. */
 type OnResponse = (response: RpcResponse | undefined) => void;
 
-/** Sends a notification on the connection of a pending request, before the response. Returns false if that connection cannot send notifications. */
+/**
+ * Sends a notification on the connection of a pending request, before the response. Returns false if that connection cannot send
+ * notifications.
+ */
 export type SendBeforeResponse = (text: string) => boolean;
 
 const cannotSend: SendBeforeResponse = () => false;
@@ -46,8 +49,8 @@ export interface SessionOwner {
 }
 
 /**
- * An MCP session with one client. The SDK uses it as the transport to that client. Requests get new ids before they are passed to the SDK, so that
- * two requests to which the client gave the same id are not confused.
+ * An MCP session with one client. The SDK uses it as the transport to that client. Requests get new ids before they are passed to
+ * the SDK, so that two requests to which the client gave the same id are not confused.
  */
 export class Session implements Transport {
   readonly id = randomBytes(24).toString('base64url');
@@ -113,7 +116,10 @@ export class Session implements Transport {
     this.onmessage?.(request);
   }
 
-  /** Replaces the stream for notifications. First sends all notifications with an event number above `lastSent`, which the client missed. */
+  /**
+   * Replaces the stream for notifications. First sends all notifications with an event number above `lastSent`, which the client
+   * missed.
+   */
   attachStream(stream: EventStream, lastSent = this.#lastSentEvent): void {
     this.#stream?.end();
     this.#stream = stream;
@@ -143,7 +149,10 @@ export class Session implements Transport {
     this.#lastSentEvent = this.#lastEvent;
   }
 
-  /** Sends a progress notification of a pending request. It is dropped if it cannot be sent now, because a newer notification will replace it. */
+  /**
+   * Sends a progress notification of a pending request. It is dropped if it cannot be sent now, because a newer notification will
+   * replace it.
+   */
   sendProgress(number: number, params: Progress & { readonly progressToken: ProgressToken }): void {
     const request = this.#pending.get(number);
     if (!request) return;

@@ -6,8 +6,8 @@ type JsonSchema = z.core.JSONSchema.BaseSchema;
 const BOUNDS: ReadonlySet<unknown> = new Set([Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]);
 
 /**
- * Returns the JSON Schema of a tool's input. The schema is kept short, because a model pays for every word on every turn. Title and description are
- * left out, because the tool already has them. `shortDescriptions` replaces the descriptions of fields.
+ * Returns the JSON Schema of a tool's input. The schema is kept short, because a model pays for every word on every turn. Title
+ * and description are left out, because the tool already has them. `shortDescriptions` replaces the descriptions of fields.
  */
 export function toolInputSchema(
   schema: z.ZodType,
@@ -28,8 +28,8 @@ export function toolInputSchema(
 }
 
 /**
- * Returns the JSON Schema of a tool's output, with descriptions only of the fields in `described`. Additional fields are allowed, so that a client
- * that has an older schema accepts new fields.
+ * Returns the JSON Schema of a tool's output, with descriptions only of the fields in `described`. Additional fields are allowed,
+ * so that a client that has an older schema accepts new fields.
  */
 export function toolOutputSchema(schema: z.ZodType, described: readonly string[]): JsonSchema & { type: 'object' } {
   const { $schema: _draft, ...rest } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' });

@@ -104,8 +104,7 @@ export const MEMORY_TOOLS: readonly ToolRow[] = [
     name: 'memory_history',
     operation: 'history',
     title: 'Show the history of a fact',
-    description:
-      'Lists the earlier versions of one fact, newest first, with times and writers. Quoted data.',
+    description: 'Lists the earlier versions of one fact, newest first, with times and writers. Quoted data.',
     shortDescriptions: { key: EXACT },
     describedOutput: ['versions'],
     changes: 'nothing',
@@ -235,8 +234,8 @@ const MAX_EDITS = 2;
 const MAX_NAME_LENGTH = 128;
 
 /**
- * Returns the failure for a call of an unknown tool, with a list of all tools. It is sent as a tool result, not as a protocol error, because most
- * clients show a model only tool results. A model that reads the list can correct the call (ADR 0068).
+ * Returns the failure for a call of an unknown tool, with a list of all tools. It is sent as a tool result, not as a protocol
+ * error, because most clients show a model only tool results. A model that reads the list can correct the call (ADR 0068).
  */
 export function unknownToolFailure(asked: string, tools: readonly string[]): Failure {
   const near = similarTool(asked, tools);
@@ -244,7 +243,10 @@ export function unknownToolFailure(asked: string, tools: readonly string[]): Fai
   return new Failure('not_found', `Unknown tool.${hint} The tools are ${tools.join(', ')}.`);
 }
 
-/** Finds the tool that the model probably meant: `memory.recall`, `memoryRecall`, `recall` and the typo `memory_recal` match `memory_recall`. */
+/**
+ * Finds the tool that the model probably meant: `memory.recall`, `memoryRecall`, `recall` and the typo `memory_recal` match
+ * `memory_recall`.
+ */
 function similarTool(asked: string, tools: readonly string[]): string | undefined {
   const typed = normalized(asked.slice(0, MAX_NAME_LENGTH));
   if (typed === '') return undefined;

@@ -29,9 +29,10 @@ interface Session {
 }
 
 /**
- * The browser sessions of the window. The page exchanges a link, once, for a session secret. The page stores the secret in its own storage and not
- * in a cookie, because browsers send cookies to every port of this machine. Links and secrets are stored and looked up only as digests, so that
- * the duration of a lookup does not reveal them. Sessions exist only in RAM, so they all end when the program exits.
+ * The browser sessions of the window. The page exchanges a link, once, for a session secret. The page stores the secret in its
+ * own storage and not in a cookie, because browsers send cookies to every port of this machine. Links and secrets are stored and
+ * looked up only as digests, so that the duration of a lookup does not reveal them. Sessions exist only in RAM, so they all end
+ * when the program exits.
  */
 export class WindowSessionStore implements ListedSessions {
   readonly #clock: Clock;

@@ -17,8 +17,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads the files of the built window into memory, by URL path. Requests can get only these files, so a manipulated path cannot reach a file outside
- * the folder.
+ * Reads the files of the built window into memory, by URL path. Requests can get only these files, so a manipulated path cannot
+ * reach a file outside the folder.
  */
 export function readStaticFiles(folder: string): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>();

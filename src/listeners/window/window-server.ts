@@ -44,7 +44,10 @@ const OPEN_PATH = '/window/open';
 const EVENTS_PATH = '/window/events';
 const SUBJECT = /^subject=([^&]+)$/;
 
-/** The subject to which the window's request bodies are counted. No agent can have this subject, so agents cannot use up the window's limit. */
+/**
+ * The subject to which the window's request bodies are counted. No agent can have this subject, so agents cannot use up the
+ * window's limit.
+ */
 const BODY_SUBJECT = ':window';
 
 const FILE_HEADERS = [
@@ -59,8 +62,8 @@ const FILE_HEADERS = [
 ] as const;
 
 /**
- * Serves the owner's window to a browser: static files, operation calls and change events. Calls and events require a session. The page gets
- * the session in exchange for a single-use link.
+ * Serves the owner's window to a browser: static files, operation calls and change events. Calls and events require a session.
+ * The page gets the session in exchange for a single-use link.
  */
 export class WindowServer implements Disposable {
   readonly #deps: Deps;
@@ -80,7 +83,10 @@ export class WindowServer implements Disposable {
     this.#changes.use(deps.onKeyChange?.(() => this.#send({ namespace: '', kind: 'key' })));
   }
 
-  /** Creates a single-use link that is valid for five minutes. The secret is after the `#`, because browsers never send that part to a server. */
+  /**
+   * Creates a single-use link that is valid for five minutes. The secret is after the `#`, because browsers never send that part
+   * to a server.
+   */
   createLink(url: string): string {
     return `${url}/#link=${this.sessions.createLink()}`;
   }
