@@ -47,7 +47,6 @@ export const TOMBSTONE_TTL = TTL.max;
 
 export const PAGE = { default: 50, max: 200 } as const;
 
-/** Limits of a search request. */
 export const QUERY = { default: 20, max: 100, characters: 1000, searches: 32, searchesUsed: 6 } as const;
 
 /** Maximum number of run records that a search covers: only the newest are searched. */
@@ -67,7 +66,6 @@ export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'admin'
 /** Maximum lifetime of an issued token, in days. */
 export const TOKEN_DAYS = 365;
 
-/** Maximum number of lines in one import request. A larger import needs several requests. */
 export const IMPORT_REQUEST = { lines: 500 } as const;
 
 /** Formats of other programs' memories that can be imported. */
@@ -85,7 +83,6 @@ export const LISTED_NAMES = 1000;
 /** Limits of the response of `my-memory`. It exceeds `bytes` only if the newest key of each category does not fit otherwise. */
 export const OVERVIEW = { categories: 50, keys: 5, bytes: 1000 } as const;
 
-/** Limits of the response of `context`. */
 export const CONTEXT = { facts: 50, bytes: 32_000 } as const;
 
 export const DEFAULT_ADDRESS = '127.0.0.1:7345';
@@ -105,7 +102,6 @@ export const PACK = {
   maxTimeout: 600,
   /** Maximum number of concurrent runs per subject. */
   atOnce: 64,
-  /** Lifetime of a run record. */
   recordTtl: 30 * DAY,
   findings: 50,
   /**

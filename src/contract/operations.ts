@@ -100,9 +100,9 @@ import {
 import { EndWindowSessionReceipt, EndWindowSessionInput, WindowSessionList, WindowSessionsInput } from './window-session.ts';
 
 /**
- * The worst effect that an operation can have. Every row of the operations table declares its effect, so that nobody can add an
- * operation without deciding what it can destroy or disclose. In the desktop window, an operation with a `ConsentEffect` runs
- * only after the owner has agreed. Agents are never asked for consent, because the scopes of their tokens already limit them.
+ * The worst effect that an operation can have. Every row of the operations table declares its effect, so that every new operation
+ * is checked for what it can destroy or disclose. In the desktop window, an operation with a `ConsentEffect` runs only after the
+ * owner has agreed. Agents are never asked for consent, because the scopes of their tokens already limit them.
  *
  * - `none`: does not change anything that outlives the call.
  * - `reversible`: makes a change that can be undone, such as to a fact with earlier versions, to a setting, or to access.
@@ -142,7 +142,6 @@ export const needsConsent = (effect: Effect): effect is ConsentEffect => NEEDS_C
 interface Operation {
   readonly input: () => z.ZodType;
   readonly output: () => z.ZodType;
-  /** The scope that the caller's token must have. */
   readonly scope: TokenScope;
   readonly effect: Effect | EffectByInput;
 }
@@ -309,7 +308,6 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
-/** The input of an operation as a caller sends it. */
 export type OperationRequest<Name extends OperationName> = z.input<ReturnType<(typeof operations)[Name]['input']>>;
 /** The input of an operation after validation, with defaults filled in and text normalized. */
 export type OperationInput<Name extends OperationName> = z.output<ReturnType<(typeof operations)[Name]['input']>>;
@@ -318,7 +316,6 @@ export type OperationOutput<Name extends OperationName> = z.output<ReturnType<(t
 /** Whether an operation has this name. Ignores inherited properties, so `constructor` and `toString` are not operations. */
 export const isOperation = (name: string): name is OperationName => Object.hasOwn(operations, name);
 
-/** Returns the effect that an operation has with this parsed input. */
 export const effectOf = <Name extends OperationName>(name: Name, input: OperationInput<Name>): Effect => {
   const { effect }: Operation = operations[name];
   if (typeof effect === 'string') return effect;

@@ -116,7 +116,6 @@ export const PipelinesInput = lazy(() => noInput('List pipelines', 'Lists the st
 /** Shortens a title or description to one line, because another agent wrote the text. */
 export const displayText = (said: string): string => oneLine(said, PIPELINE.shownCharacters);
 
-/** The fields that tell who is responsible for a pipeline. */
 const responsibility = lazy(() => ({
   client: z
     .string()

@@ -74,7 +74,6 @@ export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape, m
     .meta({ ...meta });
 };
 
-/** Creates the schema of an operation without input fields. */
 export const noInput = (title: string, description: string) => inputObject({}, { title, description });
 
 export const wholeNumber = (min: number, max: number) => {

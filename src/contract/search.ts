@@ -3,7 +3,6 @@ import { DefinedBy, FactFilter } from './fact.ts';
 import { QUERY } from './limits.ts';
 import { flag, foldCase, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
-/** The filters of a search. Each has the same rules as in the `list` operation. */
 const filters = lazy(() => FactFilter().pick({ category: true, tag: true, client: true, expiring_within: true }).shape);
 
 const score = lazy(() =>

@@ -40,7 +40,6 @@ export const SettingRow = lazy(() =>
 );
 export type SettingRow = SchemaOutput<typeof SettingRow>;
 
-/** The settings as they were read from the environment and the configuration file at startup. */
 export const SettingsReport = lazy(() =>
   z.object({
     folder: z.string().describe('The data folder.'),

@@ -15,7 +15,6 @@ export function describeMissingKey(key: Exclude<KeyState, { at: 'ok' | 'ephemera
   return `The key of this memory is ${'why' in key ? `${key.at}: ${key.why}` : key.at}. ${key.remedy}`;
 }
 
-/** The state of the database file. */
 export type FileState = { at: 'open' } | { at: 'failed'; why: string; remedy: string };
 
 export const describeFileFailure = ({ why, remedy }: Extract<FileState, { at: 'failed' }>): string =>
@@ -45,10 +44,8 @@ export interface StoreStatus {
   rotation: { at: 'none' } | { at: 'running'; done: number; of: number };
 }
 
-/** Whether the program accepts connections from agents. */
 export type ListeningState = { at: 'listening'; url: string } | { at: 'paused' } | { at: 'failed'; why: string };
 
-/** The cause of a failure of embeddings. Each code has its own remedy. */
 export type SidecarFailureCode =
   | 'not_installed'
   | 'unsafe'

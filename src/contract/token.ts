@@ -33,8 +33,8 @@ const Client = lazy(() =>
 );
 
 /**
- * Client names under which the owner's own writes are recorded. No token may have such a name, because its writes would look like
- * the owner's.
+ * Client names under which the owner's own writes are recorded. A token must not have such a name, because its writes would look
+ * like the owner's.
  */
 const OWN_NAMES: ReadonlySet<string> = new Set(['commandline', 'window', 'packtest']);
 
@@ -72,7 +72,6 @@ export const TokenClaims = lazy(() =>
 );
 export type TokenClaims = SchemaOutput<typeof TokenClaims>;
 
-/** Matches 1 to 64 visible characters. */
 const visibleName = lazy(() => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u);
 
 export const MintInput = lazy(() =>

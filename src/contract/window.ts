@@ -38,7 +38,6 @@ export interface PreloadBridge extends Pick<Bridge, 'place' | 'onChange'> {
   call(subject: string, name: string, input: unknown, callId?: string): Promise<BridgeResponse>;
 }
 
-/** A function that calls operations on one memory, with typed input and output. */
 export type MemoryClient = <Name extends OperationName>(
   name: Name,
   input: OperationRequest<Name>,
@@ -54,7 +53,6 @@ export interface DesktopCalls {
   /** Cancels the call with the given id. `cancelled` is false if that call had already ended. */
   cancel: { readonly cancelled: boolean };
   listening: ListeningState;
-  /** Starts the listener again and returns the listener's new state. */
   resumeListening: ListeningState;
   /** Shows the extension bundle for Claude Desktop in the system's file manager. */
   showBundle: { readonly shown: true };

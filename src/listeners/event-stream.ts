@@ -63,13 +63,11 @@ export class EventStream {
 
 interface StreamOptions {
   readonly unreadBytes?: number;
-  /** Called once, when the connection has closed. */
   readonly onClose: (stream: EventStream) => void;
   /** Called when the token expires or is revoked, and when the program exits. By default, ends the stream. */
   readonly onTokenEnd?: (stream: EventStream) => void;
 }
 
-/** Opens an event stream that ends when the token of the request expires or is revoked. */
 export function openEventStream(
   registry: StreamRegistry,
   exchange: Exchange,

@@ -5,10 +5,10 @@ import type { Clock } from '../core/time/clock.ts';
 import { itemsOfLargestHolder, largestItemOfLargestHolder } from './largest-holder.ts';
 import { CONNECTION_LIMITS } from './limits.ts';
 import { markBodyBroken } from './request-body.ts';
-import { isGone } from './response.ts';
+import { isDisconnected } from './response.ts';
 
 export interface HttpConnection {
-  /** Requests whose handler has not finished. */
+  /** Number of requests whose handler has not finished. */
   pending: number;
   /** The subject of the last authenticated request, or '' before the first such request. */
   subject: string;
@@ -148,4 +148,4 @@ export class HttpConnections {
   }
 }
 
-const isSent = (response: ServerResponse): boolean => response.writableFinished || isGone(response);
+const isSent = (response: ServerResponse): boolean => response.writableFinished || isDisconnected(response);

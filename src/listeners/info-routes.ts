@@ -3,7 +3,6 @@ import { openApi } from './openapi.ts';
 import { API_PATH, rejectQuery } from './rest-routes.ts';
 import type { Route } from './route.ts';
 
-/** The routes that return the program's version and the OpenAPI document. */
 export function infoRoutes(version: string): Route[] {
   // The document is built on the first request, because it is rarely requested.
   let document: object | undefined;
@@ -24,7 +23,7 @@ export function infoRoutes(version: string): Route[] {
 }
 
 const HEALTHY = JSON.stringify({ status: 'ok' });
-/** The challenge must be long enough that a proof from an earlier, equal challenge cannot be replayed. */
+/** The minimum length makes equal challenges practically impossible, so that an earlier proof cannot be replayed. */
 const CHALLENGE = /^challenge=([\w-]{16,128})$/;
 
 /**

@@ -16,7 +16,6 @@ export function itemsOfLargestHolder<T>(
   return largest;
 }
 
-/** Returns the largest item of the holder with the largest total size. */
 export function largestItemOfLargestHolder<T>(
   items: Iterable<T>,
   holderOf: (item: T) => string,

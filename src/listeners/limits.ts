@@ -4,7 +4,6 @@ const MINUTE = 60 * SECOND;
 
 /** Limits of one connection, and of all connections together (R-HTTP-06, R-HTTP-07). Times are in milliseconds. */
 export const CONNECTION_LIMITS = {
-  /** Time limit for receiving all request headers. */
   headersMs: 8 * SECOND,
   /** Time limit for receiving the request body, after the headers. */
   bodyMs: 7 * SECOND,
@@ -24,7 +23,6 @@ export const CONNECTION_LIMITS = {
   checkMs: SECOND,
   /** Maximum size of all request headers together: twice the length of the longest token. */
   headerBytes: 16 * KIB,
-  /** Maximum size of one request body. */
   bodyBytes: 1024 * KIB,
   /**
    * Maximum bytes of all request bodies being received. Above this limit, the largest body of the subject that sends the most is
@@ -33,7 +31,6 @@ export const CONNECTION_LIMITS = {
   bodyTotalBytes: 64 * 1024 * KIB,
   /** Maximum bytes of all unread responses. Above this limit, a connection of the subject with the most unread data is closed. */
   unreadTotalBytes: 64 * 1024 * KIB,
-  /** Maximum nesting depth of JSON in request bodies. */
   jsonDepth: 64,
   /** Maximum number of open connections. Above this limit, a connection of the subject with the most connections is closed. */
   connections: 1000,
@@ -41,7 +38,6 @@ export const CONNECTION_LIMITS = {
   pendingRequests: 64,
   /** Maximum number of open streams, exports and imports per subject. */
   streams: 64,
-  /** Maximum unread bytes per event stream. */
   unreadStreamBytes: 64 * KIB,
   /** Interval between two keep-alive comments on an event stream. */
   keepAliveMs: 15 * SECOND,

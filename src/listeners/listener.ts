@@ -35,7 +35,6 @@ import { windowLinkRoute, WindowServer } from './window/window-server.ts';
 
 export interface ListenerDeps {
   readonly perform: Perform;
-  /** Packs offered as MCP tools. */
   readonly catalogue?: Pick<Catalogue, 'all'> | undefined;
   readonly tokens: TokenRegistry;
   readonly onChange: MemoryStore['onChange'];
@@ -146,7 +145,6 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
 /** Node's default length of the queue of connections that are not yet accepted. */
 const BACKLOG = 511;
 
-/** The longest time for which Node can set a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**

@@ -60,7 +60,6 @@ const COMMON_FAILURES: readonly FailureCode[] = [
 ];
 const WRITE_FAILURES: readonly FailureCode[] = ['quota_exceeded', 'disk_full'];
 const BODY_FAILURES: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type', 'rate_limited'];
-/** Operations that fail with `not_found` if their target does not exist. */
 const CAN_FAIL_NOT_FOUND: ReadonlySet<OperationName> = new Set<OperationName>([
   'recall',
   'patch',
@@ -261,7 +260,6 @@ const failureSchema = {
   additionalProperties: false,
 };
 
-/** The failure responses by HTTP status, each with its failure codes. */
 const failureResponses = Object.fromEntries(
   [...Map.groupBy(Object.entries(failures), ([, { http }]) => http)].map(([status, rows]) => [
     status,

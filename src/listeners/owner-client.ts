@@ -19,7 +19,6 @@ interface Deps {
 /** Calls operations of the running program as the owner. Throws the failures that the program returns. */
 export class OwnerClient implements Disposable {
   readonly url: string;
-  /** Process id of the running program. */
   readonly pid: number;
   readonly #token: string;
   readonly #agent: ProvedHttpAgent;

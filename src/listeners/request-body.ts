@@ -10,7 +10,6 @@ const CHARSET = String.raw`(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*$`;
 const JSON_TYPE = new RegExp(`^application/json${CHARSET}`, 'i');
 const NDJSON_TYPE = new RegExp(`^application/x-ndjson${CHARSET}`, 'i');
 
-/** A request body that is being received. */
 interface PendingBody {
   readonly subject: string;
   readonly bytes: ByteBuffer;
@@ -117,7 +116,10 @@ const BACKSLASH = 0x5c;
 const OPENING = new Set([0x5b, 0x7b]);
 const CLOSING = new Set([0x5d, 0x7d]);
 
-/** Whether the JSON text is nested at most `jsonDepth` levels deep. Checked before parsing, because a parser can be recursive. */
+/**
+ * Whether the JSON text is nested at most `jsonDepth` levels deep. Checked before parsing, because deep nesting could overflow
+ * the stack.
+ */
 export function isWithinDepth(text: string): boolean {
   if (text.length <= CONNECTION_LIMITS.jsonDepth) return true;
   let depth = 0;

@@ -7,7 +7,7 @@ import { type Guard, readBearerToken } from './guard.ts';
 import type { HttpConnection } from './http-connections.ts';
 import { healthResponse } from './info-routes.ts';
 import { rejectBody } from './request-body.ts';
-import { isGone, sendFailure, sendJson } from './response.ts';
+import { isDisconnected, sendFailure, sendJson } from './response.ts';
 import type { LogEvent, Route } from './route.ts';
 import type { WindowServer } from './window/window-server.ts';
 
@@ -43,11 +43,11 @@ export class RequestPipeline {
     const state: RequestState = { logEvent: { operation: 'none', client: 'unknown' }, allow: [] };
     try {
       const body = await this.#run(request, response, connection, state);
-      if (body !== undefined && !isGone(response)) sendJson(response, 200, body);
+      if (body !== undefined && !isDisconnected(response)) sendJson(response, 200, body);
     } catch (error) {
       const failure = asFailure(error);
       if (failure.code === 'internal') this.#deps.log(state.logEvent);
-      if (!isGone(response)) sendFailure(request, response, failure, this.#deps.clock, state.allow);
+      if (!isDisconnected(response)) sendFailure(request, response, failure, this.#deps.clock, state.allow);
     }
   }
 
@@ -79,7 +79,7 @@ export class RequestPipeline {
     const caller = await tokens.verify(token, route?.transport ?? 'rest', connection.verified);
     connection.subject = caller.subject;
     // The client disconnected during verification. Handlers would wait for a 'close' event that was already emitted.
-    if (isGone(response)) return undefined;
+    if (isDisconnected(response)) return undefined;
     if (!match) throw unknownPath();
     if (!route) {
       for (const { requireReady } of match.methods.values()) await requireReady?.(caller);

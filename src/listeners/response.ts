@@ -75,13 +75,12 @@ function drainThenEnd(request: IncomingMessage, response: ServerResponse, clock:
   if (!bodyFailureOf(request)) request.on('data', discard).resume();
 }
 
-/** Whether the client has disconnected. */
-export const isGone = (response: ServerResponse): boolean => response.destroyed || response.socket?.destroyed === true;
+export const isDisconnected = (response: ServerResponse): boolean => response.destroyed || response.socket?.destroyed === true;
 
 /** Returns a signal that aborts when the client disconnects before the response has been sent. */
 export function abortOnClose(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
   response.once('close', () => controller.abort());
-  if (isGone(response)) controller.abort();
+  if (isDisconnected(response)) controller.abort();
   return controller.signal;
 }

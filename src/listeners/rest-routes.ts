@@ -7,7 +7,6 @@ import type { BodyReader } from './request-body.ts';
 import { abortOnClose, sendJson } from './response.ts';
 import type { Exchange, Route } from './route.ts';
 
-/** One REST route: an operation at a path. */
 export interface RestRow {
   readonly method: Route['method'];
   readonly path: string;
@@ -231,7 +230,6 @@ export function decodeComponent(text: string): string {
   }
 }
 
-/** Returns the name of the path parameter, if the path has one. */
 export const pathFieldOf = (path: string): string | undefined => /\{(\w+)\}/.exec(path)?.[1];
 
 /** Refuses a request that has a query. The query would be ignored, but the caller expects it to have an effect. */

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../core/access/caller.ts';
 
-/** An authenticated request and its response. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -20,7 +19,6 @@ export interface Route {
   readonly path: string;
   /** Name of the transport, such as `rest` or `mcp`. It is recorded with the caller and with every write. */
   readonly transport: string;
-  /** Names the route in the log. */
   readonly operation: string;
   /** Throws if the path cannot serve requests now, whatever their method. */
   readonly requireReady?: (caller: Caller) => Promise<void>;

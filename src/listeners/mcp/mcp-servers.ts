@@ -20,7 +20,6 @@ import { MEMORY_TOOLS, OperationTools, PIPELINE_RUN, QUERY } from './tools.ts';
 
 interface Deps {
   readonly perform: Perform;
-  /** The packs that are offered as MCP tools. */
   readonly catalogue?: Pick<Catalogue, 'all'> | undefined;
   readonly tokens: Pick<TokenRegistry, 'onRevoked'>;
   readonly onChange: MemoryStore['onChange'];

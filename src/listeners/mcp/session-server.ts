@@ -12,7 +12,6 @@ import { ProtocolError, toRpcErrorBody } from './rpc.ts';
 import type { Session } from './session.ts';
 import { type OperationTools, unknownToolFailure } from './tools.ts';
 
-/** The parts of an MCP server that a client sees. */
 export interface ServerProfile {
   readonly info: { readonly name: string; readonly title: string; readonly version: string };
   readonly instructions: string;
@@ -30,13 +29,12 @@ interface Deps {
 
 type Params = NonNullable<JSONRPCRequest['params']>;
 
-/** The fields of a request that the SDK provides. */
-interface RequestContext {
+interface SdkRequestContext {
   readonly requestId: RequestId;
   readonly signal: AbortSignal;
 }
 
-type Method = (session: Session, params: Params, context: RequestContext) => Promise<object> | object;
+type Method = (session: Session, params: Params, context: SdkRequestContext) => Promise<object> | object;
 
 /**
  * Replaces the SDK's validator for client responses. It is not needed, because this server sends no requests, and loading it
@@ -85,7 +83,7 @@ const toolMethods = ({ tools, packs }: ServerProfile, clock: Clock, log: Deps['l
   const findCall = (
     session: Session,
     { name, arguments: input = {}, _meta }: Params,
-    { requestId, signal }: RequestContext,
+    { requestId, signal }: SdkRequestContext,
   ): { operation: string; run: () => Promise<object> } => {
     const { caller } = session.owner;
     if (typeof name !== 'string') throw new ProtocolError('invalid_params', '`name` must be a string; send the name of a tool.');
@@ -121,7 +119,6 @@ const toolMethods = ({ tools, packs }: ServerProfile, clock: Clock, log: Deps['l
   };
 };
 
-/** Minimum time between two progress notifications of one call. */
 const PROGRESS_INTERVAL_MS = 100;
 const MAX_PROGRESS_MESSAGE = 500;
 

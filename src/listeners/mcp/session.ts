@@ -55,7 +55,6 @@ export interface SessionOwner {
 export class Session implements Transport {
   readonly id = randomBytes(24).toString('base64url');
   readonly owner: SessionOwner;
-  /** URIs of the resources that the client subscribed to. */
   readonly subscriptions = new Set<string>();
   /** Time of the last request, in milliseconds on the steady clock. */
   usedAt: number;
@@ -67,10 +66,8 @@ export class Session implements Transport {
   readonly #pending = new Map<number, PendingRequest>();
   /** The notifications that were sent, each text once, with the event number of its latest occurrence. */
   readonly #notifications = new Map<string, number>();
-  /** Event number of the latest notification. */
-  #lastEvent = 0;
-  /** Event number of the latest notification that was written to a stream. */
-  #lastSentEvent = 0;
+  #lastEventNumber = 0;
+  #lastSentEventNumber = 0;
   #requestCount = 0;
   #stream: EventStream | undefined;
   readonly #onEnd: () => void;
@@ -120,13 +117,13 @@ export class Session implements Transport {
    * Replaces the stream for notifications. First sends all notifications with an event number above `lastSent`, which the client
    * missed.
    */
-  attachStream(stream: EventStream, lastSent = this.#lastSentEvent): void {
+  attachStream(stream: EventStream, lastSent = this.#lastSentEventNumber): void {
     this.#stream?.end();
     this.#stream = stream;
     for (const [text, number] of this.#notifications) {
       if (number > lastSent) stream.send(text, { event: 'message', id: number });
     }
-    this.#lastSentEvent = this.#lastEvent;
+    this.#lastSentEventNumber = this.#lastEventNumber;
   }
 
   detachStream(stream: EventStream): void {
@@ -140,13 +137,13 @@ export class Session implements Transport {
   /** Sends a notification now if a stream is open, otherwise when the client opens a stream. */
   notify(notification: JSONRPCNotification): void {
     const text = JSON.stringify(notification);
-    this.#lastEvent += 1;
+    this.#lastEventNumber += 1;
     // Delete the text before setting it, so that the map stays ordered by event number.
     this.#notifications.delete(text);
-    this.#notifications.set(text, this.#lastEvent);
+    this.#notifications.set(text, this.#lastEventNumber);
     if (!this.#stream?.isOpen) return;
-    this.#stream.send(text, { event: 'message', id: this.#lastEvent });
-    this.#lastSentEvent = this.#lastEvent;
+    this.#stream.send(text, { event: 'message', id: this.#lastEventNumber });
+    this.#lastSentEventNumber = this.#lastEventNumber;
   }
 
   /**

@@ -11,7 +11,6 @@ import type { Perform } from '../../core/operations/perform.ts';
 import { editDistance } from '../../core/search/edit-distance.ts';
 import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
 
-/** An MCP tool that runs one operation, described for a model. */
 export interface ToolRow {
   readonly name: string;
   readonly operation: string;
@@ -152,7 +151,6 @@ export const QUERY: ToolRow = {
 /** Prefix that some clients put before tool names: the server's name and a separator. */
 export const SERVER_NAME_PREFIX = /^helmdeck(?:\.|__|-)/;
 
-/** Lists operations as MCP tools, and runs the tools. */
 export class OperationTools {
   readonly #descriptions = new Map<ToolRow, object>();
   readonly #rows: ReadonlyMap<string, ToolRow>;
@@ -222,14 +220,13 @@ function describe({
     annotations: {
       readOnlyHint: changes === 'nothing',
       destructiveHint: changes === 'destroys',
-      // Packs may not be idempotent.
+      // Packs are not necessarily idempotent.
       idempotentHint: !runsPacks,
       openWorldHint: runsPacks,
     },
   };
 }
 
-/** Maximum edit distance at which a tool is suggested. */
 const MAX_EDITS = 2;
 const MAX_NAME_LENGTH = 128;
 

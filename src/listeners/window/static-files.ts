@@ -12,7 +12,6 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
-  // The extension bundle for Claude Desktop, which the window offers for download.
   '.mcpb': 'application/octet-stream',
 };
 

@@ -25,7 +25,6 @@ interface Deps {
   readonly clock: Clock;
   readonly onChange: MemoryStore['onChange'];
   readonly onKeyChange?: ((listener: () => void) => Disposable) | undefined;
-  /** The folder that contains the built files of the window. */
   readonly folder: string;
   readonly log: (event: LogEvent) => void;
 }
