@@ -62,9 +62,7 @@ export type FactReceipt = SchemaOutput<typeof FactReceipt>;
 export const DefinedBy = lazy(() =>
   z
     .string()
-    .describe(
-      'Name of the program that wrote the pipeline. Present only if this was done by a pipeline that another program ran.',
-    )
+    .describe('Name of the program that wrote the pipeline. Present only if a different program, `client`, ran the pipeline.')
     .exactOptional(),
 );
 
@@ -95,7 +93,7 @@ export const FactVersion = lazy(() =>
     client: z.string().describe('Name of the program that wrote this version.'),
     defined_by: DefinedBy(),
     written_at: Time().describe('When this version was written.'),
-    expires_at: Time().describe('When this version expires.'),
+    expires_at: Time().describe('Expiry time of the fact when this version was current.'),
   }),
 );
 export type FactVersion = SchemaOutput<typeof FactVersion>;
@@ -120,7 +118,7 @@ export const FactFilter = lazy(() =>
         .describe('Order of the facts. `updated`: most recently changed first. `expires`: those that expire soonest first.'),
       limit: wholeNumber(1, PAGE.max)
         .default(PAGE.default)
-        .describe(`Maximum number of facts per page, at most ${PAGE.max}. A page with long values can have fewer facts.`),
+        .describe(`Number of facts per page. At most ${PAGE.max}. A page with long values can have fewer facts.`),
       cursor: PageCursor().optional(),
       values: flag().default(false).describe('If `true`, includes the values of the facts.'),
     },

@@ -102,7 +102,7 @@ const ACTIONS = Object.keys(RECORDED_ACTIONS) as RecordedAction[];
 export const ActivityInput = lazy(() =>
   inputObject(
     {
-      limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Rows per page, at most ${PAGE.max}.`),
+      limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Number of rows per page. At most ${PAGE.max}.`),
       cursor: PageCursor().optional(),
       all: flag()
         .default(false)

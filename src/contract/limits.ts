@@ -113,7 +113,7 @@ export const PACK = {
   sessionIdle: HOUR,
   /** Maximum number of open pack sessions per subject. */
   sessions: 100,
-  /** Maximum size of the output of one run. */
+  /** Maximum size of the output of one pack run, in bytes. */
   outputBytes: 1024 * KIB,
 } as const;
 
@@ -170,7 +170,7 @@ export const EGRESS = {
   redirects: 5,
   /** Time limit from the first request to the last byte of the response, including redirects. */
   timeout: 20,
-  /** Maximum time without receiving any data. */
+  /** Time limit for receiving the next data of the response. */
   idleTimeout: 10,
 } as const;
 

@@ -285,7 +285,7 @@ export type PipelineRun = SchemaOutput<typeof PipelineRun>;
 
 export const PipelineRunsInput = lazy(() =>
   inputObject(
-    { limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Maximum number of runs, at most ${PAGE.max}.`) },
+    { limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Maximum number of runs to return. At most ${PAGE.max}.`) },
     {
       title: 'List runs',
       description: 'Lists the pipeline runs that are in progress or ended in the last week. Outputs are not included.',

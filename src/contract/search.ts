@@ -17,7 +17,7 @@ export const SearchInput = lazy(() =>
         .trim()
         .max(QUERY.characters, { error: `is longer than ${QUERY.characters} characters; send only the important words` })
         .describe('Words or a phrase to search for. If blank, the newest facts are returned.'),
-      limit: wholeNumber(1, QUERY.max).default(QUERY.default).describe(`Maximum number of hits, at most ${QUERY.max}.`),
+      limit: wholeNumber(1, QUERY.max).default(QUERY.default).describe(`Maximum number of hits to return. At most ${QUERY.max}.`),
       ...filters(),
     },
     {

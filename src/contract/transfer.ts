@@ -14,7 +14,7 @@ export type FactLine = SchemaOutput<typeof FactLine>;
 export const ExportInput = lazy(() =>
   inputObject(
     {
-      limit: wholeNumber(1, PAGE.max).default(PAGE.max).describe(`Facts per page, at most ${PAGE.max}.`),
+      limit: wholeNumber(1, PAGE.max).default(PAGE.max).describe(`Number of facts per page. At most ${PAGE.max}.`),
       cursor: PageCursor().optional(),
     },
     { title: 'Export facts', description: 'Returns all facts with their values, oldest first, in pages.' },
@@ -74,7 +74,7 @@ export const ImportInput = lazy(() =>
 
 export const ImportReceipt = lazy(() =>
   z.object({
-    created: count('Number of new facts.'),
+    created: count('Number of facts that were stored under a new key.'),
     updated: count('Number of facts whose earlier value was replaced.'),
     unchanged: count(
       'Number of facts that were already stored with the same value. Only their lifetime is changed, to that of the line.',

@@ -118,7 +118,7 @@ export const MyDefaults = lazy(() =>
     recent: z
       .array(
         z.object({
-          kind: z.enum(['pack', 'pipeline']).describe('Whether a pack or a pipeline ran.'),
+          kind: z.enum(['pack', 'pipeline']).describe('Kind of the run: of a pack or of a pipeline.'),
           id: z.string().describe('Name of the pack or id of the pipeline.'),
           outcome: z.string().describe('Outcome of the run.'),
           at_unix: unixTime('Time of the run'),

@@ -17,7 +17,7 @@ export const CONNECTION_LIMITS = {
    * forever.
    */
   importWaitMs: 10 * MINUTE,
-  /** Maximum idle time between two requests on a connection. Node adds one second. */
+  /** Maximum idle time between two requests on a connection. Node waits one second longer than this. */
   idleMs: 7 * SECOND,
   /** Interval at which Node checks for slow connections. */
   checkMs: SECOND,

@@ -22,7 +22,7 @@ export const SESSION_IDLE_MS = 30 * MINUTE_MS;
  * @internal
  */
 export const MAX_SESSIONS = 256;
-/** Changes within this time are combined into one notification per resource. */
+/** Delay before clients are notified of a change. Changes within this time are combined into one notification per resource. */
 const NOTIFY_DELAY_MS = 100;
 
 interface Deps {
@@ -80,7 +80,7 @@ export class SessionRegistry implements Disposable {
       owner.transportKind !== transportKind ||
       owner.token !== digestOf(token)
     ) {
-      throw new ProtocolError('unknown_session', 'Session not found; connect again with initialize.');
+      throw new ProtocolError('unknown_session', 'Session not found; send `initialize` to open a new session.');
     }
     session.usedAt = this.#deps.clock.steady();
     return session;

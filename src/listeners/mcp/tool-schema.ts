@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** The bounds that zod adds to every integer. */
+/** The bounds that zod adds to every integer. They are left out of tool schemas. */
 const BOUNDS: ReadonlySet<unknown> = new Set([Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]);
 
 /**

@@ -37,9 +37,9 @@ interface Session {
 export class WindowSessionStore implements ListedSessions {
   readonly #clock: Clock;
   readonly #onEnd: () => void;
-  /** Expiry time of each link, on the steady clock, by the digest of the link. */
+  /** The unused links. Maps the digest of each link to its expiry time on the steady clock. */
   readonly #links = new Map<string, number>();
-  /** The sessions by the digest of their secret, least recently used first. */
+  /** Maps the digest of each session secret to its session, least recently used first. */
   readonly #sessions = new Map<string, Session>();
 
   constructor(clock: Clock, onEnd: () => void = () => undefined) {
