@@ -49,7 +49,7 @@ export const PAGE = { default: 50, max: 200 } as const;
 
 export const QUERY = { default: 20, max: 100, characters: 1000, searches: 32, searchesUsed: 6 } as const;
 
-/** Maximum number of run records that a search covers: only the newest are searched. */
+/** Maximum number of run records that a search covers. Only the newest records are searched. */
 export const SEARCHED_RUNS = 1000;
 
 /** Default quota of a subject: number of facts, and bytes. */

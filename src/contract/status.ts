@@ -30,7 +30,7 @@ export type ClockState =
   | { at: 'ahead'; machine: string; memory?: string; why: string; remedy: string; review_in_seconds?: number }
   | { at: 'behind'; machine: string; memory: string; why: string; remedy: string };
 
-/** Whether the clock may be wrong. Expired entries must not be deleted while it may be wrong. */
+/** Whether the clock may be wrong. In that case, expired entries must not be deleted. */
 export const isClockInDoubt = (clock: ClockState): boolean => clock.at === 'ahead' || clock.at === 'unchecked';
 
 export interface StoreStatus {

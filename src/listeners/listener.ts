@@ -213,7 +213,7 @@ function describeClientError(code: string): string {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return `The headers did not arrive within ${CONNECTION_LIMITS.headersMs / 1000} s; send them without pauses.`;
     default:
-      return 'This is not a valid HTTP/1.1 request, or its method is unknown; use an HTTP library to send requests.';
+      return 'This is not an HTTP/1.1 request, or its method is unknown; use an HTTP library to send requests.';
   }
 }
 

@@ -42,7 +42,7 @@ export function describePortHolder({ port }: ListenAddress, publisher: number | 
     return `another Helmdeck Memory (process ${publisher})`;
   }
   if (holder) return `${holder.name} (process ${holder.pid})`;
-  if (process.platform === 'linux') return 'a program of another user (Linux does not show which)';
+  if (process.platform === 'linux') return 'another program (of another user, so Linux does not show which)';
   const command = process.platform === 'win32' ? `netstat -ano | findstr :${port}` : `lsof -nP -iTCP:${port} -sTCP:LISTEN`;
   return `another program (to find out which, run: ${command})`;
 }

@@ -141,7 +141,7 @@ describe('tags (R-FACT-08)', () => {
 
   test.each([
     { why: 'a text', tags: 'frontend', says: /^tags must be a list of texts; send/ },
-    { why: '33', tags: Array.from({ length: 33 }, (_, n) => `t${n}`), says: /^tags must be at most 32; send/ },
+    { why: '33', tags: Array.from({ length: 33 }, (_, n) => `t${n}`), says: /^tags must have at most 32 items; send/ },
     { why: 'a number in the list', tags: ['a', 7], says: /^tags\.1 must be text; send/ },
     { why: 'a blank tag', tags: [' '], says: /^tags\.0 must have 1 to 64 characters; shorten/ },
     { why: '65 characters', tags: ['a'.repeat(65)], says: /^tags\.0 must have 1 to 64 characters; shorten/ },

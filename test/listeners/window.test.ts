@@ -90,7 +90,7 @@ describe('a link to the window (R-WIN-01)', () => {
     expect(all.listener.windowLink()).toBeUndefined();
     const made = await sendRequest(all.url, '/api/v1/window', { method: 'POST', token: all.owner });
     expect(told(made)).toBe('404 not_found');
-    expect(made.json.message).toMatch(/without a window/);
+    expect(made.json.message).toMatch(/has not been built/);
     expect((await sendRequest(all.url, '/', {})).status).toBe(401);
   });
 });

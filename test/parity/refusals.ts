@@ -114,7 +114,7 @@ const tags = field('tags', [
   ],
   ['a text', 'frontend', /^tags must be a list of texts;/],
   ['33', many(33), /^tags must have at most 32 items; send only the tags that you would search for\.$/],
-  ['33 times the same', many(33, () => 't'), /^tags must be at most 32;/],
+  ['33 times the same', many(33, () => 't'), /^tags must have at most 32 items;/],
   ['a number in the list', ['a', 7], /^tags\.1 must be text;/],
   ['an empty tag', [''], /^tags\.0 must have 1 to 64 characters; shorten it or leave it out\.$/],
   ['a blank tag', ['a', ' '], /^tags\.1 must have 1 to 64 characters;/],
@@ -188,7 +188,7 @@ const others: Refusal[] = [
     ['a lifetime as text', { key: 'there', ttl_seconds: '3600' }, LIFETIME],
     ['null for a lifetime', { key: 'there', ttl_seconds: null }, NO_LIFETIME],
     ['a reserved category', { key: 'there', category: 'Cache' }, ENGINE],
-    ['33 tags', { key: 'there', tags: many(33) }, /^tags must be at most 32;/],
+    ['33 tags', { key: 'there', tags: many(33) }, /^tags must have at most 32 items;/],
     ['a credential for a tag', { key: 'there', tags: [credential] }, VAULT('tags')],
   ]),
   ...ask('patch', 'invalid_input', [['a value', { key: 'there', value: 'x' }, UNKNOWN_FIELD]]).map((one) => ({
@@ -203,7 +203,7 @@ const others: Refusal[] = [
     ['an expiry within zero seconds', { expiring_within: 0 }, /^expiring_within must be a whole number from 1 to 31536000;/],
     ['an expiry within more than a year', { expiring_within: 31_536_001 }, /^expiring_within must be a whole number/],
     ['a category that is too long', { category: 'x'.repeat(129) }, SHAPE],
-    ['a cursor that is a text', { cursor: 'x' }, /^cursor does not belong to this list; send `next_cursor` unchanged/],
+    ['a cursor that is a text', { cursor: 'x' }, /^cursor does not belong to this list; send next_cursor unchanged/],
     ['a cursor of another order', { cursor: cursor('expires', 1, 1) }, /^cursor does not belong to this list;/],
     ['a cursor with a text for a row', { cursor: cursor('updated', 1, '1 OR 1=1') }, /^cursor does not belong to this list;/],
     [
@@ -301,7 +301,11 @@ const questions = ask('query', 'invalid_input', [
   ['one and a half', { query: 'x', limit: 1.5 }, COUNTED],
   ['a number that is too large', { query: 'x', limit: 1e300 }, COUNTED],
   ['a text for a number', { query: 'x', limit: '3' }, COUNTED],
-  ['a search outside a list', { searches: lex() }, /^searches must be a list; send a JSON array of \{type, query\}\.$/],
+  [
+    'a search outside a list',
+    { searches: lex() },
+    /^searches must be a list; send a JSON array of objects with `type` and `query`\.$/,
+  ],
   ['a text for a search', { searches: ['x'] }, /^searches\.0 must be a JSON object; send it with `type` and `query`\.$/],
   ['nothing for a search', { searches: [lex(), null] }, /^searches\.1 must be a JSON object;/],
   [

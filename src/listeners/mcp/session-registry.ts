@@ -31,7 +31,7 @@ interface Deps {
   readonly onChange: MemoryStore['onChange'];
   /** Creates the SDK's server object for a new session and connects the two. */
   readonly startServer: (session: Session) => Promise<void>;
-  /** Whether a change of entries of this kind changes the content of the resource. */
+  /** Whether a change to entries of this kind changes the content of the resource. */
   readonly isAffected: (uri: string, kind: SpaceChange['kind']) => boolean;
 }
 
