@@ -104,9 +104,7 @@ export const ForgetReceipt = lazy(() =>
       'Number of deleted entries. Each entry is counted once. In a dry run, the number of entries that would be deleted.',
     ),
     purged: z.boolean().describe('Whether all bytes of the entries are removed from the database files.'),
-    older_backups: count(
-      'Number of backups and other copies that may still contain the sealed entries. A restore deletes them again.',
-    ),
+    older_backups: count('Number of backups and other copies that may contain the sealed entries. A restore deletes them again.'),
     undo: z
       .string()
       .exactOptional()

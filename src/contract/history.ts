@@ -7,7 +7,7 @@ import { count, flag, inputObject, lazy, notTextError, type SchemaOutput, Time, 
 export const FactHistory = lazy(() =>
   z.object({
     key: z.string().describe('Key of the fact.'),
-    versions: z.array(FactVersion()).describe('Earlier versions, newest first. Not the current one.'),
+    versions: z.array(FactVersion()).describe('Earlier versions, newest first.'),
   }),
 );
 export type FactHistory = SchemaOutput<typeof FactHistory>;

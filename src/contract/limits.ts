@@ -72,8 +72,8 @@ export const IMPORT_REQUEST = { lines: 500 } as const;
 export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
 
 /**
- * Limits of one import from another program's memory. `name` is the maximum length of a name in characters, because the name is
- * repeated in every fact.
+ * Limits of one import from another program's memory. `name` limits the length of a name, in characters, because the name is
+ * repeated in every fact about the named thing.
  */
 export const IMPORT_TEXT = { bytes: 512 * KIB, entries: 5000, name: 200 } as const;
 

@@ -107,7 +107,7 @@ export const PackList = lazy(() =>
     skipped: z
       .array(
         z.object({
-          name: z.string().describe('Name of the pack, as it is written in the setting.'),
+          name: z.string().describe('Name of the pack, as it is written in the setting `HELMDECK_PACKS`.'),
           why: z.string().describe('Why the pack could not be loaded, and what to do.'),
         }),
       )

@@ -106,14 +106,14 @@ export const PipelineReceipt = lazy(() =>
         '`created`: a new pipeline was stored. `updated`: an earlier version of the pipeline was replaced. `unchanged`: the same pipeline was already stored, so only its lifetime was renewed.',
       ),
     expires_at: Time().describe('When the pipeline expires. Running or changing the pipeline renews its lifetime.'),
-    note: z.string().exactOptional().describe('A message for the person.'),
+    note: z.string().exactOptional().describe('A message that the agent should pass on to the person.'),
   }),
 );
 export type PipelineReceipt = SchemaOutput<typeof PipelineReceipt>;
 
 export const PipelinesInput = lazy(() => noInput('List pipelines', 'Lists the stored pipelines, with a description of each.'));
 
-/** Shortens a title or description to one line, because another agent wrote the text. */
+/** Shortens a title or description to one line, because agents other than its author read it. */
 export const displayText = (said: string): string => oneLine(said, PIPELINE.shownCharacters);
 
 const responsibility = lazy(() => ({

@@ -78,7 +78,7 @@ export class RequestPipeline {
     const route = match?.methods.get(method);
     const caller = await tokens.verify(token, route?.transport ?? 'rest', connection.verified);
     connection.subject = caller.subject;
-    // The client disconnected during verification. Handlers would wait for a 'close' event that was already emitted.
+    // Stop if the client disconnected during verification. Handlers would wait for a 'close' event that was already emitted.
     if (isDisconnected(response)) return undefined;
     if (!match) throw unknownPath();
     if (!route) {
