@@ -41,7 +41,7 @@ export const ClientRow = lazy(() =>
       .describe(
         'State of the connection. `differs`: the entry for this memory was changed after it was added. `wiped`: the entry was removed. `broken`: the connection cannot work, for the reason in `why`. `no_token`: the token was revoked or has expired.',
       ),
-    why: z.string().exactOptional().describe('What is wrong, and what to do. Absent if there is no problem.'),
+    why: z.string().exactOptional().describe('The problem, and how to solve it. Absent if there is no problem.'),
     subject: z.string().exactOptional().describe('The subject to whose memory the client is connected.'),
     connected_at: Time().exactOptional().describe('When the client was connected.'),
     token: z
@@ -128,7 +128,7 @@ export const ConnectionPlan = lazy(() =>
       .string()
       .exactOptional()
       .describe(
-        'What the owner must do before the client uses the new entry, such as restart the client. Absent if there is nothing to do.',
+        'Step that the owner must take before the client uses the new entry, such as restarting the client. Absent if there is no such step.',
       ),
   }),
 );
@@ -139,7 +139,7 @@ export const ClientVerification = lazy(() =>
     works: z
       .boolean()
       .describe('Whether the test succeeded: the program that the client starts reached this memory and got a response.'),
-    why: z.string().exactOptional().describe('What is wrong, and what to do. Absent if the test succeeded.'),
+    why: z.string().exactOptional().describe('The problem, and how to solve it. Absent if the test succeeded.'),
     tools: count('Number of MCP tools that the client can use.'),
   }),
 );
@@ -178,7 +178,7 @@ export const ConnectReceipt = lazy(() =>
       .string()
       .exactOptional()
       .describe(
-        'What the owner must do before the client uses the new entry, such as restart the client. Absent if there is nothing to do.',
+        'Step that the owner must take before the client uses the new entry, such as restarting the client. Absent if there is no such step.',
       ),
   }),
 );

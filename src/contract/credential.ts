@@ -31,7 +31,7 @@ export const CredentialList = lazy(() =>
             .enum(['keychain', 'settings'])
             .exactOptional()
             .describe(
-              'Where the secret is stored. `keychain`: in the OS keychain. `settings`: in a setting. Absent if the credential is not set.',
+              'Location of the secret. `keychain`: in the OS keychain. `settings`: in a setting. Absent if the credential is not set.',
             ),
           set_at: Time().exactOptional().describe('Time at which the secret was stored in the OS keychain.'),
         }),

@@ -14,8 +14,8 @@ import {
 } from './schema.ts';
 import type { SidecarState, SidecarFailureCode } from './status.ts';
 
-const why = lazy(() => z.string().describe('What is wrong.'));
-const remedy = lazy(() => z.string().describe('What the owner can do about the problem.'));
+const why = lazy(() => z.string().describe('Description of the problem.'));
+const remedy = lazy(() => z.string().describe('How the owner can solve the problem.'));
 const model = lazy(() => z.string().describe('Name of the embedding model.'));
 
 /** Every failure code, for the schema. `satisfies` makes the compiler reject a missing code. */

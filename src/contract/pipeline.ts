@@ -239,7 +239,7 @@ export const FinishPipelineInput = lazy(() =>
 const Failed = lazy(() =>
   z.object({
     error: z.string().describe('Code of the failure.'),
-    message: z.string().describe('What went wrong, and what to do.'),
+    message: z.string().describe('The problem, and how to solve it.'),
     step: z.string().exactOptional().describe('Id of the step that failed.'),
   }),
 );

@@ -84,7 +84,7 @@ export const ImportReceipt = lazy(() =>
       .array(
         z.object({
           line: z.int().min(1).describe('Number of the rejected line.'),
-          message: z.string().describe('What is wrong with the line, and what to do.'),
+          message: z.string().describe('The problem with the line, and how to solve it.'),
         }),
       )
       .describe('Lines that were rejected.'),

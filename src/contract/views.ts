@@ -196,8 +196,8 @@ export const StatusInput = lazy(() =>
   ),
 );
 
-const why = lazy(() => z.string().describe('What is wrong.'));
-const remedy = lazy(() => z.string().describe('What the owner can do about the problem.'));
+const why = lazy(() => z.string().describe('Description of the problem.'));
+const remedy = lazy(() => z.string().describe('How the owner can solve the problem.'));
 
 export const KeyStatus = lazy(() =>
   z
@@ -300,7 +300,7 @@ export const Status = lazy(() =>
         kept: z
           .enum(['file', 'memory'])
           .describe(
-            'Where facts are stored. `file`: on disk, sealed. `memory`: only in RAM, so they are lost when the program exits.',
+            'Location of the facts. `file`: on disk, sealed. `memory`: only in RAM, so they are lost when the program exits.',
           ),
         key: KeyStatus(),
         file: z

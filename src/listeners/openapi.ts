@@ -254,7 +254,7 @@ const failureSchema = {
   type: 'object',
   properties: {
     error: { type: 'string', enum: Object.keys(failures), description: 'Failure code.' },
-    message: { type: 'string', description: 'What went wrong, and what to do.' },
+    message: { type: 'string', description: 'The problem, and how to solve it.' },
   },
   required: ['error', 'message'],
   additionalProperties: false,

@@ -589,7 +589,7 @@ describe('minting (R-AUTH-04)', () => {
     { why: 'no scope at all', input: { name: 'a', scopes: [] }, names: /^scopes/ },
     { why: 'no day', input: { name: 'a', days: 0 }, names: /^days/ },
     { why: '366 days', input: { name: 'a', days: 366 }, names: /^days/ },
-    { why: 'a field we do not know', input: { name: 'a', exp: 1 }, names: /not known/ },
+    { why: 'a field we do not know', input: { name: 'a', exp: 1 }, names: /unknown field/ },
   ])('is not asked for with $why', ({ input, names }) => {
     const { error } = MintInput().safeParse(input);
     const [issue] = error?.issues ?? [];
