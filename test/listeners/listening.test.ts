@@ -72,7 +72,7 @@ describe('a taken port (R-HTTP-02)', () => {
     const started = serve({ address: `127.0.0.1:${port}` });
     const names = process.platform === 'linux' ? `in use by node (process ${process.pid});` : 'in use by another program';
     await expect(started).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(names) });
-    await expect(started).rejects.toThrow(/^127\.0\.0\.1:\d+ is taken .* HELMDECK_ADDR to another port\.$/);
+    await expect(started).rejects.toThrow(/^127\.0\.0\.1:\d+ is in use by .* HELMDECK_ADDR to another port\.$/);
   });
 
   test('is also taken by a program that listens on all addresses', async () => {
