@@ -1,31 +1,37 @@
 const NAME = 'helmdeck-memory';
 
-let call = NAME;
-let callAnywhere = NAME;
+let currentCommand = NAME;
+let absoluteCommand = NAME;
 
-/** Sets the command that starts the command line: in the owner's current folder, and in any folder. Called once, at the start. */
-export function setCliCommand(command: string, anywhere = command): void {
-  call = command;
-  callAnywhere = anywhere;
+/**
+ * Sets how messages spell the `helmdeck-memory` command: `command` works in the owner's current folder, `absolute` works in any
+ * folder. Called once, at startup.
+ */
+export function setCliCommand(command: string, absolute = command): void {
+  currentCommand = command;
+  absoluteCommand = absolute;
 }
 
-export const absoluteCliCommand = (): string => callAnywhere;
+export const absoluteCliCommand = (): string => absoluteCommand;
 
-/** Replaces `helmdeck-memory` in suggested commands by the command that works here. Paths and `npx` commands stay as they are. */
+/**
+ * Replaces `helmdeck-memory` in suggested commands by the command that works in the current folder. Paths and `npx` commands stay
+ * unchanged.
+ */
 export const withCliCommand = (text: string): string =>
-  call === NAME ? text : text.replaceAll(/(?<![\w/.-]|npx )helmdeck-memory(?= [a-z<-])/g, () => call);
+  currentCommand === NAME ? text : text.replaceAll(/(?<![\w/.-]|npx )helmdeck-memory(?= [a-z<-])/g, () => currentCommand);
 
-/** Fields that hold our own sentences, never stored text. */
-const SENTENCE_FIELDS: ReadonlySet<string> = new Set(['why', 'remedy', 'says']);
+/** Fields that contain only text written by this program. Stored text must not be changed. */
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['why', 'remedy', 'says']);
 
-/** Applies `withCliCommand` to these fields, at any depth. */
+/** Applies `withCliCommand` to the message fields of a value, at any depth. */
 export function withCliCommands<T>(value: T): T {
-  if (call === NAME || typeof value !== 'object' || value === null) return value;
+  if (currentCommand === NAME || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item: unknown) => withCliCommands(item)) as T;
   return Object.fromEntries(
     Object.entries(value).map(([name, field]: [string, unknown]) => [
       name,
-      SENTENCE_FIELDS.has(name) && typeof field === 'string' ? withCliCommand(field) : withCliCommands(field),
+      MESSAGE_FIELDS.has(name) && typeof field === 'string' ? withCliCommand(field) : withCliCommands(field),
     ]),
   ) as T;
 }

@@ -2,19 +2,19 @@ import * as z from 'zod';
 import { count, flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 import { Subject } from './token.ts';
 
-const clientShape = 'must be the id of a client, such as claude-code; list the clients to see their ids';
+const clientShape = 'must be the id of a client, such as `claude-code`; list the clients to see their ids';
 
 export const ClientId = lazy(() =>
   z
     .string({ error: notTextError })
     .regex(/^[a-z][a-z0-9-]{0,31}$/, { error: clientShape })
-    .describe('The id of the client, such as claude-code.'),
+    .describe('Id of the client, such as `claude-code`.'),
 );
 
 export const ClientsInput = lazy(() =>
   noInput(
     'List clients',
-    'Lists the programs on this machine that can be connected, which of them are, and when each last used its token.',
+    'Lists the programs that can be connected to this memory. Shows which are connected, and when each last used its token.',
   ),
 );
 
@@ -26,34 +26,41 @@ export const ClientRow = lazy(() =>
     id: ClientId(),
     name: z.string().describe('Display name.'),
     installed: z.boolean().describe('Whether the client appears to be installed on this machine.'),
-    version: z.string().exactOptional().describe('Version of the client, if it can be found without starting the client.'),
-    config: z.string().describe("The client's configuration, where the entry for this memory is or would be added."),
-    transport: z.enum(['stdio', 'http']).describe('How the client connects to the memory.'),
+    version: z
+      .string()
+      .exactOptional()
+      .describe('Version of the client. Absent if the version can be found only by starting the client.'),
+    config: z
+      .string()
+      .describe("The client's configuration, to which the entry for this memory is added when the client is connected."),
+    transport: z
+      .enum(['stdio', 'http'])
+      .describe('How the client connects. `stdio`: it starts a program. `http`: it sends requests to the URL of this memory.'),
     state: z
       .enum(CLIENT_STATES)
       .describe(
-        'differs: the entry for this memory is not the one that was added. wiped: the entry is missing. broken: see why. no_token: the token was revoked or has expired.',
+        'State of the connection. `differs`: the entry for this memory was changed after it was added. `wiped`: the entry was removed. `broken`: the connection cannot work, for the reason in `why`. `no_token`: the token was revoked or has expired.',
       ),
-    why: z.string().exactOptional().describe('The problem and what to do about it.'),
-    subject: z.string().exactOptional().describe('The subject whose memory the client was connected to.'),
+    why: z.string().exactOptional().describe('The problem, and how to solve it. Absent if there is no problem.'),
+    subject: z.string().exactOptional().describe('The subject to whose memory the client is connected.'),
     connected_at: Time().exactOptional().describe('When the client was connected.'),
     token: z
       .object({
-        id: z.string().describe('Id of the token; use it to pause or revoke the token.'),
+        id: z.string().describe('Id of the token, needed to pause or revoke the token.'),
         paused: z.boolean().describe('Whether the token is paused. Requests with a paused token are refused.'),
         expires_at: Time().describe('When the token expires.'),
         last_used_at: Time()
           .exactOptional()
-          .describe('When the token was last used, to the minute. Absent if it was never used.'),
+          .describe('When the token was last used, to the minute. Absent if the token was never used.'),
       })
       .exactOptional()
-      .describe('The token that the client was given.'),
+      .describe('The token that was created for the client. Absent if the client has no token.'),
   }),
 );
 export type ClientRow = SchemaOutput<typeof ClientRow>;
 
 export const ClientList = lazy(() =>
-  z.object({ clients: z.array(ClientRow()).describe('Every client that this program can connect.') }),
+  z.object({ clients: z.array(ClientRow()).describe('All clients that Helmdeck Memory can connect.') }),
 );
 export type ClientList = SchemaOutput<typeof ClientList>;
 
@@ -66,7 +73,8 @@ export const PlanConnectionInput = lazy(() =>
     { client: ClientId(), subject: ClientSubject() },
     {
       title: 'Plan a connection',
-      description: "Shows which of the client's files would change and which commands would run. Changes nothing.",
+      description:
+        "Shows which of the client's files would be changed and which commands would be run to connect the client. Nothing is changed.",
     },
   ),
 );
@@ -78,21 +86,23 @@ export const ConnectionPlan = lazy(() =>
     basis: z
       .string()
       .describe(
-        'Identifies the files that the plan is based on. Send it with the connect request, which then fails if they have changed.',
+        'Identifies the contents of the files that the plan is based on. Send this value with the connect request, so that the request fails if the files have changed.',
       ),
     files: z
       .array(
         z.object({
-          path: z.string().describe('Path of the file, with links resolved.'),
-          created: z.boolean().describe('Whether the file will be created.'),
+          path: z.string().describe('Path of the file, with symbolic links resolved.'),
+          created: z.boolean().describe('Whether the file does not exist yet and would be created.'),
           holds_token: z
             .literal(true)
             .exactOptional()
-            .describe('Present if the token will be stored in this file. Only its owner can then read the file.'),
+            .describe('Present if the token would be stored in this file. Only the owner of the file will be able to read it.'),
           lines: z
             .array(
               z.object({
-                sign: z.enum([' ', '-', '+']).describe('Space: unchanged. Minus: removed. Plus: added.'),
+                sign: z
+                  .enum([' ', '-', '+'])
+                  .describe('Kind of the line: a space for unchanged, a minus sign for removed, a plus sign for added.'),
                 text: z.string().describe('Text of the line.'),
               }),
             )
@@ -101,27 +111,36 @@ export const ConnectionPlan = lazy(() =>
       )
       .describe('Files that would change.'),
     commands: z
-      .array(z.object({ program: z.string().describe('Program to run.'), args: z.array(z.string()).describe('Its arguments.') }))
-      .describe('Commands that would be run. Empty if the files are edited directly.'),
+      .array(
+        z.object({
+          program: z.string().describe('Name or path of the program.'),
+          args: z.array(z.string()).describe('Arguments of the program.'),
+        }),
+      )
+      .describe('Commands that would be run. Empty if Helmdeck Memory edits the files directly.'),
     link: z
       .string()
       .exactOptional()
       .describe(
-        'A link that adds the same entry to another profile of the client, after the client has asked. It contains no token.',
+        'A link that adds the same entry to another profile of the client. The client asks its user first. The link does not contain a token.',
       ),
     afterwards: z
       .string()
       .exactOptional()
-      .describe('Step for the owner before the client uses the change, such as a restart of the client.'),
+      .describe(
+        'Step that the owner must take before the client uses the new entry, such as restarting the client. Absent if there is no such step.',
+      ),
   }),
 );
 export type ConnectionPlan = SchemaOutput<typeof ConnectionPlan>;
 
 export const ClientVerification = lazy(() =>
   z.object({
-    works: z.boolean().describe('Whether the program that the client starts reached this memory and got a response.'),
-    why: z.string().exactOptional().describe('The problem and what to do about it.'),
-    tools: count('Number of tools that the client would see.'),
+    works: z
+      .boolean()
+      .describe('Whether the test succeeded: the program that the client starts reached this memory and got a response.'),
+    why: z.string().exactOptional().describe('The problem, and how to solve it. Absent if the test succeeded.'),
+    tools: count('Number of MCP tools that the client can use.'),
   }),
 );
 export type ClientVerification = SchemaOutput<typeof ClientVerification>;
@@ -133,9 +152,11 @@ export const ConnectClientInput = lazy(() =>
       subject: ClientSubject(),
       basis: z
         .string({ error: notTextError })
-        .max(128, { error: 'must be the basis of a plan; copy it from the plan, or leave it out' })
+        .max(128, { error: 'must be the `basis` value of a plan; copy it from the plan, or leave it out' })
         .exactOptional()
-        .describe('The basis of the plan that was shown. The request fails if the files have changed since.'),
+        .describe(
+          'The `basis` value of the plan that was shown. If it is sent, the request fails if the files have changed since the plan was made.',
+        ),
     },
     {
       title: 'Connect a client',
@@ -156,7 +177,9 @@ export const ConnectReceipt = lazy(() =>
     afterwards: z
       .string()
       .exactOptional()
-      .describe('Step for the owner before the client uses the change, such as a restart of the client.'),
+      .describe(
+        'Step that the owner must take before the client uses the new entry, such as restarting the client. Absent if there is no such step.',
+      ),
   }),
 );
 export type ConnectReceipt = SchemaOutput<typeof ConnectReceipt>;
@@ -167,7 +190,7 @@ export const DisconnectClientInput = lazy(() =>
     {
       title: 'Disconnect a client',
       description:
-        'Revokes the token of a client and removes the entry from its configuration. A file that was not changed since is restored byte for byte.',
+        "Revokes the client's token and removes the entry for this memory from the client's configuration. A file that has not changed since the client was connected is restored byte for byte.",
     },
   ),
 );
@@ -183,7 +206,7 @@ export const DisconnectReceipt = lazy(() =>
           as_before: z
             .boolean()
             .describe(
-              'true: the file is the same as before it was connected. false: it had other changes, so only the entry was removed.',
+              'If `true`, the file is the same as before the client was connected. If `false`, the file was also changed by another program or a person, so only the entry was removed.',
             ),
         }),
       )
@@ -198,7 +221,7 @@ export const VerifyClientInput = lazy(() =>
     {
       title: 'Test a connection',
       description:
-        'Starts the program that the client would start, according to its configuration, and sends a request to this memory through it.',
+        "Starts the program that the client's configuration names, and sends a request to this memory through that program.",
     },
   ),
 );
@@ -211,11 +234,11 @@ export const PauseTokenInput = lazy(() =>
         .string({ error: notTextError })
         .regex(/^[!-~]{1,128}$/, { error: 'must be the id of a token; copy it from the list of tokens' })
         .describe('Id of the token.'),
-      paused: flag().describe('true pauses the token, false resumes it.'),
+      paused: flag().describe('If `true`, pauses the token. If `false`, resumes it.'),
     },
     {
       title: 'Pause a token',
-      description: 'Pauses or resumes a token. Requests with a paused token are refused.',
+      description: 'Pauses or resumes a token. While the token is paused, requests with it are refused.',
     },
   ),
 );
@@ -224,7 +247,7 @@ export type PauseTokenInput = SchemaOutput<typeof PauseTokenInput>;
 export const PauseReceipt = lazy(() =>
   z.object({
     id: z.string().describe('Id of the token.'),
-    paused: z.boolean().describe('Whether the token is paused now.'),
+    paused: z.boolean().describe('Whether the token is now paused.'),
   }),
 );
 export type PauseReceipt = SchemaOutput<typeof PauseReceipt>;

@@ -5,16 +5,19 @@ export const CredentialName = lazy(() =>
   z
     .string({ error: notTextError })
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, {
-      error: 'must be the name of a credential, such as github; list the credentials to see their names',
+      error: 'must be the name of a credential, such as `github`; list the credentials to see their names',
     })
-    .describe('Name of the credential in packs, such as github.'),
+    .describe('Name of the credential, such as `github`. Packs refer to the credential by this name.'),
 );
 
-/** The secret is sent in an HTTP header unchanged, and some OS keychains store no longer text. */
+/** The allowed form of a secret. Secrets are sent unchanged in HTTP headers, and some OS keychains cannot store a longer text. */
 export const CREDENTIAL_SHAPE = /^[!-~]{8,1024}$/;
 
 export const CredentialsInput = lazy(() =>
-  noInput('List credentials', 'Lists the credentials that packs can use, and whether each is set. Never shows a secret.'),
+  noInput(
+    'List credentials',
+    'Lists the credentials that packs can use, and whether each credential is set. The secrets are never shown.',
+  ),
 );
 
 export const CredentialList = lazy(() =>
@@ -28,9 +31,9 @@ export const CredentialList = lazy(() =>
             .enum(['keychain', 'settings'])
             .exactOptional()
             .describe(
-              'keychain: stored in the OS keychain. settings: provided by a setting. Absent if the credential is not set.',
+              'Location of the secret. `keychain`: in the OS keychain. `settings`: in a setting. Absent if the credential is not set.',
             ),
-          set_at: Time().exactOptional().describe('When the credential was stored in the keychain.'),
+          set_at: Time().exactOptional().describe('Time at which the secret was stored in the OS keychain.'),
         }),
       )
       .describe('Credentials in alphabetical order.'),
@@ -52,7 +55,7 @@ export const SetCredentialInput = lazy(() =>
     {
       title: 'Set a credential',
       description:
-        'Stores the secret for an external service in the OS keychain, for packs that use it. Replaces an earlier secret.',
+        'Stores the secret for an external service in the OS keychain, so that packs can use it. Replaces the earlier secret, if there is one.',
     },
   ),
 );
@@ -66,7 +69,7 @@ export const DropCredentialInput = lazy(() =>
     { name: CredentialName() },
     {
       title: 'Delete a credential',
-      description: 'Deletes a credential from the OS keychain, and the pack results cached with it.',
+      description: 'Deletes the secret from the OS keychain. Also deletes the cached results of packs that used the secret.',
     },
   ),
 );

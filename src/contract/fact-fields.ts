@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { CATEGORY, KEY_BYTES, RESERVED_CATEGORIES, RESERVED_KEY_PREFIXES, TAGS, TTL, VALUE_BYTES } from './limits.ts';
 import { fitsBytes, foldCase, lazy, notTextError, visibleText } from './schema.ts';
 
-/** Invisible characters and line breaks. They would let two different keys look the same. */
+/** Invisible characters and line breaks. They are not allowed in keys, because two different keys could look the same. */
 const invisible = lazy(() => /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
 const loneSurrogate = /\p{Cs}/u;
 
@@ -11,19 +11,24 @@ const reservedKey = (key: string): boolean => {
   return RESERVED_KEY_PREFIXES.some((prefix) => visible.startsWith(prefix));
 };
 
-/** The character rules of keys and tags. */
-const plain = (text: z.ZodString) =>
+/** Adds the rules for the characters that keys and tags can contain. */
+const visibleOnly = (text: z.ZodString) =>
   text
     .refine((name) => !invisible().test(name), { error: 'contains an invisible or control character; remove it', abort: true })
-    .refine((name) => name === name.normalize('NFC'), { error: 'is not in Unicode normal form C; normalize it to NFC first' });
+    .refine((name) => name === name.normalize('NFC'), {
+      error: 'is not in Unicode normalization form C (NFC); normalize it to NFC first',
+    });
 
-/** A key that is not in normal form is refused, not rewritten: an agent must find a fact under the key it sent. */
+/**
+ * The key of a fact. A key that is not in NFC is refused instead of normalized, so that the stored key is always the key that was
+ * sent.
+ */
 export const KeyField = lazy(() =>
-  plain(
+  visibleOnly(
     z
       .string({ error: notTextError })
       .trim()
-      .min(1, { error: 'is missing or blank; send a short, stable name such as preferences/editor', abort: true })
+      .min(1, { error: 'is missing or blank; send a short, stable name such as `preferences/editor`', abort: true })
       .refine((key) => fitsBytes(key, KEY_BYTES), {
         error: `is longer than ${KEY_BYTES} bytes; shorten it and move the rest into the value`,
         abort: true,
@@ -33,11 +38,14 @@ export const KeyField = lazy(() =>
       error: `begins with ${RESERVED_KEY_PREFIXES.join(' or ')}, which is reserved; choose another key`,
     })
     .describe(
-      `Stable name of the fact, 1 to ${KEY_BYTES} bytes, without control or invisible characters. Use slashes for a hierarchy, as in preferences/editor.`,
+      `Stable name of the fact: 1 to ${KEY_BYTES} bytes, without control or invisible characters. Use slashes for a hierarchy, as in \`preferences/editor\`.`,
     ),
 );
 
-/** A lone surrogate has no UTF-8 encoding, so the stored text would differ from the text sent. */
+/**
+ * The value of a fact. A lone surrogate is refused: it has no UTF-8 encoding, so the stored text would differ from the text that
+ * was sent.
+ */
 export const FactValue = lazy(() =>
   z
     .string({ error: notTextError })
@@ -49,19 +57,19 @@ export const FactValue = lazy(() =>
     })
     .refine((value) => !loneSurrogate.test(value), { error: 'contains half of a surrogate pair; send well-formed Unicode' })
     .describe(
-      `The fact itself: prose, JSON or a snippet, 1 byte to ${VALUE_BYTES / 1024} KiB. Never a password, token or other secret.`,
+      `Text of the fact: prose, JSON or a code snippet, 1 byte to ${VALUE_BYTES / 1024} KiB. Do not store passwords, tokens or other secrets.`,
     ),
 );
 
 const categoryShape =
   'must have 1 to 64 characters of a-z, 0-9, "_", "." and "-" and begin with a letter or digit; choose a simpler one';
 
-/** Case is folded first, so that no other spelling of a reserved category is accepted. */
+/** The category of a fact. Case is folded before the check for reserved categories, so that `CACHE` is refused like `cache`. */
 export const CategoryField = lazy(() =>
   z
     .string({ error: notTextError })
     .trim()
-    // At most two UTF-16 units fold to one of the 64 characters, so longer text is invalid and need not be folded.
+    // A valid category has at most 128 UTF-16 units before folding. Longer text is refused without the cost of folding.
     .refine((category) => category.length <= 2 * 64, { error: categoryShape, abort: true })
     .transform(foldCase)
     .pipe(
@@ -71,19 +79,19 @@ export const CategoryField = lazy(() =>
         .refine((category) => !RESERVED_CATEGORIES.has(category), { error: 'is reserved; choose another category' }),
     )
     .describe(
-      `Group of the fact, such as preferences or decisions. Stored in lower case. Reserved: ${[...RESERVED_CATEGORIES].join(', ')}.`,
+      `Group of the fact, such as \`preferences\` or \`decisions\`. Stored in lower case. These categories are reserved: ${[...RESERVED_CATEGORIES].join(', ')}.`,
     ),
 );
 
 const tagLength = `must have 1 to ${TAGS.characters} characters; shorten it or leave it out`;
 
 const Tag = lazy(() =>
-  plain(
+  visibleOnly(
     z
       .string({ error: notTextError })
       .trim()
       .min(1, { error: tagLength, abort: true })
-      // A character has at most two UTF-16 units, so longer text is refused without counting its characters.
+      // A character has at most two UTF-16 units, so text that is much too long is refused without counting its characters.
       .refine((tag) => tag.length <= 2 * TAGS.characters && Array.from(tag).length <= TAGS.characters, {
         error: tagLength,
         abort: true,
@@ -94,16 +102,16 @@ const Tag = lazy(() =>
 export const TagsField = lazy(() =>
   z
     .array(Tag(), { error: 'must be a list of texts; send a JSON array' })
-    .max(TAGS.max, { error: `must be at most ${TAGS.max}; send the tags that you would search for`, abort: true })
+    .max(TAGS.max, { error: `must have at most ${TAGS.max} items; send only the tags that you would search for`, abort: true })
     .transform((tags) => [...new Set(tags)])
     .describe(
-      `At most ${TAGS.max} words to find the fact by, each of 1 to ${TAGS.characters} characters. Duplicates are dropped.`,
+      `Words that help to find the fact later: at most ${TAGS.max} tags of 1 to ${TAGS.characters} characters each. Duplicate tags are removed.`,
     ),
 );
 
 const lifetimeBounds = `must be 0 or a whole number of seconds from ${TTL.min} to ${TTL.max}; send it as a JSON number`;
 
-/** The bounds are checked before any arithmetic, because an overflowing number would become a wrong expiry date. */
+/** The lifetime of a fact in seconds. Out-of-range numbers are refused, because the computed expiry time could overflow. */
 export const LifetimeField = lazy(() =>
   z
     .int({ error: lifetimeBounds })
@@ -114,19 +122,19 @@ export const LifetimeField = lazy(() =>
     .describe(`Seconds until the fact expires: ${TTL.min} (an hour) to ${TTL.max} (a year). 0 means ${TTL.default} (90 days).`),
 );
 
-/** Folded like a stored category, so that a caller finds a category under the spelling it was stored with. */
+/** A filter by category. Its case is folded like that of a stored category, so that any spelling finds the category. */
 export const CategoryFilter = lazy(() =>
   z
     .string({ error: notTextError })
     .trim()
     .refine((category) => category.length <= 2 * 64, { error: categoryShape, abort: true })
     .transform(foldCase)
-    .describe('Only facts in this category.'),
+    .describe('Returns only facts in this category.'),
 );
 
 export const PageCursor = lazy(() =>
   z
     .string({ error: notTextError })
-    .max(1024, { error: 'is not a valid cursor; send next_cursor unchanged' })
-    .describe('next_cursor of the previous page.'),
+    .max(1024, { error: 'is not a valid cursor; send `next_cursor` unchanged' })
+    .describe('The `next_cursor` value of the previous page. If absent, the first page is returned.'),
 );

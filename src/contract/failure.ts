@@ -1,16 +1,17 @@
 import { withCliCommand } from './cli-command.ts';
 
 /**
- * Every failure code with its HTTP status and, if it has one, its JSON-RPC error number.
+ * Every failure code with its HTTP status. Codes that MCP reports as a specific JSON-RPC error also have the error number.
  *
- * - `insufficient_scope`: the token, or the author of a pipeline, lacks the scope. The owner can grant it.
+ * - `insufficient_scope`: the token, or the author of a pipeline, does not have the required scope. The owner can grant the
+ *   scope.
  * - `declined`: the operation needs the owner's consent, and the owner refused.
- * - `invalid_config`: a setting, or the folder or file that it names, is wrong. Only the owner can change that.
+ * - `invalid_config`: a setting, or the folder or file that it names, is wrong. Only the owner can correct the setting.
  * - `store_unavailable`: the memory's own file cannot be opened, read or written.
- * - `unavailable`: something else that the request needs is missing, busy or not running.
+ * - `unavailable`: a resource other than the memory's file, such as a port or a program, is missing, busy or not running.
  * - `handler_failed`: a pack, or a server or program that it called, failed or sent an unexpected response.
- * - `cancelled`: the work was cancelled before it ended. HTTP has no status for this; 409 (Conflict) is the closest. The JSON-RPC
- *   number -32800 is the one of the Language Server Protocol.
+ * - `cancelled`: the operation was cancelled before it ended. HTTP has no status for cancellation, and 409 (Conflict) is the
+ *   closest. The JSON-RPC error number -32800 is from the Language Server Protocol.
  */
 export const failures = {
   invalid_input: { http: 400, rpc: -32602 },
@@ -45,13 +46,13 @@ export const failures = {
 export type FailureCode = keyof typeof failures;
 
 /**
- * The only error that crosses a boundary. `message` tells the caller what is wrong and what to do. It never contains a fact's
- * value, a key, a token or an internal path. Details for developers are in `cause`, which is never sent.
+ * The only kind of error that is sent to clients. `message` tells the caller what is wrong and what to do, and never contains a
+ * fact's value, a key, a token or an internal path. `cause` has the details for developers and is never sent.
  */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly code: FailureCode;
-  /** Seconds after which the same request may succeed. */
+  /** Seconds to wait before sending the same request again. */
   readonly retryAfter: number | undefined;
 
   constructor(code: FailureCode, message: string, options?: ErrorOptions & { retryAfter?: number }) {
@@ -61,10 +62,13 @@ export class Failure extends Error {
   }
 }
 
-/** Any other error is a bug in this program. It becomes `internal`, and its text is not sent, because it may contain private data. */
+/**
+ * Converts any error to a failure. An error that is not a `Failure` is a bug in this program. Its text is not sent to the client,
+ * because the text could contain private data.
+ */
 export const asFailure = (error: unknown): Failure =>
   error instanceof Failure
     ? error
-    : new Failure('internal', 'Helmdeck Memory had an internal error; try again, and if it happens again, check the log.', {
+    : new Failure('internal', 'Helmdeck Memory had an internal error; try again, and check the log if the error happens again.', {
         cause: error,
       });

@@ -8,7 +8,9 @@ const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client']
 type Whole = (typeof whole)[number];
 type Named = (typeof named)[number];
 
-/** Which entries to forget. `name` is the text after the first colon, unchanged, except that a category is lower-cased as in facts. */
+/**
+ * The entries to forget. `name` is the text after the first colon: unchanged, but a category is in lower case, as it is stored.
+ */
 export type Scope = { kind: Whole } | { kind: Named; name: string };
 
 const spellings =
@@ -18,8 +20,8 @@ const isWhole = (word: string): word is Whole => whole.some((known) => known ===
 const isNamed = (word: string): word is Named => named.some((known) => known === word);
 
 /**
- * Returns undefined for a scope that does not parse exactly: a guess might delete too much. Refuses a lone surrogate too, because
- * in UTF-8 it becomes U+FFFD and would match another fact.
+ * Returns undefined if the text is not exactly a scope, because a guess could delete too much. Text with a lone surrogate is
+ * refused too: in UTF-8 the surrogate becomes U+FFFD, so the scope could match a different fact.
  */
 export function parseScope(text: string): Scope | undefined {
   if (isWhole(text)) return { kind: text };
@@ -32,7 +34,10 @@ export function parseScope(text: string): Scope | undefined {
 
 export const spellScope = (scope: Scope): string => ('name' in scope ? `${scope.kind}:${scope.name}` : scope.kind);
 
-/** Only kinds and categories are stored unencrypted. Keys, tags and clients are sealed, so these scopes need the key. */
+/**
+ * Whether entries in the scope can be found only with the master key. Keys, tags and clients are sealed; kinds and categories are
+ * not.
+ */
 export function needsKey({ kind }: Scope): boolean {
   switch (kind) {
     case 'all':
@@ -51,7 +56,10 @@ export function needsKey({ kind }: Scope): boolean {
   }
 }
 
-/** An answer of "0 deleted" would look like success to a client that misspelled the category. */
+/**
+ * The error for an impossible category. A response of "0 deleted" would look like success to a client that misspelled the
+ * category.
+ */
 const notACategory =
   'names a category that no fact can have; send 1 to 64 characters of a-z, 0-9, "_", "." and "-" that begin with a letter or digit, or use the scope packs or pipelines for reserved categories';
 
@@ -76,14 +84,14 @@ export const ForgetInput = lazy(() =>
           return z.NEVER;
         })
         .describe(
-          `What to forget: ${spellings}. The text after the colon is matched exactly, except that a category is lower-cased. Use key: for a single fact.`,
+          `What to forget: ${spellings}. The text after the colon is matched exactly, but the case of a category is ignored. Use \`key:<key>\` for a single fact.`,
         ),
-      dry_run: flag().default(false).describe('true only counts the entries that would be deleted.'),
+      dry_run: flag().default(false).describe('If `true`, only counts the entries that would be deleted. Nothing is deleted.'),
     },
     {
       title: 'Forget',
       description:
-        'Permanently deletes facts and other entries, including their history and their bytes on disk. There is no undo: if in doubt, use dry_run first.',
+        'Permanently deletes facts and other entries, including their history and their bytes on disk. This cannot be undone, so use `dry_run` first if you are not sure.',
     },
   ),
 );
@@ -91,16 +99,18 @@ export type ForgetInput = SchemaOutput<typeof ForgetInput>;
 
 export const ForgetReceipt = lazy(() =>
   z.object({
-    scope: z.string().describe('The scope as sent, with a category in lower case.'),
-    deleted: count('Number of entries deleted, each counted once. With dry_run, the number that would be deleted.'),
-    purged: z.boolean().describe('Whether no byte of them is left in the database files.'),
-    older_backups: count(
-      'Number of copies in the data folder, such as backups, that may still contain the sealed entries. A restore deletes them again.',
+    scope: z.string().describe('The scope as it was sent. If the scope is a category, it is in lower case.'),
+    deleted: count(
+      'Number of deleted entries. Each entry is counted once. In a dry run, the number of entries that would be deleted.',
     ),
+    purged: z.boolean().describe('Whether all bytes of the entries are removed from the database files.'),
+    older_backups: count('Number of backups and other copies that may contain the sealed entries. A restore deletes them again.'),
     undo: z
       .string()
       .exactOptional()
-      .describe('Handle to undo this forget within a few seconds. Only the window gets it, and only for a single fact.'),
+      .describe(
+        'Value with which the window can undo this forget operation within a few seconds. Present only in responses to the window, and only for a single fact.',
+      ),
     dry_run: z.literal(true).exactOptional().describe('Present if this was a dry run, so nothing was deleted.'),
   }),
 );
@@ -110,13 +120,14 @@ export const UndoForgetInput = lazy(() =>
   inputObject(
     {
       undo: z
-        .string({ error: 'must be text; send undo from the response of the forget' })
-        .regex(/^[0-9a-f]{32}$/, { error: 'must be undo from the response of the forget; send it unchanged' })
-        .describe('The value of undo in the response of the forget.'),
+        .string({ error: 'must be text; send the `undo` value from the response to the forget request' })
+        .regex(/^[0-9a-f]{32}$/, { error: 'must be the `undo` value from the response to the forget request; send it unchanged' })
+        .describe('The `undo` value from the response to the forget request.'),
     },
     {
       title: 'Undo a forget',
-      description: 'Restores one fact with its author, times and history, within seconds after the window forgot it.',
+      description:
+        'Restores a fact that the window has just forgotten, with its author, times and history. Works only for a few seconds.',
     },
   ),
 );

@@ -7,30 +7,31 @@ import { count, flag, inputObject, lazy, notTextError, type SchemaOutput, Time, 
 export const FactHistory = lazy(() =>
   z.object({
     key: z.string().describe('Key of the fact.'),
-    versions: z.array(FactVersion()).describe('Earlier versions, newest first. The current version is not included.'),
+    versions: z.array(FactVersion()).describe('Earlier versions, newest first.'),
   }),
 );
 export type FactHistory = SchemaOutput<typeof FactHistory>;
 
-/** Undoes all writes of one client in a period. */
 export const UndoInput = lazy(() =>
   inputObject(
     {
       client: z
         .string({ error: notTextError })
-        .min(1, { error: 'is missing; send the name of the program as shown by activity' })
-        .describe('The program whose writes to undo, exactly as shown by activity.'),
-      since: Time().describe('Undo its writes at or after this time.'),
+        .min(1, { error: 'is missing; send the name of the program as it appears in the activity list' })
+        .describe('Name of the program whose writes are undone, exactly as it appears in the activity list.'),
+      since: Time().describe('Start of the period: writes at or after this time are undone.'),
       from: PageCursor()
         .optional()
-        .describe('Id of the activity row to begin with. Earlier writes in the same millisecond stay.'),
-      until: Time().optional().describe('Keep its writes after this time. Absent: undo up to now.'),
-      dry_run: flag().default(false).describe('true only counts the changes that would be undone.'),
+        .describe('Id of the activity row of the first write to undo. Earlier writes in the same millisecond are not undone.'),
+      until: Time()
+        .optional()
+        .describe('End of the period: writes after this time are not undone. If absent, all writes up to now are undone.'),
+      dry_run: flag().default(false).describe('If `true`, only counts the changes that would be undone. Nothing is changed.'),
     },
     {
       title: 'Undo what a client did',
       description:
-        'Deletes the facts that a client has created since a given time, and restores the facts that it has changed to their previous version.',
+        'Undoes the writes of one client in a period. Facts that the client created are deleted, and facts that the client changed are restored to their previous version.',
     },
   ),
 );
@@ -39,33 +40,37 @@ export type UndoInput = SchemaOutput<typeof UndoInput>;
 export const UndoReceipt = lazy(() =>
   z.object({
     client: z.string().describe('The program whose writes were undone.'),
-    since: Time().describe('Writes at or after this time were undone.'),
-    until: Time().exactOptional().describe('Writes after this time were kept. Absent if all later writes were undone.'),
-    removed: count('Number of facts that it had created and that are now deleted.'),
-    restored: count('Number of facts that it had changed and that are now restored.'),
+    since: Time().describe('Start of the period: writes at or after this time were undone.'),
+    until: Time()
+      .exactOptional()
+      .describe('End of the period: writes after this time were not undone. Absent if all later writes were undone.'),
+    removed: count('Number of facts that the program had created and that are now deleted.'),
+    restored: count('Number of facts that the program had changed and that are now restored.'),
     skipped: z
       .array(z.string())
       .describe('Keys of facts that were not restored, because their previous version no longer exists.'),
     pipelines: z
       .object({
-        removed: z.array(z.string()).describe('Ids of pipelines that it had created and that are now deleted.'),
-        restored: z.array(z.string()).describe('Ids of pipelines that it had replaced or adopted and that are now restored.'),
+        removed: z.array(z.string()).describe('Ids of pipelines that the program had created and that are now deleted.'),
+        restored: z
+          .array(z.string())
+          .describe('Ids of pipelines that the program had replaced or adopted and that are now restored.'),
         skipped: z
           .array(z.string())
           .describe(
-            'Ids of pipelines that were not changed: their previous version no longer exists, or only their author and the owner may change them.',
+            'Ids of pipelines that were not restored. Either the previous version no longer exists, or only the author and the owner are allowed to change the pipeline.',
           ),
       })
       .exactOptional()
-      .describe('Pipelines that were undone. Absent if it had changed none.'),
+      .describe('Pipelines whose changes were undone. Absent if the program had not changed any pipeline.'),
     dry_run: z.literal(true).exactOptional().describe('Present if this was a dry run, so nothing was changed.'),
   }),
 );
 export type UndoReceipt = SchemaOutput<typeof UndoReceipt>;
 
 /**
- * The admin operations that are recorded as activity, each with the input field that names its target. The field must be a name or
- * an id, never a value, a key or a token.
+ * The admin operations that are recorded as activity. The value is the input field that is recorded as the target of the
+ * operation. This field must contain a name or an id, never a value, a key or a token.
  */
 export const RECORDED_ACTIONS = {
   adoptPipeline: 'id',
@@ -97,13 +102,15 @@ const ACTIONS = Object.keys(RECORDED_ACTIONS) as RecordedAction[];
 export const ActivityInput = lazy(() =>
   inputObject(
     {
-      limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Rows per page, at most ${PAGE.max}.`),
+      limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Number of rows per page. At most ${PAGE.max}.`),
       cursor: PageCursor().optional(),
-      all: flag().default(false).describe('true lists the activity in all memories. Needs the scope admin.'),
+      all: flag()
+        .default(false)
+        .describe('If `true`, lists the activity in the memories of all subjects. Needs the scope `admin`.'),
     },
     {
       title: 'Show activity',
-      description: 'Lists who wrote or forgot what in this memory, when, and with which program. Newest first.',
+      description: 'Lists the changes to this memory, newest first: the operation, the program that called it, and the time.',
     },
   ),
 );
@@ -114,8 +121,8 @@ export const Activity = lazy(() =>
     activity: z
       .array(
         z.object({
-          id: z.string().describe('Id of the row. Send it to undo as from.'),
-          at: Time().describe('When the operation ran.'),
+          id: z.string().describe('Id of the row. Send this id as `from` to undo the changes from this row on.'),
+          at: Time().describe('Time of the operation.'),
           operation: z
             .enum([
               'remember',
@@ -129,28 +136,40 @@ export const Activity = lazy(() =>
               'deletePipeline',
               ...ACTIONS,
             ])
-            .describe('The operation.'),
+            .describe('Name of the operation.'),
           client: z.string().describe('The program that called the operation.'),
           defined_by: DefinedBy(),
-          namespace: z.string().exactOptional().describe('Subject of the memory. Present if all was true.'),
-          key: z.string().exactOptional().describe('Key of the fact. Absent if the operation concerned several facts or none.'),
+          namespace: z
+            .string()
+            .exactOptional()
+            .describe('Subject whose memory was changed. Present if the request had `all` set to `true`.'),
+          key: z
+            .string()
+            .exactOptional()
+            .describe('Key of the fact. Absent if the operation changed several facts, or did not change a fact.'),
           target: z
             .string()
             .exactOptional()
             .describe('Name or id of the pipeline, token, client, setting or credential that was changed.'),
-          scope: z.string().exactOptional().describe('Scope of a forget that was not a single key.'),
-          failed: z.literal(true).exactOptional().describe('Present if the action failed. Part of it can still have been done.'),
+          scope: z.string().exactOptional().describe('Scope of a forget operation. Absent if only a single key was forgotten.'),
+          failed: z
+            .literal(true)
+            .exactOptional()
+            .describe('Present if the operation failed. Some of its changes may still have been made.'),
           shortened: z
             .object({
-              from: Time().describe('When the fact would have expired.'),
-              to: Time().describe('When the fact expires since this write.'),
+              from: Time().describe('Expiry time of the fact before this write.'),
+              to: Time().describe('Expiry time of the fact after this write.'),
             })
             .exactOptional()
-            .describe("Present if the write made another client's fact expire sooner. Undo restores the later time."),
+            .describe("Present if this write made another client's fact expire sooner. Undo restores the later expiry time."),
         }),
       )
       .describe('Rows, newest first.'),
-    next_cursor: z.string().exactOptional().describe('Send it as cursor to get the next page. Absent on the last page.'),
+    next_cursor: z
+      .string()
+      .exactOptional()
+      .describe('Send this value as `cursor` to get the next page. Absent on the last page.'),
   }),
 );
 export type Activity = SchemaOutput<typeof Activity>;

@@ -1,13 +1,13 @@
-/** Limits shared by the program and its clients. Must not import zod, because the window imports this file. */
+/** Limits that the program and the window share. This file must not import zod, because the window would then load zod too. */
 
 const KIB = 1024;
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-/** Lifetimes in seconds. Every fact expires: 0 or an absent lifetime means the default. */
+/** Allowed lifetimes of a fact, in seconds. A lifetime of 0 or an absent lifetime means the default, so every fact expires. */
 export const TTL = { min: HOUR, max: 365 * DAY, default: 90 * DAY } as const;
 
-/** Facts that expire within this many seconds count as expiring soon. */
+/** Facts that expire within this time are shown as expiring soon, in seconds. */
 export const EXPIRING_SOON = 7 * DAY;
 
 export const KEY_BYTES = 512;
@@ -15,70 +15,79 @@ export const VALUE_BYTES = 64 * KIB;
 export const TAGS = { max: 32, characters: 64 } as const;
 export const CATEGORY = { default: 'user_facts', pack: 'pack_memory', pattern: /^[a-z0-9][a-z0-9_.-]{0,63}$/ } as const;
 
-/** Categories that only the program writes. An agent that wrote there could teach false habits to other agents. */
+/**
+ * Categories that only the program can write to. Agents read habits from these categories, so an agent that could write to them
+ * could mislead the other agents.
+ */
 export const RESERVED_CATEGORIES: ReadonlySet<string> = new Set(['pack_history', 'pipeline_history', 'plan_history', 'cache']);
 export const RESERVED_KEY_PREFIXES = ['pack_history/', 'pipeline_history/', 'plan_history/'] as const;
 
-/** Earlier versions stored for each key. */
+/** Maximum number of earlier versions stored for each key. */
 export const HISTORY_VERSIONS = 20;
 
-/** If a client shortens the lifetime of another client's fact, the fact still lives this long, in seconds. */
+/** Minimum remaining lifetime, in seconds, of a fact whose lifetime is shortened by a client that did not write the fact. */
 export const SHORTENING_GRACE = 7 * DAY;
 
-/** The number of backups kept. A new backup deletes the oldest. */
+/** Maximum number of stored backups. A further backup deletes the oldest one. */
 export const BACKUPS_KEPT = 7;
 
-/** How long a forgotten fact stays in RAM so that the window can undo the forget. The window offers undo for eight seconds. */
+/**
+ * How long a deleted fact stays in RAM so that the window can restore it, in milliseconds. The window offers undo for 8 seconds.
+ */
 export const UNDO_FORGET_MS = 10_000;
 
 /** Lifetime of activity rows, in seconds. */
 export const ACTIVITY_TTL = 30 * DAY;
 
-/** How long a restore deletes forgotten entries again: as long as the longest lifetime, in seconds. */
+/**
+ * Lifetime of a tombstone, the record of a deleted entry, in seconds. When an old backup is restored, tombstones delete the entry
+ * again. No entry lives longer than this.
+ */
 export const TOMBSTONE_TTL = TTL.max;
 
 export const PAGE = { default: 50, max: 200 } as const;
 
-/** Limits of a search request. */
 export const QUERY = { default: 20, max: 100, characters: 1000, searches: 32, searchesUsed: 6 } as const;
 
-/** A search covers this many of the newest records of runs. */
+/** Maximum number of run records that a search covers. Only the newest records are searched. */
 export const SEARCHED_RUNS = 1000;
 
-/** Default quota of a subject. */
+/** Default quota of a subject: number of facts, and bytes. */
 export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;
 
-/** Maximum rows per memory of activity, of runs, and of cached pack results. Old rows are deleted first. */
+/**
+ * Maximum number of rows of each kind in one memory: activity, run records, and cached pack results. Old rows are deleted first.
+ */
 export const RECORD_ROWS = { activity: 10_000, audit: 10_000, cache: 1000 } as const;
 
-/** The scopes of tokens. `admin` includes the others. */
+/** The scopes that a token can have. `admin` includes all other scopes. */
 export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'admin'] as const;
 
 /** Maximum lifetime of an issued token, in days. */
 export const TOKEN_DAYS = 365;
 
-/** Lines per import request. Larger imports need several requests. */
 export const IMPORT_REQUEST = { lines: 500 } as const;
 
-/** Other memories whose content can be imported. */
+/** Formats of other programs' memories that can be imported. */
 export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
 
-/** Limits of one import from another memory: bytes, entries, and characters of a name that is repeated in each fact. */
+/**
+ * Limits of one import from another program's memory. `name` limits the length of a name, in characters, because the name is
+ * repeated in every fact about the named thing.
+ */
 export const IMPORT_TEXT = { bytes: 512 * KIB, entries: 5000, name: 200 } as const;
 
-/** Number of tags and of clients that the window offers for filtering: the most used ones. */
+/** Maximum number of tags, and of clients, that the window offers as filters. The most frequent are offered. */
 export const LISTED_NAMES = 1000;
 
-/** Limits of `my-memory`. Its JSON exceeds `bytes` only to show the newest key of each category. */
+/** Limits of the response of `my-memory`. It exceeds `bytes` only if the newest key of each category does not fit otherwise. */
 export const OVERVIEW = { categories: 50, keys: 5, bytes: 1000 } as const;
 
-/** Limits of `context`. */
 export const CONTEXT = { facts: 50, bytes: 32_000 } as const;
 
-/** The address at which agents reach the memory by default. */
 export const DEFAULT_ADDRESS = '127.0.0.1:7345';
 
-/** Limits of search results: bytes of all values, characters of a snippet, characters of a value in Markdown. */
+/** Limits of search results: bytes of all values together, characters of one snippet, and characters of one value in Markdown. */
 export const SNIPPET = { bytes: 32_000, characters: 240, markdown: 2000 } as const;
 
 /** Limits of packs. Times are in seconds. */
@@ -87,21 +96,24 @@ export const PACK = {
   cacheTtl: DAY,
   /** Larger results are not cached. */
   cacheBytes: 512 * KIB,
-  /** Time limit of a run: by default, and the most that a pack can request. */
+  /** Default time limit of a run. */
   timeout: 30,
+  /** Longest time limit that a pack can request for its runs. */
   maxTimeout: 600,
-  /** Concurrent runs per subject. */
+  /** Maximum number of concurrent runs per subject. */
   atOnce: 64,
-  /** Lifetime of the records of runs. */
   recordTtl: 30 * DAY,
   findings: 50,
-  /** Entries in the pack memory of a subject. Their bytes have a quota of their own, as large as the quota of the facts. */
+  /**
+   * Maximum number of entries that packs store for one subject. These entries have their own byte quota, as large as that of the
+   * facts.
+   */
   memory: 10_000,
-  /** A session ends after this time without use. */
+  /** A pack session expires after this time without use. */
   sessionIdle: HOUR,
-  /** Open sessions per subject. */
+  /** Maximum number of open pack sessions per subject. */
   sessions: 100,
-  /** Maximum size of a result. */
+  /** Maximum size of the output of one pack run, in bytes. */
   outputBytes: 1024 * KIB,
 } as const;
 
@@ -109,33 +121,33 @@ export const PACK = {
 export const PIPELINE = {
   steps: 20,
   inputs: 20,
-  /** Size of a definition. */
+  /** Maximum size of a definition. */
   bytes: 32 * KIB,
-  /** Characters of a title or description in lists, resources and recommendations, where other agents read them. */
+  /** Maximum length of a title or description, in characters, in the places where other agents read it. */
   shownCharacters: 200,
-  /** Nesting depth of stored and sent JSON. */
+  /** Maximum nesting depth of JSON in definitions, inputs and outputs. */
   depth: 32,
-  /** Definitions per subject. */
+  /** Maximum number of definitions per subject. */
   definitions: 100,
-  /** A definition expires this long after its last change or run. */
+  /** Lifetime of a definition. Each change and each run restarts the lifetime. */
   ttl: TTL.max,
-  /** Concurrent runs per subject. */
+  /** Maximum number of concurrent runs per subject. */
   atOnce: 8,
-  /** Stored records of ended runs per subject. The oldest are deleted first. */
+  /** Maximum number of stored records of ended runs per subject. The oldest are deleted first. */
   runs: 1000,
   runTtl: 7 * DAY,
-  /** Size of the outputs that the record of a run shows. */
+  /** Maximum size of the outputs that are shown in the record of one run. */
   shownBytes: 768 * KIB,
-  /** Size of all outputs of a run. */
+  /** Maximum size of all step outputs of one run together. */
   outputBytes: 8 * 1024 * KIB,
-  /** Size of the input of one step, with its references resolved. */
+  /** Maximum size of the input of one step, after references are replaced by their values. */
   inputBytes: 1024 * KIB,
 } as const;
 
-/** Limits of my-defaults. */
+/** Limits of the response of `my-defaults`: packs and pipelines (`each`), findings, and recent runs. */
 export const MY_DEFAULTS = { each: 12, findings: 20, recent: 200 } as const;
 
-/** Top-level text inputs from which my-defaults learns. */
+/** Names of the inputs whose usual values `my-defaults` learns. Only text at the top level of the input is learned. */
 export const LEARNABLE_INPUTS = [
   'persona',
   'audience',
@@ -153,30 +165,34 @@ export const LEARNABLE_INPUTS = [
 /** Limits of requests that packs send to other hosts. Times are in seconds. */
 export const EGRESS = {
   bytes: 1024 * KIB,
-  /** Size of all headers of a response. */
+  /** Maximum size of all headers of one response. */
   headerBytes: 16 * KIB,
   redirects: 5,
-  /** From the first request to the last byte, redirects included. */
+  /** Time limit from the first request to the last byte of the response, including redirects. */
   timeout: 20,
-  /** Time without receiving any data. */
+  /** Time limit for receiving the next data of the response. */
   idleTimeout: 10,
 } as const;
 
 /** Limits of embedding requests. Times are in seconds. */
 export const EMBEDDING = {
-  /** Texts per request, and bytes per text. */
+  /** Maximum number of texts in one request. */
   texts: 256,
+  /** Maximum size of one text. */
   bytes: 64 * KIB,
-  /** Texts per request to Ollama. Small batches show whether Ollama hangs or only has much to do. */
+  /**
+   * Maximum number of texts in one request to Ollama. Small batches make it possible to tell a hanging Ollama from a busy one.
+   */
   batch: 16,
-  /** Time limit of a batch, including the time to load the model. */
+  /** Time limit of one request to Ollama, including the time to load the model. */
   batchTimeout: 90,
-  /** Time limit of a request, including its time in the queue. Clients must split requests that take longer. */
+  /** Time limit of one client request, including its time in the queue. A client must split a request that takes longer. */
   requestTimeout: 240,
-  /** Running and queued requests: per subject, and in total. */
+  /** Maximum number of running and queued requests of one subject. */
   queuedPerSubject: 16,
+  /** Maximum number of running and queued requests in total. */
   queued: 64,
 } as const;
 
-/** The extension bundle for Claude Desktop, stored with the window's static files. */
+/** File name of the extension bundle for Claude Desktop. The file is in the folder of the window's static files. */
 export const CLAUDE_BUNDLE = 'helmdeck-memory.mcpb';

@@ -100,31 +100,31 @@ import {
 import { EndWindowSessionReceipt, EndWindowSessionInput, WindowSessionList, WindowSessionsInput } from './window-session.ts';
 
 /**
- * The worst effect of an operation. Every row of the operations table names one, so that every new
- * operation is checked for what it can destroy or disclose. On the desktop, the owner must agree to some effects before the operation runs.
- * Agents are never asked: the scopes of their tokens decide.
+ * The worst effect that an operation can have. Every row of the operations table declares its effect, so that every new operation
+ * is checked for what it can destroy or disclose. In the desktop window, an operation with a `ConsentEffect` runs only after the
+ * owner has agreed. Agents are never asked for consent, because the scopes of their tokens already limit them.
  *
- * - `none`: changes nothing that outlives the call.
- * - `reversible`: changes something that can be changed back, such as a fact with earlier versions, a setting, or access.
- * - `runs`: runs packs, which have effects of their own. The calls of a pack to the memory pass through `perform`, which checks
- *   their effects.
- * - `destroys`: deletes or replaces something that cannot be restored.
+ * - `none`: does not change anything that outlives the call.
+ * - `reversible`: makes a change that can be undone, such as to a fact with earlier versions, to a setting, or to access.
+ * - `runs`: runs packs, which can have other effects. When a pack calls an operation of the memory, `perform` checks the effect
+ *   of that operation.
+ * - `destroys`: deletes or replaces data that cannot be restored.
  * - `grants`: gives a program or a person new access to the memory.
  * - `discloses`: sends data from the memory, or the caller's input, to another program or machine.
  * - `executes`: allows a program to start on this machine that was not allowed before.
  */
 export type Effect = 'none' | 'reversible' | 'runs' | ConsentEffect;
 
-/** An effect that depends on the parsed input. */
+/** Two possible effects of one operation. The parsed input decides between them. */
 interface EffectByInput {
   readonly when: (input: never) => boolean;
-  /** The condition in words, for docs/effects.md. */
+  /** The text of the condition in docs/effects.md. */
   readonly condition: string;
   readonly effect: Effect;
   readonly otherwise: Effect;
 }
 
-/** The effects that the window's owner must agree to. */
+/** The effects to which the owner must agree before the window runs the operation. */
 export type ConsentEffect = 'destroys' | 'grants' | 'discloses' | 'executes';
 
 const NEEDS_CONSENT = {
@@ -142,20 +142,18 @@ export const needsConsent = (effect: Effect): effect is ConsentEffect => NEEDS_C
 interface Operation {
   readonly input: () => z.ZodType;
   readonly output: () => z.ZodType;
-  /** The scope that the caller's token needs. */
   readonly scope: TokenScope;
-  /** The worst effect of the operation. It may depend on the parsed input. */
   readonly effect: Effect | EffectByInput;
 }
 
-/** An expired fact is deleted with its history, so a very short lifetime amounts to deleting the fact. */
+/** Whether the requested lifetime is so short that it counts as deletion, because an expired fact is deleted with its history. */
 const expiresSoon = ({ ttl_seconds: ttl }: { readonly ttl_seconds?: number | undefined }): boolean =>
   ttl !== undefined && ttl < SHORTENING_GRACE;
 const EXPIRES_SOON = 'with `ttl_seconds` under 7 days';
 
 /**
- * Every operation of the memory. The core implements exactly this table, and the schemas of every interface are generated from it.
- * No input names the caller: the caller is read from the token.
+ * Every operation of the memory. The core implements exactly this table, and the schemas of REST, MCP, the command line and the
+ * window are generated from it. Inputs never name the caller, because the caller is read only from the token.
  */
 export const operations = {
   remember: {
@@ -168,7 +166,7 @@ export const operations = {
     input: lazy(() =>
       FactKey().meta({
         title: 'Recall a fact',
-        description: 'Reads one fact by its exact key, with its value, times and the program that wrote it.',
+        description: 'Returns one fact by its exact key: its value, its times and the program that wrote it.',
       }),
     ),
     output: FactDetail,
@@ -198,7 +196,7 @@ export const operations = {
     input: lazy(() =>
       FactKey().meta({
         title: 'Show the history of a fact',
-        description: 'Reads the earlier versions of one fact, newest first.',
+        description: 'Lists the earlier versions of one fact, newest first.',
       }),
     ),
     output: FactHistory,
@@ -231,7 +229,8 @@ export const operations = {
 
   pipelines: { input: PipelinesInput, output: PipelineList, scope: 'memory:read', effect: 'none' },
   pipeline: { input: PipelineInput, output: PipelineDetail, scope: 'memory:read', effect: 'none' },
-  // A pipeline created in the window belongs to the owner, like an adopted one, and so runs with more rights.
+  // The owner is responsible for a pipeline created in the window, just as for an adopted one, so the pipeline runs with more
+  // rights.
   createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run', effect: 'grants' },
   adoptPipeline: { input: AdoptPipelineInput, output: AdoptPipelineReceipt, scope: 'admin', effect: 'grants' },
   deletePipeline: { input: DeletePipelineInput, output: DeletePipelineReceipt, scope: 'packs:run', effect: 'destroys' },
@@ -287,7 +286,7 @@ export const operations = {
   unlock: { input: UnlockInput, output: KeyReport, scope: 'admin', effect: 'grants' },
   rotateKey: { input: RotateKeyInput, output: RotateKeyReceipt, scope: 'admin', effect: 'destroys' },
   makeRecoveryKey: { input: RecoveryKeyInput, output: RecoveryKey, scope: 'admin', effect: 'grants' },
-  // Only the newest backups are kept, so a new one may delete an older one.
+  // Making a backup can delete the oldest backup, because only the newest backups are kept.
   backup: { input: BackupInput, output: BackupReceipt, scope: 'admin', effect: 'destroys' },
   backups: { input: BackupsInput, output: BackupList, scope: 'admin', effect: 'none' },
   trustClock: {
@@ -309,19 +308,17 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
-/** The input as a caller sends it. */
 export type OperationRequest<Name extends OperationName> = z.input<ReturnType<(typeof operations)[Name]['input']>>;
-/** The input as the core receives it: parsed, in canonical form. */
+/** The input of an operation after validation, with defaults filled in and text normalized. */
 export type OperationInput<Name extends OperationName> = z.output<ReturnType<(typeof operations)[Name]['input']>>;
 export type OperationOutput<Name extends OperationName> = z.output<ReturnType<(typeof operations)[Name]['output']>>;
 
-/** Checks own properties only, so `constructor` and `toString` are not operations. */
+/** Whether an operation has this name. Ignores inherited properties, so `constructor` and `toString` are not operations. */
 export const isOperation = (name: string): name is OperationName => Object.hasOwn(operations, name);
 
-/** The effect of an operation with this parsed input. */
 export const effectOf = <Name extends OperationName>(name: Name, input: OperationInput<Name>): Effect => {
   const { effect }: Operation = operations[name];
   if (typeof effect === 'string') return effect;
-  // The table pairs each input with its condition; the compiler cannot follow the pairing through a union.
+  // TypeScript cannot see that the input belongs to this operation's condition, hence the cast.
   return effect.when(input as never) ? effect.effect : effect.otherwise;
 };

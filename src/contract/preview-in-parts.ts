@@ -4,26 +4,27 @@ import { IMPORT_TEXT } from './limits.ts';
 import type { OperationRequest } from './operations.ts';
 import type { MemoryClient } from './window.ts';
 
-/** Size of a part, in characters. A part of this size stays below the limits of one request. */
+/** Size of a part in UTF-16 units. Parts of this size stay below the limits of one import request. */
 const PART_LENGTH = 128 * 1024;
 
-/** Previews a large import in several requests, and merges the results. */
+/** Previews an import of any size: splits a large text into several requests and merges their results. */
 export async function previewInParts(
-  ask: MemoryClient,
-  { text, ...asked }: OperationRequest<'previewImport'>,
+  call: MemoryClient,
+  { text, ...options }: OperationRequest<'previewImport'>,
 ): Promise<ImportPreview> {
   const [first = { line: 1, text: '' }, ...more] = splitIntoParts(text);
-  // The program checks this too, but refuses the request body of a far larger text without naming the reason.
+  // The server checks the size too. But if the text exceeds the limit of request bodies, the server's error does not say how to
+  // split it.
   if ([first, ...more].some((part) => new TextEncoder().encode(part.text).length > IMPORT_TEXT.bytes)) {
     throw new Failure(
       'invalid_input',
-      `The text is larger than ${IMPORT_TEXT.bytes / 1024} KiB; split it between two entries and import the parts one by one.`,
+      `The text is larger than ${IMPORT_TEXT.bytes / 1024} KiB; split the text before the start of an entry and import each part separately.`,
     );
   }
-  const preview = await ask('previewImport', { ...asked, text: first.text });
+  const preview = await call('previewImport', { ...options, text: first.text });
   const lines = new Map(preview.facts.map(({ key, line }) => [key, line]));
   for (const part of more) {
-    const next = await ask('previewImport', { ...asked, from: preview.from, text: part.text, first_line: part.line });
+    const next = await call('previewImport', { ...options, from: preview.from, text: part.text, first_line: part.line });
     for (const fact of next.facts) {
       const line = lines.get(fact.key);
       if (line === undefined) preview.facts.push(fact);
@@ -42,7 +43,10 @@ const repeated = ({ line, value }: ImportPreview['facts'][number], before: numbe
   message: `Same as line ${before}.`,
 });
 
-/** Splits only a knowledge graph, which has one record per line. Any other text stays whole, even if it is too large. */
+/**
+ * Splits an MCP knowledge graph into parts, because it has one record per line. Any other text is returned as one part, even if
+ * it is too large for one request.
+ */
 function splitIntoParts(text: string): { line: number; text: string }[] {
   if (text.length <= PART_LENGTH || !isRecord(text.slice(0, Math.max(0, text.indexOf('\n'))))) return [{ line: 1, text }];
   const parts: { line: number; text: string }[] = [];

@@ -1,30 +1,33 @@
 import * as z from 'zod';
 
-/** Creates a schema or a large pattern on first use, so that start-up does not wait for any of them. */
+/** Returns a function that creates a value on first use. Schemas and large patterns are created lazily to keep startup fast. */
 export function lazy<T>(create: () => T): () => T {
   let value: T | undefined;
   return () => (value ??= create());
 }
 
-/** The parsed type of a lazy schema. */
+/** The type of the values that a lazy schema parses to. */
 export type SchemaOutput<Schema extends () => z.ZodType> = z.output<ReturnType<Schema>>;
 
 const utf8 = new TextEncoder();
 
-/** Each UTF-16 unit needs at least one byte in UTF-8, so a text that is much too long need not be encoded. */
+/**
+ * Whether the text has at most `maxBytes` bytes in UTF-8. Text with more UTF-16 units than that is always longer, so it is not
+ * encoded.
+ */
 export const fitsBytes = (text: string, maxBytes: number): boolean =>
   text.length <= maxBytes && utf8.encode(text).length <= maxBytes;
 
 /**
- * Full Unicode case folding of the compatibility form: ß becomes ss, and the dotless ı becomes i. The text is lower-cased,
- * upper-cased and lower-cased again, because lower-casing alone keeps ß.
+ * Folds the case of a text and normalizes it to NFKC, so that different spellings of a name become equal: ß becomes ss, and
+ * dotless ı becomes i. The text is also upper-cased in between, because lower-casing alone does not change ß.
  */
 export const foldCase = (text: string): string =>
   text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 
 /**
- * Puts text from another author on one line. Line breaks and control, format and bidirectional characters are replaced, so that the
- * text cannot imitate the program's own output.
+ * Puts text from another author on one line of at most `maxLength` UTF-16 units. Line breaks and control characters are replaced
+ * by spaces, so that the text cannot imitate output of this program.
  */
 export function oneLine(text: string, maxLength: number): string {
   const line = text
@@ -36,11 +39,17 @@ export function oneLine(text: string, maxLength: number): string {
   return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`;
 }
 
-/** The text as it looks to a reader: folded, without accents, spaces and invisible characters. */
+/**
+ * Returns the text with its case folded and without accents, spaces and invisible characters, so that texts that look alike are
+ * equal.
+ */
 export const visibleText = (text: string): string =>
   foldCase(text.normalize('NFKD').replace(/[\s\p{M}\p{Default_Ignorable_Code_Point}]/gu, ''));
 
-/** Error messages of schemas have no subject: `explainIssue` puts the name of the field in front of them. */
+/**
+ * The error message for a field that must be text. Like all messages of schemas, it has no subject: `explainIssue` adds the
+ * field's name.
+ */
 export const notTextError = ({ input }: { readonly input?: unknown }): string =>
   input === undefined ? 'is missing; send it as text' : 'must be text; send it as a JSON string';
 
@@ -49,7 +58,10 @@ interface SchemaMeta {
   description: string;
 }
 
-/** The input of an operation. Unknown fields are refused, because ignoring one might do something the caller did not intend. */
+/**
+ * Creates the schema of an operation's input. Unknown fields are refused, because the caller expects every field to have an
+ * effect.
+ */
 export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape, meta: SchemaMeta) => {
   const fields = Object.keys(shape).join(', ');
   return z
@@ -62,7 +74,6 @@ export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape, m
     .meta({ ...meta });
 };
 
-/** The input of an operation without fields. */
 export const noInput = (title: string, description: string) => inputObject({}, { title, description });
 
 export const wholeNumber = (min: number, max: number) => {
@@ -76,7 +87,10 @@ export const flag = () => z.boolean({ error: 'must be true or false; send it wit
 
 const Instant = lazy(() => z.iso.datetime());
 
-/** RFC 3339 in UTC. Not `z.iso.datetime`, because its long pattern would appear in every generated schema. */
+/**
+ * An RFC 3339 time in UTC. Does not use `z.iso.datetime` directly, because its long pattern would appear in every generated
+ * schema.
+ */
 export const Time = lazy(() =>
   z
     .string({ error: notTextError })
@@ -87,8 +101,9 @@ export const Time = lazy(() =>
 );
 
 /**
- * Describes the first validation error in one sentence that names the field. The message never quotes the input. Models often send
- * null for an optional field, so for a null in `input` the message adds that the field can be left out.
+ * Describes the first validation error in one sentence that starts with the field's name. The sentence never quotes the input,
+ * which could be a secret. Models often send null for an optional field, so if the field is null, the sentence adds that the
+ * field can be left out.
  */
 export function explainIssue(error: z.ZodError, input?: unknown): string {
   const [first] = error.issues;

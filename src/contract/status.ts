@@ -1,4 +1,4 @@
-/** The state of the master key. `remedy` tells the owner what to do. */
+/** The state of the master key. `why` is the problem, and `remedy` is what the owner can do about the problem. */
 export type KeyState =
   | { at: 'ok'; source: string }
   | { at: 'ephemeral'; remedy: string }
@@ -7,25 +7,22 @@ export type KeyState =
   | { at: 'mismatch'; why: string; remedy: string }
   | { at: 'unavailable'; why: string; remedy: string };
 
-/** Whether entries can be read and written, even if only in RAM. */
+/** Whether entries can be read and written. With an ephemeral key, they are stored only in RAM. */
 export const isKeyAvailable = (key: KeyState): key is Extract<KeyState, { at: 'ok' | 'ephemeral' }> =>
   key.at === 'ok' || key.at === 'ephemeral';
 
-/** Describes why the key is missing, and what to do. */
 export function describeMissingKey(key: Exclude<KeyState, { at: 'ok' | 'ephemeral' }>): string {
   return `The key of this memory is ${'why' in key ? `${key.at}: ${key.why}` : key.at}. ${key.remedy}`;
 }
 
-/** Whether the database file can be used, and if not, why. */
 export type FileState = { at: 'open' } | { at: 'failed'; why: string; remedy: string };
 
-/** Describes why the file cannot be used, and what to do. */
 export const describeFileFailure = ({ why, remedy }: Extract<FileState, { at: 'failed' }>): string =>
   `The memory cannot be opened: ${why}. ${remedy}`;
 
 /**
- * Compares the machine's clock with the time that the memory has recorded. While the clock is ahead, expired entries are hidden
- * but not deleted.
+ * The state of this machine's clock, compared with the time that the memory has recorded. `machine` is the clock's time and
+ * `memory` is the expected time. While the clock is ahead of the recorded time, expired entries are hidden but not deleted.
  */
 export type ClockState =
   | { at: 'ok' }
@@ -33,24 +30,22 @@ export type ClockState =
   | { at: 'ahead'; machine: string; memory?: string; why: string; remedy: string; review_in_seconds?: number }
   | { at: 'behind'; machine: string; memory: string; why: string; remedy: string };
 
-/** While the clock is in doubt, expired entries must not be deleted. */
+/** Whether the clock may be wrong. In that case, expired entries must not be deleted. */
 export const isClockInDoubt = (clock: ClockState): boolean => clock.at === 'ahead' || clock.at === 'unchecked';
 
 export interface StoreStatus {
-  /** `file`: stored on disk, sealed. `memory`: in RAM only, lost when the program ends. */
+  /** `file`: entries are stored on disk, sealed. `memory`: entries are only in RAM and are lost when the program exits. */
   kept: 'file' | 'memory';
   key: KeyState;
   file: FileState;
-  /** Number of entries found with a broken seal since the program started. No response includes them. */
+  /** Number of entries with a broken seal that were found since the program started. Responses never include these entries. */
   quarantined: number;
   clock: ClockState;
   rotation: { at: 'none' } | { at: 'running'; done: number; of: number };
 }
 
-/** Whether the program accepts connections from agents. */
 export type ListeningState = { at: 'listening'; url: string } | { at: 'paused' } | { at: 'failed'; why: string };
 
-/** Why embeddings failed. Each code has its own remedy. */
 export type SidecarFailureCode =
   | 'not_installed'
   | 'unsafe'
@@ -65,7 +60,7 @@ export type SidecarFailureCode =
   | 'gone'
   | 'foreign';
 
-/** The state of the local embeddings. `remedy` tells the owner what to do. */
+/** The state of the local embeddings. `remedy` is what the owner can do about the problem. */
 export type SidecarState =
   | { at: 'off' }
   | { at: 'asleep'; remedy: string }

@@ -2,13 +2,16 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** The remaining lifetime of a fact, as shown in the window and on the command line. */
+/** The remaining lifetime of a fact, as the window and the command line show it. */
 export interface TimeLeft {
   readonly count: number;
   readonly unit: 'minute' | 'hour' | 'day';
 }
 
-/** Rounds to the nearest unit, so that a fact just stored for 90 days shows 90. Returns undefined if the fact has expired. */
+/**
+ * Returns the time until `expiresAt`, rounded to the nearest unit, so that a fact just stored for 90 days shows 90 days. Returns
+ * undefined if the fact has expired. `now` is in milliseconds since 1970.
+ */
 export function timeLeft(expiresAt: string, now: number): TimeLeft | undefined {
   const ms = Date.parse(expiresAt) - now;
   if (ms <= 0) return undefined;

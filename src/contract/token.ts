@@ -13,14 +13,14 @@ const idShape = 'must have 1 to 128 printable ASCII characters without spaces; c
 const scopesShape = `must be a list of scopes from ${TOKEN_SCOPES.join(', ')}; write a JSON array`;
 const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out other scopes`;
 const timeShape = 'must be in seconds since 1970; write it as a JSON number';
-const ownNameShape = 'is a name that the program signs with itself; choose another';
+const ownNameShape = 'is a name that Helmdeck Memory uses for its own writes; choose another';
 const nameShape = 'must have 1 to 64 visible characters; choose another';
 
 export const Subject = lazy(() =>
   z
     .string({ error: notTextError })
     .regex(/^[!-9;-~]{1,128}$/, { error: subjectShape, abort: true })
-    .refine((subject) => subject !== 'unknown', { error: 'is the name for missing subjects; choose another' }),
+    .refine((subject) => subject !== 'unknown', { error: 'is reserved for requests without a subject; choose another' }),
 );
 
 export const isSubject = (value: unknown): value is string => Subject().safeParse(value).success;
@@ -32,7 +32,10 @@ const Client = lazy(() =>
     .refine((client) => client.trim() !== '', { error: clientShape }),
 );
 
-/** The names that the product itself signs with. An agent's token must not bear one, or its writes would pass for the owner's. */
+/**
+ * Client names under which the owner's own writes are recorded. A token must not have such a name, because its writes would look
+ * like the owner's.
+ */
 const OWN_NAMES: ReadonlySet<string> = new Set(['commandline', 'window', 'packtest']);
 
 const isOwnName = (client: string): boolean => OWN_NAMES.has(client.toLowerCase().replaceAll(/[ ._-]/g, ''));
@@ -48,7 +51,7 @@ export const AUDIENCE = 'helmdeck-memory';
 
 const audienceShape = `must be ${AUDIENCE}; correct it or leave it out`;
 
-/** The claims of every accepted token. Other claims are ignored. */
+/** The claims of a token. Claims that are not listed here are ignored. */
 export const TokenClaims = lazy(() =>
   z.object({
     iss: z.literal(ISSUER, { error: `must be ${ISSUER}; correct it` }),
@@ -63,13 +66,12 @@ export const TokenClaims = lazy(() =>
     iat: Seconds().exactOptional(),
     jti: TokenId().exactOptional(),
     client: Client().default('unknown'),
-    // An empty list does not mean the default: such a token has no rights.
+    // The default applies only if the claim is absent. A token with an empty list has no rights.
     scopes: Scopes().default(DEFAULT_SCOPES),
   }),
 );
 export type TokenClaims = SchemaOutput<typeof TokenClaims>;
 
-/** The length limit is part of the pattern, so a long text is refused early. */
 const visibleName = lazy(() => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u);
 
 export const MintInput = lazy(() =>
@@ -79,24 +81,24 @@ export const MintInput = lazy(() =>
         .string({ error: notTextError })
         .trim()
         .refine((name) => visibleName().test(name), { error: nameShape })
-        .describe('Name of the token for its owner, such as "OpenClaw on the laptop".'),
+        .describe('A name that helps you recognize the token, such as "OpenClaw on the laptop".'),
       client: Client()
         .refine((client) => !isOwnName(client), { error: ownNameShape })
         .default('unknown')
-        .describe('The program that will use the token. Shown with the facts that it writes.'),
+        .describe('Name of the program that will use the token. It is shown with each fact that the program writes.'),
       subject: Subject()
         .default('me')
-        .describe('The subject whose memory the token opens. Tokens with the same subject share one memory.'),
+        .describe('The subject whose memory the token gives access to. Tokens with the same subject share one memory.'),
       scopes: Scopes()
-        .min(1, { error: 'must name at least one scope; leave the field out for the default scopes' })
+        .min(1, { error: 'must have at least one scope; leave the field out for the default scopes' })
         .default(DEFAULT_SCOPES)
-        .describe('Scopes of the token. Default: all except admin.'),
+        .describe('Scopes of the token. If absent, the token gets all scopes except `admin`.'),
       days: wholeNumber(1, TOKEN_DAYS).default(TOKEN_DAYS).describe(`Days until the token expires, at most ${TOKEN_DAYS}.`),
     },
     {
       title: 'Create a token',
       description:
-        'Creates a token for one of your programs. The token is shown once and not stored. It can be revoked by its id.',
+        'Creates a token for one of your programs. The token is shown only once and is not stored. Use its id to revoke it.',
     },
   ),
 );
@@ -104,10 +106,10 @@ export type MintInput = SchemaOutput<typeof MintInput>;
 
 const TokenRecord = lazy(() =>
   z.object({
-    id: z.string().describe('Id of the token; use it to revoke the token.'),
-    name: z.string().describe('Name of the token for its owner.'),
-    client: z.string().describe('The program that the token was created for.'),
-    subject: z.string().describe('The subject whose memory the token opens.'),
+    id: z.string().describe('Id of the token, needed to revoke the token.'),
+    name: z.string().describe('Name that the owner gave the token.'),
+    client: z.string().describe('Name of the program for which the token was created.'),
+    subject: z.string().describe('The subject whose memory the token gives access to.'),
     scopes: z.array(z.enum(TOKEN_SCOPES)).describe('Scopes of the token.'),
     created_at: Time().describe('When the token was created.'),
     expires_at: Time().describe('When the token expires.'),
@@ -116,13 +118,13 @@ const TokenRecord = lazy(() =>
 
 export const MintReceipt = lazy(() =>
   TokenRecord().extend({
-    token: z.string().describe('The token. It cannot be shown again.'),
+    token: z.string().describe('The token itself. It cannot be shown again.'),
   }),
 );
 export type MintReceipt = SchemaOutput<typeof MintReceipt>;
 
 export const TokensInput = lazy(() =>
-  noInput('List tokens', 'Lists the tokens that this program created and that are not revoked, newest first.'),
+  noInput('List tokens', 'Lists the tokens that Helmdeck Memory created, newest first. Revoked tokens are not included.'),
 );
 export type TokensInput = SchemaOutput<typeof TokensInput>;
 
@@ -133,7 +135,7 @@ export const TokenList = lazy(() =>
         TokenRecord().extend({
           last_used_at: Time()
             .exactOptional()
-            .describe('When the token was last used, to the minute. Absent if it was never used.'),
+            .describe('When the token was last used, to the minute. Absent if the token was never used.'),
           paused: z.literal(true).exactOptional().describe('Present while the token is paused.'),
         }),
       )
@@ -149,13 +151,13 @@ export const RevokeInput = lazy(() =>
       unrecorded: flag()
         .default(false)
         .describe(
-          'true also accepts an id that is not in the list: the jti of a token that another program signed with the same secret.',
+          'If `true`, an id that is not in the list is accepted too. Needed to revoke a token that another program signed with the same secret; its id is the `jti` claim.',
         ),
     },
     {
       title: 'Revoke a token',
       description:
-        'Revokes a token immediately and permanently, even if an older backup is restored. Facts written with the token stay.',
+        'Revokes a token immediately and permanently. It stays revoked even if an older backup is restored. Facts that were written with the token are not deleted.',
     },
   ),
 );

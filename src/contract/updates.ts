@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { lazy, noInput, notTextError, type SchemaOutput } from './schema.ts';
 
-const PART = String.raw`(?:0|[1-9]\d{0,8})`;
-const MARK = String.raw`[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*`;
+const NUMBER = String.raw`(?:0|[1-9]\d{0,8})`;
+const IDENTIFIERS = String.raw`[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*`;
 
-/** A version as in Semantic Versioning: three numbers, an optional pre-release and optional build metadata. */
-export const VERSION = new RegExp(String.raw`^(${PART})\.(${PART})\.(${PART})(?:-(${MARK}))?(?:\+${MARK})?$`);
+/** Matches a Semantic Versioning version. Captures its three numbers and its pre-release identifiers. */
+export const VERSION = new RegExp(String.raw`^(${NUMBER})\.(${NUMBER})\.(${NUMBER})(?:-(${IDENTIFIERS}))?(?:\+${IDENTIFIERS})?$`);
 
 const Version = lazy(() =>
   z
@@ -14,7 +14,7 @@ const Version = lazy(() =>
     .regex(VERSION, { error: 'must be a version; write it as 1.2.3' }),
 );
 
-/** The URL is only shown, never opened. */
+/** An HTTPS URL from the update server. The program shows the URL but never opens it. */
 const Url = lazy(() =>
   z
     .string({ error: notTextError })
@@ -22,21 +22,24 @@ const Url = lazy(() =>
     .regex(/^https:\/\/[!-~]+$/, { error: 'must begin with https:// and contain no spaces; correct it' }),
 );
 
-/** The response of the update server. Other fields are ignored. */
+/** The response of the update server. Fields that are not listed here are ignored. */
 export const Release = lazy(() => z.object({ version: Version(), url: Url() }));
 export type Release = SchemaOutput<typeof Release>;
 
 export const CheckForUpdatesInput = lazy(() =>
-  noInput('Check for updates', 'Asks the update server of this build for the newest version. Downloads and installs nothing.'),
+  noInput(
+    'Check for updates',
+    'Asks the update server for the newest version of Helmdeck Memory. Does not download or install anything.',
+  ),
 );
 
 export const UpdateReport = lazy(() =>
   z.object({
-    version: z.string().describe('The running version.'),
+    version: z.string().describe('The version of Helmdeck Memory that is running.'),
     newer: z
       .object({
-        version: Version().describe('The version.'),
-        url: Url().describe('Page that describes the newest version. The program never opens it.'),
+        version: Version().describe('Version number.'),
+        url: Url().describe('URL of the page that describes the newest version. Helmdeck Memory never opens this URL.'),
       })
       .exactOptional()
       .describe('The newest version. Absent if the running version is the newest.'),

@@ -5,15 +5,19 @@ import { MY_DEFAULTS, EXPIRING_SOON, LISTED_NAMES, OVERVIEW } from './limits.ts'
 import { count, lazy, noInput, type SchemaOutput, Time } from './schema.ts';
 import type { ClockState, ListeningState, StoreStatus } from './status.ts';
 
-const ofWhom = lazy(() => z.string().describe('Subject of this memory, as caller=<subject>.'));
-const fetched = lazy(() => Time().describe('When the data was read.'));
-const emptyNote = lazy(() => z.string().exactOptional().describe('Why the result is empty. Absent otherwise.'));
+const ofWhom = lazy(() => z.string().describe('Subject of this memory, in the form `caller=<subject>`.'));
+const fetched = lazy(() => Time().describe('Time at which the data was read.'));
+const emptyNote = lazy(() => z.string().exactOptional().describe('Why the result is empty. Absent if the result is not empty.'));
 const unixTime = (description: string) => z.int().min(0).describe(`${description}, in seconds since 1970.`);
+
 export const MyMemoryInput = lazy(() =>
-  noInput('Show my memory', 'Lists the categories of facts, the number of facts in each, and their newest keys. No values.'),
+  noInput(
+    'Show my memory',
+    'Lists the categories of facts, with the number of facts and the newest keys in each category. Values are not included.',
+  ),
 );
 
-/** A table of contents without values, small enough for an agent to read before every store. */
+/** A table of contents of the memory, without values. It is small enough for an agent to read before it stores each fact. */
 export const MyMemory = lazy(() =>
   z.object({
     scope: ofWhom(),
@@ -23,28 +27,35 @@ export const MyMemory = lazy(() =>
         z.object({
           name: z.string().describe('Name of the category.'),
           count: count('Number of facts in the category.'),
-          recent_keys: z.array(z.string()).max(OVERVIEW.keys).describe('Newest keys of the category, newest first.'),
+          recent_keys: z.array(z.string()).max(OVERVIEW.keys).describe('Keys of the newest facts in the category, newest first.'),
         }),
       )
       .max(OVERVIEW.categories)
       .describe('Categories in alphabetical order.'),
-    more_categories: z.int().min(1).exactOptional().describe('Number of categories that are not listed.'),
+    more_categories: z
+      .int()
+      .min(1)
+      .exactOptional()
+      .describe('Number of further categories that are not listed. Absent if all categories are listed.'),
     note: emptyNote(),
   }),
 );
 export type MyMemory = SchemaOutput<typeof MyMemory>;
 
 export const NamesInput = lazy(() =>
-  noInput('Show names', 'Lists the tags of the facts and the clients that wrote them, with the number of facts of each.'),
+  noInput(
+    'Show names',
+    'Lists the tags and the clients that occur in the facts, with the number of facts for each tag and each client.',
+  ),
 );
 
 const names = (plural: string, name: string) =>
   z
     .array(z.object({ name: z.string().describe(name), count: count('Number of facts.') }))
     .max(LISTED_NAMES)
-    .describe(`${plural}, by number of facts.`);
+    .describe(`${plural}, those with the most facts first.`);
 
-/** Names for filtering facts, besides their categories. */
+/** The tags and clients by which the window can filter facts. */
 export const NameCounts = lazy(() =>
   z.object({ tags: names('Tags', 'Name of the tag.'), clients: names('Clients', 'Name of the client.') }),
 );
@@ -52,15 +63,21 @@ export const NameCounts = lazy(() =>
 export const MyDefaultsInput = lazy(() =>
   noInput(
     'Show my defaults',
-    'Shows which packs and pipelines this caller usually runs, and with which inputs. Learned from successful runs.',
+    'Shows which packs and pipelines this caller usually runs, and with which inputs. The defaults are learned from successful runs.',
   ),
 );
 
 const usualInputs = lazy(() =>
-  z.record(z.string(), z.string()).exactOptional().describe('Most frequent value of each learned input.'),
+  z
+    .record(z.string(), z.string())
+    .exactOptional()
+    .describe('The most frequent value of each input, by input name. Absent if no values were learned.'),
 );
 
-/** Learned from records of runs, which only the program writes, so an agent cannot fake the habits of others. */
+/**
+ * The habits of a caller. They are learned from run records, which agents cannot write, so no agent can fake the habits of
+ * another.
+ */
 export const MyDefaults = lazy(() =>
   z.object({
     scope: ofWhom(),
@@ -75,7 +92,7 @@ export const MyDefaults = lazy(() =>
         }),
       )
       .max(MY_DEFAULTS.each)
-      .describe('Packs, by number of successful runs and then by last use.'),
+      .describe('Packs, those with the most successful runs first. Ties are ordered by last use.'),
     pipelines: z
       .array(
         z.object({
@@ -86,7 +103,7 @@ export const MyDefaults = lazy(() =>
         }),
       )
       .max(MY_DEFAULTS.each)
-      .describe('Pipelines, by number of successful runs and then by last use.'),
+      .describe('Pipelines, those with the most successful runs first. Ties are ordered by last use.'),
     common_findings: z
       .array(
         z.object({
@@ -97,26 +114,31 @@ export const MyDefaults = lazy(() =>
       )
       .max(MY_DEFAULTS.findings)
       .exactOptional()
-      .describe('Most common findings, from successful and failed runs.'),
+      .describe('The most common findings of packs, from successful and failed runs.'),
     recent: z
       .array(
         z.object({
-          kind: z.enum(['pack', 'pipeline']).describe('Whether a pack or a pipeline ran.'),
+          kind: z.enum(['pack', 'pipeline']).describe('Kind of the run: of a pack or of a pipeline.'),
           id: z.string().describe('Name of the pack or id of the pipeline.'),
           outcome: z.string().describe('Outcome of the run.'),
           at_unix: unixTime('Time of the run'),
-          duration_ms: count('Duration in milliseconds. Absent if Helmdeck Memory stopped before the run ended.').exactOptional(),
+          duration_ms: count(
+            'Duration of the run in milliseconds. Absent if Helmdeck Memory stopped before the run ended.',
+          ).exactOptional(),
         }),
       )
       .max(MY_DEFAULTS.recent)
-      .describe('Latest runs, newest first.'),
+      .describe('The latest runs, newest first.'),
     note: emptyNote(),
   }),
 );
 export type MyDefaults = SchemaOutput<typeof MyDefaults>;
 
 export const ContextInput = lazy(() =>
-  noInput('Load context', 'Loads the newest facts with their values, grouped by category, for the start of a conversation.'),
+  noInput(
+    'Load context',
+    'Returns the newest facts with their values, grouped by category. Meant for the start of a conversation.',
+  ),
 );
 
 export const Context = lazy(() =>
@@ -139,8 +161,11 @@ export const Context = lazy(() =>
             .describe('Facts of the category, newest first.'),
         }),
       )
-      .describe('At most 50 facts, the newest, by category.'),
-    partial: z.literal(true).exactOptional().describe('Present if facts were left out because the limit was reached.'),
+      .describe('The newest facts, at most 50, grouped by category.'),
+    partial: z
+      .literal(true)
+      .exactOptional()
+      .describe('Present if some facts were left out, because the response has a limited size.'),
     note: emptyNote(),
   }),
 );
@@ -149,7 +174,7 @@ export type Context = SchemaOutput<typeof Context>;
 export const CallersInput = lazy(() =>
   noInput(
     'Show callers',
-    'Lists the memories and the number of facts in each. Only an admin token sees memories of other subjects.',
+    'Lists memories by subject, with the number of facts in each. Only a token with the scope `admin` can see the memories of other subjects.',
   ),
 );
 
@@ -159,27 +184,39 @@ export const CallerList = lazy(() =>
       .array(
         z.object({ namespace: z.string().describe('Subject of the memory.'), count: count('Number of facts in the memory.') }),
       )
-      .describe('One row for each memory that the caller may see.'),
+      .describe('One row for each memory that the caller is allowed to see.'),
   }),
 );
 export type CallerList = SchemaOutput<typeof CallerList>;
 
 export const StatusInput = lazy(() =>
-  noInput('Show status', 'Shows whether the memory is stored on disk, whether its key is available, and what to do if not.'),
+  noInput(
+    'Show status',
+    'Shows the state of the program, the stored data, the master key, the clock and embeddings. If there is a problem, shows what to do.',
+  ),
 );
 
-const why = lazy(() => z.string().describe('The problem.'));
-const remedy = lazy(() => z.string().describe('How the owner can fix it.'));
+const why = lazy(() => z.string().describe('Description of the problem.'));
+const remedy = lazy(() => z.string().describe('How the owner can solve the problem.'));
 
 export const KeyStatus = lazy(() =>
   z
     .discriminatedUnion('at', [
       z.object({
         at: z.literal('ok').describe('The key is available.'),
-        source: z.string().describe('Where the key came from.'),
+        source: z.string().describe('Where the key is stored, such as the keychain.'),
       }),
-      z.object({ at: z.literal('ephemeral').describe('There is no key, so nothing is stored on disk.'), remedy: remedy() }),
-      z.object({ at: z.literal('locked').describe('The keychain is locked.'), why: why(), remedy: remedy() }),
+      z.object({
+        at: z
+          .literal('ephemeral')
+          .describe('There is no key, so facts are stored only in RAM and are lost when the program exits.'),
+        remedy: remedy(),
+      }),
+      z.object({
+        at: z.literal('locked').describe('The memory or the OS keychain is locked, so the key cannot be used.'),
+        why: why(),
+        remedy: remedy(),
+      }),
       z.object({ at: z.literal('absent').describe('The key of this memory is missing.'), remedy: remedy() }),
       z.object({
         at: z.literal('mismatch').describe('The key that was found belongs to another memory.'),
@@ -209,24 +246,28 @@ export const ClockStatus = lazy(
           at: z
             .literal('ahead')
             .describe('The clock jumped forward and may be wrong. Expired entries are hidden but not deleted.'),
-          machine: Time().describe('Time of the clock of this machine.'),
-          memory: Time().exactOptional().describe('Expected time, from the time that has passed. Absent if unknown.'),
+          machine: Time().describe("Current time on this machine's clock."),
+          memory: Time()
+            .exactOptional()
+            .describe('The expected time: the last recorded time plus the time that has passed since then. Absent if unknown.'),
           why: why(),
           remedy: remedy(),
-          review_in_seconds: count('Seconds until the program may accept the clock without the owner.').exactOptional(),
+          review_in_seconds: count(
+            'Seconds until the program checks the clock again and can accept it without the owner.',
+          ).exactOptional(),
         }),
         z.object({
           at: z
             .literal('behind')
             .describe('The clock is behind the time that this memory has recorded. The recorded time is used instead.'),
-          machine: Time().describe('Time of the clock of this machine.'),
+          machine: Time().describe("Current time on this machine's clock."),
           memory: Time().describe('The recorded time, which is used instead.'),
           why: why(),
           remedy: remedy(),
         }),
       ])
       .describe(
-        'State of the clock of this machine, compared with the time that this memory has recorded.',
+        "State of this machine's clock, compared with the time that this memory has recorded.",
       ) satisfies z.ZodType<ClockState>,
 );
 
@@ -234,13 +275,16 @@ const ListenerStatus = lazy(
   () =>
     z
       .discriminatedUnion('at', [
-        z.object({ at: z.literal('listening').describe('Agents can connect.'), url: z.string().describe('URL for agents.') }),
+        z.object({
+          at: z.literal('listening').describe('Agents can connect.'),
+          url: z.string().describe('URL at which agents can connect.'),
+        }),
         z.object({
           at: z
             .literal('paused')
             .describe('Agents cannot connect: the owner paused connections, or Helmdeck Memory is not running.'),
         }),
-        z.object({ at: z.literal('failed').describe('Agents cannot connect.'), why: why() }),
+        z.object({ at: z.literal('failed').describe('Agents cannot connect, because of an error.'), why: why() }),
       ])
       .describe('Whether agents can connect.') satisfies z.ZodType<ListeningState>,
 );
@@ -255,26 +299,30 @@ export const Status = lazy(() =>
       .object({
         kept: z
           .enum(['file', 'memory'])
-          .describe('file: stored on disk, sealed. memory: in RAM only, lost when the program ends.'),
+          .describe(
+            'Location of the facts. `file`: on disk, sealed. `memory`: only in RAM, so they are lost when the program exits.',
+          ),
         key: KeyStatus(),
         file: z
           .discriminatedUnion('at', [
-            z.object({ at: z.literal('open').describe('The file is in use.') }),
-            z.object({ at: z.literal('failed').describe('The file cannot be used.'), why: why(), remedy: remedy() }),
+            z.object({ at: z.literal('open').describe('The database file is open and works.') }),
+            z.object({ at: z.literal('failed').describe('The database file cannot be used.'), why: why(), remedy: remedy() }),
           ])
           .describe('State of the database file.'),
-        quarantined: count('Number of entries left out because their seal is broken.'),
+        quarantined: count(
+          'Number of entries with a broken seal that were found since the program started. They are left out of all responses.',
+        ),
         clock: ClockStatus(),
         rotation: z
           .discriminatedUnion('at', [
             z.object({ at: z.literal('none').describe('No key rotation is running.') }),
             z.object({
               at: z.literal('running').describe('A key rotation is running.'),
-              done: count('Number of entries sealed with the new key.'),
-              of: count('Number of all entries.'),
+              done: count('Number of entries that are already sealed with the new key.'),
+              of: count('Total number of entries.'),
             }),
           ])
-          .describe('Progress of a key rotation.'),
+          .describe('Whether a key rotation is running, and its progress.'),
       } satisfies { [Name in keyof StoreStatus]: z.ZodType<StoreStatus[Name]> })
       .describe('State of the stored data.'),
     embeddings: SidecarStatus(),

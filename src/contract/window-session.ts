@@ -2,16 +2,19 @@ import * as z from 'zod';
 import { inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 
 export const WindowSessionsInput = lazy(() =>
-  noInput('List browser sessions', 'Lists the browser sessions of the window, most recently used first.'),
+  noInput(
+    'List browser sessions',
+    'Lists the browser sessions in which the Helmdeck Memory window is open, most recently used first.',
+  ),
 );
 
 const WindowSession = lazy(() =>
   z.object({
-    id: z.string().describe('Id of the session; use it to end the session. It gives no access.'),
-    browser: z.string().describe('Name of the browser, as the browser reports it. Not verified.'),
-    opened_at: Time().describe('When the link was opened.'),
+    id: z.string().describe('Id of the session, needed to end the session. The id is not a secret and gives no access.'),
+    browser: z.string().describe('Name of the browser, as the browser reports it. The name is not verified.'),
+    opened_at: Time().describe('When the link to the window was opened.'),
     last_used_at: Time().describe('When the session was last used.'),
-    expires_at: Time().describe('When the session ends, even if it is in use.'),
+    expires_at: Time().describe('When the session expires, even if it is in use.'),
   }),
 );
 export type WindowSession = SchemaOutput<typeof WindowSession>;
@@ -25,14 +28,14 @@ export const EndWindowSessionInput = lazy(() =>
     {
       id: z
         .string({ error: notTextError })
-        .regex(/^[0-9a-f]{12}$/, { error: 'must be the id of a browser session; copy it from the list' })
-        .describe('Id of the session, from the list.'),
+        .regex(/^[0-9a-f]{12}$/, { error: 'must be the id of a browser session; copy it from the list of browser sessions' })
+        .describe('Id of the session, from the list of browser sessions.'),
     },
     {
       title: 'End a browser session',
-      description: 'Ends one browser session of the window immediately. A new link opens the window again.',
+      description: 'Ends one browser session immediately. To open the window in that browser again, create a new link.',
     },
   ),
 );
 
-export const EndWindowSessionReceipt = lazy(() => z.object({ id: z.string().describe('Id of the session that ended.') }));
+export const EndWindowSessionReceipt = lazy(() => z.object({ id: z.string().describe('Id of the session that was ended.') }));

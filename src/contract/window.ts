@@ -2,32 +2,42 @@ import type { FailureCode } from './failure.ts';
 import type { OperationName, OperationOutput, OperationRequest } from './operations.ts';
 import type { ListeningState } from './status.ts';
 
-/** A response to the window. Failures are values, because an exception would lose its code on the way. */
+/**
+ * A response to the window. Failures are sent as values, because an exception would lose its code when Electron's IPC copies it.
+ */
 export type BridgeResponse =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly code: FailureCode; readonly message: string };
 
-/** Reports that entries of a kind changed in a memory. The window then reads them again. */
+/** An event that tells the window to read entries again: entries of this kind have changed in this memory. */
 export interface WindowChange {
   readonly namespace: string;
   readonly kind: string;
 }
 
-/** The window's connection to the program, over HTTP or Electron's IPC. The window belongs to the owner, so it chooses the subject. */
+/**
+ * The window's connection to the program, over HTTP or Electron's IPC. The window can use any subject, because it belongs to the
+ * owner.
+ */
 export interface Bridge {
   readonly place: 'browser' | 'desktop';
-  /** Aborting the signal cancels the operation, if it can be cancelled. */
+  /** Calls an operation. Aborting the signal cancels the operation, if the operation supports cancellation. */
   call(subject: string, name: string, input: unknown, signal?: AbortSignal): Promise<BridgeResponse>;
-  /** The change is undefined after a reconnect: anything may have changed. Returns a function that unsubscribes. */
+  /**
+   * Calls the listener after each change, and with undefined after a reconnect, because any entry may have changed in the
+   * meantime. Returns a function that unsubscribes.
+   */
   onChange(listener: (change: WindowChange | undefined) => void): () => void;
 }
 
-/** What the preload exposes to the page. It cannot pass an AbortSignal, so a call that may be cancelled has an id. */
+/**
+ * The interface that Electron's preload script exposes to the page. An AbortSignal cannot be passed, so calls are cancelled by
+ * `callId`.
+ */
 export interface PreloadBridge extends Pick<Bridge, 'place' | 'onChange'> {
   call(subject: string, name: string, input: unknown, callId?: string): Promise<BridgeResponse>;
 }
 
-/** Calls operations on one memory, with types. */
 export type MemoryClient = <Name extends OperationName>(
   name: Name,
   input: OperationRequest<Name>,
@@ -35,21 +45,24 @@ export type MemoryClient = <Name extends OperationName>(
 ) => Promise<OperationOutput<Name>>;
 
 /**
- * Calls that only the desktop offers. A browser does not need them: it reaches the window through the listener, and cancels a call by
- * closing the connection. A change of the listener is reported as a `WindowChange` of the kind `listening` without a namespace.
+ * Calls that only the desktop window supports, each with the type of its result. A browser does not need these calls: it reaches
+ * the window through the listener, and it cancels a call by closing the connection. When the listener's state changes, the
+ * desktop window receives a `WindowChange` of the kind `listening` with an empty namespace.
  */
 export interface DesktopCalls {
-  /** Cancels the call with this id. `cancelled` is false if it had ended. */
+  /** Cancels the call with the given id. `cancelled` is false if that call had already ended. */
   cancel: { readonly cancelled: boolean };
   listening: ListeningState;
-  /** Starts the listener again and returns its new state. */
   resumeListening: ListeningState;
-  /** Shows the bundle for Claude Desktop in the system's file manager. */
+  /** Shows the extension bundle for Claude Desktop in the system's file manager. */
   showBundle: { readonly shown: true };
-  /** Whether the system starts the program at login (absent if it cannot), and whether the program then shows no window. */
+  /**
+   * `starts`: whether the system starts the program at login. Absent if the system does not support that. `hidden`: whether the
+   * program then starts without showing its window.
+   */
   atLogin: { readonly starts?: boolean; readonly hidden: boolean };
-  /** Changes these settings and returns the new ones. */
+  /** Changes the settings of `atLogin` and returns the new settings. */
   chooseAtLogin: DesktopCalls['atLogin'];
-  /** Tells the program whether the page has unsaved input, which would be lost on quit. */
+  /** Tells the program whether the page has unsaved input, so that the program can ask before it quits. */
   unsaved: { readonly unsaved: boolean };
 }

@@ -6,7 +6,9 @@ import { API_PATH, rejectQuery } from './rest-routes.ts';
 import type { Exchange, Route } from './route.ts';
 import type { StreamRegistry } from './stream-registry.ts';
 
-/** Sends each caller an event when its own namespace changes, and never for another namespace (R-REST-11). */
+/**
+ * Sends a caller an event whenever the caller's own namespace changes. Changes of other namespaces are never sent (R-REST-11).
+ */
 export class ChangeEvents implements Disposable {
   readonly #registry: StreamRegistry;
   readonly #changes: Disposable;
@@ -31,7 +33,7 @@ export class ChangeEvents implements Disposable {
     if (!hasScope(exchange.caller, 'memory:read')) {
       throw new Failure(
         'insufficient_scope',
-        'This operation needs a token with the scope memory:read; ask the owner of this memory for one.',
+        'This request needs a token with the scope `memory:read`; ask the owner of this memory for such a token.',
       );
     }
     const stream = openEventStream(this.#registry, exchange, {
@@ -49,7 +51,10 @@ export class ChangeEvents implements Disposable {
     this.#changes[Symbol.dispose]();
   }
 
-  /** Sessions of packs have namespaces of their own, which belong to no token. */
+  /**
+   * Sends a change to the streams of its subject. Changes in pack sessions are skipped, because no token can read their
+   * namespaces.
+   */
   #send({ namespace: { subject, session }, kind }: SpaceChange): void {
     const streams = session === undefined ? this.#streams.get(subject) : undefined;
     if (!streams) return;

@@ -12,15 +12,15 @@ import { connectProved } from './proved-connection.ts';
 const ENDPOINT_FILE = 'endpoint.json';
 const TOKEN_FILE = 'owner-token';
 
-/** The content of `endpoint.json`, which tells the owner's other programs how to connect (R-HTTP-03). */
+/** The content of `endpoint.json`. The owner's other programs read it to find this program (R-HTTP-03). */
 const Endpoint = lazy(() =>
   z.object({
-    // Clients send their token there, so only loopback is accepted.
+    // Only loopback addresses are accepted, because clients send their token to this URL.
     url: z.string().regex(/^http:\/\/(127\.0\.0\.1|\[::1\]):\d{1,5}$/),
     pid: z.int().min(1),
     /** Identifies this run of the program. */
     instance: z.string().min(1),
-    /** 32 bytes in hexadecimal. Only the program that wrote this file knows them. */
+    /** Secret key of 32 bytes, in hexadecimal. The program that wrote this file uses the key to prove its identity. */
     proof_key: z.string().regex(/^[0-9a-f]{64}$/),
     started_at: z.string(),
   }),
@@ -28,11 +28,11 @@ const Endpoint = lazy(() =>
 type Endpoint = SchemaOutput<typeof Endpoint>;
 
 export interface PublishedEndpoint extends Disposable {
-  /** Answers a challenge, as proof that this program wrote `endpoint.json`. */
+  /** Returns the response to a challenge. The response proves that this program wrote `endpoint.json`. */
   readonly prove: (challenge: string) => string;
 }
 
-/** Writes `endpoint.json` and the owner's token (R-AUTH-08). Disposing the result deletes both. */
+/** Writes `endpoint.json` and `owner-token` (R-AUTH-08). Disposing the result deletes both files. */
 export function publishEndpoint(
   folder: string,
   { url, token, now }: { url: string; token: string; now: number },
@@ -44,14 +44,14 @@ export function publishEndpoint(
     proof_key: randomBytes(32).toString('hex'),
     started_at: new Date(now).toISOString(),
   };
-  // The token comes first, so that a reader of `endpoint.json` always finds it.
+  // The token is written first, so that a program that finds `endpoint.json` also finds the token.
   writePrivateFile(join(folder, TOKEN_FILE), `${token}\n`);
   writePrivateFile(join(folder, ENDPOINT_FILE), `${JSON.stringify(endpoint, null, 2)}\n`);
   const key = Buffer.from(endpoint.proof_key, 'hex');
   return {
     prove: (challenge) => createHmac('sha256', key).update(challenge).digest('hex'),
     [Symbol.dispose]() {
-      // Another program may have replaced the files since.
+      // Do not delete the files if another instance of the program has replaced them.
       if (tryReadEndpoint(folder)?.instance !== endpoint.instance) return;
       rmSync(join(folder, ENDPOINT_FILE), { force: true });
       rmSync(join(folder, TOKEN_FILE), { force: true });
@@ -59,7 +59,7 @@ export function publishEndpoint(
   };
 }
 
-/** Returns undefined instead of throwing if the file is not private. */
+/** Like `readEndpoint`, but returns undefined instead of throwing if another user owns the file or can read it. */
 function tryReadEndpoint(folder: string): Endpoint | undefined {
   try {
     return readEndpoint(folder);
@@ -68,7 +68,7 @@ function tryReadEndpoint(folder: string): Endpoint | undefined {
   }
 }
 
-/** The running process that `endpoint.json` names for this port. */
+/** Returns the pid in `endpoint.json`, if that file names this port and the process is running. */
 export function publisherPid(folder: string, port: number): number | undefined {
   const endpoint = tryReadEndpoint(folder);
   return endpoint && Number(new URL(endpoint.url).port) === port && isProcessAlive(endpoint.pid) ? endpoint.pid : undefined;
@@ -76,11 +76,11 @@ export function publisherPid(folder: string, port: number): number | undefined {
 
 interface ProgramEndpoint {
   readonly url: string;
-  /** Opens a connection to the verified program. */
+  /** Opens a connection and verifies that the other side is the program that wrote `endpoint.json`. */
   readonly connect: () => Promise<Socket>;
 }
 
-/** Finds the running program for this data folder. The caller provides a token. */
+/** Finds the running program that serves this data folder, for a caller that has its own token. */
 export function findEndpoint(folder: string): ProgramEndpoint | undefined {
   const endpoint = tryReadEndpoint(folder);
   if (!endpoint || !isProcessAlive(endpoint.pid)) return undefined;
@@ -99,8 +99,8 @@ function readEndpoint(folder: string): Endpoint | undefined {
 }
 
 /**
- * Finds the program that serves this data folder. Every connection verifies the program before it carries the token, so another
- * program on the same port cannot get it (R-HTTP-11).
+ * Finds the running program that serves this data folder, and connects as the owner. On every connection, the program is verified
+ * before the owner's token is sent, so that another program on the same port cannot get the token (R-HTTP-11).
  */
 export async function findOwnerClient(folder: string): Promise<OwnerClient | undefined> {
   const endpoint = readEndpoint(folder);
@@ -118,7 +118,7 @@ export async function findOwnerClient(folder: string): Promise<OwnerClient | und
   return new OwnerClient({ url, pid, token, connect });
 }
 
-/** The operating system may have reused the pid, so this proves nothing about the program. */
+/** Whether a process with this pid is running. It can be a different program, because the operating system reuses pids. */
 export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

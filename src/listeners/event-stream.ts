@@ -4,7 +4,7 @@ import { endResponse, SECURITY_HEADERS } from './response.ts';
 import type { Exchange } from './route.ts';
 import type { StreamRegistry } from './stream-registry.ts';
 
-/** The connection closes with the stream, so a client that only counts bytes notices the end too. */
+/** `Connection: close` makes the connection close with the stream, so that every client notices the end of the stream. */
 const HEADERS = ['Content-Type', 'text/event-stream', 'Connection', 'close', ...SECURITY_HEADERS];
 
 interface EventFields {
@@ -12,17 +12,17 @@ interface EventFields {
   readonly id?: number;
 }
 
-/** Server-sent events to one client. A client that stops reading is disconnected and may connect again. */
+/** A stream of server-sent events to one client. If the client stops reading, it is disconnected, but it can connect again. */
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #unreadBytes: number;
-  #bytesWritten = 0;
+  #lastBytesWritten = 0;
 
   constructor(response: ServerResponse, unreadBytes: number = CONNECTION_LIMITS.unreadStreamBytes) {
     this.#response = response;
     this.#unreadBytes = unreadBytes;
     response.writeHead(200, HEADERS);
-    // Without a first write, Node would hold the headers back until the first event.
+    // Node sends the headers with the first write, so write a comment now instead of waiting for the first event.
     this.#write(': stream open\n\n');
   }
 
@@ -34,16 +34,19 @@ export class EventStream {
     this.#write(`${event === undefined ? '' : `event: ${event}\n`}${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`);
   }
 
-  /** Drops the event if the client has not read the earlier ones. */
-  sendIfRoom(data: string, fields?: EventFields): void {
+  /** Sends the event, or drops it if the client has too many unread events. */
+  sendOrDrop(data: string, fields?: EventFields): void {
     if (this.#response.writableLength <= CONNECTION_LIMITS.unreadStreamBytes) this.send(data, fields);
   }
 
-  /** Keeps idle connections open, and disconnects a client that has read nothing since the last call. */
+  /**
+   * Sends a comment to keep an idle connection open. Disconnects a client that has unread data and has read nothing since the
+   * last call.
+   */
   keepAlive(): void {
     const bytesWritten = this.#response.socket?.bytesWritten ?? 0;
-    if (this.#response.writableLength > 0 && bytesWritten === this.#bytesWritten) this.#response.destroy();
-    this.#bytesWritten = bytesWritten;
+    if (this.#response.writableLength > 0 && bytesWritten === this.#lastBytesWritten) this.#response.destroy();
+    this.#lastBytesWritten = bytesWritten;
     this.#write(': keep-alive\n\n');
   }
 
@@ -60,13 +63,11 @@ export class EventStream {
 
 interface StreamOptions {
   readonly unreadBytes?: number;
-  /** Called once, when the connection has closed. */
   readonly onClose: (stream: EventStream) => void;
-  /** Called when the token expires or is revoked, and when the program stops. Ends the stream by default. */
+  /** Called when the token expires or is revoked, and when the program exits. By default, ends the stream. */
   readonly onTokenEnd?: (stream: EventStream) => void;
 }
 
-/** Opens an event stream that ends with the token of the request. */
 export function openEventStream(
   registry: StreamRegistry,
   exchange: Exchange,
@@ -80,7 +81,7 @@ export function openEventStream(
     onClose(stream);
   };
   response.once('close', closed);
-  // The client may have disconnected already, and then there is no 'close' event.
+  // If the client has already disconnected, there will be no 'close' event.
   if (response.destroyed || response.socket?.destroyed) closed();
   return stream;
 }

@@ -7,7 +7,7 @@ import { API_PATH, rejectQuery } from './rest-routes.ts';
 import type { Route } from './route.ts';
 import type { StreamRegistry } from './stream-registry.ts';
 
-/** Facts per page. Values may be long, and a whole page is in memory at once. */
+/** Facts read from the memory at once. Small, because values can be long and a whole page is held in RAM. */
 const PAGE_SIZE = 50;
 const HEADERS = ['Content-Type', 'application/x-ndjson', ...SECURITY_HEADERS];
 
@@ -17,7 +17,9 @@ interface Deps {
   readonly streams: StreamRegistry;
 }
 
-/** Streams every fact as a line, a page at a time, no faster than the client reads (R-REST-09). */
+/**
+ * Streams all facts, one JSON object per line. Reads the next page only when the client has read the previous one (R-REST-09).
+ */
 export const exportRoute = ({ perform, clock, streams }: Deps): Route => ({
   method: 'GET',
   path: `${API_PATH}/memory/export`,
@@ -27,7 +29,7 @@ export const exportRoute = ({ perform, clock, streams }: Deps): Route => ({
     const { response, caller } = exchange;
     rejectQuery(exchange.query);
     using _open = streams.open(exchange, { end: () => response.destroy() });
-    // A failure before the first page gets a normal response. Later, all we can do is close the connection.
+    // A failure on the first page can still be sent as an error response. On a later page, the connection can only be closed.
     let page = await perform(caller, 'export', { limit: PAGE_SIZE });
     if (response.destroyed) return undefined;
     response.writeHead(200, HEADERS);
@@ -43,7 +45,7 @@ export const exportRoute = ({ perform, clock, streams }: Deps): Route => ({
   },
 });
 
-/** Waits until the client has read the written data. Disconnects a client that makes no progress. */
+/** Waits until the client has read the written data. Disconnects the client if it stops reading. */
 async function waitForDrain(response: ServerResponse, clock: Clock): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const bytesWritten = (): number => response.socket?.bytesWritten ?? 0;

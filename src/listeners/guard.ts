@@ -1,8 +1,8 @@
 import { Failure } from '../contract/failure.ts';
 
 /**
- * Throws unless the request names one of our hosts and comes from a program or from our own origin. It does not authenticate.
- * Takes raw headers, because Node joins or drops repeated ones.
+ * Throws if the Host header is not an address of this server, or if the request comes from a web page of another origin. Does not
+ * authenticate the caller. Takes raw headers, because Node joins or drops repeated headers.
  */
 export type Guard = (rawHeaders: readonly string[]) => void;
 
@@ -10,9 +10,9 @@ const OWN_NAMES = ['127.0.0.1', 'localhost', '[::1]'];
 const HTTP_PORT = 80;
 
 /**
- * Keeps web pages in the owner's browser out (R-HTTP-04, R-HTTP-05). An attacker can point a domain name at this machine, so the
- * Host header must match exactly. Browsers mark requests of other origins with Origin or Sec-Fetch-Site. Our own origin is allowed,
- * because some clients send our address as Origin.
+ * Creates a guard against web pages that attack this server from the owner's browser (R-HTTP-04, R-HTTP-05). An attacker can
+ * point a domain name at this machine, so the Host header must match exactly. Browsers mark requests from other origins with the
+ * headers Origin or Sec-Fetch-Site. The server's own origin is allowed, because some clients send the server's address as Origin.
  */
 export function createGuard(port: number, allowedHosts: readonly string[] = []): Guard {
   const hosts: ReadonlySet<string> = new Set([
@@ -32,7 +32,7 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
           host = rawHeaders[index + 1];
           break;
         case 'origin':
-          // With two headers, a proxy could use the other one.
+          // Two Origin headers are refused, because a proxy could use a different one than this server.
           if (origin !== undefined) throw foreignOrigin();
           origin = rawHeaders[index + 1] ?? '';
           break;
@@ -46,40 +46,42 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
     if (hostCount !== 1 || host === undefined || !hosts.has(host)) {
       throw new Failure(
         'forbidden_host',
-        `The Host header is not an address of this memory; use http://127.0.0.1:${port} and let your HTTP library set Host.`,
+        `The Host header is not an address of Helmdeck Memory; use http://127.0.0.1:${port} and let your HTTP library set the Host header.`,
       );
     }
-    // The value is `none` when the owner typed the address or opened the link from a terminal.
+    // Sec-Fetch-Site is `none` when the owner types the address or opens the link from a terminal.
     if (site !== undefined && site !== 'same-origin' && site !== 'none') throw foreignOrigin();
     if (origin !== undefined && !isSameOrigin(origin, host)) throw foreignOrigin();
   };
 }
 
-/** Accepts https too, because a proxy in front of us may use TLS. */
+/** Whether the origin is the server's own. `https` is accepted too, because a proxy in front of this server may use TLS. */
 const isSameOrigin = (origin: string, host: string): boolean => origin === `http://${host}` || origin === `https://${host}`;
 
-/** Returns '' for names of other lengths, because toLowerCase costs more than the rest of the guard. */
+/**
+ * Returns the header name in lower case, or '' if its length is not that of Host, Origin or Sec-Fetch-Site: toLowerCase is slow.
+ */
 function lowerCaseNameAt(rawHeaders: readonly string[], index: number): string {
   const name = rawHeaders[index] ?? '';
   return name.length === 4 || name.length === 6 || name.length === 14 ? name.toLowerCase() : '';
 }
 
 const foreignOrigin = (): Failure =>
-  new Failure(
-    'forbidden_origin',
-    'Web pages of other origins cannot reach this memory; call it from a program, without an Origin header.',
-  );
+  new Failure('forbidden_origin', 'Web pages cannot call Helmdeck Memory; call it from a program, without an Origin header.');
 
 const SCHEME = /^bearer +([!-~]+) *$/i;
 const AUTHORIZATION = 'authorization';
 
-/** Reads the token from the one Authorization header, and from nowhere else (R-HTTP-08). Does not verify it. */
+/**
+ * Returns the token from the Authorization header, which is the only place where a token is accepted (R-HTTP-08). Does not verify
+ * the token.
+ */
 export function readBearerToken(rawHeaders: readonly string[]): string {
   let credentials: string | undefined;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
     if (name?.length !== AUTHORIZATION.length || name.toLowerCase() !== AUTHORIZATION) continue;
-    // With two headers, a proxy could use the other one.
+    // Two Authorization headers are refused, because a proxy could use a different one than this server.
     if (credentials !== undefined) throw new Failure('invalid_token', 'There are two Authorization headers; send exactly one.');
     credentials = rawHeaders[index + 1] ?? '';
   }

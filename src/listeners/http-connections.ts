@@ -5,38 +5,39 @@ import type { Clock } from '../core/time/clock.ts';
 import { itemsOfLargestHolder, largestItemOfLargestHolder } from './largest-holder.ts';
 import { CONNECTION_LIMITS } from './limits.ts';
 import { markBodyBroken } from './request-body.ts';
-import { isGone } from './response.ts';
+import { isDisconnected } from './response.ts';
 
 export interface HttpConnection {
-  /** Requests whose handler has not finished. */
+  /** Number of requests whose handler has not finished. */
   pending: number;
-  /** The subject of the last authenticated request, or '' before the first. */
+  /** The subject of the last authenticated request, or '' before the first such request. */
   subject: string;
-  /** The token sent last and its digest, so that the digest is not computed for each request. */
+  /** The last verified token with its digest, so that the digest is not computed again for every request. */
   readonly verified: VerifiedToken;
   latestRequest: IncomingMessage | undefined;
-  /** The response being written, or the last one written. */
+  /** The response that is being written, or the last response if none is being written. */
   response: ServerResponse | undefined;
-  /** Resolves when every response so far has been sent. */
+  /** Resolves when all responses to the requests received so far have been sent. */
   allSent: Promise<void>;
-  /** The client sent bytes that are not HTTP, so nothing more is read. */
+  /** Whether the client sent bytes that are not HTTP. Nothing more is read from the connection then. */
   failed: boolean;
 }
 
-/** Answers one request. Never rejects. */
+/** Handles one request. The promise never rejects. */
 type Respond = (request: IncomingMessage, response: ServerResponse, connection: HttpConnection) => Promise<void>;
 
-/** Unread output above this size is checked against the limit, in bytes. */
+/** The limit of unread data is checked when one connection has more unread bytes than this. */
 const UNREAD_CHECK_BYTES = 64 * 1024;
 
 /**
- * The open connections. Each is given one response at a time (R-HTTP-15): a client that sends many requests and reads nothing must
- * not make us hold all the responses. When a shared limit is reached, the subject that holds the most gives way.
+ * The open connections. Requests on one connection are handled one after the other (R-HTTP-15), so that a client that sends many
+ * requests but reads no responses cannot fill the RAM with responses. When a shared limit is reached, a connection of the subject
+ * that uses the most is closed.
  */
 export class HttpConnections {
   readonly #clock: Clock;
   readonly #respond: Respond;
-  /** Oldest first. */
+  /** The open connections, oldest first. */
   readonly #connections = new Map<Socket, HttpConnection>();
 
   constructor(clock: Clock, respond: Respond) {
@@ -45,7 +46,7 @@ export class HttpConnections {
   }
 
   add(socket: Socket): void {
-    if (this.#connections.size >= CONNECTION_LIMITS.connections) this.#makeRoom();
+    if (this.#connections.size >= CONNECTION_LIMITS.connections) this.#limitConnections();
     this.#connections.set(socket, {
       pending: 0,
       subject: '',
@@ -72,8 +73,8 @@ export class HttpConnections {
   }
 
   /**
-   * Closes a connection over which nothing more can be read. Earlier requests are still answered, within a time limit. The error is
-   * reported as a refusal of the request whose body it is in, or by `sendError` if it is in none.
+   * Closes a connection from which no more data can be read. Responses to earlier requests are still sent, within a time limit.
+   * If the error is in a request body, that request is refused; otherwise `sendError` is called to report the error.
    */
   fail(socket: Socket, sendError: () => void): void {
     const connection = this.#connections.get(socket);
@@ -86,7 +87,7 @@ export class HttpConnections {
     }
     connection.failed = true;
     const bodyIsBroken = latestRequest?.complete === false;
-    // The response is an event stream, which would never end.
+    // Do not wait for this response, because it is an event stream that would not end.
     if (pending === 0 && !bodyIsBroken && response?.writableEnded === false) {
       socket.destroy();
       return;
@@ -133,8 +134,8 @@ export class HttpConnections {
     largest?.[0].destroy();
   }
 
-  /** Closes a connection of the subject that has the most: an idle one if possible, otherwise its oldest. */
-  #makeRoom(): void {
+  /** Closes a connection of the subject with the most connections: an idle connection if possible, otherwise the oldest. */
+  #limitConnections(): void {
     const candidates = itemsOfLargestHolder(
       this.#connections,
       ([, { subject }]) => subject,
@@ -147,4 +148,4 @@ export class HttpConnections {
   }
 }
 
-const isSent = (response: ServerResponse): boolean => response.writableFinished || isGone(response);
+const isSent = (response: ServerResponse): boolean => response.writableFinished || isDisconnected(response);

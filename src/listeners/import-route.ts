@@ -19,7 +19,11 @@ const MAX_ERRORS = 1000;
 
 export const ImportReport = lazy(() =>
   ImportReceipt().extend({
-    more_errors: z.int().min(1).exactOptional().describe(`Number of rejected lines beyond the first ${MAX_ERRORS}.`),
+    more_errors: z
+      .int()
+      .min(1)
+      .exactOptional()
+      .describe(`Number of further rejected lines. Only the first ${MAX_ERRORS} are listed in \`errors\`.`),
   }),
 );
 type ImportReport = SchemaOutput<typeof ImportReport>;
@@ -30,7 +34,7 @@ interface Deps {
   readonly streams: StreamRegistry;
 }
 
-/** Imports any number of facts, one per line, in batches (R-REST-09). */
+/** Imports any number of facts, one JSON object per line, in batches (R-REST-09). */
 export const importRoute = (deps: Deps): Route => {
   const read = createQueryReader({ properties: { dry_run: { type: 'boolean' } } });
   return {
@@ -42,7 +46,7 @@ export const importRoute = (deps: Deps): Route => {
       const options = read(exchange.query);
       requireNdjson(exchange.request);
       using _open = deps.streams.open(exchange, { end: () => exchange.request.destroy() });
-      // Importing no lines checks scope and options before the body is read.
+      // Import an empty list first, to check the caller's scope and the options before reading the body.
       const report: ImportReport = await deps.perform(exchange.caller, 'import', { ...options, lines: [] });
       for await (const batch of batches(linesOf(exchange, deps.clock))) await importBatch(batch);
       return report;
@@ -69,7 +73,10 @@ interface Batch {
   readonly errors: ImportReport['errors'];
 }
 
-/** Groups lines into batches of the size that the operation accepts. An unreadable line is replaced by an empty one. */
+/**
+ * Groups lines into batches that the import operation accepts. An invalid line is replaced by an empty line, to keep the line
+ * numbers right.
+ */
 async function* batches(lines: AsyncIterable<Buffer>): AsyncGenerator<Batch> {
   let batch: Batch = { firstLine: 1, lines: [], errors: [] };
   let bytes = 0;
@@ -86,7 +93,7 @@ async function* batches(lines: AsyncIterable<Buffer>): AsyncGenerator<Batch> {
       bytes += line.length;
     }
   } catch (error) {
-    // Complete lines before the error are imported, like those of earlier batches.
+    // Import the complete lines that arrived before the error, because earlier batches are imported already.
     if (batch.lines.length > 0) yield batch;
     throw error;
   }
@@ -100,7 +107,10 @@ function lineErrorOf(line: Buffer): string | undefined {
     : `The line is nested deeper than ${CONNECTION_LIMITS.jsonDepth} levels; flatten it.`;
 }
 
-/** Does not yield the last line of a cut connection, because a truncated fact may look complete. */
+/**
+ * Yields the lines of the request body. If the connection is cut, the last line is dropped, because a truncated fact can look
+ * complete.
+ */
 async function* linesOf({ request, response }: Exchange, clock: Clock): AsyncGenerator<Buffer> {
   if (request.headers.expect !== undefined) response.writeContinue();
   let parts: Buffer[] = [];
@@ -109,7 +119,7 @@ async function* linesOf({ request, response }: Exchange, clock: Clock): AsyncGen
     parts.push(part);
     length += part.length;
     if (length > CONNECTION_LIMITS.bodyBytes)
-      throw new Failure('payload_too_large', 'A line is longer than 1 MiB; no fact is that long.');
+      throw new Failure('payload_too_large', 'A line is longer than 1 MiB, so it cannot be a fact; check the file.');
   };
   const finishLine = (): Buffer => {
     const line = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
@@ -128,10 +138,10 @@ async function* linesOf({ request, response }: Exchange, clock: Clock): AsyncGen
   if (length > 0) yield finishLine();
 }
 
-/** Limits the time spent waiting for bytes. Time spent importing does not count. */
+/** Yields the chunks of the request body, and limits the time spent waiting for them. Time spent importing is not counted. */
 async function* chunksOf(request: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
   if (bodyFailureOf(request)) throw cutOff();
-  // After an error, `sendFailure` discards the rest of the request.
+  // Do not destroy the request after an error, because `sendFailure` reads and discards the rest.
   const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let timeLeft: number = CONNECTION_LIMITS.progressMs;
   let waited = 0;
@@ -179,8 +189,11 @@ const idle = (): Failure =>
 const tooSlow = (): Failure =>
   new Failure(
     'invalid_input',
-    `This import waited ${CONNECTION_LIMITS.importWaitMs / 60_000} minutes for lines in total. The lines that arrived are imported; send the rest in another import.`,
+    `This import waited for lines for ${CONNECTION_LIMITS.importWaitMs / 60_000} minutes in total, so it was stopped. The lines that arrived are imported; send the rest in another import.`,
   );
 
 const cutOff = (): Failure =>
-  new Failure('invalid_input', 'The connection closed during the import; import again. Facts that are already there stay.');
+  new Failure(
+    'invalid_input',
+    'The connection closed during the import; import all lines again. Facts that are already stored are not duplicated.',
+  );

@@ -1,4 +1,7 @@
-/** Returns the items of the holder with the largest total size. When a shared limit is reached, one of them is given up. */
+/**
+ * Returns the items of the holder with the largest total size. When a shared limit is reached, the caller closes one of these
+ * items.
+ */
 export function itemsOfLargestHolder<T>(
   items: Iterable<T>,
   holderOf: (item: T) => string,
@@ -13,7 +16,6 @@ export function itemsOfLargestHolder<T>(
   return largest;
 }
 
-/** Returns the largest item of the holder with the largest total size. */
 export function largestItemOfLargestHolder<T>(
   items: Iterable<T>,
   holderOf: (item: T) => string,
@@ -22,9 +24,11 @@ export function largestItemOfLargestHolder<T>(
   return itemsOfLargestHolder(items, holderOf, sizeOf).toSorted((one, other) => sizeOf(other) - sizeOf(one))[0];
 }
 
-/** Returns the items of the holder with the most items, to make room for one more of `opening`. Empty if no holder has more. */
-export function itemsToGiveWay<T>(items: readonly T[], holderOf: (item: T) => string, opening: string): readonly T[] {
+/**
+ * Returns the items of the holder with the most items. Returns no items if that holder does not have more items than `holder`.
+ */
+export function itemsOfLargerHolder<T>(items: readonly T[], holderOf: (item: T) => string, holder: string): readonly T[] {
   const largest = itemsOfLargestHolder(items, holderOf, () => 1);
-  const own = items.filter((item) => holderOf(item) === opening);
+  const own = items.filter((item) => holderOf(item) === holder);
   return own.length < largest.length ? largest : [];
 }

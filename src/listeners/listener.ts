@@ -35,19 +35,18 @@ import { windowLinkRoute, WindowServer } from './window/window-server.ts';
 
 export interface ListenerDeps {
   readonly perform: Perform;
-  /** Packs offered as MCP tools. */
   readonly catalogue?: Pick<Catalogue, 'all'> | undefined;
   readonly tokens: TokenRegistry;
   readonly onChange: MemoryStore['onChange'];
-  /** Subscribes to the key becoming available or unavailable. */
+  /** Adds a listener that is called when the master key becomes available or unavailable. */
   readonly onKeyChange?: ((listener: () => void) => Disposable) | undefined;
-  /** The folder of `endpoint.json` and `owner-token`. */
+  /** The data folder, to which `endpoint.json` and `owner-token` are written. */
   readonly folder: string;
   /** The value of HELMDECK_ADDR. */
   readonly address?: string | undefined;
-  /** Host names with port under which a proxy reaches this program; headless mode only. */
+  /** Further accepted Host headers, for a proxy in front of this program. Used only in headless mode. */
   readonly allowedHosts?: readonly string[] | undefined;
-  /** The folder of the built window. Without it, there is no window in a browser. */
+  /** The folder that contains the built files of the window. If undefined, the window cannot be opened in a browser. */
   readonly windowFolder?: string | undefined;
   readonly version: string;
   readonly clock: Clock;
@@ -56,21 +55,23 @@ export interface ListenerDeps {
 
 export interface Listener extends AsyncDisposable {
   readonly url: string;
-  /** Creates a link that opens the window in a browser once. Returns undefined if there is no built window. */
+  /**
+   * Creates a single-use link that opens the window in a browser. Returns undefined if the window's files have not been built.
+   */
   windowLink(): string | undefined;
-  /** The window's browser sessions. Undefined if there is no built window. */
+  /** The window's browser sessions. Undefined if the window's files have not been built. */
   readonly windowSessions: WindowSessionPort | undefined;
   /** Deletes `endpoint.json`, ends streams, and waits briefly for pending requests. */
   close(): Promise<void>;
 }
 
 /**
- * Not imported: an import makes Node evaluate every export of the module, which loads the HTTP client too. That would add 14 ms to
- * each start, and memory.
+ * `node:http` is loaded without `import`, because an import would make Node load its HTTP client too. That would add 14 ms to
+ * each startup, and use more RAM.
  */
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** Starts the one HTTP server, on loopback only (R-HTTP-01). */
+/** Starts the HTTP server. It listens only on a loopback address (R-HTTP-01). */
 export async function startListener(deps: ListenerDeps): Promise<Listener> {
   const { perform, catalogue, tokens, onChange, onKeyChange, folder, allowedHosts, windowFolder, version, clock } = deps;
   const { log = () => undefined } = deps;
@@ -78,17 +79,18 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
   const server = createServer({
     maxHeaderSize: CONNECTION_LIMITS.headerBytes,
     headersTimeout: CONNECTION_LIMITS.headersMs,
-    // Request bodies have their own time limits, and an import may take long.
+    // 0 means no limit. Request bodies have their own time limits, and an import can take long.
     requestTimeout: 0,
     keepAliveTimeout: CONNECTION_LIMITS.idleMs,
     connectionsCheckingInterval: MAX_TIMER_MS,
-    // The guard checks the Host header and explains what is wrong with it.
+    // The guard checks the Host header instead, because its error message is more helpful than Node's.
     requireHostHeader: false,
   });
   checkWhileConnected(server);
-  // Higher than our own limit, because Node still counts a connection that is being closed to make room.
+  // Higher than the program's own limit, because Node still counts connections that are being closed to stay within that limit.
   server.maxConnections = CONNECTION_LIMITS.connections + BACKLOG;
-  // By default Node drops surplus headers silently, and the guard would not see them. Their total size is limited.
+  // 0 means no limit. With a limit, Node would silently drop further headers before the guard sees them. `maxHeaderSize` still
+  // limits their size.
   server.maxHeadersCount = 0;
   await listenOn(server, address, folder);
   const { port } = server.address() as AddressInfo;
@@ -130,7 +132,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
   return { url, windowLink, windowSessions: window?.sessions, close, [Symbol.asyncDispose]: close };
 
   async function closeAll(): Promise<void> {
-    // First, so that no other program looks for us here any more.
+    // Delete `endpoint.json` first, so that no other program connects while the server closes.
     published[Symbol.dispose]();
     events[Symbol.dispose]();
     window?.[Symbol.dispose]();
@@ -140,14 +142,14 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
   }
 }
 
-/** Node's default length of the accept queue. */
+/** Node's default length of the queue of connections that are not yet accepted. */
 const BACKLOG = 511;
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Node checks for slow connections at a fixed interval, even without connections, and reads the interval again when it emits
- * `listening`. This avoids waking the machine while no client is connected.
+ * Makes Node check for slow connections only while a client is connected. Otherwise the checks would wake the machine for
+ * nothing. Node has no method to change the interval, but reads it again when `listening` is emitted.
  */
 function checkWhileConnected(server: Server): void {
   let connected = 0;
@@ -169,24 +171,26 @@ function publishOrClose(server: Server, folder: string, endpoint: Parameters<typ
     return publishEndpoint(folder, endpoint);
   } catch (cause) {
     server.close();
-    const message = 'endpoint.json cannot be written to the data folder; check the folder and any file of that name.';
+    const message =
+      'The file endpoint.json cannot be written to the data folder; check the permissions of the folder and of the file.';
     throw diskFailureOf(cause, folder)?.failure ?? new Failure('unavailable', message, { cause });
   }
 }
 
 function serveConnections(server: Server, connections: HttpConnections): void {
   const handle = (...[request, response]: Parameters<HttpConnections['handle']>): void => connections.handle(request, response);
-  // The body reader sends `100 Continue`, or refuses the Expect header, when it gets to the request.
+  // Requests with an Expect header are handled like all others. The body reader later sends `100 Continue` or refuses the header.
   server.on('request', handle).on('checkContinue', handle).on('checkExpectation', handle);
   server.on('connection', (socket: Socket) => connections.add(socket));
-  // Node has just refused a connection above `maxConnections`.
+  // 'drop' means that Node refused a connection above `maxConnections`, so close idle connections.
   server.on('drop', () => server.closeIdleConnections());
   server.on('clientError', (error, socket) => rejectClient(connections, error, socket));
 }
 
 /**
- * Answers bytes that are not HTTP, and headers that arrive too slowly. A connection without any bytes is closed silently: browsers
- * connect in advance, and would take the error for the response to their next request.
+ * Sends a 400 response to a client that sends invalid HTTP, or headers too slowly. A connection on which no bytes arrived is
+ * closed without a response: browsers open connections in advance, and would treat the error as the response to their next
+ * request.
  */
 function rejectClient(connections: HttpConnections, error: Error, duplex: Duplex): void {
   const socket = duplex as Socket;
@@ -205,11 +209,11 @@ function rejectClient(connections: HttpConnections, error: Error, duplex: Duplex
 function describeClientError(code: string): string {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return `The headers are longer than ${CONNECTION_LIMITS.headerBytes / 1024} KiB; send fewer.`;
+      return `The headers are longer than ${CONNECTION_LIMITS.headerBytes / 1024} KiB; send fewer or shorter headers.`;
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return `The headers did not arrive within ${CONNECTION_LIMITS.headersMs / 1000} s; send them without pauses.`;
     default:
-      return 'This is not an HTTP/1.1 request, or its method is not known; use an HTTP library to send it.';
+      return 'This is not an HTTP/1.1 request, or its method is unknown; use an HTTP library to send requests.';
   }
 }
 

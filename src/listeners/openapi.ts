@@ -16,18 +16,18 @@ interface RouteDescription {
   readonly requestBody?: object;
   readonly response: object;
   readonly status?: number | undefined;
-  /** Failures besides those of every route. */
+  /** The failures of this route, except those that all routes have. */
   readonly failures: readonly FailureCode[];
 }
 
-/** The OpenAPI document of the REST interface, generated from the schemas that validate requests (R-REST-15). */
+/** Returns the OpenAPI document of the REST interface, generated from the schemas that also validate requests (R-REST-15). */
 export function openApi(version: string): object {
   return {
     openapi: '3.1.0',
     info: {
       title: 'Helmdeck Memory',
       version,
-      description: 'One shared memory for all the AI agents on this machine. Every time is RFC 3339 in UTC.',
+      description: 'One shared memory for all the AI agents on this machine. All times are in UTC, in the format of RFC 3339.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -60,8 +60,7 @@ const COMMON_FAILURES: readonly FailureCode[] = [
 ];
 const WRITE_FAILURES: readonly FailureCode[] = ['quota_exceeded', 'disk_full'];
 const BODY_FAILURES: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type', 'rate_limited'];
-/** Operations whose target may not exist. */
-const CAN_BE_MISSING: ReadonlySet<OperationName> = new Set<OperationName>([
+const CAN_FAIL_NOT_FOUND: ReadonlySet<OperationName> = new Set<OperationName>([
   'recall',
   'patch',
   'history',
@@ -101,7 +100,7 @@ function operationAt({ path, operation, inputIn: from, bodyField: bodyIs, status
     failures: [
       ...(from === 'body' ? BODY_FAILURES : []),
       ...(scope === 'memory:read' ? [] : WRITE_FAILURES),
-      ...(CAN_BE_MISSING.has(operation) ? (['not_found'] as const) : []),
+      ...(CAN_FAIL_NOT_FOUND.has(operation) ? (['not_found'] as const) : []),
       ...(CALLS_OUTSIDE.has(operation) ? RUN_FAILURES : []),
     ],
   };
@@ -130,7 +129,7 @@ function parametersOf(input: Schema, inPath: string | undefined) {
   }));
 }
 
-/** The routes without a row in the table. A function, so that start-up does not build these schemas. */
+/** Returns the routes that are not in `restTable`. A function, so that the schemas are not built at startup. */
 const otherRoutes = (): readonly (readonly [method: string, path: string, route: RouteDescription])[] => [
   [
     'GET',
@@ -138,7 +137,7 @@ const otherRoutes = (): readonly (readonly [method: string, path: string, route:
     {
       summary: 'Export every fact',
       description:
-        'One fact per line, oldest first. If the connection closes early, the export is incomplete; send the request again.',
+        'Returns all facts, oldest first, as one JSON object per line. If the connection closes early, the export is incomplete; send the request again.',
       scope: operations.export.scope,
       response: lines(outputSchema(Export().shape.facts.element)),
       failures: ['rate_limited'],
@@ -149,14 +148,15 @@ const otherRoutes = (): readonly (readonly [method: string, path: string, route:
     `${API_PATH}/memory/import`,
     {
       summary: 'Import facts',
-      description: 'One fact per line, at most 1 MiB each. Invalid lines are reported and skipped. Blank lines are skipped.',
+      description:
+        'Stores facts from lines of at most 1 MiB, each one JSON object. Invalid lines are reported and skipped. Blank lines are skipped.',
       scope: operations.import.scope,
       parameters: [
         {
           name: 'dry_run',
           in: 'query',
           required: false,
-          description: 'true only checks the lines.',
+          description: 'If `true`, only checks the lines. Nothing is stored.',
           schema: { type: 'boolean', default: false },
         },
       ],
@@ -170,7 +170,8 @@ const otherRoutes = (): readonly (readonly [method: string, path: string, route:
     EMBEDDINGS_PATH,
     {
       summary: 'Embed texts',
-      description: "Turns texts into vectors, in the format of OpenAI's API. The texts do not leave this machine.",
+      description:
+        "Computes an embedding vector for each text, in the format of OpenAI's API. The texts do not leave this machine.",
       scope: operations.embed.scope,
       requestBody: {
         required: true,
@@ -185,7 +186,8 @@ const otherRoutes = (): readonly (readonly [method: string, path: string, route:
     `${API_PATH}/events`,
     {
       summary: 'Follow changes',
-      description: 'Sends an event with the data {namespace, kind} whenever the memory of the caller changes.',
+      description:
+        "Sends a server-sent event whenever the caller's memory changes. Its data is a JSON object with `namespace` and `kind`.",
       scope: 'memory:read',
       response: { content: { 'text/event-stream': { schema: { type: 'string' } } } },
       failures: ['rate_limited'],
@@ -196,12 +198,16 @@ const otherRoutes = (): readonly (readonly [method: string, path: string, route:
     `${API_PATH}/window`,
     {
       summary: 'Create a link to the window',
-      description: 'The link opens the window in a browser on this machine. It works once, within five minutes.',
+      description:
+        'Creates a link that opens the window in a browser on this machine. The link works only once, within five minutes.',
       scope: 'admin',
       response: json({
         type: 'object',
         properties: {
-          link: { type: 'string', description: 'The link. Keep it secret: the first person who opens it sees the memory.' },
+          link: {
+            type: 'string',
+            description: 'The link. Keep it secret, because the first person who opens it can see the memory.',
+          },
         },
         required: ['link'],
       }),
@@ -234,7 +240,7 @@ function describeRoute({
   const statuses = new Set([...COMMON_FAILURES, ...routeFailures].map((code) => failures[code].http));
   return {
     summary,
-    description: [description, scope && `Needs the scope ${scope}.`].filter(Boolean).join(' ') || summary,
+    description: [description, scope && `Needs the scope \`${scope}\`.`].filter(Boolean).join(' ') || summary,
     ...(parameters && parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
     responses: {
@@ -247,14 +253,13 @@ function describeRoute({
 const failureSchema = {
   type: 'object',
   properties: {
-    error: { type: 'string', enum: Object.keys(failures), description: 'Code of the failure.' },
-    message: { type: 'string', description: 'The problem and what to do about it.' },
+    error: { type: 'string', enum: Object.keys(failures), description: 'Failure code.' },
+    message: { type: 'string', description: 'The problem, and how to solve it.' },
   },
   required: ['error', 'message'],
   additionalProperties: false,
 };
 
-/** Failure responses by status, each with its codes. */
 const failureResponses = Object.fromEntries(
   [...Map.groupBy(Object.entries(failures), ([, { http }]) => http)].map(([status, rows]) => [
     status,

@@ -4,21 +4,21 @@ import type { Duplex } from 'node:stream';
 import { Failure, type FailureCode, failures } from '../contract/failure.ts';
 import type { OperationName, OperationOutput, OperationRequest } from '../contract/operations.ts';
 
-// Not imported, to save start-up time; see listener.ts. Every start first looks for a running program.
+// `node:http` is loaded without `import`, to keep startup fast (see listener.ts): every startup looks for a running program
+// first.
 const { Agent, request } = process.getBuiltinModule('node:http');
 
 interface Deps {
   readonly url: string;
   readonly pid: number;
   readonly token: string;
-  /** Opens a connection to the verified program. */
+  /** Opens a connection and verifies that the other side is the running program. */
   readonly connect: () => Promise<Socket>;
 }
 
-/** Calls operations of the running program as the owner, and throws the failures it returns. */
+/** Calls operations of the running program as the owner. Throws the failures that the program returns. */
 export class OwnerClient implements Disposable {
   readonly url: string;
-  /** Process id of the running program. */
   readonly pid: number;
   readonly #token: string;
   readonly #agent: ProvedHttpAgent;
@@ -31,11 +31,11 @@ export class OwnerClient implements Disposable {
   }
 
   async call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>> {
-    // The verified program has validated its output against the same table.
+    // The output is not validated again, because the verified program has already validated it.
     return (await this.#post(`/api/v1/owner/${name}`, JSON.stringify(input))) as OperationOutput<Name>;
   }
 
-  /** A link that opens the window in a browser. It is valid once. */
+  /** Creates a single-use link that opens the window in a browser. */
   async windowLink(): Promise<string> {
     const { link } = (await this.#post('/api/v1/window', '')) as { link: string };
     return link;
@@ -72,14 +72,14 @@ export class OwnerClient implements Disposable {
       };
     } catch (cause) {
       if (cause instanceof Failure) throw cause;
-      throw new Failure('session_unavailable', 'The program that holds this memory has stopped; start it and try again.', {
+      throw new Failure('session_unavailable', 'Helmdeck Memory has stopped; start it and try again.', {
         cause,
       });
     }
   }
 }
 
-/** Uses only connections on which the program has proved its identity. */
+/** An HTTP agent that uses only connections on which the running program has proved its identity. */
 export class ProvedHttpAgent extends Agent {
   readonly #connect: () => Promise<Socket>;
 
@@ -91,7 +91,7 @@ export class ProvedHttpAgent extends Agent {
   override createConnection(_options: ClientRequestArgs, callback?: (error: Error | null, stream: Duplex) => void): undefined {
     this.#connect().then(
       (socket) => callback?.(null, socket),
-      // Node's own agents pass no stream with an error either.
+      // Node expects only the error, although the callback's type requires a stream.
       (error: Error) => (callback as ((error: Error) => void) | undefined)?.(error),
     );
   }
@@ -110,7 +110,7 @@ function failureOf(body: unknown, retryAfter: number | undefined): Failure {
   if (isCode(error) && typeof message === 'string') {
     return new Failure(error, message, retryAfter === undefined ? {} : { retryAfter });
   }
-  return new Failure('internal', 'The program that holds this memory sent an invalid response; restart it.');
+  return new Failure('internal', 'The running Helmdeck Memory sent an invalid response; restart it.');
 }
 
 const isCode = (code: unknown): code is FailureCode => typeof code === 'string' && Object.hasOwn(failures, code);

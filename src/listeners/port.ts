@@ -7,7 +7,10 @@ import { errorCodeOf } from '../core/file/files.ts';
 import { formatListenAddress, type ListenAddress } from './address.ts';
 import { publisherPid } from './endpoint.ts';
 
-/** Binds the server to the address. Fails with the name of the program that holds the port, where it can be found (R-HTTP-02). */
+/**
+ * Makes the server listen on the address. If the port is in use, the error names the program that uses it, if possible
+ * (R-HTTP-02).
+ */
 export async function listenOn(server: Server, address: ListenAddress, folder: string): Promise<void> {
   try {
     server.listen({ ...address, exclusive: true });
@@ -21,17 +24,17 @@ function describeListenError(code: string, address: ListenAddress, folder: strin
   const text = formatListenAddress(address);
   switch (code) {
     case 'EADDRINUSE':
-      return `${text} is taken by ${describePortHolder(address, publisherPid(folder, address.port))}; stop it, or set HELMDECK_ADDR to another port.`;
+      return `${text} is in use by ${describePortHolder(address, publisherPid(folder, address.port))}; stop it, or set HELMDECK_ADDR to another port.`;
     case 'EACCES':
-      return `This user may not listen on ${text}; set HELMDECK_ADDR to a port of 1024 or above.`;
+      return `This user is not allowed to listen on ${text}; set HELMDECK_ADDR to an address with a port of 1024 or above.`;
     default:
       return `This machine cannot listen on ${text}; set HELMDECK_ADDR to 127.0.0.1 with a port.`;
   }
 }
 
 /**
- * Describes the program that listens on a port. `publisher` is the running process that endpoint.json names for it. Linux also
- * tells which process holds a port, but only for processes of the same user.
+ * Describes the program that listens on a port. `publisher` is the running process that `endpoint.json` names for this port. On
+ * Linux the listening process itself can be found, but only if it belongs to the same user.
  */
 export function describePortHolder({ port }: ListenAddress, publisher: number | undefined): string {
   const holder = process.platform === 'linux' ? findHolderOnLinux(port) : undefined;
@@ -39,7 +42,7 @@ export function describePortHolder({ port }: ListenAddress, publisher: number | 
     return `another Helmdeck Memory (process ${publisher})`;
   }
   if (holder) return `${holder.name} (process ${holder.pid})`;
-  if (process.platform === 'linux') return 'another program (of another user, so Linux does not say which)';
+  if (process.platform === 'linux') return 'another program (of another user, so Linux does not show which)';
   const command = process.platform === 'win32' ? `netstat -ano | findstr :${port}` : `lsof -nP -iTCP:${port} -sTCP:LISTEN`;
   return `another program (to find out which, run: ${command})`;
 }
@@ -52,7 +55,7 @@ function findHolderOnLinux(port: number): { pid: string; name: string } | undefi
 
 const LISTEN_STATE = '0A';
 
-/** The names of the sockets that listen on the port, from a kernel table. */
+/** Returns the names of the sockets that listen on the port, from one of the kernel's tables of sockets. */
 function listeningSockets(table: string, port: number): string[] {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return orElse('', () => readFileSync(table, 'latin1'))
@@ -68,11 +71,14 @@ const hasSocket = (pid: string, sockets: ReadonlySet<string>): boolean =>
 
 const listFolder = (folder: string): string[] => orElse([], () => readdirSync(folder));
 
-/** The name of the executable. The command line could contain a secret. */
+/** Returns the name of the executable. Does not return the command line, which could contain a secret. */
 const programNameOf = (pid: string): string =>
   basename(orElse('', () => readlinkSync(`/proc/${pid}/exe`))).replace(/[^ -~]/g, '') || 'a program';
 
-/** Returns the fallback if the process has ended, belongs to another user, or the kernel has no such table. */
+/**
+ * Returns the result of `read`, or the fallback if it throws: a process can exit or belong to another user, and a table can be
+ * missing.
+ */
 function orElse<T>(fallback: T, read: () => T): T {
   try {
     return read();

@@ -2,14 +2,15 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import { Failure } from '../contract/failure.ts';
 import { errorCodeOf } from '../core/file/files.ts';
 
-/** Returns undefined if the file is missing. Rejects a file that another user owns or can read. */
+/** Returns the text of a file, or undefined if the file does not exist. Throws if another user owns the file or can read it. */
 export function readPrivateFile(path: string): string | undefined {
   let file: number;
   try {
-    // Without O_NONBLOCK, opening a named pipe would wait for a writer. Windows has neither flag; there the folder is private.
+    // Without O_NONBLOCK, opening a named pipe would block. Windows does not have these flags, but there the data folder is
+    // private.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
-    // ENOTDIR: the data folder is a file. Opening the memory refuses it with a better message.
+    // ENOTDIR means that the data folder is a file. Opening the memory later reports that with a better message.
     if (errorCodeOf(cause) === 'ENOENT' || errorCodeOf(cause) === 'ENOTDIR') return undefined;
     throw notPrivate(cause);
   }
@@ -27,6 +28,6 @@ export function readPrivateFile(path: string): string | undefined {
 const notPrivate = (cause?: unknown): Failure =>
   new Failure(
     'unavailable',
-    'endpoint.json and owner-token must be files that only their owner can read; delete both from the data folder and restart the program.',
+    'The files endpoint.json and owner-token can be read by other users, or are not regular files; delete both from the data folder and restart Helmdeck Memory.',
     { cause },
   );

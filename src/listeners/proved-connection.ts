@@ -4,13 +4,15 @@ import { Failure } from '../contract/failure.ts';
 
 const TIMEOUT_MS = 2000;
 const MAX_CHARACTERS = 4096;
-/** Matches a complete response: it ends with a brace, and no incomplete one does. */
+/**
+ * Matches a complete response. Its JSON body has only one closing brace, at the end, so an incomplete response does not match.
+ */
 const RESPONSE = /^HTTP\/1\.1 200 [^]*?\r\n\r\n\{[^]*\}$/;
 const PROOF = /"proof":"([0-9a-f]{64})"\}$/;
 
 /**
- * Opens connections to the holder of the key only. The proof is requested on the same connection that is returned: one from an
- * earlier connection could have come from another program on the same port.
+ * Returns a function that opens a connection and checks that the other side has the key. The proof is requested on the same
+ * connection that is returned, because a different program could listen on the port when the next connection is opened.
  */
 export const connectProved =
   (url: string, key: Uint8Array): (() => Promise<Socket>) =>
@@ -36,7 +38,10 @@ function connected(socket: Socket): Promise<void> {
   return promise.finally(() => socket.off('connect', resolve).off('error', reject));
 }
 
-/** Writes raw HTTP, because Node's client would not hand back its socket. Returns undefined for any other response. */
+/**
+ * Sends the challenge and returns the proof. Returns undefined if the response is not a proof. Writes raw HTTP, because Node's
+ * HTTP client would not return the socket.
+ */
 function requestProof(socket: Socket, host: string, challenge: string): Promise<string | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
   let text = '';
@@ -60,8 +65,8 @@ const startsWithStatus = (text: string): boolean => text.startsWith(STATUS.slice
 const wrongProgram = (): Failure =>
   new Failure(
     'session_unavailable',
-    'Another program is using the port of this memory, so nothing was sent to it; stop that program or restart the memory.',
+    'Another program is using the port of this memory, so no data was sent; stop that program or restart Helmdeck Memory.',
   );
 
 const noResponse = (): Failure =>
-  new Failure('session_unavailable', 'The program that holds this memory does not respond; wait a moment or restart it.');
+  new Failure('session_unavailable', 'Helmdeck Memory does not respond; wait a moment or restart it.');

@@ -10,24 +10,27 @@ const CHARSET = String.raw`(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*$`;
 const JSON_TYPE = new RegExp(`^application/json${CHARSET}`, 'i');
 const NDJSON_TYPE = new RegExp(`^application/x-ndjson${CHARSET}`, 'i');
 
-/** A body that is being received. */
 interface PendingBody {
   readonly subject: string;
   readonly bytes: ByteBuffer;
   fail(failure: Failure): void;
 }
 
-/** Reads JSON bodies. Checks the headers first, then limits size and time while reading. */
+/** Reads JSON request bodies. Checks the headers before reading, and limits size and time while reading. */
 export class BodyReader {
   readonly #clock: Clock;
   readonly #pending = new Set<PendingBody>();
-  #heldBytes = 0;
+  /** Bytes of all pending bodies. */
+  #receivedBytes = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Returns the parsed body, or `{}` if there is none. The bytes count towards the limit of `subject` while they arrive. */
+  /**
+   * Returns the parsed body, or `{}` if the request has no body. The received bytes are counted to `subject` until the body is
+   * complete.
+   */
   async readJson(request: IncomingMessage, response: ServerResponse, subject: string): Promise<unknown> {
     requireLength(request);
     if (!hasBody(request)) {
@@ -43,7 +46,7 @@ export class BodyReader {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     const bytes = new ByteBuffer();
     const stop = (): void => {
-      this.#heldBytes -= bytes.length;
+      this.#receivedBytes -= bytes.length;
       this.#pending.delete(body);
       timeout[Symbol.dispose]();
       request.off('data', onData).off('end', onEnd).off('close', onCut).off('error', onCut);
@@ -55,9 +58,9 @@ export class BodyReader {
     const body: PendingBody = { subject, bytes, fail };
     const onData = (chunk: Buffer): void => {
       bytes.append(chunk);
-      this.#heldBytes += chunk.length;
+      this.#receivedBytes += chunk.length;
       if (bytes.length > CONNECTION_LIMITS.bodyBytes) fail(tooLarge());
-      this.#limitHeldBytes();
+      this.#limitReceivedBytes();
     };
     const onEnd = (): void => {
       stop();
@@ -68,14 +71,17 @@ export class BodyReader {
     if (request.headers.expect !== undefined) response.writeContinue();
     request.on('data', onData).on('end', onEnd).on('close', onCut).on('error', onCut);
     this.#pending.add(body);
-    // The client may have disconnected while its token was verified.
+    // The client may have disconnected while its token was verified, and then no event follows.
     if (bodyFailureOf(request)) onCut();
     return promise;
   }
 
-  /** Refuses the longest body of the subject that is sending the most, so that other subjects are not affected. */
-  #limitHeldBytes(): void {
-    while (this.#heldBytes > CONNECTION_LIMITS.bodyTotalBytes) {
+  /**
+   * If too many bytes are being received, refuses the longest body of the subject that sends the most, so that other subjects are
+   * not affected.
+   */
+  #limitReceivedBytes(): void {
+    while (this.#receivedBytes > CONNECTION_LIMITS.bodyTotalBytes) {
       const longest = largestItemOfLargestHolder(
         this.#pending,
         ({ subject }) => subject,
@@ -87,12 +93,11 @@ export class BodyReader {
   }
 }
 
-/** Checks the content type of an import. */
 export function requireNdjson(request: IncomingMessage): void {
   requireType(request, NDJSON_TYPE, 'application/x-ndjson');
 }
 
-/** Parses UTF-8 JSON of limited depth. Failures never include the parser's message, because it quotes the input. */
+/** Parses UTF-8 JSON of limited depth. Errors never include the parser's message, because that message quotes the input. */
 function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new Failure('invalid_input', 'The body is not valid UTF-8; encode it as UTF-8.');
   const text = bytes.toString();
@@ -111,7 +116,10 @@ const BACKSLASH = 0x5c;
 const OPENING = new Set([0x5b, 0x7b]);
 const CLOSING = new Set([0x5d, 0x7d]);
 
-/** Checks the nesting of JSON text in one pass, before a recursive parser sees it. */
+/**
+ * Whether the JSON text is nested at most `jsonDepth` levels deep. Checked before parsing, because deep nesting could overflow
+ * the stack.
+ */
 export function isWithinDepth(text: string): boolean {
   if (text.length <= CONNECTION_LIMITS.jsonDepth) return true;
   let depth = 0;
@@ -131,29 +139,29 @@ export function isWithinDepth(text: string): boolean {
 
 const brokenRequests = new WeakSet<IncomingMessage>();
 
-/** Marks a body whose remaining bytes are not valid HTTP. Its reader fails now, or when it starts. */
+/** Marks a request body whose remaining bytes are not valid HTTP. Reading the body then fails, now or when it starts. */
 export function markBodyBroken(request: IncomingMessage): void {
   brokenRequests.add(request);
   if (request.listenerCount('error') > 0) request.emit('error', malformed());
 }
 
-/** Why the rest of the body cannot be read, if that is known already. */
+/** Returns the failure if it is already known that the rest of the body cannot be read. */
 export const bodyFailureOf = (request: IncomingMessage): Failure | undefined =>
   brokenRequests.has(request) ? malformed() : request.destroyed ? cutOff() : undefined;
 
 const malformed = (): Failure =>
-  new Failure('invalid_input', 'The body does not match its headers; use an HTTP library to send it.');
+  new Failure('invalid_input', 'The body does not match the headers of the request; use an HTTP library to send it.');
 
 const cutOff = (): Failure =>
   new Failure('invalid_input', 'The connection closed before the body was complete; send the request again.');
 
-/** True if the headers announce a body, with or without its length. */
+/** Whether the headers announce a body, with or without its length. */
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** Node would read an unused body to its end, however long it is. */
+/** Refuses a request that has a body. Otherwise Node would read the unused body to its end, however long it is. */
 export function rejectBody(request: IncomingMessage): void {
-  if (hasBody(request)) throw new Failure('invalid_input', 'This request takes no body; send the fields in the query.');
+  if (hasBody(request)) throw new Failure('invalid_input', 'This request must not have a body; send the fields in the query.');
 }
 
 function requireLength({ headers }: IncomingMessage): void {
@@ -167,9 +175,9 @@ function requireType({ headers, rawHeaders }: IncomingMessage, type: RegExp, nam
   if ((headers.expect ?? CONTINUE).toLowerCase() !== CONTINUE) {
     throw new Failure('invalid_input', `The only supported Expect header is ${CONTINUE}; leave Expect out.`);
   }
-  // With two headers, Node uses the first, but a proxy in front of us may use the second.
+  // Two Content-Type headers are refused: Node uses the first, but a proxy in front of this server could use the second.
   if (isRepeated(rawHeaders, 'content-type')) {
-    throw new Failure('unsupported_media_type', 'There are two Content-Type headers; send one.');
+    throw new Failure('unsupported_media_type', 'There are two Content-Type headers; send exactly one.');
   }
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
@@ -190,10 +198,13 @@ function isRepeated(rawHeaders: readonly string[], wanted: string): boolean {
   return count > 1;
 }
 
-const tooLarge = (): Failure => new Failure('payload_too_large', 'The body is longer than 1 MiB; send less at a time.');
+const tooLarge = (): Failure =>
+  new Failure('payload_too_large', 'The body is longer than 1 MiB; split it into several requests.');
 
 const tooMuchAtOnce = (): Failure =>
-  new Failure('rate_limited', 'Too much data is being sent to this memory at once; try again in a second.', { retryAfter: 1 });
+  new Failure('rate_limited', 'Too much data is being sent to Helmdeck Memory at the same time; try again in a second.', {
+    retryAfter: 1,
+  });
 
 const tooSlow = (): Failure =>
   new Failure('invalid_input', `The body did not arrive within ${CONNECTION_LIMITS.bodyMs / 1000} s; send it without pauses.`);

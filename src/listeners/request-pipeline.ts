@@ -7,14 +7,14 @@ import { type Guard, readBearerToken } from './guard.ts';
 import type { HttpConnection } from './http-connections.ts';
 import { healthResponse } from './info-routes.ts';
 import { rejectBody } from './request-body.ts';
-import { isGone, sendFailure, sendJson } from './response.ts';
+import { isDisconnected, sendFailure, sendJson } from './response.ts';
 import type { LogEvent, Route } from './route.ts';
 import type { WindowServer } from './window/window-server.ts';
 
 interface Deps {
   readonly guard: Guard;
   readonly routes: readonly Route[];
-  /** Undefined if there is no built window. */
+  /** Undefined if the window's files have not been built. */
   readonly window?: WindowServer | undefined;
   readonly tokens: Pick<TokenRegistry, 'verify'>;
   readonly prove: (challenge: string) => string;
@@ -23,13 +23,13 @@ interface Deps {
 }
 
 interface RequestState {
-  /** Logged if the request fails unexpectedly. */
+  /** Written to the log if the request fails with an internal error. */
   readonly logEvent: { operation: string; client: string };
-  /** The Allow header of a 405 response, as name and value. */
+  /** Name and value of the Allow header for a 405 response. Empty for other responses. */
   readonly allow: string[];
 }
 
-/** The steps of every request, in this order: check host and origin, authenticate, find the route, run it. */
+/** Handles every request: checks host and origin, authenticates the caller, finds the route, and runs the route's handler. */
 export class RequestPipeline {
   readonly #deps: Deps;
   readonly #findRoutes: (path: string) => RouteMatch | undefined;
@@ -43,11 +43,11 @@ export class RequestPipeline {
     const state: RequestState = { logEvent: { operation: 'none', client: 'unknown' }, allow: [] };
     try {
       const body = await this.#run(request, response, connection, state);
-      if (body !== undefined && !isGone(response)) sendJson(response, 200, body);
+      if (body !== undefined && !isDisconnected(response)) sendJson(response, 200, body);
     } catch (error) {
       const failure = asFailure(error);
       if (failure.code === 'internal') this.#deps.log(state.logEvent);
-      if (!isGone(response)) sendFailure(request, response, failure, this.#deps.clock, state.allow);
+      if (!isDisconnected(response)) sendFailure(request, response, failure, this.#deps.clock, state.allow);
     }
   }
 
@@ -78,8 +78,8 @@ export class RequestPipeline {
     const route = match?.methods.get(method);
     const caller = await tokens.verify(token, route?.transport ?? 'rest', connection.verified);
     connection.subject = caller.subject;
-    // Handlers listen for 'close', which was already emitted if the client disconnected during verification.
-    if (isGone(response)) return undefined;
+    // Stop if the client disconnected during verification. Handlers would wait for a 'close' event that was already emitted.
+    if (isDisconnected(response)) return undefined;
     if (!match) throw unknownPath();
     if (!route) {
       for (const { requireReady } of match.methods.values()) await requireReady?.(caller);
@@ -94,7 +94,10 @@ export class RequestPipeline {
   }
 }
 
-/** Path and query. Clients that treat us as a proxy send an absolute URL, which must name the host that the guard accepted. */
+/**
+ * Splits the request target into path and query. A client that treats this server as a proxy sends an absolute URL. Its host must
+ * be the one in the Host header, which the guard has checked.
+ */
 function splitTarget({ url = '', headers }: IncomingMessage): readonly [path: string, query: string] {
   const origin = `http://${headers.host ?? ''}`;
   const target = url.startsWith(`${origin}/`) ? url.slice(origin.length) : url;
@@ -102,10 +105,14 @@ function splitTarget({ url = '', headers }: IncomingMessage): readonly [path: st
   return mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];
 }
 
-/** Paths at which MCP clients look for OAuth. They take any response but a plain 404 as a sign of it. */
+/**
+ * Whether the path is one at which MCP clients look for OAuth. These paths must return a plain 404, otherwise clients try to use
+ * OAuth.
+ */
 const isDiscoveryProbe = (path: string): boolean => path === '/register' || path.startsWith('/.well-known/');
 
-const unknownPath = (): Failure => new Failure('not_found', 'Unknown path; GET /api/v1/openapi.json lists every path.');
+const unknownPath = (): Failure =>
+  new Failure('not_found', 'Unknown path; send GET /api/v1/openapi.json for a list of all paths.');
 
 function methodNotAllowed(methods: readonly string[], allow: string[]): Failure {
   const list = methods.join(', ');
@@ -121,7 +128,10 @@ interface RouteMatch {
 const PARAMETER = /\{[^}]+\}/;
 const PLACEHOLDER = '{}';
 
-/** Matches paths byte for byte, so a differently encoded path is unknown. */
+/**
+ * Returns a function that finds the routes of a path. Paths are compared byte for byte, so a differently encoded path is not
+ * found.
+ */
 function createRouter(routes: readonly Route[]): (path: string) => RouteMatch | undefined {
   const exact = new Map<string, Map<string, Route>>();
   const parameterized = new Map<string, Map<string, Route>>();

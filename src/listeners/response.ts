@@ -5,7 +5,7 @@ import { toHttpFailure } from './failure-responses.ts';
 import { CONNECTION_LIMITS } from './limits.ts';
 import { bodyFailureOf, hasBody } from './request-body.ts';
 
-/** Sent with every response (R-HTTP-10): caches must not store it, and browsers must not guess its type. */
+/** Headers of every response (R-HTTP-10). They forbid caches to store the response, and browsers to guess its type. */
 export const SECURITY_HEADERS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'] as const;
 
 export function sendJson(response: ServerResponse, status: number, body: string, headers: readonly string[] = []): void {
@@ -13,10 +13,13 @@ export function sendJson(response: ServerResponse, status: number, body: string,
   endResponse(response, body);
 }
 
-/** Ends a response. The socket timeout disconnects a client that does not read it; each byte read restarts the timeout. */
+/**
+ * Ends a response. A client that does not read the response is disconnected by the socket timeout, which restarts whenever data
+ * is read.
+ */
 export function endResponse(response: ServerResponse, body: string | Buffer = ''): void {
   response.end(body);
-  // At its first timeout Node counts the bytes flushed so far as progress and waits once more, hence half the time.
+  // Half the time limit, because Node treats earlier writes as progress when the timeout first expires, and waits a second time.
   if (response.writableLength > 0) response.socket?.setTimeout(CONNECTION_LIMITS.progressMs / 2);
 }
 
@@ -28,7 +31,7 @@ export function sendFailure(
   more: readonly string[] = [],
 ): void {
   if (response.headersSent) {
-    // A truncated response must not look complete.
+    // Part of the response was sent. Close the connection, so that the client sees that the response is incomplete.
     response.destroy();
     return;
   }
@@ -52,8 +55,9 @@ export const jsonHeaders = (body: string, more: readonly string[]): string[] => 
 ];
 
 /**
- * Discards the rest of the request body before the connection closes: closing at once would reset it, and the client would see the
- * reset instead of the response. Time and bytes are limited, so that a client cannot keep this thread busy.
+ * Reads and discards the rest of the request body, then ends the response. Closing the connection immediately would reset it, and
+ * the client would see the reset instead of the response. Time and bytes are limited, so that a client cannot keep the server
+ * busy.
  */
 function drainThenEnd(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
   const { socket } = response;
@@ -67,17 +71,16 @@ function drainThenEnd(request: IncomingMessage, response: ServerResponse, clock:
   };
   const timeout = clock.after(CONNECTION_LIMITS.lingerMs, end);
   request.once('end', end).once('close', end);
-  // A broken body never ends, and its connection is no longer read.
+  // A body that already failed is not discarded, because no more data is read from its connection.
   if (!bodyFailureOf(request)) request.on('data', discard).resume();
 }
 
-/** True once the client has disconnected. */
-export const isGone = (response: ServerResponse): boolean => response.destroyed || response.socket?.destroyed === true;
+export const isDisconnected = (response: ServerResponse): boolean => response.destroyed || response.socket?.destroyed === true;
 
-/** Aborts when the client disconnects. Has no effect once the response is sent. */
+/** Returns a signal that aborts when the client disconnects before the response has been sent. */
 export function abortOnClose(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
   response.once('close', () => controller.abort());
-  if (isGone(response)) controller.abort();
+  if (isDisconnected(response)) controller.abort();
   return controller.signal;
 }

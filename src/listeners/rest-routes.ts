@@ -7,20 +7,19 @@ import type { BodyReader } from './request-body.ts';
 import { abortOnClose, sendJson } from './response.ts';
 import type { Exchange, Route } from './route.ts';
 
-/** One operation at one path. */
 export interface RestRow {
   readonly method: Route['method'];
   readonly path: string;
   readonly operation: OperationName;
-  /** Where the input is, except for the field in the path. */
+  /** The part of the request that contains the input fields. A field in the path is not included. */
   readonly inputIn: 'body' | 'query';
-  /** The one field whose value is the whole body; the other fields are in the query and the path. */
+  /** Name of the input field whose value is the whole body. The other fields are in the query and the path. */
   readonly bodyField?: string;
-  /** Status of a successful response, 200 by default. */
+  /** HTTP status of a successful response. 200 by default. */
   readonly status?: 202;
 }
 
-/** Paths that only run an operation. Streams, and paths without an operation, have their own files. */
+/** The routes that only run an operation. Streams, and routes without an operation, are defined in other files. */
 export const restTable: readonly RestRow[] = [
   { method: 'POST', path: '/memory/store', operation: 'remember', inputIn: 'body' },
   { method: 'POST', path: '/memory/forget', operation: 'forget', inputIn: 'body' },
@@ -65,10 +64,10 @@ export const restTable: readonly RestRow[] = [
 
 export const API_PATH = '/api/v1';
 
-/** Fields with a shorter name in the query. */
+/** Shorter names of input fields, for use in the query. */
 const SHORT_NAMES: Partial<Record<OperationName, Readonly<Record<string, string>>>> = { search: { query: 'q' } };
 
-/** The operation's input as JSON Schema, with the short names of the query. */
+/** Returns the JSON Schema of an operation's input, with the short field names. */
 export function restInputSchema(operation: OperationName) {
   const { properties = {}, required = [], ...schema } = z.toJSONSchema(operations[operation].input(), { io: 'input' });
   const short = (name: string): string => SHORT_NAMES[operation]?.[name] ?? name;
@@ -83,7 +82,7 @@ export function restInputSchema(operation: OperationName) {
 
 function withLongName(name: string, field: z.core.JSONSchema._JSONSchema): object {
   const { description = '', ...rest } = typeof field === 'object' ? field : {};
-  return { ...rest, description: `${description} Error messages call it ${name}, which is accepted here too.` };
+  return { ...rest, description: `${description} The full name \`${name}\`, which error messages use, is accepted too.` };
 }
 
 interface Deps {
@@ -95,7 +94,7 @@ export const restRoutes = ({ perform, bodies }: Deps): Route[] =>
   restTable.map((row) => {
     const { method, path, operation, status } = row;
     const read = inputReader(row, bodies);
-    const handle: Route['handle'] = MAY_BE_SLOW.has(operation)
+    const handle: Route['handle'] = CANCELLABLE.has(operation)
       ? async (exchange) => {
           const { request, response, caller } = exchange;
           return perform(caller, operation, await read(exchange), { requester: request.socket, signal: abortOnClose(response) });
@@ -119,8 +118,8 @@ const withStatus =
     return undefined;
   };
 
-/** Operations that are cancelled if the client disconnects. */
-const MAY_BE_SLOW: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates']);
+/** Operations that are cancelled if the client disconnects, because they can take long. */
+const CANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates']);
 
 type ReadInput = (exchange: Exchange) => unknown;
 
@@ -131,7 +130,7 @@ function inputReader({ operation, path, inputIn, bodyField }: RestRow, bodies: B
   const read = queryInput(operation, path, bodyField);
   return async (exchange) => {
     const { request, response, caller } = exchange;
-    // The query is checked first, so that the body of an invalid request is not read.
+    // The query is read before the body, so that an invalid query is refused without reading the body.
     const fields = read(exchange);
     return { ...fields, [bodyField]: await bodies.readJson(request, response, caller.subject) };
   };
@@ -154,11 +153,11 @@ function bodyAndPathInput(bodies: BodyReader, field: string): ReadInput {
   };
 }
 
-/** Unlike in a query, a plus sign in a path is not a space. */
+/** Decodes a path parameter. In a path, unlike in a query, a plus sign does not mean a space. */
 const decodePathParameter = (text: string): string => decodeComponent(text.replaceAll('+', '%2B'));
 
 function queryInput(operation: OperationName, path: string, bodyField?: string): (exchange: Exchange) => Record<string, unknown> {
-  // Built on first use, so that the first request does not wait for the schemas of all operations.
+  // Each route builds its schema at its first request, because building the schemas of all routes at startup would be slow.
   let reader: QueryReader | undefined;
   const read: QueryReader = (query) => (query === '' ? {} : (reader ??= createQueryReader(restInputSchema(operation)))(query));
   const field = pathFieldOf(path);
@@ -172,7 +171,10 @@ function queryInput(operation: OperationName, path: string, bodyField?: string):
   };
 }
 
-/** Replaces short names by the operation's names. Error messages use the latter, so both are accepted, but not together. */
+/**
+ * Replaces short field names by full names. Both are accepted, because error messages use the full names, but not both in one
+ * request.
+ */
 function withFullNames(operation: OperationName, fields: Record<string, unknown>): Record<string, unknown> {
   for (const [name, short] of Object.entries(SHORT_NAMES[operation] ?? {})) {
     if (!Object.hasOwn(fields, short)) continue;
@@ -184,14 +186,15 @@ function withFullNames(operation: OperationName, fields: Record<string, unknown>
   return fields;
 }
 
-/** Parses a query into fields, converted to the types in the operation's schema. The schema later rejects unknown fields. */
+/**
+ * Parses a query into fields and converts their values to the types in the operation's schema. Unknown fields are refused later.
+ */
 type QueryReader = (query: string) => Record<string, unknown>;
 
 interface InputSchema {
   readonly properties?: Readonly<Record<string, unknown>>;
 }
 
-/** Takes the JSON Schema of the operation's input. */
 export function createQueryReader({ properties = {} }: InputSchema): QueryReader {
   const types = new Map(Object.entries(properties).map(([name, field]) => [name, (field as { type?: string }).type]));
   return (query) => {
@@ -203,12 +206,15 @@ export function createQueryReader({ properties = {} }: InputSchema): QueryReader
       if (fields.has(name)) throw new Failure('invalid_input', 'The query has the same field twice; send each field once.');
       fields.set(name, convert(text, types.get(name)));
     }
-    // Object.fromEntries creates own properties, so a field named `__proto__` cannot change the prototype.
+    // Object.fromEntries creates own properties only, so a field named `__proto__` cannot change the prototype.
     return Object.fromEntries(fields);
   };
 }
 
-/** Leaves text that does not convert as it is; validation then reports the expected type. */
+/**
+ * Converts text to a boolean or a number. Text that cannot be converted is returned unchanged, and validation then reports the
+ * expected type.
+ */
 function convert(text: string, type: string | undefined): unknown {
   if (type === 'boolean') return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text;
   if ((type === 'integer' || type === 'number') && /^-?\d{1,17}(\.\d{1,17})?$/.test(text)) return Number(text);
@@ -220,19 +226,21 @@ export function decodeComponent(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    throw new Failure('invalid_input', 'The URL has an invalid percent-encoding; encode its text as UTF-8.');
+    throw new Failure('invalid_input', 'The URL is not valid percent-encoded UTF-8; encode its parameters again.');
   }
 }
 
-/** The name of the path parameter, if the path has one. */
 export const pathFieldOf = (path: string): string | undefined => /\{(\w+)\}/.exec(path)?.[1];
 
-/** Refuses a query that would be ignored, because the caller may expect it to have an effect. */
+/** Refuses a request that has a query. The query would be ignored, but the caller expects it to have an effect. */
 export function rejectQuery(query: string): void {
-  if (query !== '') throw new Failure('invalid_input', 'This request takes no query; send the fields in the body.');
+  if (query !== '') throw new Failure('invalid_input', 'This request must not have a query; send the fields in the body.');
 }
 
-/** Every operation by name, for the owner's programs: the body is its input, the response its output. */
+/**
+ * The route with which the owner's other programs call any operation by its name. The body is the input, and the response is the
+ * output.
+ */
 export const ownerRoute = ({ perform, bodies }: Deps): Route => ({
   method: 'POST',
   path: `${API_PATH}/owner/{operation}`,
@@ -240,7 +248,7 @@ export const ownerRoute = ({ perform, bodies }: Deps): Route => ({
   operation: 'owner',
   async handle({ request, response, caller, parameter, query }) {
     if (!hasScope(caller, 'admin')) {
-      throw new Failure('insufficient_scope', 'Only the owner may do this; use a token with the scope admin.');
+      throw new Failure('insufficient_scope', 'Only the owner is allowed to do this; use a token with the scope `admin`.');
     }
     rejectQuery(query);
     const input = await bodies.readJson(request, response, caller.subject);
@@ -248,7 +256,10 @@ export const ownerRoute = ({ perform, bodies }: Deps): Route => ({
   },
 });
 
-/** Outside /api/v1, because clients of OpenAI's API append this path to the base URL they are given (R-EMB-01). */
+/**
+ * Path of the OpenAI-compatible embeddings route. It is not under `/api/v1`, because OpenAI clients append this path to a base
+ * URL (R-EMB-01).
+ */
 export const EMBEDDINGS_PATH = '/v1/embeddings';
 
 export const embeddingsRoute = ({ perform, bodies }: Deps): Route => ({

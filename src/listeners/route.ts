@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../core/access/caller.ts';
 
-/** An authenticated request and its response. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Read only from the token (R-ISO-02). */
+  /** The authenticated caller. It is read only from the token, never from the request's fields (R-ISO-02). */
   readonly caller: Caller;
   readonly token: string;
   /** The raw query, without the question mark. */
@@ -16,19 +15,18 @@ export interface Exchange {
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** May have one `{parameter}`, as its last segment or the one before. */
+  /** The path. It can have one `{parameter}`, as the last or second-to-last segment. */
   readonly path: string;
-  /** Recorded with the caller and with every write. */
+  /** Name of the transport, such as `rest` or `mcp`. It is recorded with the caller and with every write. */
   readonly transport: string;
-  /** Names the route in the log. */
   readonly operation: string;
-  /** Throws while the path cannot serve requests of any method. */
+  /** Throws if the path cannot serve requests now, whatever their method. */
   readonly requireReady?: (caller: Caller) => Promise<void>;
   /** Returns the body of a 200 JSON response, or undefined if the handler has sent the response itself. */
   handle(exchange: Exchange): Promise<object | undefined>;
 }
 
-/** Where an unexpected error happened. Logs hold nothing else about it, because an error may quote a fact. */
+/** The place of an internal error. Nothing else about the error is logged, because its message could quote a fact. */
 export interface LogEvent {
   readonly operation: string;
   readonly client: string;

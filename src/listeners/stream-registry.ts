@@ -2,7 +2,7 @@ import { Failure } from '../contract/failure.ts';
 import type { Caller } from '../core/access/caller.ts';
 import type { TokenRegistry } from '../core/access/token-registry.ts';
 import type { Clock } from '../core/time/clock.ts';
-import { itemsToGiveWay } from './largest-holder.ts';
+import { itemsOfLargerHolder } from './largest-holder.ts';
 import { CONNECTION_LIMITS } from './limits.ts';
 import type { Exchange } from './route.ts';
 
@@ -16,12 +16,12 @@ interface Stream {
 }
 
 /**
- * The open streams, exports and imports. Each ends with its token (R-AUTH-09), and the number per subject is limited. The clock may
- * jump while the machine sleeps, so every keep-alive checks the expiry too.
+ * The open streams, exports and imports. A stream ends when its token expires or is revoked (R-AUTH-09). The number of streams
+ * per subject is limited. Every keep-alive also checks the token's expiry, because the clock can jump while the machine sleeps.
  */
 export class StreamRegistry implements Disposable {
   readonly #clock: Clock;
-  /** Each stream with its next timer. */
+  /** The open streams, each with the timer for its next keep-alive. */
   readonly #streams = new Map<Stream, Disposable>();
   readonly #revocations: Disposable;
 
@@ -32,9 +32,12 @@ export class StreamRegistry implements Disposable {
     });
   }
 
-  /** Registers a stream until the result is disposed. Calls `end` when the token or the program ends first. */
+  /**
+   * Registers a stream until the result is disposed. Calls `end` if the token expires or is revoked, or the program exits, before
+   * that.
+   */
   open({ caller, token }: Pick<Exchange, 'caller' | 'token'>, { end, keepAlive }: Pick<Stream, 'end' | 'keepAlive'>): Disposable {
-    this.#makeRoom(caller);
+    this.#limitStreams(caller);
     const stream: Stream = {
       subject: caller.subject,
       client: caller.client,
@@ -52,15 +55,15 @@ export class StreamRegistry implements Disposable {
     for (const stream of this.#streams.keys()) this.#end(stream);
   }
 
-  /** Ends the oldest stream of the client that has the most, if the subject has too many (R-MCP-14). */
-  #makeRoom({ subject, client }: Caller): void {
+  /** If the subject has too many streams, ends the oldest stream of the client that has the most streams (R-MCP-14). */
+  #limitStreams({ subject, client }: Caller): void {
     const streams = [...this.#streams.keys()].filter((stream) => stream.subject === subject);
     if (streams.length < CONNECTION_LIMITS.streams) return;
-    const [oldest] = itemsToGiveWay(streams, (stream) => stream.client, client);
+    const [oldest] = itemsOfLargerHolder(streams, (stream) => stream.client, client);
     if (!oldest) {
       throw new Failure(
         'rate_limited',
-        `All ${CONNECTION_LIMITS.streams} streams of this subject are open, and this client has the most; close some of them.`,
+        `This subject already has ${CONNECTION_LIMITS.streams} open streams, the maximum, and this client has the most of them; close some of them.`,
       );
     }
     this.#end(oldest);
@@ -90,7 +93,7 @@ export class StreamRegistry implements Disposable {
   }
 }
 
-/** The expiry of a verified token, in milliseconds since 1970. */
+/** Returns the expiry time of a verified token, in milliseconds since 1970. */
 function tokenExpiryMs(token: string): number {
   const payload = token.split('.')[1] ?? '';
   const { exp } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { exp: number };

@@ -36,8 +36,12 @@ describe('a key', () => {
       key: `a${'ü'.repeat(256)}`,
       says: /^key is longer than 512 bytes; shorten/,
     },
-    { why: 'a decomposed accent (R-FACT-02)', key: 'cafe\u0301', says: /^key is not in .* normal form C; normalize/ },
-    { why: 'the Ångström sign (R-FACT-02)', key: '\u212b', says: /^key is not in .* normal form C; normalize/ },
+    {
+      why: 'a decomposed accent (R-FACT-02)',
+      key: 'cafe\u0301',
+      says: /^key is not in .* normalization form C \(NFC\); normalize/,
+    },
+    { why: 'the Ångström sign (R-FACT-02)', key: '\u212b', says: /^key is not in .* normalization form C \(NFC\); normalize/ },
     { why: 'NUL (R-FACT-03)', key: 'a\0b', says: /^key contains an invisible .* remove it/ },
     { why: 'a line feed (R-FACT-03)', key: 'a\nb', says: /^key contains an invisible .* remove it/ },
     { why: 'a C1 control (R-FACT-03)', key: 'a\u0085', says: /^key contains an invisible .* remove it/ },
@@ -137,13 +141,13 @@ describe('tags (R-FACT-08)', () => {
 
   test.each([
     { why: 'a text', tags: 'frontend', says: /^tags must be a list of texts; send/ },
-    { why: '33', tags: Array.from({ length: 33 }, (_, n) => `t${n}`), says: /^tags must be at most 32; send/ },
+    { why: '33', tags: Array.from({ length: 33 }, (_, n) => `t${n}`), says: /^tags must have at most 32 items; send/ },
     { why: 'a number in the list', tags: ['a', 7], says: /^tags\.1 must be text; send/ },
     { why: 'a blank tag', tags: [' '], says: /^tags\.0 must have 1 to 64 characters; shorten/ },
     { why: '65 characters', tags: ['a'.repeat(65)], says: /^tags\.0 must have 1 to 64 characters; shorten/ },
     { why: '65 characters of two units each', tags: ['🎉'.repeat(65)], says: /^tags\.0 must have 1 to 64 characters; shorten/ },
     { why: 'a zero-width joiner', tags: ['a', 'a\u200db'], says: /^tags\.1 contains an invisible .* remove it/ },
-    { why: 'a decomposed accent', tags: ['cafe\u0301'], says: /^tags\.0 is not in .* normal form C; normalize/ },
+    { why: 'a decomposed accent', tags: ['cafe\u0301'], says: /^tags\.0 is not in .* normalization form C \(NFC\); normalize/ },
   ])('are refused for $why', ({ tags, says }) => {
     expect(refused({ tags })).toMatch(says);
   });

@@ -33,18 +33,18 @@ describe('a QMD question (R-QMD-02)', () => {
   });
 
   test.each([
-    { why: 'no hits', input: { limit: 0 }, says: /^limit must be a whole number from 1; send/ },
-    { why: 'half a hit', input: { limit: 1.5 }, says: /^limit must be a whole number from 1; send/ },
+    { why: 'no hits', input: { limit: 0 }, says: /^limit must be a whole number of 1 or more; send/ },
+    { why: 'half a hit', input: { limit: 1.5 }, says: /^limit must be a whole number of 1 or more; send/ },
     {
       why: 'a search of another kind',
       input: { searches: [{ type: 'sql', query: 'a' }] },
-      says: /^searches\.0\.type must be lex, vec or hyde; send/,
+      says: /^searches\.0\.type must be `lex`, `vec` or `hyde`; send/,
     },
     { why: 'a search without words', input: { searches: [{ type: 'lex' }] }, says: /^searches\.0\.query is missing; send/ },
     {
       why: 'too many searches',
       input: { searches: Array.from({ length: 33 }, () => ({ type: 'lex', query: 'a' })) },
-      says: /^searches must be at most 32; send/,
+      says: /^searches must have at most 32 items; send/,
     },
     { why: 'a search that is null', input: { searches: [null] }, says: /^searches\.0 must be a JSON object; send/ },
     { why: 'collections in one text', input: { collections: 'a,b' }, says: /^collections must be a list of texts; send/ },

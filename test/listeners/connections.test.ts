@@ -226,7 +226,7 @@ describe('one connection', () => {
     const { port } = await serve();
     const line = await openConnection(port);
     line.write(`BREW /api/v1/memory HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
-    expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 400 [^]*or its method is not known/);
+    expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 400 [^]*or its method is unknown/);
   });
 
   test('that sends many requests and reads nothing gets one response at a time, and all of them once it reads (R-HTTP-15)', async () => {

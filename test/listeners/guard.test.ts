@@ -73,7 +73,7 @@ describe('the Host of a request (R-HTTP-04)', () => {
 
   test('may omit the port 80, as browsers do', () => {
     expect(() => createGuard(80)(['Host', 'localhost'])).not.toThrow();
-    expect(() => createGuard(7345)(['Host', 'localhost'])).toThrow(/not an address of this memory/);
+    expect(() => createGuard(7345)(['Host', 'localhost'])).toThrow(/not an address of Helmdeck Memory/);
   });
 });
 

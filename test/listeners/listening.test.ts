@@ -70,14 +70,14 @@ describe('a taken port (R-HTTP-02)', () => {
   test('is an error that names its holder, and no other port is tried', async () => {
     const port = await occupied();
     const started = serve({ address: `127.0.0.1:${port}` });
-    const names = process.platform === 'linux' ? `taken by node (process ${process.pid});` : 'taken by another program';
+    const names = process.platform === 'linux' ? `in use by node (process ${process.pid});` : 'in use by another program';
     await expect(started).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(names) });
-    await expect(started).rejects.toThrow(/^127\.0\.0\.1:\d+ is taken .* HELMDECK_ADDR to another port\.$/);
+    await expect(started).rejects.toThrow(/^127\.0\.0\.1:\d+ is in use by .* HELMDECK_ADDR to another port\.$/);
   });
 
   test('is also taken by a program that listens on all addresses', async () => {
     const port = await occupied('0.0.0.0');
-    await expect(serve({ address: `127.0.0.1:${port}` })).rejects.toThrow(/is taken by /);
+    await expect(serve({ address: `127.0.0.1:${port}` })).rejects.toThrow(/is in use by /);
   });
 
   test('of another Helmdeck Memory is reported as such', async () => {
@@ -91,7 +91,7 @@ describe('a taken port (R-HTTP-02)', () => {
       version: '1.2.3',
       clock: systemClock,
     });
-    await expect(again).rejects.toThrow(`taken by another Helmdeck Memory (process ${process.pid})`);
+    await expect(again).rejects.toThrow(`in use by another Helmdeck Memory (process ${process.pid})`);
     expect(existsSync(join(folder, 'endpoint.json'))).toBe(true);
   });
 

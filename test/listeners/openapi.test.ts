@@ -91,7 +91,7 @@ describe('openapi.json (R-REST-15)', () => {
   test('mentions the full name of a field with a short name in the query', () => {
     const parameters = document.paths['/api/v1/memory/search']?.['get']?.parameters ?? [];
     expect(parameters.find(({ name }) => name === 'q')?.description).toMatch(
-      /Error messages call it query, which is accepted here too/,
+      /The full name `query`, which error messages use, is accepted too/,
     );
     expect(parameters.map(({ name }) => name)).not.toContain('query');
   });

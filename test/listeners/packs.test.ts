@@ -95,7 +95,7 @@ describe('packs over REST (R-REST-16)', () => {
     ['a name with an encoded slash', 'test%2Fecho', {}, '', 400, 'invalid_input', /name must be/],
     ['a name encoded twice', 'test%252eecho', {}, '', 400, 'invalid_input', /name must be/],
     ['a name with a lookalike letter', 'test.e%D1%81ho', {}, '', 400, 'invalid_input', /name must be/],
-    ['a name that is not UTF-8', '%ff.echo', {}, '', 400, 'invalid_input', /percent-encoding/],
+    ['a name that is not UTF-8', '%ff.echo', {}, '', 400, 'invalid_input', /percent-encoded/],
     ['a name in the query too', 'test.echo', {}, '?name=test.echo', 400, 'invalid_input', /name is in the path/],
     ['an input in the query', 'test.echo', {}, '?input=x', 400, 'invalid_input', /input is the body/],
     ['an unknown field', 'test.echo', {}, '?subject=you', 400, 'invalid_input', /unknown field/],

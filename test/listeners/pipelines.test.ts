@@ -63,7 +63,7 @@ describe('pipelines over REST (R-REST-16)', () => {
 
   test.each([
     ['an id in the body too', 'POST', '/pipelines/shout/run', { id: 'shout' }, 400, /id is in the path/],
-    ['inputs in the query', 'POST', '/pipelines/shout/run?inputs=x', {}, 400, /takes no query/],
+    ['inputs in the query', 'POST', '/pipelines/shout/run?inputs=x', {}, 400, /must not have a query/],
     ['inputs that are not an object', 'POST', '/pipelines/shout/run', [], 400, /JSON object/],
     ['an id with a slash', 'POST', '/pipelines/a%2Fb/run', {}, 400, /^id must have/],
     ['an id with ..', 'POST', '/pipelines/../run', {}, 400, /^id must have/],

@@ -47,7 +47,7 @@ describe('a link to the window (R-WIN-01)', () => {
     expect(first.json).toEqual({ session: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/) as string });
     const second = await follow(all, link);
     expect(told(second)).toBe('401 invalid_token');
-    expect(second.json.message).toMatch(/been used or has expired; run helmdeck-memory window/);
+    expect(second.json.message).toMatch(/already used or has expired; run helmdeck-memory window/);
   });
 
   test('works for five minutes', async () => {
@@ -90,7 +90,7 @@ describe('a link to the window (R-WIN-01)', () => {
     expect(all.listener.windowLink()).toBeUndefined();
     const made = await sendRequest(all.url, '/api/v1/window', { method: 'POST', token: all.owner });
     expect(told(made)).toBe('404 not_found');
-    expect(made.json.message).toMatch(/without a window/);
+    expect(made.json.message).toMatch(/has not been built/);
     expect((await sendRequest(all.url, '/', {})).status).toBe(401);
   });
 });

@@ -251,7 +251,7 @@ describe('a locked memory', () => {
     locked.store.lock();
     const { json } = await request(locked.url, '/api/v1/mcp/qmd', { token, body: {} });
     expect(json.message).toMatch(
-      /^The memory cannot be searched at present\. [A-Z].*the owner locked it\. Unlock the memory in the window/,
+      /^The memory cannot be searched now\. [A-Z].*the owner locked it\. Unlock the memory in the window/,
     );
   });
 });
@@ -261,7 +261,7 @@ const unsearchable: Outcome = {
   refused: {
     code: 'qmd_unavailable',
     message: expect.stringMatching(
-      /^The memory cannot be searched at present\. .* Unlock the memory in the window, or with: /,
+      /^The memory cannot be searched now\. .* Unlock the memory in the window, or with: /,
     ) as string,
   },
 };

@@ -52,8 +52,8 @@ const keys = field('key', [
   ['blanks', ' \t\n ', /^key is missing or blank;/],
   ['513 bytes', 'a'.repeat(513), /^key is longer than 512 bytes; shorten it/],
   ['513 bytes in 257 characters', `a${'ü'.repeat(256)}`, /^key is longer than 512 bytes;/],
-  ['a decomposed accent', 'cafe\u0301', /^key is not in Unicode normal form C; normalize it to NFC first\.$/],
-  ['the Ångström sign', '\u212b', /^key is not in Unicode normal form C;/],
+  ['a decomposed accent', 'cafe\u0301', /^key is not in Unicode normalization form C \(NFC\); normalize it to NFC first\.$/],
+  ['the Ångström sign', '\u212b', /^key is not in Unicode normalization form C \(NFC\);/],
   ['NUL', 'a\0b', UNSEEN],
   ['a line feed inside', 'a\nb', UNSEEN],
   ['a C1 control', 'a\u0085b', UNSEEN],
@@ -113,8 +113,8 @@ const tags = field('tags', [
     /^tags must be a list of texts; send a JSON array; if the field is optional, leave it out instead of sending null\.$/,
   ],
   ['a text', 'frontend', /^tags must be a list of texts;/],
-  ['33', many(33), /^tags must be at most 32; send the tags that you would search for\.$/],
-  ['33 times the same', many(33, () => 't'), /^tags must be at most 32;/],
+  ['33', many(33), /^tags must have at most 32 items; send only the tags that you would search for\.$/],
+  ['33 times the same', many(33, () => 't'), /^tags must have at most 32 items;/],
   ['a number in the list', ['a', 7], /^tags\.1 must be text;/],
   ['an empty tag', [''], /^tags\.0 must have 1 to 64 characters; shorten it or leave it out\.$/],
   ['a blank tag', ['a', ' '], /^tags\.1 must have 1 to 64 characters;/],
@@ -122,7 +122,7 @@ const tags = field('tags', [
   ['65 characters of two units each', ['🎉'.repeat(65)], /^tags\.0 must have 1 to 64 characters;/],
   ['NUL', ['a\0'], /^tags\.0 contains an invisible or control character;/],
   ['a zero-width joiner', ['a', 'a\u200db'], /^tags\.1 contains an invisible or control character;/],
-  ['a decomposed accent', ['cafe\u0301'], /^tags\.0 is not in Unicode normal form C;/],
+  ['a decomposed accent', ['cafe\u0301'], /^tags\.0 is not in Unicode normalization form C \(NFC\);/],
 ]);
 
 const lifetimes = field(
@@ -188,7 +188,7 @@ const others: Refusal[] = [
     ['a lifetime as text', { key: 'there', ttl_seconds: '3600' }, LIFETIME],
     ['null for a lifetime', { key: 'there', ttl_seconds: null }, NO_LIFETIME],
     ['a reserved category', { key: 'there', category: 'Cache' }, ENGINE],
-    ['33 tags', { key: 'there', tags: many(33) }, /^tags must be at most 32;/],
+    ['33 tags', { key: 'there', tags: many(33) }, /^tags must have at most 32 items;/],
     ['a credential for a tag', { key: 'there', tags: [credential] }, VAULT('tags')],
   ]),
   ...ask('patch', 'invalid_input', [['a value', { key: 'there', value: 'x' }, UNKNOWN_FIELD]]).map((one) => ({
@@ -199,7 +199,7 @@ const others: Refusal[] = [
     ['zero', { limit: 0 }, /^limit must be a whole number from 1 to 200; send it as a number\.$/],
     ['201', { limit: 201 }, /^limit must be a whole number from 1 to 200;/],
     ['one and a half', { limit: 1.5 }, /^limit must be a whole number from 1 to 200;/],
-    ['an unknown order', { sort: 'size' }, /^sort must be updated or expires; send one of them\.$/],
+    ['an unknown order', { sort: 'size' }, /^sort must be `updated` or `expires`; send one of them\.$/],
     ['an expiry within zero seconds', { expiring_within: 0 }, /^expiring_within must be a whole number from 1 to 31536000;/],
     ['an expiry within more than a year', { expiring_within: 31_536_001 }, /^expiring_within must be a whole number/],
     ['a category that is too long', { category: 'x'.repeat(129) }, SHAPE],
@@ -210,7 +210,11 @@ const others: Refusal[] = [
     ],
     ['a cursor of another order', { cursor: cursor('expires', 1, 1) }, /^cursor does not belong to this list;/],
     ['a cursor with a text for a row', { cursor: cursor('updated', 1, '1 OR 1=1') }, /^cursor does not belong to this list;/],
-    ['a cursor of 1025 characters', { cursor: 'x'.repeat(1025) }, /^cursor is not a valid cursor; send next_cursor unchanged\.$/],
+    [
+      'a cursor of 1025 characters',
+      { cursor: 'x'.repeat(1025) },
+      /^cursor is not a valid cursor; send `next_cursor` unchanged\.$/,
+    ],
     ['a namespace field', { namespace: 'other' }, UNKNOWN_FIELD],
   ]),
   ...ask('activity', 'invalid_input', [
@@ -287,12 +291,12 @@ const scopes = ask('forget', 'invalid_input', [
   ['a list', [], /^The request must be a JSON object;/],
 ]);
 
-const TYPE = /^searches\.0\.type must be lex, vec or hyde; send one of them\.$/;
-const COUNTED = /^limit must be a whole number from 1; send it as a JSON number\.$/;
+const TYPE = /^searches\.0\.type must be `lex`, `vec` or `hyde`; send one of them\.$/;
+const COUNTED = /^limit must be a whole number of 1 or more; send it as a JSON number\.$/;
 const lex = (query: unknown = 'x') => ({ type: 'lex', query });
 
 const questions = ask('query', 'invalid_input', [
-  ['a list', [], /^The request must be a JSON object; send it with query or searches\.$/],
+  ['a list', [], /^The request must be a JSON object; send it with `query` or `searches`\.$/],
   ['a text', 'x', /^The request must be a JSON object;/],
   ['a number as query', { query: 7 }, /^query must be text; send it as a JSON string\.$/],
   ['a list as query', { query: ['x'] }, /^query must be text;/],
@@ -301,10 +305,18 @@ const questions = ask('query', 'invalid_input', [
   ['one and a half', { query: 'x', limit: 1.5 }, COUNTED],
   ['a number that is too large', { query: 'x', limit: 1e300 }, COUNTED],
   ['a text for a number', { query: 'x', limit: '3' }, COUNTED],
-  ['a search outside a list', { searches: lex() }, /^searches must be a list; send a JSON array of \{type, query\}\.$/],
-  ['a text for a search', { searches: ['x'] }, /^searches\.0 must be a JSON object; send it with type and query\.$/],
+  [
+    'a search outside a list',
+    { searches: lex() },
+    /^searches must be a list; send a JSON array of objects with `type` and `query`\.$/,
+  ],
+  ['a text for a search', { searches: ['x'] }, /^searches\.0 must be a JSON object; send it with `type` and `query`\.$/],
   ['nothing for a search', { searches: [lex(), null] }, /^searches\.1 must be a JSON object;/],
-  ['33 searches', { searches: many(33).map(lex) }, /^searches must be at most 32; send the most important ones\.$/],
+  [
+    '33 searches',
+    { searches: many(33).map(lex) },
+    /^searches must have at most 32 items; send only the most important searches\.$/,
+  ],
   ['a search without a type', { searches: [{ query: 'x' }] }, TYPE],
   ['a search of an unknown type', { searches: [{ type: 'regex', query: 'x' }] }, TYPE],
   ['a search of another letter case', { searches: [{ type: 'LEX', query: 'x' }] }, TYPE],

@@ -90,7 +90,7 @@ describe('an import from another memory (R-BRING-09)', () => {
     await page.getByLabel('File from another memory').setInputFiles({ name: 'notes.md', mimeType: 'text/plain', buffer });
     await dialog.getByText('notes.md').waitFor();
     await look(page);
-    await dialog.getByText('The text is larger than 512 KiB; split it').waitFor();
+    await dialog.getByText('The text is larger than 512 KiB; split the text').waitFor();
     await dialog.getByRole('button', { name: 'Paste text instead' }).click();
     await paste.fill(`The token is ${secret}`);
     await look(page);

@@ -13,7 +13,7 @@ export type Sdk = Awaited<ReturnType<typeof load>>;
 
 let loaded: Promise<Sdk> | undefined;
 
-/** Loads the MCP library on first use, so that start-up does not wait for it. */
+/** Loads the MCP SDK on first use, to keep startup fast. */
 export const loadSdk = (): Promise<Sdk> => (loaded ??= load());
 
 type Params = NonNullable<JSONRPCRequest['params']>;
@@ -31,7 +31,7 @@ interface RpcNotification {
   readonly params: Params | undefined;
 }
 
-/** A response from the client. It is ignored, because this server sends no requests. */
+/** A response from the client. It is ignored, because this server does not send requests to clients. */
 interface ClientResponse {
   readonly kind: 'response';
 }
@@ -45,50 +45,62 @@ export type RpcMessage = RpcRequest | RpcNotification | ClientResponse | Invalid
 
 const MAX_BATCH = 100;
 
-/** The protocol versions with JSON-RPC batches. Later versions removed them. */
+/** The protocol versions that support JSON-RPC batches. Later versions do not support them. */
 const VERSIONS_WITH_BATCHES: ReadonlySet<string> = new Set(['2024-10-07', '2024-11-05', '2025-03-26']);
 
 export function readBatch(body: readonly unknown[], version: string | undefined, sdk: Sdk): RpcMessage[] {
   if (version === undefined || !VERSIONS_WITH_BATCHES.has(version)) {
-    throw new ProtocolError('malformed', 'This protocol version has no batches; send one JSON-RPC message at a time.');
+    throw new ProtocolError('malformed', 'This protocol version does not support batches; send one JSON-RPC message at a time.');
   }
   if (body.length === 0 || body.length > MAX_BATCH) {
-    throw new ProtocolError('malformed', `A batch must hold 1 to ${MAX_BATCH} messages; split it.`);
+    throw new ProtocolError('malformed', `A batch must have 1 to ${MAX_BATCH} messages; split a larger batch.`);
   }
   const messages = body.map((value) => readMessage(value, sdk));
   if (messages.some((message) => message.kind === 'request' && message.method === 'initialize')) {
-    throw new ProtocolError('malformed', 'initialize cannot be part of a batch; send it alone.');
+    throw new ProtocolError('malformed', '`initialize` cannot be part of a batch; send it as a single message.');
   }
   return messages;
 }
 
 /**
- * Validates a message before the SDK gets it. The SDK silently drops messages it does not recognize, and the client would wait
- * forever.
+ * Validates a message before it is passed to the SDK. Otherwise the SDK would silently drop a message that it does not recognize,
+ * and the client would wait forever.
  */
 export function readMessage(value: unknown, sdk: Sdk): RpcMessage {
   if (!isObject(value) || value['jsonrpc'] !== '2.0') {
-    return invalid(null, 'malformed', 'This is not a JSON-RPC 2.0 message; send an object with jsonrpc, id, method and params.');
+    return invalid(
+      null,
+      'malformed',
+      'This is not a JSON-RPC 2.0 message; send an object with `jsonrpc`, `id`, `method` and `params`.',
+    );
   }
   const { id, method } = value;
   if (typeof method !== 'string') return readResponse(value);
   if (value['params'] !== undefined && !isObject(value['params'])) {
-    return invalid(isId(id) ? id : null, 'invalid_params', 'params must be a JSON object; send an object or leave it out.');
+    return invalid(
+      isId(id) ? id : null,
+      'invalid_params',
+      '`params` must be a JSON object; send an object, or leave `params` out.',
+    );
   }
   const params = value['params'] && withoutTask(value['params']);
   if (id === undefined) return { kind: 'notification', method, params };
-  if (!isId(id)) return invalid(null, 'malformed', 'id must be a string or a number; every request needs one.');
+  if (!isId(id)) return invalid(null, 'malformed', '`id` must be a string or a number; send an id with every request.');
   if (params && '_meta' in params && !sdk.isJSONRPCRequest({ jsonrpc: '2.0', id: 1, method, params })) {
-    return invalid(id, 'invalid_params', 'params._meta is not valid; send progressToken as a string or an integer.');
+    return invalid(id, 'invalid_params', '`params._meta` is not valid; send `progressToken` as a string or an integer.');
   }
   if (method === 'initialize' && !isInitialize(params, sdk)) {
-    const message = 'initialize needs protocolVersion, capabilities and clientInfo with name and version; send all three.';
+    const message =
+      '`initialize` needs `protocolVersion`, `capabilities`, and `clientInfo` with `name` and `version`; send all of them.';
     return invalid(id, 'invalid_params', message);
   }
   return { kind: 'request', id, method, params };
 }
 
-/** Removes a request to run as a task: this server has no tasks and answers directly, but the SDK would refuse the request. */
+/**
+ * Removes the `task` field, which asks to run the request as a task. This server does not support tasks, and the SDK would refuse
+ * the request.
+ */
 function withoutTask(params: Params): Params {
   if (!('task' in params)) return params;
   const { task: _task, ...rest } = params;
@@ -98,7 +110,7 @@ function withoutTask(params: Params): Params {
 function readResponse(value: Record<string, unknown>): RpcMessage {
   if ('result' in value || 'error' in value) return { kind: 'response' };
   const id = isId(value['id']) ? value['id'] : null;
-  return invalid(id, 'malformed', 'The message has no method; send its name as a string.');
+  return invalid(id, 'malformed', 'The message has no `method`; send the name of the method as a string.');
 }
 
 const isInitialize = (params: Params | undefined, sdk: Sdk): params is InitializeRequest['params'] =>

@@ -7,36 +7,42 @@ import { type Pack, toolNameOf } from '../../core/packs/pack.ts';
 import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
 import { SERVER_NAME_PREFIX } from './tools.ts';
 
-/** Prefix of the program's own packs. As tools they return their output directly, without a pack result around it. */
-const OWN_PREFIX = 'helmdeck.';
+/**
+ * Name prefix of the packs that are part of this program. Called as a tool, such a pack returns its output without the fields of
+ * a pack result.
+ */
+const BUILT_IN_PREFIX = 'helmdeck.';
 
-/** Output fields whose description is kept. */
+/** Names of the output fields whose descriptions are sent to the model. */
 const DESCRIBED_OUTPUT = ['output'];
 
 interface Call {
   readonly pack: Pack;
   readonly caller: Caller;
   readonly input: unknown;
-  /** The pack session in the request's `_meta`. */
+  /** The value of `session` in the request's `_meta`: the id of a pack session, not yet validated. */
   readonly packSession: unknown;
   readonly context: CallContext;
 }
 
-/** Packs as tools, for callers with the scope packs:run (R-MCP-11). */
+/** Offers packs as MCP tools to callers with the scope `packs:run` (R-MCP-11). */
 export class PackTools {
   readonly #catalogue: Pick<Catalogue, 'all'>;
   readonly #perform: Perform;
   readonly #isTaken: (tool: string) => boolean;
   #list: readonly object[] = [];
 
-  /** `isTaken` tells the names of memory tools, which a pack cannot replace. */
+  /** `isTaken` returns whether a tool name belongs to a memory tool. A pack cannot replace a memory tool. */
   constructor(catalogue: Pick<Catalogue, 'all'>, perform: Perform, isTaken: (tool: string) => boolean) {
     this.#catalogue = catalogue;
     this.#perform = perform;
     this.#isTaken = isTaken;
   }
 
-  /** Rebuilt when packs have been added. Packs are never removed or replaced while the program runs. */
+  /**
+   * Returns the tools of all packs. The list is cached, and built again only when the number of packs changes, because packs are
+   * never removed or replaced while the program runs.
+   */
   list(caller: Caller): readonly object[] {
     const packs = this.#packs(caller);
     if (packs.length !== this.#list.length && packs.length > 0) this.#list = packs.map(describe);
@@ -47,7 +53,10 @@ export class PackTools {
     return this.#packs(caller).map(toolNameOf);
   }
 
-  /** Finds a pack by tool or pack name, for any caller: a call without the scope then fails with the reason. */
+  /**
+   * Finds a pack by its tool name or pack name. Does not check the scope, so that a call without the scope gets an error that
+   * says so.
+   */
   find(name: string): Pack | undefined {
     const wanted = new Set([name, name.replace(SERVER_NAME_PREFIX, '')]);
     return this.#all().find((pack) => wanted.has(toolNameOf(pack)) || wanted.has(pack.name));
@@ -56,7 +65,7 @@ export class PackTools {
   async call({ pack, caller, input, packSession, context }: Call): Promise<object> {
     const request = { name: pack.name, input, ...(packSession !== undefined && { session: packSession }) };
     const result = await this.#perform(caller, 'runPack', request, context);
-    return isOwn(pack) ? (result.output as object) : result;
+    return isBuiltIn(pack) ? (result.output as object) : result;
   }
 
   #packs(caller: Caller): readonly Pack[] {
@@ -68,11 +77,11 @@ export class PackTools {
   }
 }
 
-const isOwn = ({ name }: Pack): boolean => name.startsWith(OWN_PREFIX);
+const isBuiltIn = ({ name }: Pack): boolean => name.startsWith(BUILT_IN_PREFIX);
 
 function describe(pack: Pack): object {
   const { title, description, input, output, changes = 'nothing', usesNetwork = false } = pack;
-  const answer = isOwn(pack)
+  const answer = isBuiltIn(pack)
     ? output
     : PackResult().extend({ output: output.describe(PackResult().shape.output.description ?? '') });
   return {

@@ -11,7 +11,7 @@ import type { SessionRegistry } from './session-registry.ts';
 import type { SendBeforeResponse, Session } from './session.ts';
 
 interface Deps {
-  /** The path of streamable HTTP. The paths of HTTP with SSE are below it. */
+  /** Path of the Streamable HTTP transport. The paths of the older HTTP+SSE transport are below this path. */
   readonly path: string;
   readonly transport: string;
   readonly sessions: SessionRegistry;
@@ -19,13 +19,15 @@ interface Deps {
   readonly bodies: BodyReader;
 }
 
-/** Limit of unread bytes per stream, enough for a few of the longest results. */
+/** Maximum unread bytes per stream: enough for a few of the longest results. */
 const UNREAD_BYTES = 4 * 1024 * 1024;
 
-/** The two HTTP transports of one MCP server (R-MCP-01). */
+/** Returns the routes of one MCP server, for the transports Streamable HTTP and HTTP+SSE (R-MCP-01). */
 export const mcpRoutes = (deps: Deps): Route[] => [...streamableHttpRoutes(deps), ...sseRoutes(deps)];
 
-/** Streamable HTTP: a POST is answered directly, a GET opens a stream of notifications. */
+/**
+ * The Streamable HTTP transport. A POST request gets its response directly, and a GET request opens a stream of notifications.
+ */
 function streamableHttpRoutes({ path, transport, sessions, streams, bodies }: Deps): Route[] {
   return [
     route('POST', path, transport, async (exchange) => {
@@ -35,7 +37,7 @@ function streamableHttpRoutes({ path, transport, sessions, streams, bodies }: De
       const single = Array.isArray(body) ? undefined : readMessage(body, sdk);
       if (single?.kind === 'invalid') return send(response, 400, single.response);
       if (single?.kind === 'request' && single.method === 'initialize') {
-        // Opens a new session, even if the request names an old one.
+        // Open a new session, even if the request has the id of an old session.
         const session = await sessions.open(exchange, 'http');
         const [result] = await session.request([single]);
         return result && send(response, 200, result, ['Mcp-Session-Id', session.id]);
@@ -65,7 +67,7 @@ function streamableHttpRoutes({ path, transport, sessions, streams, bodies }: De
   ];
 }
 
-/** Turns the response to a POST into an event stream when there is something to send before the result, such as progress. */
+/** The response to a POST request. It becomes an event stream if a message, such as progress, must be sent before the result. */
 class ResponseStream {
   readonly #streams: StreamRegistry;
   readonly #exchange: Exchange;
@@ -85,7 +87,7 @@ class ResponseStream {
 
   readonly send: SendBeforeResponse = (text) => {
     this.#stream ??= this.#open();
-    this.#stream?.sendIfRoom(text, { event: 'message' });
+    this.#stream?.sendOrDrop(text, { event: 'message' });
     return this.isOpen;
   };
 
@@ -101,18 +103,21 @@ class ResponseStream {
       return openEventStream(this.#streams, this.#exchange, {
         unreadBytes: UNREAD_BYTES,
         onClose: () => undefined,
-        // Closing the session answers the pending requests, and the stream ends with those answers.
+        // Closing the session sends error responses to its pending requests, after which this stream ends.
         onTokenEnd: () => void this.#session.close(),
       });
     } catch {
-      // The client has too many streams, so the result is sent without one.
+      // The client has too many streams, so send the result as a plain response.
       this.#unavailable = true;
       return undefined;
     }
   }
 }
 
-/** HTTP with SSE, for older clients: all responses go to one stream, and the session ends with it. */
+/**
+ * The HTTP+SSE transport, for older clients. All responses are sent on one event stream, and the session ends when that stream
+ * ends.
+ */
 function sseRoutes({ path, transport, sessions, streams, bodies }: Deps): Route[] {
   return [
     route('GET', `${path}/sse`, transport, async (exchange) => {
@@ -144,7 +149,7 @@ function sseRoutes({ path, transport, sessions, streams, bodies }: Deps): Route[
 const messagesOf = (single: RpcMessage | undefined, body: unknown, session: Session, sdk: Sdk): readonly RpcMessage[] =>
   single ? [single] : readBatch(body as unknown[], session.version, sdk);
 
-/** Sends protocol errors as JSON-RPC. Other failures are sent as on every other path. */
+/** Creates a route that sends protocol errors as JSON-RPC. Other failures are sent in the same format as on all other paths. */
 const route = (
   method: Route['method'],
   path: string,
@@ -170,7 +175,7 @@ async function readBody(bodies: BodyReader, { request, response, caller }: Excha
   try {
     return await bodies.readJson(request, response, caller.subject);
   } catch (error) {
-    // A complete body that is not JSON is a protocol error. Other failures concern the connection.
+    // A complete body that is not valid JSON is a protocol error. Other failures are errors of the HTTP request.
     if (error instanceof Failure && error.code === 'invalid_input' && request.complete) {
       throw new ProtocolError('parse_error', error.message);
     }
@@ -181,14 +186,20 @@ async function readBody(bodies: BodyReader, { request, response, caller }: Excha
 function findSession(sessions: SessionRegistry, exchange: Exchange): Session {
   const id = exchange.request.headers['mcp-session-id'];
   if (typeof id === 'string') return sessions.find(id, exchange, 'http');
-  throw new ProtocolError('malformed', 'There is no session; send initialize, then its Mcp-Session-Id with every request.');
+  throw new ProtocolError(
+    'malformed',
+    'The Mcp-Session-Id header is missing; send `initialize`, then send the Mcp-Session-Id of its response with every request.',
+  );
 }
 
 function requireVersion({ headers }: IncomingMessage, { SUPPORTED_PROTOCOL_VERSIONS }: Sdk): void {
   const version = headers['mcp-protocol-version'];
   if (version === undefined || SUPPORTED_PROTOCOL_VERSIONS.some((supported) => supported === version)) return;
   const list = SUPPORTED_PROTOCOL_VERSIONS.join(', ');
-  throw new ProtocolError('malformed', `Unsupported MCP-Protocol-Version; send the negotiated one of ${list}.`);
+  throw new ProtocolError(
+    'malformed',
+    `The MCP-Protocol-Version header has an unsupported version; send the negotiated version, one of ${list}.`,
+  );
 }
 
 const send = (response: ServerResponse, status: number, body: object, headers: readonly string[] = []): void => {

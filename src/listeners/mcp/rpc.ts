@@ -2,7 +2,7 @@ import type { RequestId } from '@modelcontextprotocol/sdk/types.js';
 import { asFailure } from '../../contract/failure.ts';
 import { toRpcError } from '../failure-responses.ts';
 
-/** The codes of JSON-RPC, and the one by which MCP clients recognize a lost session. */
+/** JSON-RPC error codes. `unknown_session` is the code at which MCP clients open a new session. */
 const CODES = {
   parse_error: -32700,
   malformed: -32600,
@@ -19,12 +19,15 @@ interface RpcErrorBody {
 
 export interface RpcErrorResponse {
   readonly jsonrpc: '2.0';
-  /** Null if the id of the request could not be read. */
+  /** The id of the request, or null if the id could not be read. */
   readonly id: RequestId | null;
   readonly error: RpcErrorBody;
 }
 
-/** An error of the protocol itself, not of an operation. It is sent as JSON-RPC, the only format that MCP clients read. */
+/**
+ * A violation of the MCP protocol, as opposed to a failure of an operation. It is sent as a JSON-RPC error, which MCP clients can
+ * read.
+ */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
   readonly code: number;

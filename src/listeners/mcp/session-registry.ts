@@ -4,7 +4,7 @@ import type { Caller } from '../../core/access/caller.ts';
 import type { TokenRegistry } from '../../core/access/token-registry.ts';
 import type { MemoryStore, SpaceChange } from '../../core/store/store.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { itemsToGiveWay } from '../largest-holder.ts';
+import { itemsOfLargerHolder } from '../largest-holder.ts';
 import type { Exchange } from '../route.ts';
 import { ProtocolError } from './rpc.ts';
 import { Session, type TransportKind } from './session.ts';
@@ -12,31 +12,32 @@ import { Session, type TransportKind } from './session.ts';
 const MINUTE_MS = 60_000;
 
 /**
- * A session without a stream ends after this time without requests. Its client then opens a new one.
+ * A session without an event stream expires after this time without requests. The client can then open a new session.
  * @internal
  */
 export const SESSION_IDLE_MS = 30 * MINUTE_MS;
 /**
- * Sessions per subject. A program that starts for each call leaves a session behind every time.
+ * Maximum number of sessions per subject. High, because a program that is started for each call opens a session every time and
+ * never ends it.
  * @internal
  */
 export const MAX_SESSIONS = 256;
-/** Changes within this time cause one notification per resource. */
+/** Delay before clients are notified of a change. Changes within this time are combined into one notification per resource. */
 const NOTIFY_DELAY_MS = 100;
 
 interface Deps {
   readonly clock: Clock;
   readonly tokens: Pick<TokenRegistry, 'onRevoked'>;
   readonly onChange: MemoryStore['onChange'];
-  /** Connects a new session to a server object. */
+  /** Creates the SDK's server object for a new session and connects the two. */
   readonly startServer: (session: Session) => Promise<void>;
-  /** Whether a change of this kind affects the resource. */
+  /** Whether a change to entries of this kind changes the content of the resource. */
   readonly isAffected: (uri: string, kind: SpaceChange['kind']) => boolean;
 }
 
 /**
- * The sessions of one MCP server. A session id does not authenticate, so every request needs its token too. A session is visible
- * only to the token that opened it (R-MCP-06).
+ * The sessions of one MCP server. A session id does not authenticate the client, so every request must also have a token. Only
+ * the token that opened a session can use the session (R-MCP-06).
  */
 export class SessionRegistry implements Disposable {
   readonly #deps: Deps;
@@ -55,7 +56,7 @@ export class SessionRegistry implements Disposable {
   }
 
   async open({ caller, token }: Pick<Exchange, 'caller' | 'token'>, transportKind: TransportKind): Promise<Session> {
-    this.#makeRoom(caller);
+    this.#limitSessions(caller);
     const owner = { caller, transportKind, token: digestOf(token) };
     const session = new Session(owner, this.#deps.clock.steady(), () => this.#remove(session));
     this.#sessions.set(session.id, session);
@@ -69,7 +70,7 @@ export class SessionRegistry implements Disposable {
     return session;
   }
 
-  /** Finds the caller's own session. The error for another caller's session is the same as for none. */
+  /** Returns the caller's own session. Fails with the same error for another caller's session as for an unknown id. */
   find(id: string, { caller, token }: Pick<Exchange, 'caller' | 'token'>, transportKind: TransportKind): Session {
     const session = this.#sessions.get(id);
     const owner = session?.owner;
@@ -79,7 +80,7 @@ export class SessionRegistry implements Disposable {
       owner.transportKind !== transportKind ||
       owner.token !== digestOf(token)
     ) {
-      throw new ProtocolError('unknown_session', 'Session not found; connect again with initialize.');
+      throw new ProtocolError('unknown_session', 'Session not found; send `initialize` to open a new session.');
     }
     session.usedAt = this.#deps.clock.steady();
     return session;
@@ -100,21 +101,21 @@ export class SessionRegistry implements Disposable {
   }
 
   /**
-   * Closes the least recently used session if the subject has too many, so that no client can take the sessions of another
-   * (R-MCP-14). A client with fewer sessions than another takes one from the client that has the most. Otherwise it loses one of
-   * its own idle sessions.
+   * If the subject has too many sessions, closes the least recently used session of the client with the most sessions. If that is
+   * the calling client, only an idle session is closed. So no client can push out the sessions of clients that have fewer
+   * (R-MCP-14).
    */
-  #makeRoom({ subject, client }: Caller): void {
+  #limitSessions({ subject, client }: Caller): void {
     const sessions = [...this.#sessions.values()].filter(({ owner }) => owner.caller.subject === subject);
     if (sessions.length < MAX_SESSIONS) return;
-    const others = itemsToGiveWay(sessions, ({ owner }) => owner.caller.client, client);
+    const others = itemsOfLargerHolder(sessions, ({ owner }) => owner.caller.client, client);
     const own = sessions.filter(({ owner, busy }) => owner.caller.client === client && !busy);
     const candidates = others.length > 0 ? others : own;
     const [oldest] = candidates.toSorted((one, other) => Number(one.busy) - Number(other.busy) || one.usedAt - other.usedAt);
     if (!oldest) {
       throw new Failure(
         'rate_limited',
-        `All ${MAX_SESSIONS} sessions of this subject are open, and this client has the most; close some of them.`,
+        `This subject already has ${MAX_SESSIONS} open sessions, the maximum, and this client has the most of them; close some of them.`,
       );
     }
     void oldest.close();
@@ -124,7 +125,7 @@ export class SessionRegistry implements Disposable {
     for (const session of this.#sessions.values()) if (matches(session)) void session.close();
   }
 
-  /** Sets a timer for the earliest time at which a session may have been idle too long. */
+  /** Sets a timer for the earliest time at which a session can have been idle too long. */
   #scheduleIdleCheck(): void {
     if (this.#idleTimer || this.#sessions.size === 0) return;
     const { clock } = this.#deps;
@@ -139,7 +140,10 @@ export class SessionRegistry implements Disposable {
     });
   }
 
-  /** Skips namespaces of pack sessions, which belong to no client. */
+  /**
+   * Collects a change for the next notification. Changes in pack sessions are skipped, because clients cannot read their
+   * namespaces.
+   */
   #collect({ namespace: { subject, session }, kind }: SpaceChange): void {
     if (session !== undefined) return;
     const kinds = this.#changedKinds.get(subject) ?? new Set();

@@ -12,7 +12,6 @@ import { ProtocolError, toRpcErrorBody } from './rpc.ts';
 import type { Session } from './session.ts';
 import { type OperationTools, unknownToolFailure } from './tools.ts';
 
-/** What a client sees of one of our MCP servers. */
 export interface ServerProfile {
   readonly info: { readonly name: string; readonly title: string; readonly version: string };
   readonly instructions: string;
@@ -30,15 +29,17 @@ interface Deps {
 
 type Params = NonNullable<JSONRPCRequest['params']>;
 
-/** The SDK's part of a request. */
-interface RequestContext {
+interface SdkRequestContext {
   readonly requestId: RequestId;
   readonly signal: AbortSignal;
 }
 
-type Method = (session: Session, params: Params, context: RequestContext) => Promise<object> | object;
+type Method = (session: Session, params: Params, context: SdkRequestContext) => Promise<object> | object;
 
-/** Prevents the SDK from loading a schema validator for client responses: this server sends no requests. */
+/**
+ * Replaces the SDK's validator for client responses. It is not needed, because this server sends no requests, and loading it
+ * takes time.
+ */
 const noValidator = {
   getValidator: () => (): never => {
     throw new Failure('internal', 'This server sends no requests to its clients.');
@@ -46,8 +47,9 @@ const noValidator = {
 };
 
 /**
- * Returns a function that creates a separate server object for each session (R-MCP-10). The SDK handles initialize, ping and
- * cancellation. Our methods get the raw parameters, so that our own validation and messages apply, not the SDK's.
+ * Returns a function that creates a separate server object for each session (R-MCP-10). The SDK handles `initialize`, `ping` and
+ * cancellation. All other methods get the unvalidated parameters, so that clients get this program's error messages instead of
+ * the SDK's.
  */
 export function createSessionServer({ profile, perform, clock, log }: Deps): (sdk: Sdk, session: Session) => Promise<void> {
   const methods = new Map(
@@ -60,7 +62,11 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
     server.fallbackRequestHandler = async ({ method, params = {} }, context) => {
       const run = methods.get(method);
       try {
-        if (!run) throw new ProtocolError('unknown_method', 'Method not found; this server has tools, resources and ping.');
+        if (!run)
+          throw new ProtocolError(
+            'unknown_method',
+            'Unknown method; this server supports only `initialize`, `ping`, tools and resources.',
+          );
         return { ...(await run(session, params, context)) };
       } catch (error) {
         if (!(error instanceof ProtocolError)) logIfInternal(log, method, session, asFailure(error));
@@ -73,14 +79,14 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
 }
 
 const toolMethods = ({ tools, packs }: ServerProfile, clock: Clock, log: Deps['log']): Record<string, Method> => {
-  /** Finds the tool. `operation` names it in the log. */
+  /** Finds the tool and returns a function that runs it. `operation` is the name that is logged if the run fails. */
   const findCall = (
     session: Session,
     { name, arguments: input = {}, _meta }: Params,
-    { requestId, signal }: RequestContext,
+    { requestId, signal }: SdkRequestContext,
   ): { operation: string; run: () => Promise<object> } => {
     const { caller } = session.owner;
-    if (typeof name !== 'string') throw new ProtocolError('invalid_params', 'name must be the name of a tool, as a string.');
+    if (typeof name !== 'string') throw new ProtocolError('invalid_params', '`name` must be a string; send the name of a tool.');
     const context = callContextOf({ session, requestId, progressToken: _meta?.progressToken, signal, clock });
     const tool = tools.find(name);
     if (tool) return { operation: tool.operation, run: () => tools.call(tool, caller, input, context) };
@@ -113,7 +119,6 @@ const toolMethods = ({ tools, packs }: ServerProfile, clock: Clock, log: Deps['l
   };
 };
 
-/** Minimum time between two progress notifications of a call. */
 const PROGRESS_INTERVAL_MS = 100;
 const MAX_PROGRESS_MESSAGE = 500;
 
@@ -125,9 +130,12 @@ interface CallOptions {
   readonly clock: Clock;
 }
 
-/** The context of a tool call. It reports progress if the client sent a progress token (R-PACK-27). */
+/**
+ * Creates the context of a tool call. Its `progress` sends notifications to the client, if the client sent a progress token
+ * (R-PACK-27).
+ */
 function callContextOf({ session, requestId, progressToken, signal, clock }: CallOptions): CallContext {
-  // Each call counts as a separate requester, because a client may run many at once.
+  // Each call is a separate requester, because one client can run many calls at the same time. The signal identifies the call.
   const requester = signal;
   if (progressToken === undefined) return { requester, signal };
   let lastProgress = -Infinity;
@@ -137,7 +145,7 @@ function callContextOf({ session, requestId, progressToken, signal, clock }: Cal
     signal,
     progress(progress, total, message) {
       const now = clock.steady();
-      // The protocol requires increasing values, and JSON has no NaN or Infinity.
+      // Skip values that do not increase, which the protocol forbids, and NaN and Infinity, which JSON cannot represent.
       if (!Number.isFinite(progress) || progress <= lastProgress || now - lastSentAt < PROGRESS_INTERVAL_MS) return;
       lastProgress = progress;
       lastSentAt = now;
@@ -151,7 +159,7 @@ function callContextOf({ session, requestId, progressToken, signal, clock }: Cal
   };
 }
 
-/** The client is not told the cause of an internal failure, so the log says where it happened. */
+/** Logs where an internal failure happened, because the response to the client does not contain the cause. */
 function logIfInternal(log: Deps['log'], operation: string, { owner: { caller } }: Session, { code }: Failure): void {
   if (code === 'internal') log({ operation, client: caller.client });
 }
@@ -173,7 +181,8 @@ const resourceMethods = (perform: Perform): Record<string, Method> => ({
   },
 });
 
-/** Every list fits on one page, so no cursor is valid. */
+/** Refuses a cursor. Every list fits on one page, so no cursor can be valid. */
 function rejectCursor({ cursor }: Params): void {
-  if (cursor !== undefined) throw new ProtocolError('invalid_params', 'cursor is not valid; leave it out.');
+  if (cursor !== undefined)
+    throw new ProtocolError('invalid_params', '`cursor` is not valid, because the list has only one page; leave it out.');
 }

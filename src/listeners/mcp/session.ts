@@ -16,57 +16,58 @@ import { rpcErrorResponse, type RpcErrorResponse } from './rpc.ts';
 
 export type RpcResponse = JSONRPCMessage | RpcErrorResponse;
 
-/** Unanswered requests per session. */
+/** Maximum number of unanswered requests per session. */
 const MAX_PENDING = 256;
 
-/** Receives the response, or undefined if the client cancelled the request. */
+/** Called with the response, or with undefined if the client cancelled the request. */
 type OnResponse = (response: RpcResponse | undefined) => void;
 
-/** Sends a notification on the connection of a pending request. Returns false if that connection cannot carry any. */
+/**
+ * Sends a notification on the connection of a pending request, before the response. Returns false if that connection cannot send
+ * notifications.
+ */
 export type SendBeforeResponse = (text: string) => boolean;
 
 const cannotSend: SendBeforeResponse = () => false;
 
 interface PendingRequest {
-  /** The client's own id of the request. */
+  /** The id that the client gave the request. */
   readonly id: RequestId;
   readonly method: string;
   readonly onResponse: OnResponse;
   readonly sendBefore: SendBeforeResponse;
 }
 
-/** Where responses go: to the HTTP request, or to the session's event stream. A session cannot use both. */
+/** How a session sends responses: in the HTTP response to each request (`http`), or on the session's event stream (`sse`). */
 export type TransportKind = 'http' | 'sse';
 
 export interface SessionOwner {
   readonly caller: Caller;
   readonly transportKind: TransportKind;
-  /** Digest of the token. Two tokens may have the same id, but not the same digest. */
+  /** Digest of the token. It identifies the token, while two tokens can have the same id. */
   readonly token: string;
 }
 
 /**
- * One client's session, and the SDK's transport to that client. Requests are renumbered before the SDK sees them, so that two with
- * the same id from the client are never confused.
+ * An MCP session with one client. The SDK uses it as the transport to that client. Requests get new ids before they are passed to
+ * the SDK, so that two requests to which the client gave the same id are not confused.
  */
 export class Session implements Transport {
   readonly id = randomBytes(24).toString('base64url');
   readonly owner: SessionOwner;
-  /** URIs of the resources that the client subscribed to. */
   readonly subscriptions = new Set<string>();
-  /** Time of the last request on the steady clock, in milliseconds. */
+  /** Time of the last request, in milliseconds on the steady clock. */
   usedAt: number;
-  /** The negotiated protocol version. */
+  /** The negotiated protocol version, once the session is initialized. */
   version: string | undefined;
   onmessage?: Transport['onmessage'];
   onclose?: () => void;
   onerror?: (error: Error) => void;
   readonly #pending = new Map<number, PendingRequest>();
-  /** Notifications, each text once, with the event number of its latest occurrence. */
+  /** The notifications that were sent, each text once, with the event number of its latest occurrence. */
   readonly #notifications = new Map<string, number>();
-  /** Number of the latest notification, and of the latest one written to a stream. */
-  #lastEvent = 0;
-  #lastSentEvent = 0;
+  #lastEventNumber = 0;
+  #lastSentEventNumber = 0;
   #requestCount = 0;
   #stream: EventStream | undefined;
   readonly #onEnd: () => void;
@@ -82,7 +83,7 @@ export class Session implements Transport {
     return this.#pending.size > 0 || this.#stream?.isOpen === true;
   }
 
-  /** Passes messages to the SDK and resolves with all responses, in the order in which they are ready. */
+  /** Passes messages to the SDK. Resolves with all their responses, in the order in which they became ready. */
   async request(messages: readonly RpcMessage[], sendBefore = cannotSend): Promise<RpcResponse[]> {
     const responses: RpcResponse[] = [];
     const pending = messages.map(async (message) => {
@@ -112,14 +113,17 @@ export class Session implements Transport {
     this.onmessage?.(request);
   }
 
-  /** Replaces the stream for notifications. First sends those that the client missed: all after `lastSent`. */
-  attachStream(stream: EventStream, lastSent = this.#lastSentEvent): void {
+  /**
+   * Replaces the stream for notifications. First sends all notifications with an event number above `lastSent`, which the client
+   * missed.
+   */
+  attachStream(stream: EventStream, lastSent = this.#lastSentEventNumber): void {
     this.#stream?.end();
     this.#stream = stream;
     for (const [text, number] of this.#notifications) {
       if (number > lastSent) stream.send(text, { event: 'message', id: number });
     }
-    this.#lastSentEvent = this.#lastEvent;
+    this.#lastSentEventNumber = this.#lastEventNumber;
   }
 
   detachStream(stream: EventStream): void {
@@ -130,24 +134,27 @@ export class Session implements Transport {
     this.#stream?.send(JSON.stringify(response), { event: 'message' });
   }
 
-  /** Sends a notification now, or when the client opens a stream. */
+  /** Sends a notification now if a stream is open, otherwise when the client opens a stream. */
   notify(notification: JSONRPCNotification): void {
     const text = JSON.stringify(notification);
-    this.#lastEvent += 1;
-    // Deleted first, so that the map stays in the order of the numbers.
+    this.#lastEventNumber += 1;
+    // Delete the text before setting it, so that the map stays ordered by event number.
     this.#notifications.delete(text);
-    this.#notifications.set(text, this.#lastEvent);
+    this.#notifications.set(text, this.#lastEventNumber);
     if (!this.#stream?.isOpen) return;
-    this.#stream.send(text, { event: 'message', id: this.#lastEvent });
-    this.#lastSentEvent = this.#lastEvent;
+    this.#stream.send(text, { event: 'message', id: this.#lastEventNumber });
+    this.#lastSentEventNumber = this.#lastEventNumber;
   }
 
-  /** Sends the progress of a pending request. It is dropped if it cannot be sent now, because newer progress replaces it. */
+  /**
+   * Sends a progress notification of a pending request. It is dropped if it cannot be sent now, because a newer notification will
+   * replace it.
+   */
   sendProgress(number: number, params: Progress & { readonly progressToken: ProgressToken }): void {
     const request = this.#pending.get(number);
     if (!request) return;
     const text = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params });
-    if (!request.sendBefore(text)) this.#stream?.sendIfRoom(text, { event: 'message' });
+    if (!request.sendBefore(text)) this.#stream?.sendOrDrop(text, { event: 'message' });
   }
 
   async start(): Promise<void> {
@@ -156,7 +163,7 @@ export class Session implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if ('method' in message) {
-      // Requests are not forwarded: this server sends none to its clients.
+      // A message with an id is a request, and this server never sends requests to clients.
       if (!('id' in message)) this.notify(message);
       return;
     }
@@ -168,7 +175,7 @@ export class Session implements Transport {
     request.onResponse({ ...message, id: request.id });
   }
 
-  /** Ends the session. Pending requests fail. */
+  /** Ends the session. Its pending requests get an error response. */
   async close(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;

@@ -1,4 +1,4 @@
-/** Most specific first, because browsers also name the browsers that they are based on. */
+/** Patterns of User-Agent headers. Edge and Opera come before Chrome, because their headers contain Chrome's name too. */
 const BROWSERS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bEdg(?:A|iOS)?\/(\d{1,4})/, 'Edge'],
   [/\bOPR\/(\d{1,4})/, 'Opera'],
@@ -18,7 +18,7 @@ const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
 
 const MAX_LENGTH = 60;
 
-/** Shortens a User-Agent header, for example to "Firefox 142 on Linux". The header is not verified. */
+/** Describes the browser that sent a User-Agent header, for example as "Firefox 142 on Linux". */
 export function browserNameOf(userAgent: string): string {
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1];
   const on = system === undefined ? '' : ` on ${system}`;

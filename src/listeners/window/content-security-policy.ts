@@ -1,4 +1,7 @@
-/** Allows only the window's own scripts and styles, forbids frames, and prevents text from becoming markup. */
+/**
+ * Allows only the window's own scripts, styles and images, forbids embedding in frames, and blocks scripts that turn text into
+ * HTML.
+ */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

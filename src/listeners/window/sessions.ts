@@ -7,38 +7,39 @@ import { browserNameOf } from './browser-name.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** An unused link expires soon, so that a link found later in a log is worthless. */
+/** Lifetime of an unused link. It is short, so that a link that is found in a log later does not work. */
 const LINK_MS = 5 * MINUTE;
-/** A session without use ends after this time. */
+/** A session expires after this time without use. */
 const IDLE_MS = 12 * HOUR;
-/** Every session ends after this time, so that a stolen session does not stay valid. */
+/** A session expires after this time even if it is used, so that a stolen session secret does not stay valid. */
 const LIFETIME_MS = 7 * 24 * HOUR;
-/** Open sessions. One more ends the least recently used session. */
+/** Maximum number of open sessions. A further session ends the least recently used one. */
 const MAX_SESSIONS = 16;
 
 interface Session {
-  /** Public id for the list. Random, and not derived from the secret. */
+  /** Id of the session in lists. It is random instead of derived from the secret, because lists show it. */
   readonly id: string;
   readonly browser: string;
-  /** Wall clock time, only for the list. */
+  /** Times on the wall clock, shown in lists. */
   readonly openedAt: number;
   usedAt: number;
-  /** Steady time, for expiry. */
+  /** Times on the steady clock, used for expiry. */
   readonly openedSteady: number;
   usedSteady: number;
 }
 
 /**
- * The browser sessions of the window. A link can be exchanged once for a session secret, which the page keeps in its own storage:
- * browsers would send a cookie to every port of this machine. Links and secrets are stored only as digests, so that lookups reveal
- * nothing by their timing. Sessions are in RAM only, so a restart ends them all.
+ * The browser sessions of the window. The page exchanges a link, once, for a session secret. The page stores the secret in its
+ * own storage and not in a cookie, because browsers send cookies to every port of this machine. Links and secrets are stored and
+ * looked up only as digests, so that the duration of a lookup does not reveal them. Sessions exist only in RAM, so they all end
+ * when the program exits.
  */
 export class WindowSessionStore implements ListedSessions {
   readonly #clock: Clock;
   readonly #onEnd: () => void;
-  /** Steady expiry time by the digest of the link. */
+  /** The unused links. Maps the digest of each link to its expiry time on the steady clock. */
   readonly #links = new Map<string, number>();
-  /** By digest of the secret, least recently used first. */
+  /** Maps the digest of each session secret to its session, least recently used first. */
   readonly #sessions = new Map<string, Session>();
 
   constructor(clock: Clock, onEnd: () => void = () => undefined) {

@@ -12,11 +12,13 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
-  // The bundle for Claude Desktop, for download.
   '.mcpb': 'application/octet-stream',
 };
 
-/** Reads the files of the built window, by URL path. Requests are matched against this list only, so no path can escape the folder. */
+/**
+ * Reads the files of the built window into memory, by URL path. Requests can get only these files, so a manipulated path cannot
+ * reach a file outside the folder.
+ */
 export function readStaticFiles(folder: string): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>();
   for (const file of readdirSync(folder, { recursive: true, withFileTypes: true })) {

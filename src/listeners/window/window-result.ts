@@ -3,7 +3,7 @@ import { TOKEN_SCOPES } from '../../contract/limits.ts';
 import type { BridgeResponse } from '../../contract/window.ts';
 import type { Caller } from '../../core/access/caller.ts';
 
-/** The owner can open any memory, so the window chooses the subject. */
+/** Returns the caller for requests from the window. The window can use any subject, because the owner can open any memory. */
 export const windowCaller = (subject: string): Caller => ({
   subject,
   client: 'window',

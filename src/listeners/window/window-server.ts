@@ -25,7 +25,6 @@ interface Deps {
   readonly clock: Clock;
   readonly onChange: MemoryStore['onChange'];
   readonly onKeyChange?: ((listener: () => void) => Disposable) | undefined;
-  /** The folder of the built window. */
   readonly folder: string;
   readonly log: (event: LogEvent) => void;
 }
@@ -35,7 +34,7 @@ interface WindowRequest {
   readonly response: ServerResponse;
   readonly path: string;
   readonly query: string;
-  /** Receives the Allow header of a 405 response. */
+  /** The handler adds the name and value of the Allow header here when it refuses the method. */
   readonly allow: string[];
 }
 
@@ -44,7 +43,10 @@ const OPEN_PATH = '/window/open';
 const EVENTS_PATH = '/window/events';
 const SUBJECT = /^subject=([^&]+)$/;
 
-/** Owner of the window's request bodies. No subject can have this name, so agents cannot use up the window's share. */
+/**
+ * The subject to which the window's request bodies are counted. No agent can have this subject, so agents cannot use up the
+ * window's limit.
+ */
 const BODY_SUBJECT = ':window';
 
 const FILE_HEADERS = [
@@ -59,14 +61,14 @@ const FILE_HEADERS = [
 ] as const;
 
 /**
- * Serves the owner's window to a browser: its static files, calls and events. Calls and events need a session, which the page gets
- * in exchange for a one-time link.
+ * Serves the owner's window to a browser: static files, operation calls and change events. Calls and events require a session.
+ * The page gets the session in exchange for a single-use link.
  */
 export class WindowServer implements Disposable {
   readonly #deps: Deps;
   readonly sessions: WindowSessionStore;
   readonly #changes = new DisposableStack();
-  /** Open event streams and the session of each. */
+  /** The open event streams, each with the secret of its session. */
   readonly #streams = new Map<EventStream, string>();
   #staticFiles: ReadonlyMap<string, StaticFile> | undefined;
 
@@ -80,7 +82,10 @@ export class WindowServer implements Disposable {
     this.#changes.use(deps.onKeyChange?.(() => this.#send({ namespace: '', kind: 'key' })));
   }
 
-  /** Creates a link that is valid once, for five minutes. Browsers do not send the part after # to any server. */
+  /**
+   * Creates a single-use link that is valid for five minutes. The secret is after the `#`, because browsers never send that part
+   * to a server.
+   */
   createLink(url: string): string {
     return `${url}/#link=${this.sessions.createLink()}`;
   }
@@ -115,13 +120,13 @@ export class WindowServer implements Disposable {
     for (const stream of this.#streams.keys()) stream.send(JSON.stringify(change));
   }
 
-  /** Ends the streams of an ended session at once, not at their next keep-alive. */
+  /** Ends the event streams whose session has ended, without waiting for their next keep-alive. */
   #endClosedStreams(): void {
     for (const [stream, session] of this.#streams) if (!this.sessions.isOpen(session)) stream.end();
   }
 
   get #files(): ReadonlyMap<string, StaticFile> {
-    // Read on first use: most runs show no window in a browser.
+    // The files are read on first use, because the window is seldom opened in a browser.
     return (this.#staticFiles ??= readStaticFiles(this.#deps.folder));
   }
 
@@ -130,7 +135,10 @@ export class WindowServer implements Disposable {
     const link = body?.link;
     const session = typeof link === 'string' ? this.sessions.open(link, request.headers['user-agent']) : undefined;
     if (session === undefined) {
-      throw new Failure('invalid_token', 'This link has been used or has expired; run helmdeck-memory window to get a new one.');
+      throw new Failure(
+        'invalid_token',
+        'This link was already used or has expired; run helmdeck-memory window to get a new link.',
+      );
     }
     sendJson(response, 200, JSON.stringify({ session }));
   }
@@ -143,13 +151,13 @@ export class WindowServer implements Disposable {
     } else if (windowRequest.path.startsWith(CALL_PATH)) {
       requireMethod(windowRequest, 'POST');
       await this.#call(windowRequest);
-    } else throw new Failure('not_found', 'The window has nothing at this path.');
+    } else throw new Failure('not_found', 'Unknown path; reload the window.');
   }
 
   async #call({ request, response, path, query }: WindowRequest): Promise<void> {
     const subject = decodeComponent(SUBJECT.exec(query)?.[1] ?? '');
     if (!isSubject(subject)) {
-      throw new Failure('invalid_input', 'The query needs subject, the subject whose memory is open; send it.');
+      throw new Failure('invalid_input', 'The query must have the field `subject`; send the subject whose memory is shown.');
     }
     const input = await this.#deps.bodies.readJson(request, response, BODY_SUBJECT);
     const operation = path.slice(CALL_PATH.length);
@@ -163,12 +171,12 @@ export class WindowServer implements Disposable {
 
   #streamEvents(session: string, response: ServerResponse): void {
     if (this.#streams.size >= CONNECTION_LIMITS.streams) {
-      throw new Failure('rate_limited', 'Too many windows are open; close some of them.');
+      throw new Failure('rate_limited', 'The window is open in too many browser tabs; close some of them.');
     }
     const { clock } = this.#deps;
     const stream = new EventStream(response);
     const keepAlive = (): void => {
-      // Listening does not renew the session, so an unused window stops listening when its session expires.
+      // An open event stream does not renew the session, so the session of an unused window expires and its stream ends.
       if (!this.sessions.isOpen(session)) return stream.end();
       stream.keepAlive();
       timer = clock.after(CONNECTION_LIMITS.keepAliveMs, keepAlive);
@@ -196,7 +204,7 @@ function requireMethod({ request, allow }: WindowRequest, method: string): void 
   throw new Failure('method_not_allowed', `This path does not support the method; send ${method}.`);
 }
 
-/** Creates a link to the window, for the owner's own programs. */
+/** The route with which the owner's other programs, such as the command line, create a link to the window. */
 export const windowLinkRoute = (createLink: () => string | undefined, bodies: BodyReader): Route => ({
   method: 'POST',
   path: `${API_PATH}/window`,
@@ -204,12 +212,12 @@ export const windowLinkRoute = (createLink: () => string | undefined, bodies: Bo
   operation: 'window',
   async handle({ caller, request, response }) {
     if (!hasScope(caller, 'admin')) {
-      throw new Failure('insufficient_scope', 'Only the owner may do this; use a token with the scope admin.');
+      throw new Failure('insufficient_scope', 'Only the owner is allowed to do this; use a token with the scope `admin`.');
     }
-    // Node would read an unused body to its end, however long it is.
+    // Reads the unused body with the usual limits. Otherwise Node would read it to its end, however long it is.
     await bodies.readJson(request, response, caller.subject);
     const link = createLink();
     if (link !== undefined) return { link };
-    throw new Failure('not_found', 'This program was built without a window; run npm run build first.');
+    throw new Failure('not_found', 'The window has not been built; run `npm run build` first.');
   },
 });

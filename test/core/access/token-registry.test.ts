@@ -562,7 +562,7 @@ describe('minting (R-AUTH-04)', () => {
       const { as } = await openTestMemory();
       await expect(as(theOwner)('mintToken', { name: 'Laptop', client })).rejects.toMatchObject({
         code: 'invalid_input',
-        message: 'client is a name that the program signs with itself; choose another.',
+        message: 'client is a name that Helmdeck Memory uses for its own writes; choose another.',
       });
       expect(await as(theOwner)('mintToken', { name: 'Laptop', client: `${client}s` })).toMatchObject({ client: `${client}s` });
     },

@@ -150,7 +150,7 @@ describe('an invalid entry is reported, and the others are imported (R-BRING-05)
 
 describe('a text above the limits is refused with one sentence (R-BRING-06)', () => {
   test.each([
-    ['bytes', 'ü'.repeat(IMPORT_TEXT.bytes / 2 + 1), /^text is larger than 512 KiB; split it/],
+    ['bytes', 'ü'.repeat(IMPORT_TEXT.bytes / 2 + 1), /^text is larger than 512 KiB; split the text/],
     ['entries', 'a\n'.repeat(IMPORT_TEXT.entries + 1), /^It has more than 5000 entries; split it/],
     [
       'entries in one record',

@@ -423,11 +423,11 @@ export const life: readonly Check[] = [
     async run({ folder }) {
       const taken = await aTakenPort();
       const { app, page } = await start({ folder: aFolder(folder), address: taken.address });
-      await eventually('the text appears', async () => /is taken by/.test((await labels(app))[0] ?? ''));
-      await page.getByText(/^Agents can't connect\. .* is taken by .*; stop it, or set HELMDECK_ADDR/).waitFor();
+      await eventually('the text appears', async () => /is in use by/.test((await labels(app))[0] ?? ''));
+      await page.getByText(/^Agents can't connect\. .* is in use by .*; stop it, or set HELMDECK_ADDR/).waitFor();
       must('the window works', (await askFrom(page, 'me', 'remember', { key: 'a', value: 'b' })).ok);
       await press(app, 'Try Again');
-      must('it is still taken', /is taken by/.test((await labels(app))[0] ?? ''));
+      must('it is still taken', /is in use by/.test((await labels(app))[0] ?? ''));
       await taken[Symbol.asyncDispose]();
       await page.getByRole('button', { name: 'Try again' }).click();
       await eventually('agents can connect', async () => (await labels(app))[0] === `Listening on ${taken.address}.`);
@@ -467,9 +467,9 @@ export const life: readonly Check[] = [
       const sleep = (): Promise<void> =>
         act(app, ({ powerMonitor }) => void (powerMonitor.emit('suspend'), powerMonitor.emit('resume')));
       const first = async (): Promise<string> => (await labels(app))[0] ?? '';
-      await eventually('agents cannot connect', async () => /is taken by/.test(await first()));
+      await eventually('agents cannot connect', async () => /is in use by/.test(await first()));
       await sleep();
-      must('it is still taken', /is taken by/.test(await first()));
+      must('it is still taken', /is in use by/.test(await first()));
       await taken[Symbol.asyncDispose]();
       await sleep();
       await eventually('agents can connect', async () => (await first()) === `Listening on ${taken.address}.`);

@@ -79,7 +79,7 @@ export const use: readonly Check[] = [
     async run({ folder }) {
       const taken = await aTakenPort();
       const { app, page, folder: at, ended } = await start({ folder: aFolder(folder), address: taken.address });
-      await eventually('agents cannot connect', async () => /is taken by/.test((await labels(app))[0] ?? ''));
+      await eventually('agents cannot connect', async () => /is in use by/.test((await labels(app))[0] ?? ''));
       const icon = await watchIcon(app);
       const pictures = new Map<string, string>();
       const says = async (what: string): Promise<void> => {

@@ -101,7 +101,7 @@ test('searches fail while the memory is locked, and work again afterwards (R-QMD
   const refused = await post(served, token, initialize(), [], QMD);
   expect([refused.status, refused.json.error]).toEqual([503, 'qmd_unavailable']);
   expect(refused.json.message).toMatch(
-    /^The memory cannot be searched at present\. The key of this memory is locked: the keychain is closed\. Unlock it\.$/,
+    /^The memory cannot be searched now\. The key of this memory is locked: the keychain is closed\. Unlock it\.$/,
   );
   states.at = 'ok';
   expect((await post(served, token, initialize(), [], QMD)).status).toBe(200);

@@ -191,7 +191,7 @@ test.each([{}, { name: 7 }, { name: null }, { name: ['memory_store'] }])(
     const served = await serve();
     const { post: send } = await openSession(served, await served.token());
     const answer = await send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params });
-    expect(rpcErrorOf(answer)).toEqual({ code: -32602, message: expect.stringMatching(/^name must be/) as string });
+    expect(rpcErrorOf(answer)).toEqual({ code: -32602, message: expect.stringMatching(/^`name` must be/) as string });
   },
 );
 

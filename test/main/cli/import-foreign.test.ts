@@ -115,7 +115,7 @@ describe('an entry that cannot be imported', () => {
       why: 'a file that is too large',
       args: ['--from', 'chatgpt'],
       text: 'a'.repeat(2_000_000),
-      says: /^The text is larger than 512 KiB; split it/,
+      says: /^The text is larger than 512 KiB; split the text/,
       code: 1,
     },
     { why: 'an unknown source', args: ['--from', 'nobody'], text: '', says: /^--from must be one of mcp-memory, /, code: 2 },

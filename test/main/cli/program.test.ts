@@ -157,7 +157,7 @@ describe('while the program runs', () => {
     expect(await say('window')).toMatchObject({
       code: 3,
       out: '',
-      err: expect.stringMatching(/built without a window/) as string,
+      err: expect.stringMatching(/The window has not been built/) as string,
     });
   });
 

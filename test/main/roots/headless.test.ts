@@ -147,7 +147,7 @@ describe('the program', () => {
     expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
     expect(names(folder)).toContain('endpoint.json');
     const taken = await start({ ...withAKey(aFolder()), HELMDECK_ADDR: String(url).slice('http://'.length) });
-    expect(await taken.end()).toMatchObject({ code: 5, errorOutput: expect.stringMatching(/is taken by/) });
+    expect(await taken.end()).toMatchObject({ code: 5, errorOutput: expect.stringMatching(/is in use by/) });
     await running.end('SIGTERM');
     expect(names(folder)).not.toContain('endpoint.json');
   });
