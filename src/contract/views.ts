@@ -60,7 +60,7 @@ const usualInputs = lazy(() =>
   z.record(z.string(), z.string()).exactOptional().describe('Most frequent value of each learned input.'),
 );
 
-/** Learned from records of runs, which only the program writes, so an agent cannot fake the habits of others. */
+/** Learned from records of runs, which only the program writes. A client sees its own habits, the owner those of all clients. */
 export const MyDefaults = lazy(() =>
   z.object({
     scope: ofWhom(),

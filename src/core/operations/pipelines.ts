@@ -4,6 +4,7 @@ import type { Caller } from '../access/caller.ts';
 import type { AttributedDefinition, PipelineChange } from '../pipelines/definition-store.ts';
 import { DEFINITION_CHANGED, type PipelineRunner, whyAdoptionNeeded } from '../pipelines/pipeline-runner.ts';
 import { inputNames } from '../pipelines/validate-definition.ts';
+import { selectionOf } from '../store/scope.ts';
 import type { ActivityNote } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
@@ -73,6 +74,7 @@ export const pipelines = ({ store, secrets, packs: { pipelines: runner, authorsh
   async deletePipeline(caller, { id }, during) {
     await runner.definitions.delete(caller, id, notesOf(caller));
     await cancelRuns(runner, caller, id, during);
+    await store.forget(caller.subject, selectionOf({ kind: 'pipeline', name: id }));
     return { id, deleted: true };
   },
 

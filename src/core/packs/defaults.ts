@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MY_DEFAULTS } from '../../contract/limits.ts';
 import type { MyDefaults } from '../../contract/views.ts';
+import type { Caller } from '../access/caller.ts';
 import { requireKey } from '../crypto/require-key.ts';
 import { clientId } from '../store/entry.ts';
 import type { Entry, EntryEvent, MemoryStore } from '../store/store.ts';
@@ -15,9 +16,11 @@ type Learned = Omit<MyDefaults, 'scope' | 'fetched_at'>;
 
 type Finding = NonNullable<MyDefaults['common_findings']>[number];
 
+type ClientFinding = Finding & { readonly client: string };
+
 interface IndexedRow extends Omit<AuditRow, 'findings'> {
   /** References to the shared findings of the subject: thousands of rows share a few. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly ClientFinding[];
   /** The client that ran it. */
   readonly client: string;
   readonly expiresAt: number;
@@ -25,10 +28,10 @@ interface IndexedRow extends Omit<AuditRow, 'findings'> {
 
 interface HabitIndex {
   readonly rows: Map<number, IndexedRow>;
-  /** Counted incrementally: there may be fifty times as many findings as rows. */
-  readonly findings: Map<string, Finding>;
+  /** By client, code and severity. Counted incrementally: there may be fifty times as many findings as rows. */
+  readonly findings: Map<string, ClientFinding>;
   built: Promise<void>;
-  /** By client, and under an empty name for all of them. Valid until a row is added, removed or expires. */
+  /** By client, and under an empty name for the owner. Valid until a row is added, removed or expires. */
   readonly learned: Map<string, Learned>;
   learnedUntil: number;
 }
@@ -48,9 +51,10 @@ export class Defaults implements Disposable {
     this.#store = store;
   }
 
-  /** Learned from the runs of all clients, or of one. */
-  async of(subject: string, client = ''): Promise<Learned> {
-    const index = this.#indexOf(subject);
+  /** A client gets only what was learned from its own runs: inputs and findings are text that other clients could write. */
+  async of(caller: Pick<Caller, 'subject' | 'client' | 'token' | 'owner'>): Promise<Learned> {
+    const client = caller.owner === true ? '' : clientId(caller);
+    const index = this.#indexOf(caller.subject);
     await index.built;
     // The index may have been built before the memory was locked.
     requireKey(this.#store);
@@ -119,14 +123,15 @@ function add(index: HabitIndex, row: number, entry: Entry): void {
   const known = parseAuditRow(entry);
   if (!known) return;
   drop(index, row);
+  const client = clientId(entry.author);
   const findings = known.findings.map(({ code, severity }) => {
-    const name = nameOf(code, severity);
-    const finding = index.findings.get(name) ?? { code, severity, count: 0 };
+    const name = nameOf({ client, code, severity });
+    const finding = index.findings.get(name) ?? { client, code, severity, count: 0 };
     finding.count += 1;
     index.findings.set(name, finding);
     return finding;
   });
-  index.rows.set(row, { ...known, findings, client: clientId(entry.author), expiresAt: entry.expiresAt });
+  index.rows.set(row, { ...known, findings, client, expiresAt: entry.expiresAt });
   invalidate(index);
 }
 
@@ -136,7 +141,7 @@ function drop(index: HabitIndex, row: number): void {
   index.rows.delete(row);
   for (const finding of known.findings) {
     finding.count -= 1;
-    if (finding.count === 0) index.findings.delete(nameOf(finding.code, finding.severity));
+    if (finding.count === 0) index.findings.delete(nameOf(finding));
   }
   invalidate(index);
 }
@@ -146,14 +151,15 @@ function invalidate(index: HabitIndex): void {
   index.learnedUntil = 0;
 }
 
-const nameOf = (code: string, severity: string): string => JSON.stringify([code, severity]);
+const nameOf = ({ client = '', code, severity }: Omit<Finding, 'count'> & { readonly client?: string }): string =>
+  JSON.stringify([client, code, severity]);
 
 /** Counts successful runs for usage, and all runs for findings. */
 function learn(index: HabitIndex, client: string): Learned {
   const rows = [...index.rows.values()].filter((row) => client === '' || row.client === client);
   const newest = rows.toSorted((one, other) => (one.sequence < other.sequence ? 1 : -1));
   const habits = (kind: IndexedRow['kind']) => habitsOf(rows.filter((row) => row.kind === kind && row.succeeded));
-  const findings = client === '' ? mostCommon(index.findings.values()) : [];
+  const findings = mostCommon(findingsOf(index, client));
   return {
     packs: habits('pack').map(({ count, ...habit }) => ({ ...habit, calls: count })),
     pipelines: habits('pipeline').map(({ count, ...habit }) => ({ ...habit, runs: count })),
@@ -167,6 +173,16 @@ function learn(index: HabitIndex, client: string): Learned {
     })),
     ...(rows.length === 0 && { note: 'Nothing has run yet, or its record has expired or been forgotten.' }),
   };
+}
+
+function findingsOf({ findings }: HabitIndex, client: string): Iterable<Finding> {
+  if (client !== '') return findings.values().filter((finding) => finding.client === client);
+  const total = new Map<string, Finding>();
+  for (const { code, severity, count } of findings.values()) {
+    const name = nameOf({ code, severity });
+    total.set(name, { code, severity, count: count + (total.get(name)?.count ?? 0) });
+  }
+  return total.values();
 }
 
 function habitsOf(rows: readonly IndexedRow[]) {
@@ -215,7 +231,8 @@ function mostCommon(findings: Iterable<Finding>): Finding[] {
     const last = top[MY_DEFAULTS.findings - 1];
     if (last && byFrequency(last, finding) <= 0) continue;
     const place = top.findIndex((other) => byFrequency(finding, other) < 0);
-    top.splice(place < 0 ? top.length : place, 0, { ...finding });
+    const { code, severity, count } = finding;
+    top.splice(place < 0 ? top.length : place, 0, { code, severity, count });
     top.length = Math.min(top.length, MY_DEFAULTS.findings);
   }
   return top;

@@ -69,6 +69,8 @@ export interface RunOrigin {
 }
 
 interface RunStart {
+  /** The inputs without the defaults, which the pipeline's author chose. */
+  readonly sent: Readonly<Record<string, unknown>>;
   readonly caller: Caller;
   /** The caller, limited to the rights that the author also has. */
   readonly acting: Caller;
@@ -130,7 +132,7 @@ export class PipelineRunner implements Disposable {
     const { subject } = caller;
     const kept = await this.definitions.get(subject, id);
     const acting = await this.#acting(caller, kept);
-    const active = this.#createRun({ caller, acting, kept, inputs: resolveInputs(kept.definition, sent), during });
+    const active = this.#createRun({ caller, acting, kept, sent, inputs: resolveInputs(kept.definition, sent), during });
     const { promise: ended, resolve: end } = Promise.withResolvers<PipelineRun | undefined>();
     const running = { active, ended };
     this.#running.set(active.run.run_id, running);
@@ -262,7 +264,7 @@ export class PipelineRunner implements Disposable {
     );
   }
 
-  #createRun({ caller, acting, kept, inputs, during }: RunStart): Active {
+  #createRun({ caller, acting, kept, sent, inputs, during }: RunStart): Active {
     const { store, clock } = this.#deps;
     const { definition, author } = kept;
     const running = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject);
@@ -281,7 +283,7 @@ export class PipelineRunner implements Disposable {
       signature: authorOf(acting),
       definition,
       inputs,
-      learned: learnableInputs(Object.fromEntries(inputs)),
+      learned: learnableInputs(sent),
       run: {
         run_id: randomUUID(),
         pipeline: definition.id,

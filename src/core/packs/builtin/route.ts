@@ -6,7 +6,6 @@ import type { MyDefaults } from '../../../contract/views.ts';
 import type { Authorship, DefinitionAuthor } from '../../access/authorship.ts';
 import { type Caller, hasScope } from '../../access/caller.ts';
 import { whyAdoptionNeeded, type PipelineRunner } from '../../pipelines/pipeline-runner.ts';
-import { clientId } from '../../store/entry.ts';
 import type { Catalogue } from '../catalogue.ts';
 import type { Defaults } from '../defaults.ts';
 import { definePack, type Pack } from '../pack.ts';
@@ -168,7 +167,7 @@ export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps):
     },
   });
 
-/** The habits are those of the asking client alone. Leaves out what the caller may not read, or what cannot be read while the memory is locked, and says so. */
+/** Leaves out what the caller may not read, or what cannot be read while the memory is locked, and says so. */
 async function readCandidates({ catalogue, pipelines, authorship, defaults }: Deps, caller: Caller) {
   const packs = catalogue.all.filter(({ name }) => name !== SELF).map(packCandidate);
   if (!hasScope(caller, 'memory:read')) {
@@ -195,7 +194,7 @@ async function readCandidates({ catalogue, pipelines, authorship, defaults }: De
     });
     return {
       candidates: [...packs, ...own, ...tools],
-      habits: await defaults.of(caller.subject, clientId(caller)),
+      habits: await defaults.of(caller),
       missing: undefined,
     };
   } catch {

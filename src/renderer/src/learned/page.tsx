@@ -24,7 +24,7 @@ const FORGET_REQUESTS = {
   },
 } as const;
 
-/** The habits that agents receive, shown to the owner. */
+/** The habits of all clients, shown to the owner. */
 export function LearnedPage() {
   const { data, error } = useOperation('myDefaults', {});
   const [forgetScope, dialog] = useForgetScope();
@@ -33,7 +33,7 @@ export function LearnedPage() {
   return (
     <Page
       title="Learned"
-      description="Your habits, as agents see them. They are counted from runs of packs and pipelines, never taken from an agent's words."
+      description="Habits of all your agents, counted from their runs of packs and pipelines. Each agent sees only what was learned from its own runs."
     >
       <LoadError error={error} />
       {data?.note !== undefined && (
