@@ -8,9 +8,9 @@ import { authorOf, type Caller, hasScope } from '../access/caller.ts';
 import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
 import { requireKey } from '../crypto/require-key.ts';
 import type { CallContext } from '../operations/call-context.ts';
-import { findSecret } from '../operations/secret-guard.ts';
 import { type Audit, learnableInputs } from '../packs/audit.ts';
 import type { PackEngine } from '../packs/engine.ts';
+import { whyPrivate } from '../packs/private-output.ts';
 import { signatures } from '../store/entry.ts';
 import type { Author, MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
@@ -372,8 +372,8 @@ export class PipelineRunner implements Disposable {
       );
     }
     outputs.set(step.id, output);
-    if (bytes > active.shown) step.note = 'This output is left out: the record of the run is full.';
-    else if (findSecret(text)) step.note = 'This output is left out: it looks like a credential, which is never stored.';
+    const why = bytes > active.shown ? 'the record of the run is full' : whyPrivate(text);
+    if (why !== undefined) step.note = `This output is left out: ${why}.`;
     else {
       active.shown -= bytes;
       step.output = output;

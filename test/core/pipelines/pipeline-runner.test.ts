@@ -508,6 +508,8 @@ describe('a run', () => {
     ['what is larger than its record holds', 'x'.repeat(900 * 1024), /record of the run is full/],
     ['what looks like a credential', CREDENTIAL, /looks like a credential/],
     ['a credential on a line of its own', `log:\n${CREDENTIAL}`, /looks like a credential/],
+    ['headers that set a cookie', 'HTTP/1.1 200 OK\r\nset-cookie: theme=dark\r\n\r\npage', /HTTP headers/],
+    ['headers that say no-store', 'HTTP/1.1 200 OK\r\ncache-control: no-store\r\n\r\npage', /HTTP headers/],
   ])('hands on %s, but does not keep it (R-PACK-23)', async (_what, said, note) => {
     const heard: string[] = [];
     const memory = await withPacks(
