@@ -46,8 +46,10 @@ export const pipelines = ({ store, secrets, packs: { pipelines: runner, authorsh
   },
 
   async pipeline(caller, { id }) {
+    const isRunnable = await authorship.runnableBy(caller);
+    // Read last: reading fails if the memory was locked in between (R-LOCK-03).
     const kept = await runner.definitions.get(caller.subject, id);
-    return { ...kept.definition, ...heading(kept, await authorship.runnableBy(caller)) };
+    return { ...kept.definition, ...heading(kept, isRunnable) };
   },
 
   async createPipeline(caller, definition, during) {
