@@ -22,9 +22,6 @@ const DRAFT = /^memory\.(?:db\.new|restoring\.db|salvaging\.db)(?:-wal|-shm|-jou
 const BACKUP = /^(?:memory|schema-\d+|before-restore)-\d+\.db/;
 const BACKUP_DRAFT = /^[^.]+\.db\.new(?:-wal|-shm|-journal)?$/;
 const BACKUP_LOG = /^([^.]+\.db)-(?:wal|shm|journal)$/;
-/** Folders of other parts of the program. They hold many files and never a database. */
-const FOREIGN_FOLDERS: ReadonlySet<string> = new Set(['electron', 'embeddings', 'packs']);
-const DEEPEST = 4;
 const MAGIC = 'SQLite format 3\0';
 
 /** Removes a database and the files that SQLite stores beside it. */
@@ -63,19 +60,18 @@ export interface DatabaseCopy {
   readonly at: number;
 }
 
-/** Lists every other memory database in the data folder, whatever its name. Each may still contain forgotten facts. */
+/** Lists every other memory database in the data folder, in any folder and under any name. Each may still contain forgotten facts. */
 export function listDatabaseCopies(folder: string): readonly DatabaseCopy[] {
   const memory = statOf(join(folder, MEMORY_FILE));
-  return databasesBelow(folder, 1).filter(({ file }) => !isSameFile(memory, statOf(file)));
+  return databasesBelow(folder).filter(({ file }) => !isSameFile(memory, statOf(file)));
 }
 
-function databasesBelow(folder: string, depth: number): DatabaseCopy[] {
+function databasesBelow(folder: string): DatabaseCopy[] {
   const found: DatabaseCopy[] = [];
   for (const entry of entriesIn(folder)) {
     const file = join(folder, entry.name);
-    if (entry.isDirectory()) {
-      if (depth < DEEPEST && !(depth === 1 && FOREIGN_FOLDERS.has(entry.name))) found.push(...databasesBelow(file, depth + 1));
-    } else if (entry.isFile() && isOurs(file)) found.push({ file, at: Math.floor(statOf(file)?.mtimeMs ?? 0) });
+    if (entry.isDirectory()) found.push(...databasesBelow(file));
+    else if (entry.isFile() && isOurs(file)) found.push({ file, at: Math.floor(statOf(file)?.mtimeMs ?? 0) });
   }
   return found;
 }

@@ -175,9 +175,9 @@ test('a preview shows nothing if the memory is locked meanwhile (R-LOCK-03)', as
   await owner('remember', { key: 'a', value: 'A stored fact.' });
   const text = Array.from({ length: 600 }, (_, index) => `- A stored fact.\n- Fact ${index}.`).join('\n');
   const preview = owner('previewImport', { text, from: 'markdown' });
-  const refused = expect(preview).rejects.toMatchObject({ code: 'key_unavailable' });
+  preview.catch(() => undefined);
   // The stored facts were read in the first turn; the entries are compared in the following ones.
   await nextTurn();
   store.lock();
-  await refused;
+  await expect(preview).rejects.toMatchObject({ code: 'key_unavailable' });
 });

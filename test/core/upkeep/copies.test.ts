@@ -116,8 +116,14 @@ describe('drafts of a killed command (R-DUR-15)', () => {
 
 describe('copies that stay (R-FORGET-14)', () => {
   test('are counted by a forget under any name and in any folder, and listed', async () => {
-    const copies = ['backups/memory-5.db', 'copy of memory.db', 'backups/by hand.sqlite', 'before the move/memory.db'];
-    mkdirSync(join(folder, 'before the move'));
+    const elsewhere = ['before the move', 'packs', 'electron', 'embeddings/models', 'a/b/c/d/e/f'];
+    const copies = [
+      'backups/memory-5.db',
+      'copy of memory.db',
+      'backups/by hand.sqlite',
+      ...elsewhere.map((name) => `${name}/memory.db`),
+    ];
+    for (const name of elsewhere) mkdirSync(join(folder, name), { recursive: true });
     plant(copies);
     const store = await openFileStore(folder, clock);
     expect(await store.forget('me', everything)).toMatchObject({ purged: true, olderBackups: copies.length });
