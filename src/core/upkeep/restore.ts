@@ -306,7 +306,7 @@ function putAside(file: string, folder: string, now: number): string | undefined
     removeDatabase(file);
     return undefined;
   }
-  const aside = backupName(folder, 'before-restore', now);
+  const { file: aside } = backupName(folder, 'before-restore', now);
   try {
     linkSync(file, aside);
   } catch {

@@ -54,6 +54,19 @@ describe('a backup (R-DUR-10)', () => {
     live.close();
   });
 
+  test('can be one of many that are made at the same time: each has its own file', async () => {
+    const { store, backup, clock } = await scene();
+    const made = await Promise.all(Array.from({ length: 9 }, () => store.upkeep!.backup()));
+    const files = new Set(made.map(({ file }) => file));
+    expect(files.size).toBe(9);
+    for (const { file, at } of made) expect(file).toContain(`memory-${at}.db`);
+    await clock.advance(MINUTE);
+    const last = await store.upkeep!.backup();
+    expect(existsSync(last.file)).toBe(true);
+    expect(store.upkeep!.backups()).toHaveLength(7);
+    expect(existsSync(backup.file)).toBe(false);
+  });
+
   test('while others write it is complete and whole', async () => {
     const { store, folder } = await scene();
     await Promise.all(
