@@ -23,7 +23,7 @@ interface Deps {
   /** Receives what a pack logs while it runs. */
   readonly log?: (pack: string, text: string) => void;
   /** Called when a hook fails after a run. The caller's result does not change. */
-  readonly reportError: (pack: string) => void;
+  readonly reportError: (pack: string, error: unknown) => void;
 }
 
 interface RunRequest {
@@ -176,8 +176,8 @@ export class PackEngine {
       try {
         const work = hook.after?.(run, result);
         if (work instanceof Promise) await work;
-      } catch {
-        this.#deps.reportError(run.pack.name);
+      } catch (error) {
+        this.#deps.reportError(run.pack.name, error);
       }
     }
     this.#unrecorded -= 1;

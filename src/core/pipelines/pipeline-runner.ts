@@ -27,7 +27,7 @@ interface Deps {
   readonly authorship: Authorship;
   readonly clock: Clock;
   /** Called when the end of a run could not be recorded. A later clean-up records it. */
-  readonly reportError: () => void;
+  readonly reportError: (error: unknown) => void;
 }
 
 type RunStep = PipelineRun['steps'][number];
@@ -147,7 +147,7 @@ export class PipelineRunner implements Disposable {
     void this.definitions
       .renew(subject, authorOf(caller), id)
       .then(() => this.#endLeftoversOf(subject))
-      .catch(() => this.#reportError());
+      .catch((error: unknown) => this.#reportError(error));
     return running;
   }
 
@@ -305,8 +305,8 @@ export class PipelineRunner implements Disposable {
   async #execute(active: Active): Promise<PipelineRun | undefined> {
     try {
       return await this.#end(active, await this.#steps(active));
-    } catch {
-      this.#reportError();
+    } catch (error) {
+      this.#reportError(error);
       return undefined;
     } finally {
       this.#running.delete(active.run.run_id);
@@ -438,8 +438,8 @@ export class PipelineRunner implements Disposable {
   }
 
   /** Errors while closing are not reported: the next start repairs the records. */
-  #reportError(): void {
-    if (!this.#closed) this.#deps.reportError();
+  #reportError(error: unknown): void {
+    if (!this.#closed) this.#deps.reportError(error);
   }
 
   #since(startedAt: number): number {
