@@ -264,7 +264,10 @@ function statement(): RegExp {
   const purpose = String.raw`\s(?:for|of|on|at|to|von|vom|für|zum|zur|im|am|beim)\s[^\n:=：.,;]{1,30}`;
   const change = String.raw`\s(?:is|was|has been|wurde)\s(?:(?:now\s)?(?:changed|set|reset|updated)\sto|auf|zu)`;
   const statedBy = String.raw`\s(?:is|was|ist|war|lautet|es|est|è|é|это)(?:\s(?:still|now|jetzt|noch))?(?:\s?[:：])?`;
-  return new RegExp(String.raw`${subject}(?:(?:${purpose})?(?:${change}|${statedBy})|${purpose}\s?[:：])${VALUE_AND_NEXT}`, 'giu');
+  return new RegExp(
+    String.raw`${subject}(?:(?:${purpose})?(?:${change}|${statedBy})|${purpose}\s?[:：])${VALUE_AND_NEXT}`,
+    'giu',
+  );
 }
 
 /** A word of letters and digits that ends the statement. In "is argon2id-hashed" and "is Python3 only" the word describes something. */
