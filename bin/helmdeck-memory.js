@@ -2,7 +2,7 @@
 // Starts the command line with a suitable Node. Plain JavaScript for Node 18 and later, because npx can start it with an old
 // Node.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -11,6 +11,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const OLDEST = 24;
 /** Exit code if there is no suitable Node, or the installation is incomplete. The same as EX_SOFTWARE in sysexits.h. */
 const NO_NODE = 70;
+/** The limit of Linux. */
+const MAX_LINKS = 40;
 
 const root = dirname(dirname(realpathSync(fileURLToPath(import.meta.url))));
 const source = join(root, 'src', 'main', 'roots', 'cli.ts');
@@ -64,19 +66,40 @@ function findNode() {
   const named = process.env.HELMDECK_NODE ? [process.env.HELMDECK_NODE] : [];
   // Ignore relative folders in the PATH, because they could contain an untrusted program.
   const path = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute);
-  const all = [...bundled, ...named, ...path.map((folder) => join(folder, name)), process.execPath];
+  const inPath = path.map((folder) => join(folder, name));
+  const chosen = new Set([...named, process.execPath]);
+  const all = [...bundled, ...named, ...inPath, process.execPath].filter(existsSync);
   const tried = new Set();
-  return all.filter(existsSync).find((node) => {
+  return all.find((node) => {
+    if (!chosen.has(node) && !isTrusted(node)) return false;
     const real = realpathSync(node);
     if (tried.has(real)) return false;
     tried.add(real);
     const { stdout } = spawnSync(node, ['--version'], {
-      env: ownEnvironment(),
+      env: withoutSettings(ownEnvironment()),
       encoding: 'utf8',
       timeout: 5000,
       windowsHide: true,
     });
     return isNewEnough(stdout ?? '');
+  });
+}
+
+/** Whether only this user and root can replace a file: through the file, the folders above it, or a link in its path. */
+function isTrusted(file, links = 0) {
+  if (process.platform === 'win32') return true;
+  return above(file).every((place) => {
+    const stats = lstatSync(place, { throwIfNoEntry: false });
+    if (stats === undefined || links > MAX_LINKS || (stats.uid !== 0 && stats.uid !== process.getuid())) return false;
+    if (stats.isSymbolicLink()) {
+      const target = readlinkSync(place);
+      return isTrusted(isAbsolute(target) ? target : join(realpathSync(dirname(place)), target), links + 1);
+    }
+    // Writable by the groups of root, of the administrators of macOS, and of this user alone, which has the user's number.
+    const isOwnGroup = [0, process.getuid(), process.platform === 'darwin' ? 80 : 0].includes(stats.gid);
+    const isWritable = (stats.mode & 0o002) !== 0 || ((stats.mode & 0o020) !== 0 && !isOwnGroup);
+    // In a sticky folder, users can replace only their own files.
+    return !isWritable || (stats.isDirectory() && (stats.mode & 0o1000) !== 0);
   });
 }
 
@@ -90,6 +113,11 @@ function above(folder) {
 function ownEnvironment() {
   const { NODE_OPTIONS: _, ...rest } = process.env;
   return rest;
+}
+
+/** A Node that is only asked for its version gets no key. */
+function withoutSettings(environment) {
+  return Object.fromEntries(Object.entries(environment).filter(([variable]) => !variable.startsWith('HELMDECK_')));
 }
 
 /** Runs the program with another Node in this terminal, and forwards signals and the exit code. */

@@ -14,11 +14,11 @@
  * The bridge never uses the owner's token, because that token has every scope, and an agent does not need all scopes.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs';
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { homedir } from 'node:os';
-import { isAbsolute, join, posix, win32 } from 'node:path';
+import { delimiter, isAbsolute, join, posix, win32 } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const MEMORY_PATH = '/api/v1/mcp';
@@ -50,11 +50,19 @@ const NOT_RUNNING =
 const noToken = (client) =>
   client === undefined
     ? 'This client has no token for Helmdeck Memory; ask the owner to connect the client in the app or to set HELMDECK_TOKEN_FILE.'
-    : `${client} is not connected to Helmdeck Memory yet; ask the owner to connect ${client} on the Connect page of the app or to run: helmdeck-memory connect ${client}.`;
+    : `${client} is not connected to Helmdeck Memory yet; ask the owner to connect ${client} on the Connect page of the app or to run: ${cliCommand()} connect ${client}.`;
 const NOT_OURS =
   'Another program is using the port of Helmdeck Memory, so no request was sent; ask the owner to stop that program and restart Helmdeck Memory.';
 const NO_ANSWER = 'Helmdeck Memory did not respond; try again in a moment.';
 const LOST = 'The connection to Helmdeck Memory was lost before the response arrived; try again.';
+
+/** The command line by its name, if the PATH contains it; otherwise the file of this installation, if there is one. */
+function cliCommand(path = process.env['PATH'] ?? '') {
+  const name = process.platform === 'win32' ? 'helmdeck-memory.cmd' : 'helmdeck-memory';
+  const file = fileURLToPath(new URL('../../bin/helmdeck-memory.js', import.meta.url));
+  if (path.split(delimiter).some((folder) => existsSync(join(folder, name))) || !existsSync(file)) return 'helmdeck-memory';
+  return `node ${/^[\w/.:\\-]+$/.test(file) ? file : JSON.stringify(file)}`;
+}
 
 /* Finding the program and the token. */
 

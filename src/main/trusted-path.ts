@@ -1,4 +1,4 @@
-import { readFileSync, readlinkSync, type Stats, lstatSync } from 'node:fs';
+import { readFileSync, readlinkSync, type Stats, lstatSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 
 const WRITABLE_BY_OTHERS = 0o002;
@@ -32,6 +32,15 @@ export function findUntrustedPath(path: string): string | undefined {
     // Here `place` is not a symbolic link, so `..` in the path leads to the folder that contains `place`.
     place = posix.join(place, next);
     rest = after;
+  }
+}
+
+/** Whether only trusted users can place programs in a folder. In a sticky folder, any user can create a file. */
+export function isTrustedFolder(folder: string): boolean {
+  try {
+    return findUntrustedPath(folder) === undefined && (process.platform === 'win32' || !isWritableByOthers(statSync(folder)));
+  } catch {
+    return false;
   }
 }
 

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -224,6 +224,18 @@ describe('a token', () => {
       message: expect.stringMatching(/HELMDECK_TOKEN_FILE/),
     });
     expect(await call(served, {}, '--client', 'nobody')).toMatchObject({ error: 'missing_bearer' });
+  });
+
+  test('that is missing can be made by a command that works here', async () => {
+    const served = await serve();
+    const file = join(process.cwd(), 'bin', 'helmdeck-memory.js');
+    const command = /^[\w/.-]+$/.test(file) ? file : JSON.stringify(file);
+    const without = await call(served, { PATH: '/nowhere' }, '--client', 'codex');
+    expect(without['message']).toMatch(`or to run: node ${command} connect codex.`);
+    const folder = tempFolder();
+    writeFileSync(join(folder, process.platform === 'win32' ? 'helmdeck-memory.cmd' : 'helmdeck-memory'), '');
+    const withPath = await call(served, { PATH: folder }, '--client', 'codex');
+    expect(withPath['message']).toMatch('or to run: helmdeck-memory connect codex.');
   });
 
   test.runIf(process.platform !== 'win32')('is not read from a named pipe', async () => {

@@ -165,6 +165,18 @@ describe('a session of the window (R-WIN-02)', () => {
     expect((await call(all, used)).status).toBe(200);
     expect((await call(all, left)).status).toBe(401);
   });
+
+  test('that makes room for a newer one ends its event stream at once', async () => {
+    // With this clock no keep-alive is due, which would also end the stream of an ended session.
+    const all = await windowed({ clock: manualClock() });
+    const session = await opened(all);
+    const line = await openConnection(all.port);
+    line.write(`GET /window/events HTTP/1.1\r\nHost: 127.0.0.1:${all.port}\r\nAuthorization: Bearer ${session}\r\n\r\n`);
+    await line.waitFor('stream open');
+    for (let more = 0; more < 16; more += 1) await opened(all);
+    await line.waitForEnd();
+    expect((await call(all, session)).status).toBe(401);
+  });
 });
 
 describe('the list of browser sessions (R-WIN-46)', () => {

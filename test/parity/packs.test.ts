@@ -117,12 +117,11 @@ describe.each(RUNNERS)('%s runs packs like every other wire', (name) => {
   });
 });
 
-test('the catalogue and the defaults are the same everywhere (R-OPS-01, R-VIEW-02)', async () => {
+test('the catalogue is the same everywhere (R-OPS-01)', async () => {
   await answer('MCP SSE', 'runPack', aRun);
   for (const [operation, input] of [
     ['packs', {}],
     ['pack', { name: 'test.echo' }],
-    ['myDefaults', {}],
     ['pipelines', {}],
     ['pipelineRuns', {}],
   ] as const) {
@@ -131,6 +130,17 @@ test('the catalogue and the defaults are the same everywhere (R-OPS-01, R-VIEW-0
     expect(speakers.length, operation).toBeGreaterThan(2);
     for (const name of speakers) expect(await answer(name, operation, input), `${operation} by ${name}`).toEqual(wanted);
   }
+});
+
+test('each client sees the defaults of its own runs, and only the owner those of all (R-VIEW-02)', async () => {
+  const speakers = speaking('myDefaults', {});
+  expect(speakers.length).toBeGreaterThan(2);
+  await answer('MCP SSE', 'runPack', aRun);
+  const seen = await Promise.all(
+    speakers.map(async (name) => ({ name, packs: (await answer(name, 'myDefaults', {}))['packs'] })),
+  );
+  const sees = seen.filter(({ packs }) => (packs as unknown[]).length > 0).map(({ name }) => name);
+  expect(sees).toEqual(speakers.filter((name) => name === 'MCP SSE' || WIRES[name].owner));
 });
 
 const NAME = /^name must be a group and a name, separated by a dot/;

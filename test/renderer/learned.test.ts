@@ -19,7 +19,7 @@ const opened = (runs: number) =>
     },
   });
 
-test('habits are shown as agents see them, and follow new runs', async () => {
+test('habits of all agents are shown, and follow new runs', async () => {
   const { page, as } = await opened(3);
   await goTo(page, 'Learned');
   await page.getByRole('region', { name: 'Packs' }).getByText('3 times, last 3 June 2026 at 14:02').waitFor();

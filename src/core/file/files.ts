@@ -1,4 +1,5 @@
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Replaces a file atomically. Only the owner can read the new file. A symbolic link is replaced and not followed. */
@@ -52,6 +53,16 @@ export function syncFile(path: string): void {
     fsyncSync(handle);
   } finally {
     closeSync(handle);
+  }
+}
+
+/** As `syncFile`, without blocking the event loop. */
+export async function flushFile(path: string): Promise<void> {
+  const handle = await open(path, 'r+');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 

@@ -4,6 +4,7 @@ import type { Caller } from '../access/caller.ts';
 import type { AttributedDefinition, PipelineChange } from '../pipelines/definition-store.ts';
 import { DEFINITION_CHANGED, type PipelineRunner, whyAdoptionNeeded } from '../pipelines/pipeline-runner.ts';
 import { inputNames } from '../pipelines/validate-definition.ts';
+import { selectionOf } from '../store/scope.ts';
 import type { ActivityNote } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
@@ -45,8 +46,10 @@ export const pipelines = ({ store, secrets, packs: { pipelines: runner, authorsh
   },
 
   async pipeline(caller, { id }) {
+    const isRunnable = await authorship.runnableBy(caller);
+    // Read last: reading fails if the memory was locked in between (R-LOCK-03).
     const kept = await runner.definitions.get(caller.subject, id);
-    return { ...kept.definition, ...heading(kept, await authorship.runnableBy(caller)) };
+    return { ...kept.definition, ...heading(kept, isRunnable) };
   },
 
   async createPipeline(caller, definition, during) {
@@ -73,6 +76,7 @@ export const pipelines = ({ store, secrets, packs: { pipelines: runner, authorsh
   async deletePipeline(caller, { id }, during) {
     await runner.definitions.delete(caller, id, notesOf(caller));
     await cancelRuns(runner, caller, id, during);
+    await store.forget(caller.subject, selectionOf({ kind: 'pipeline', name: id }));
     return { id, deleted: true };
   },
 

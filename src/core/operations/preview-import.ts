@@ -5,6 +5,7 @@ import { CATEGORY, PAGE } from '../../contract/limits.ts';
 import { explainIssue } from '../../contract/schema.ts';
 import { ImportLine } from '../../contract/transfer.ts';
 import { namespaceOf } from '../access/caller.ts';
+import { requireKey } from '../crypto/require-key.ts';
 import { type ImportEntry, limitEntries } from '../import/import-entry.ts';
 import { importKey, comparableText } from '../import/naming.ts';
 import { sourceReaders, detectSource } from '../import/source.ts';
@@ -45,6 +46,8 @@ export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'pre
       else facts.push({ line: entry.line, ...fact, ...withNote(refuseSecrets(secrets, fact)) });
       known.keys.add(key);
     }
+    // The memory may have been locked in between, and the reasons contain keys of stored facts.
+    requireKey(store);
     return { from: source, facts: withFileLines(facts), left_out: withFileLines(leftOut) };
 
     function whyKnown(key: string, comparable: string): Reason | undefined {

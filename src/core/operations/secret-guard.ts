@@ -13,9 +13,12 @@ import {
   isHighEntropy,
 } from './secret-heuristics.ts';
 import {
+  NETWORK_WORDS,
   PASSWORD_WORDS,
   PREFIXED_TOKENS,
   SECRET_WORDS,
+  SESSION_COOKIE_NAME,
+  SESSION_COOKIES,
   SHAPED_TOKENS,
   WORDS_AFTER_PASSWORD,
   WORDS_OF_HARMLESS_KEYS,
@@ -169,7 +172,29 @@ const makePatterns = (): readonly SecretPattern[] => [
     isUnmistakablePassword,
   ),
   patternOf('a password', PASSWORD_WORDS, statement(), isStatedPassword),
+  patternOf(
+    'a password',
+    PASSWORD_WORDS,
+    new RegExp(String.raw`(?<!\p{L})(?:${NETWORK_WORDS.join('|')})[\s-](?:${passwordWord})${VALUE_AND_NEXT}`, 'giu'),
+    isStatedPassword,
+  ),
   patternOf('a session cookie', 'cookie', /cookies?["'\\]{0,3}\s{0,3}[:=]?\s{0,3}["'\\]{0,3}([^\n]{8,400})/gi, isSessionCookie),
+  patternOf('a session cookie', 'curl', /\bcurl [^\n]{0,200}?\s(?:-b|--cookie)[ =]?["']?([^\n]{8,400})/g, isSessionCookie),
+  patternOf(
+    'a session cookie',
+    'cookie',
+    /\bname["']?\s?:\s?["']([\w.-]{1,64})["'][\s,]{1,16}["']?value["']?\s?:\s?["']([^\s"'\\]{8,400})/g,
+    isSessionValue,
+  ),
+  patternOf(
+    'a session cookie',
+    SESSION_COOKIES.map((name) => name.toLowerCase()),
+    new RegExp(
+      String.raw`(?<![\w.-])(${SESSION_COOKIES.map((name) => RegExp.escape(name)).join('|')})["']?\s?[=:]\s?["']?([^\s"'\\;,]{16,400})`,
+      'gi',
+    ),
+    (_name, value) => isCookieSecret(value),
+  ),
   patternOf('a password', '--pass', /--[a-z-]{0,24}pass(?:word|wd|phrase)?\s{1,3}["']?([^\s"'-][^\s"']{5,200})/g, isPasswordLike),
   patternOf('a secret', SECRET_WORDS, assigned(secretWord), isAssignedSecret),
   patternOf('a secret', SECRET_WORDS, paired(secretWord), isAssignedSecret),
@@ -186,6 +211,9 @@ const makePatterns = (): readonly SecretPattern[] => [
     isSeedPhrase,
   ),
 ];
+
+/** A value, and the word that follows it on the same line. */
+const VALUE_AND_NEXT = String.raw`\s{1,2}([^\s"'\x60“”„«»]{6,64})(?:[^\S\n]{1,2}(\p{L}{1,16}))?`;
 
 /** Number of characters that are hashed to decide whether a hint can start at a position of the text. */
 const START_LENGTH = 3;
@@ -233,14 +261,16 @@ function followedByValue(before: string): RegExp {
 
 /**
  * Matches a sentence that states a password, such as "The wifi password is sommer2026" or "my password is: hunter2". Between the
- * word and the value, only a verb and a purpose ("for the guest network") are allowed: in "the password manager is KeePass2" the
+ * word and the value, only a verb or a colon and a purpose ("for the guest network") are allowed: in "the password manager is KeePass2" the
  * value is not a password.
  */
 function statement(): RegExp {
   const subject = String.raw`(?:(?<!\p{L})(?:${passwordWord})|(?<!\p{L})\p{L}{1,20}(?:passwort|kennwort))`;
-  const purpose = String.raw`(?:\s(?:for|of|on|at|to|von|vom|für|zum|zur|im|am|beim)\s[^\n:=：.,;]{1,30})?`;
+  const purpose = String.raw`\s(?:for|of|on|at|to|von|vom|für|zum|zur|im|am|beim)\s[^\n:=：.,;]{1,30}`;
+  const change = String.raw`\s(?:is|was|has been|wurde)\s(?:(?:now\s)?(?:changed|set|reset|updated)\sto|auf|zu)`;
+  const statedBy = String.raw`\s(?:is|was|ist|war|lautet|es|est|è|é|это)(?:\s(?:still|now|jetzt|noch))?(?:\s?[:：])?`;
   return new RegExp(
-    String.raw`${subject}${purpose}\s(?:is|was|ist|war|lautet|es|est|è|é|это)(?:\s(?:still|now|jetzt|noch))?(?:\s?[:：])?\s{1,2}([^\s"'\x60“”„«»]{6,64})(?:[^\S\n]{1,2}(\p{L}{1,16}))?`,
+    String.raw`${subject}(?:(?:${purpose})?(?:${change}|${statedBy})|${purpose}\s?[:：])${VALUE_AND_NEXT}`,
     'giu',
   );
 }
@@ -255,14 +285,15 @@ function isStatedPassword(value: string, next: string | undefined): boolean {
   return ends && /\p{L}/u.test(guess) && /\d/.test(guess) && isPasswordLike(guess) && !isCode(value);
 }
 
-const SESSION_COOKIE = /(?:sess|sid$|auth|token|jwt|login|remember)/i;
-
+/** A cookie whose name suggests a session and whose value looks generated. */
 function isSessionCookie(pairs: string): boolean {
   const values = pairs.matchAll(/([\w.-]{1,64})["'\\]{0,3}\s?[=:]\s?["'\\]{0,3}([^\s"'\\;,=]{8,200})/g);
-  return values.some(
-    ([, name = '', value = '']) => SESSION_COOKIE.test(name) && /\d/.test(value) && isPasswordLike(value) && !isCode(value),
-  );
+  return values.some(([, name = '', value = '']) => isSessionValue(name, value));
 }
+
+const isSessionValue = (name: string, value: string): boolean => SESSION_COOKIE_NAME.test(name) && isCookieSecret(value);
+
+const isCookieSecret = (value: string): boolean => /\d/.test(value) && isPasswordLike(value) && !isCode(value);
 
 /**
  * Whether the value can only be a password. The check is strict, because in a sentence the next word is often an ordinary word.

@@ -134,6 +134,18 @@ export const PASSWORD_WORDS = [
   ...words('heslo lösenord adgangskode salasana şifre пароль 密码 密碼 パスワード 비밀번호'),
   'mot de passe',
 ];
+
+/** Words before a password that people write without a verb, as in "wifi password sommer2026". */
+export const NETWORK_WORDS = words('wi-?fi wlan network netzwerk hotspot router guest gäste');
+
+/** Names of cookies that identify a signed-in user, whatever text surrounds them. */
+export const SESSION_COOKIES = words(
+  'li_at cf_clearance JSESSIONID PHPSESSID ASP.NET_SessionId connect.sid laravel_session __Secure-next-auth.session-token',
+);
+
+/** How the name of any other session cookie looks. Prefixed names are used for little else. */
+export const SESSION_COOKIE_NAME = /(?:sess|sid$|auth|token|jwt|login|remember|^__(?:Host|Secure)-(?!csrf))/i;
+
 export const SECRET_WORDS = words('secret token credential credentials auth apikey key pat');
 
 /**
@@ -142,7 +154,7 @@ export const SECRET_WORDS = words('secret token credential credentials auth apik
 export const WORDS_AFTER_PASSWORD: ReadonlySet<string> = new Set(
   words(
     'and but or so since for on at in if as because until everywhere anywhere always again too also here there now today still ' +
-      'currently und aber oder seit für auf im bei am wenn überall immer wieder auch hier dort jetzt heute partout toujours aussi',
+      'currently changed geändert gesetzt und aber oder seit für auf im bei am wenn überall immer wieder auch hier dort jetzt heute partout toujours aussi',
   ),
 );
 

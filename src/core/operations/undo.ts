@@ -1,6 +1,8 @@
 import { namespaceOf } from '../access/caller.ts';
+import { teachesText } from '../packs/audit.ts';
 import { isWrittenFor } from '../store/entry.ts';
-import type { EntryCursor, RevertOutcome, Space, UndoRange } from '../store/store.ts';
+import { selectionOf } from '../store/scope.ts';
+import type { Entry, EntryCursor, RevertOutcome, Space, UndoRange } from '../store/store.ts';
 import { isInUndoRange } from '../store/undo.ts';
 import { noteOf, writeOf } from './activity.ts';
 import { decodeCursor } from './cursor.ts';
@@ -53,6 +55,17 @@ export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: Memo
     } while (after);
     const rangeOf = (id: string): UndoRange => ({ ...unwanted, since: sinceOf(lastSpared?.pipelines, id) });
     const undonePipelines = await pipelines.definitions.undo(caller, rangeOf, dry, notesOf(caller));
+    if (!dry) {
+      const { subject, session } = caller;
+      const taught = (entry: Entry): boolean => isInUndoRange(entry, unwanted) && teachesText(entry);
+      await store.forget(
+        subject,
+        { kinds: ['audit'], matches: taught, ...(session !== undefined && { session }) },
+        undefined,
+        between,
+      );
+      for (const name of undonePipelines.removed) await store.forget(subject, selectionOf({ kind: 'pipeline', name }));
+    }
     return {
       client,
       since,

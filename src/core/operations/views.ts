@@ -26,7 +26,7 @@ export const views = ({ store, scheduler, embeddings, program, packs: { defaults
   },
 
   async myDefaults(caller) {
-    return { ...heading(caller, store.now()), ...(await defaults.of(caller.subject)) };
+    return { ...heading(caller, store.now()), ...(await defaults.of(caller)) };
   },
 
   async context(caller) {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
 import { LEARNABLE_INPUTS, PACK } from '../../contract/limits.ts';
 import { PackFinding } from '../../contract/pack.ts';
-import { lazy, type SchemaOutput } from '../../contract/schema.ts';
+import { lazy, oneLine, type SchemaOutput } from '../../contract/schema.ts';
 import { isKeyAvailable } from '../../contract/status.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
 import { findSecret } from '../operations/secret-guard.ts';
@@ -146,6 +146,12 @@ export class Audit {
   }
 }
 
+/** Whether a run record teaches inputs or findings, which are text that its client could choose. */
+export function teachesText(entry: Entry): boolean {
+  const row = parseAuditRow(entry);
+  return row !== undefined && (Object.keys(row.inputs).length > 0 || row.findings.length > 0);
+}
+
 /** Records every run, including cancelled runs, except runs of the memory packs and of `route` (R-PACK-06). */
 export const auditHook = (audit: Audit): PackHook => ({
   before({ pack }) {
@@ -153,9 +159,10 @@ export const auditHook = (audit: Audit): PackHook => ({
     return undefined;
   },
 
-  async after({ pack, caller, input }, { outcome, output, durationMs }) {
+  async after({ pack, caller, input, context }, { outcome, output, durationMs }) {
     if (pack.unaudited) return;
-    const inputs = learnableInputs(input);
+    // The author of a pipeline chose the inputs of its steps, so they are not the caller's habit.
+    const inputs = context.callContext.pipelineRun === undefined ? learnableInputs(input) : undefined;
     const findings = findingsIn(output);
     await audit.recordPackRun(caller, {
       pack: pack.name,
@@ -174,7 +181,7 @@ export function learnableInputs(input: unknown): Record<string, string> | undefi
   const fields: [string, string][] = [];
   for (const name of LEARNABLE_INPUTS) {
     const value: unknown = Object.hasOwn(input, name) ? (input as Record<string, unknown>)[name] : undefined;
-    if (typeof value !== 'string' || value === '' || value.length > LEARNED_CHARACTERS || findSecret(value)) continue;
+    if (typeof value !== 'string' || value === '' || oneLine(value, LEARNED_CHARACTERS) !== value || findSecret(value)) continue;
     fields.push([name, value]);
   }
   return fields.length > 0 ? Object.fromEntries(fields) : undefined;

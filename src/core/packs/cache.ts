@@ -2,11 +2,10 @@ import { hash } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
 import { authorOf } from '../access/caller.ts';
-import { findSecret } from '../operations/secret-guard.ts';
 import type { Entry, MemoryStore } from '../store/store.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
-import type { Credential } from './pack.ts';
+import { whyPrivate } from './private-output.ts';
 
 /**
  * The result that callers waiting for the same request receive. `unshared`: the output must not be shared, so each caller runs
@@ -66,7 +65,7 @@ export function cacheHook(store: MemoryStore): PackHook {
     const value = JSON.stringify({ output: runResult.output });
     const { credential } = run.context;
     if (run.uncacheable || credential?.revoked === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'unshared';
-    if (findSecret(value) || containsCredential(value, credential) || containsPrivateHeaders(value)) return 'unshared';
+    if (whyPrivate(value, credential) !== undefined) return 'unshared';
     const { entry } = await store.space({ subject: run.caller.subject }, 'cache').put({
       key,
       value,
@@ -97,16 +96,6 @@ export function cacheHook(store: MemoryStore): PackHook {
     },
   };
 }
-
-/**
- * Whether the output contains HTTP headers that forbid caching (R-PACK-04). A page that only mentions such a header is not cached
- * either, which costs no more than another run.
- */
-const containsPrivateHeaders = (json: string): boolean =>
-  /set-cookie/i.test(json) || /cache-control[\\"'\s:,=[]{1,12}[^\\"'\n]{0,200}(?:no-store|no-cache|private)/i.test(json);
-
-const containsCredential = (json: string, credential: Credential | undefined): boolean =>
-  credential !== undefined && json.includes(JSON.stringify(credential.secret).slice(1, -1));
 
 /** Deletes the cached outputs of these packs, for every subject and credential. */
 export async function forgetCachedOutputs(store: MemoryStore, packs: readonly string[]): Promise<void> {
@@ -150,7 +139,7 @@ export const captureHook: PackHook = {
   after({ pack, input, context: { memory, credential }, uncacheable: forThisOnce }, { outcome, output, cachedUntil }) {
     if (pack.memory?.capture !== true || outcome !== 'ok' || cachedUntil !== undefined || forThisOnce) return undefined;
     const question = canonicalJson(input);
-    if (question === undefined || containsCredential(JSON.stringify(output), credential)) return undefined;
+    if (question === undefined || whyPrivate(JSON.stringify(output), credential) !== undefined) return undefined;
     return memory?.store(CAPTURED + hash('sha256', question), output);
   },
 };

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MY_DEFAULTS } from '../../contract/limits.ts';
 import type { MyDefaults } from '../../contract/views.ts';
+import type { Caller } from '../access/caller.ts';
 import { requireKey } from '../crypto/require-key.ts';
 import { clientId } from '../store/entry.ts';
 import type { Entry, EntryEvent, MemoryStore } from '../store/store.ts';
@@ -15,9 +16,11 @@ type Learned = Omit<MyDefaults, 'scope' | 'fetched_at'>;
 
 type Finding = NonNullable<MyDefaults['common_findings']>[number];
 
+type ClientFinding = Finding & { readonly client: string };
+
 interface IndexedRow extends Omit<AuditRow, 'findings'> {
   /** References to the shared findings of the subject, because thousands of rows share a few findings. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly ClientFinding[];
   /** The client that ran the pack or pipeline. */
   readonly client: string;
   readonly expiresAt: number;
@@ -25,10 +28,8 @@ interface IndexedRow extends Omit<AuditRow, 'findings'> {
 
 interface HabitIndex {
   readonly rows: Map<number, IndexedRow>;
-  /**
-   * The findings with their counts, which are updated with each row, because there can be fifty times as many findings as rows.
-   */
-  readonly findings: Map<string, Finding>;
+  /** By client, code and severity. Counted incrementally: there may be fifty times as many findings as rows. */
+  readonly findings: Map<string, ClientFinding>;
   built: Promise<void>;
   /**
    * What was learned for each client, and for all clients together under an empty name. Valid until a row is added or removed, or
@@ -53,9 +54,10 @@ export class Defaults implements Disposable {
     this.#store = store;
   }
 
-  /** Returns what was learned from one client's runs, or from all clients' runs if `client` is empty. */
-  async of(subject: string, client = ''): Promise<Learned> {
-    const index = this.#indexOf(subject);
+  /** A client gets only what was learned from its own runs: inputs and findings are text that other clients could write. */
+  async of(caller: Pick<Caller, 'subject' | 'client' | 'token' | 'owner'>): Promise<Learned> {
+    const client = caller.owner === true ? '' : clientId(caller);
+    const index = this.#indexOf(caller.subject);
     await index.built;
     // Throw if the memory was locked after the index was built.
     requireKey(this.#store);
@@ -124,14 +126,15 @@ function add(index: HabitIndex, row: number, entry: Entry): void {
   const known = parseAuditRow(entry);
   if (!known) return;
   drop(index, row);
+  const client = clientId(entry.author);
   const findings = known.findings.map(({ code, severity }) => {
-    const name = nameOf(code, severity);
-    const finding = index.findings.get(name) ?? { code, severity, count: 0 };
+    const name = nameOf({ client, code, severity });
+    const finding = index.findings.get(name) ?? { client, code, severity, count: 0 };
     finding.count += 1;
     index.findings.set(name, finding);
     return finding;
   });
-  index.rows.set(row, { ...known, findings, client: clientId(entry.author), expiresAt: entry.expiresAt });
+  index.rows.set(row, { ...known, findings, client, expiresAt: entry.expiresAt });
   invalidate(index);
 }
 
@@ -141,7 +144,7 @@ function drop(index: HabitIndex, row: number): void {
   index.rows.delete(row);
   for (const finding of known.findings) {
     finding.count -= 1;
-    if (finding.count === 0) index.findings.delete(nameOf(finding.code, finding.severity));
+    if (finding.count === 0) index.findings.delete(nameOf(finding));
   }
   invalidate(index);
 }
@@ -151,14 +154,15 @@ function invalidate(index: HabitIndex): void {
   index.learnedUntil = 0;
 }
 
-const nameOf = (code: string, severity: string): string => JSON.stringify([code, severity]);
+const nameOf = ({ client = '', code, severity }: Omit<Finding, 'count'> & { readonly client?: string }): string =>
+  JSON.stringify([client, code, severity]);
 
 /** Computes habits from successful runs only, and findings from all runs. */
 function learn(index: HabitIndex, client: string): Learned {
   const rows = [...index.rows.values()].filter((row) => client === '' || row.client === client);
   const newest = rows.toSorted((one, other) => (one.sequence < other.sequence ? 1 : -1));
   const habits = (kind: IndexedRow['kind']) => habitsOf(rows.filter((row) => row.kind === kind && row.succeeded));
-  const findings = client === '' ? mostCommon(index.findings.values()) : [];
+  const findings = mostCommon(findingsOf(index, client));
   return {
     packs: habits('pack').map(({ count, ...habit }) => ({ ...habit, calls: count })),
     pipelines: habits('pipeline').map(({ count, ...habit }) => ({ ...habit, runs: count })),
@@ -172,6 +176,16 @@ function learn(index: HabitIndex, client: string): Learned {
     })),
     ...(rows.length === 0 && { note: 'Nothing has run yet, or its record has expired or been forgotten.' }),
   };
+}
+
+function findingsOf({ findings }: HabitIndex, client: string): Iterable<Finding> {
+  if (client !== '') return findings.values().filter((finding) => finding.client === client);
+  const total = new Map<string, Finding>();
+  for (const { code, severity, count } of findings.values()) {
+    const name = nameOf({ code, severity });
+    total.set(name, { code, severity, count: count + (total.get(name)?.count ?? 0) });
+  }
+  return total.values();
 }
 
 function habitsOf(rows: readonly IndexedRow[]) {
@@ -220,7 +234,8 @@ function mostCommon(findings: Iterable<Finding>): Finding[] {
     const last = top[MY_DEFAULTS.findings - 1];
     if (last && byFrequency(last, finding) <= 0) continue;
     const place = top.findIndex((other) => byFrequency(finding, other) < 0);
-    top.splice(place < 0 ? top.length : place, 0, { ...finding });
+    const { code, severity, count } = finding;
+    top.splice(place < 0 ? top.length : place, 0, { code, severity, count });
     top.length = Math.min(top.length, MY_DEFAULTS.findings);
   }
   return top;

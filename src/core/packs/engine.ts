@@ -22,7 +22,7 @@ interface Deps {
   readonly clock: Clock;
   readonly log?: (pack: string, text: string) => void;
   /** Called when a hook fails after a run. The error does not change the caller's result. */
-  readonly reportError: (pack: string) => void;
+  readonly reportError: (pack: string, error: unknown) => void;
 }
 
 interface RunRequest {
@@ -177,8 +177,8 @@ export class PackEngine {
       try {
         const work = hook.after?.(run, result);
         if (work instanceof Promise) await work;
-      } catch {
-        this.#deps.reportError(run.pack.name);
+      } catch (error) {
+        this.#deps.reportError(run.pack.name, error);
       }
     }
     this.#unrecorded -= 1;

@@ -41,7 +41,8 @@ export interface PackServicesOptions {
   /** Additional hooks. They run before the memory, cache and audit hooks, and finish after them. */
   readonly hooks?: readonly PackHook[];
   readonly log?: (pack: string, text: string) => void;
-  readonly reportError?: (what: string) => void;
+  /** Reports an error that no caller receives. The error itself may contain private data, so only its place is given. */
+  readonly reportError?: (where: string) => void;
 }
 
 /**
@@ -50,7 +51,11 @@ export interface PackServicesOptions {
  */
 export function createPackServices(options: PackServicesOptions): PackServices & Disposable {
   const { store, clock, tokens, packs = [], skipped = [], credentials, hooks = [], log, reportError = () => undefined } = options;
-  const sessions = new PackSessions(store, clock, () => reportError('the end of a session'));
+  // A failure is an expected refusal, for example because the memory is locked.
+  const reportIn = (where: string) => (error: unknown) => {
+    if (!(error instanceof Failure)) reportError(where);
+  };
+  const sessions = new PackSessions(store, clock, reportIn('the end of a session'));
   const audit = new Audit(store);
   const catalogue = new Catalogue();
   for (const pack of packs) catalogue.add(pack);
@@ -61,7 +66,13 @@ export function createPackServices(options: PackServicesOptions): PackServices &
     ...(credentials ? [credentialHook(credentials)] : []),
     cacheHook(store),
   ];
-  const engine = new PackEngine({ catalogue, hooks: [...hooks, ...own], clock, reportError, ...(log && { log }) });
+  const engine = new PackEngine({
+    catalogue,
+    hooks: [...hooks, ...own],
+    clock,
+    reportError: (pack, error) => reportIn(`a hook of ${pack}`)(error),
+    ...(log && { log }),
+  });
   const defaults = new Defaults(store);
   const authorship = new Authorship(tokens);
   const pipelines = new PipelineRunner({
@@ -70,7 +81,7 @@ export function createPackServices(options: PackServicesOptions): PackServices &
     audit,
     authorship,
     clock,
-    reportError: () => reportError('the end of a pipeline'),
+    reportError: reportIn('the end of a pipeline'),
   });
   const revocations = tokens?.onRevoked((token) => {
     const why = new Failure(

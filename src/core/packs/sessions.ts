@@ -23,13 +23,13 @@ interface Session {
 export class PackSessions implements Disposable {
   readonly #store: MemoryStore;
   readonly #clock: Clock;
-  readonly #reportError: () => void;
+  readonly #reportError: (error: unknown) => void;
   /** The open sessions, least recently used first. */
   readonly #open = new Map<string, Session>();
   #timer: Disposable | undefined;
   #cleanUp: Promise<void> | undefined;
 
-  constructor(store: MemoryStore, clock: Clock, reportError: () => void) {
+  constructor(store: MemoryStore, clock: Clock, reportError: (error: unknown) => void) {
     this.#store = store;
     this.#clock = clock;
     this.#reportError = reportError;

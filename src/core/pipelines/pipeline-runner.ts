@@ -8,9 +8,9 @@ import { authorOf, type Caller, hasScope } from '../access/caller.ts';
 import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
 import { requireKey } from '../crypto/require-key.ts';
 import type { CallContext } from '../operations/call-context.ts';
-import { findSecret } from '../operations/secret-guard.ts';
 import { type Audit, learnableInputs } from '../packs/audit.ts';
 import type { PackEngine } from '../packs/engine.ts';
+import { whyPrivate } from '../packs/private-output.ts';
 import { signatures } from '../store/entry.ts';
 import type { Author, MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
@@ -27,7 +27,7 @@ interface Deps {
   readonly authorship: Authorship;
   readonly clock: Clock;
   /** Called when the end of a run could not be recorded. A later clean-up records the end. */
-  readonly reportError: () => void;
+  readonly reportError: (error: unknown) => void;
 }
 
 type RunStep = PipelineRun['steps'][number];
@@ -69,6 +69,8 @@ export interface RunOrigin {
 }
 
 interface RunStart {
+  /** The inputs without the defaults, which the pipeline's author chose. */
+  readonly sent: Readonly<Record<string, unknown>>;
   readonly caller: Caller;
   /** The caller, with only the rights that the pipeline's author also has. */
   readonly acting: Caller;
@@ -137,7 +139,7 @@ export class PipelineRunner implements Disposable {
     const { subject } = caller;
     const kept = await this.definitions.get(subject, id);
     const acting = await this.#acting(caller, kept);
-    const active = this.#createRun({ caller, acting, kept, inputs: resolveInputs(kept.definition, sent), during });
+    const active = this.#createRun({ caller, acting, kept, sent, inputs: resolveInputs(kept.definition, sent), during });
     const { promise: ended, resolve: end } = Promise.withResolvers<PipelineRun | undefined>();
     const running = { active, ended };
     this.#running.set(active.run.run_id, running);
@@ -152,7 +154,7 @@ export class PipelineRunner implements Disposable {
     void this.definitions
       .renew(subject, authorOf(caller), id)
       .then(() => this.#endLeftoversOf(subject))
-      .catch(() => this.#reportError());
+      .catch((error: unknown) => this.#reportError(error));
     return running;
   }
 
@@ -279,7 +281,7 @@ export class PipelineRunner implements Disposable {
     );
   }
 
-  #createRun({ caller, acting, kept, inputs, during }: RunStart): ActiveRun {
+  #createRun({ caller, acting, kept, sent, inputs, during }: RunStart): ActiveRun {
     const { store, clock } = this.#deps;
     const { definition, author } = kept;
     const running = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject);
@@ -298,7 +300,7 @@ export class PipelineRunner implements Disposable {
       recordAuthor: authorOf(acting),
       definition,
       inputs,
-      learned: learnableInputs(Object.fromEntries(inputs)),
+      learned: learnableInputs(sent),
       run: {
         run_id: randomUUID(),
         pipeline: definition.id,
@@ -320,8 +322,8 @@ export class PipelineRunner implements Disposable {
   async #execute(active: ActiveRun): Promise<PipelineRun | undefined> {
     try {
       return await this.#end(active, await this.#steps(active));
-    } catch {
-      this.#reportError();
+    } catch (error) {
+      this.#reportError(error);
       return undefined;
     } finally {
       this.#running.delete(active.run.run_id);
@@ -387,9 +389,8 @@ export class PipelineRunner implements Disposable {
       );
     }
     outputs.set(step.id, output);
-    if (bytes > active.shownBytesLeft) step.note = 'This output is left out, because the record of the run is full.';
-    else if (findSecret(text))
-      step.note = 'This output is left out, because it looks like a credential, and credentials are never stored.';
+    const why = bytes > active.shownBytesLeft ? 'the record of the run is full' : whyPrivate(text);
+    if (why !== undefined) step.note = `This output is left out, because ${why}.`;
     else {
       active.shownBytesLeft -= bytes;
       step.output = output;
@@ -454,8 +455,8 @@ export class PipelineRunner implements Disposable {
   }
 
   /** Reports an error, unless the program exits: at its next start, the program repairs the records. */
-  #reportError(): void {
-    if (!this.#closed) this.#deps.reportError();
+  #reportError(error: unknown): void {
+    if (!this.#closed) this.#deps.reportError(error);
   }
 
   #since(startedAt: number): number {

@@ -1,9 +1,9 @@
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { Failure } from '../../contract/failure.ts';
 import { BACKUPS_KEPT } from '../../contract/limits.ts';
-import { syncFile, syncFolder } from '../file/files.ts';
+import { flushFile, syncFile, syncFolder } from '../file/files.ts';
 import { Sqlite } from '../store/sqlite.ts';
 import type { Backup, BackupResult, VerificationReport } from '../store/store.ts';
 import { BACKUPS_FOLDER, listDatabaseCopies, removeDatabase } from './copies.ts';
@@ -21,12 +21,9 @@ export async function writeBackup(
   { now, isClockInDoubt }: { now: number; isClockInDoubt: boolean },
   check: (file: string) => Promise<VerificationReport>,
 ): Promise<BackupResult> {
-  const file = backupName(folder, 'memory', now);
-  const draft = `${file}.new`;
+  const { file, draft, at } = createDraft(folder, 'memory', now);
   let broken: number;
   try {
-    rmSync(draft, { force: true });
-    closeSync(openSync(draft, 'wx', 0o600));
     await db.backup(draft, { progress: () => PAGES_AT_ONCE });
     const verified = await check(draft);
     if (verified.structure.length > 0)
@@ -36,7 +33,8 @@ export async function writeBackup(
       );
     ({ broken } = verified);
     asOneFile(draft);
-    syncFile(draft);
+    // In the background, because it takes long for a large file.
+    await flushFile(draft);
     renameSync(draft, file);
     syncFolder(dirname(file));
   } catch (error) {
@@ -45,15 +43,13 @@ export async function writeBackup(
   }
   // Delete the oldest surplus backups, unless the clock is in doubt. Backups dated in the future are not counted, so that they do
   // not cause the deletion of others.
-  const others = namedBackups(folder, 'memory').filter((one) => one.file !== file && one.at <= now);
+  const others = namedBackups(folder, 'memory').filter((one) => one.file !== file && one.at <= at);
   if (!isClockInDoubt) for (const old of others.slice(BACKUPS_KEPT - 1)) removeDatabase(old.file);
-  return { file, at: now, broken };
+  return { file, at, broken };
 }
 
 export function copyBeforeMigration(db: Database, folder: string, version: number, now: number): void {
-  const file = backupName(folder, `schema-${version}`, now);
-  const draft = `${file}.new`;
-  closeSync(openSync(draft, 'wx', 0o600));
+  const { file, draft } = createDraft(folder, `schema-${version}`, now);
   db.prepare('VACUUM INTO ?').run(draft);
   syncFile(draft);
   renameSync(draft, file);
@@ -89,11 +85,22 @@ function asOneFile(file: string): void {
   }
 }
 
-export function backupName(folder: string, label: string, now: number): string {
+/** A file name in the backup folder that is not used yet, also not by a backup that is being made. */
+export function backupName(folder: string, label: string, now: number): { readonly file: string; readonly at: number } {
   const target = join(folder, BACKUPS_FOLDER);
   if (mkdirSync(target, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(folder);
   for (let at = now; ; at += 1) {
     const file = join(target, `${label}-${at}.db`);
-    if (!existsSync(file)) return file;
+    if (!existsSync(file) && !existsSync(draftOf(file))) return { file, at };
   }
+}
+
+const draftOf = (file: string): string => `${file}.new`;
+
+/** Creates the draft at once, so that no other backup takes its name. */
+function createDraft(folder: string, label: string, now: number): { file: string; draft: string; at: number } {
+  const { file, at } = backupName(folder, label, now);
+  const draft = draftOf(file);
+  closeSync(openSync(draft, 'wx', 0o600));
+  return { file, draft, at };
 }

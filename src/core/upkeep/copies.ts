@@ -22,12 +22,6 @@ const DRAFT = /^memory\.(?:db\.new|restoring\.db|salvaging\.db)(?:-wal|-shm|-jou
 const BACKUP = /^(?:memory|schema-\d+|before-restore)-\d+\.db/;
 const BACKUP_DRAFT = /^[^.]+\.db\.new(?:-wal|-shm|-journal)?$/;
 const BACKUP_LOG = /^([^.]+\.db)-(?:wal|shm|journal)$/;
-/**
- * Folders of other parts of the program, which are not searched for databases, because they contain many files and never a
- * database.
- */
-const FOREIGN_FOLDERS: ReadonlySet<string> = new Set(['electron', 'embeddings', 'packs']);
-const MAX_FOLDER_DEPTH = 4;
 const MAGIC = 'SQLite format 3\0';
 
 /** Removes a database and the files that SQLite creates beside it. */
@@ -75,17 +69,15 @@ export interface DatabaseCopy {
 /** Lists every other memory database in the data folder, whatever its name, because each can still contain forgotten facts. */
 export function listDatabaseCopies(folder: string): readonly DatabaseCopy[] {
   const memory = statOf(join(folder, MEMORY_FILE));
-  return databasesBelow(folder, 1).filter(({ file }) => !isSameFile(memory, statOf(file)));
+  return databasesBelow(folder).filter(({ file }) => !isSameFile(memory, statOf(file)));
 }
 
-function databasesBelow(folder: string, depth: number): DatabaseCopy[] {
+function databasesBelow(folder: string): DatabaseCopy[] {
   const found: DatabaseCopy[] = [];
   for (const entry of entriesIn(folder)) {
     const file = join(folder, entry.name);
-    if (entry.isDirectory()) {
-      if (depth < MAX_FOLDER_DEPTH && !(depth === 1 && FOREIGN_FOLDERS.has(entry.name)))
-        found.push(...databasesBelow(file, depth + 1));
-    } else if (entry.isFile() && isOurs(file)) found.push({ file, at: Math.floor(statOf(file)?.mtimeMs ?? 0) });
+    if (entry.isDirectory()) found.push(...databasesBelow(file));
+    else if (entry.isFile() && isOurs(file)) found.push({ file, at: Math.floor(statOf(file)?.mtimeMs ?? 0) });
   }
   return found;
 }

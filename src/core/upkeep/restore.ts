@@ -322,7 +322,7 @@ function moveToBackups(file: string, folder: string, now: number): string | unde
     removeDatabase(file);
     return undefined;
   }
-  const backup = backupName(folder, 'before-restore', now);
+  const { file: backup } = backupName(folder, 'before-restore', now);
   try {
     linkSync(file, backup);
   } catch {

@@ -73,7 +73,10 @@ export class WindowSessionStore implements ListedSessions {
       usedSteady: steady,
     });
     const [oldest] = this.#sessions.keys();
-    if (this.#sessions.size > MAX_SESSIONS && oldest !== undefined) this.#sessions.delete(oldest);
+    if (this.#sessions.size > MAX_SESSIONS && oldest !== undefined) {
+      this.#sessions.delete(oldest);
+      this.#onEnd();
+    }
     return session;
   }
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { HostMachine } from '../config/config.ts';
-import { findUntrustedPath } from '../trusted-path.ts';
+import { findUntrustedPath, isTrustedFolder } from '../trusted-path.ts';
 import type { ProgramResult, LocalMachine } from './connector.ts';
 import { namesInFolder } from './places.ts';
 
@@ -89,17 +89,22 @@ function readManifest(file: string): { version?: unknown } {
   }
 }
 
-/** Returns the environment for other programs: our environment without our settings, because they contain keys. */
-export const environmentFor = ({ environment }: HostMachine): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(environment).filter(
-      (pair): pair is [string, string] =>
-        pair[1] !== undefined &&
-        !pair[0].startsWith('HELMDECK_') &&
-        pair[0] !== 'NODE_OPTIONS' &&
-        pair[0] !== 'ELECTRON_RUN_AS_NODE',
-    ),
+/**
+ * The environment for other programs: ours without our settings, which contain keys, and without folders of the PATH in which
+ * other users could place a program. Many programs are scripts that search the PATH for their interpreter.
+ */
+export function environmentFor({ environment }: HostMachine): Record<string, string> {
+  const inherited = Object.entries(environment).filter(
+    (pair): pair is [string, string] =>
+      pair[1] !== undefined &&
+      !pair[0].startsWith('HELMDECK_') &&
+      pair[0] !== 'NODE_OPTIONS' &&
+      pair[0] !== 'ELECTRON_RUN_AS_NODE',
   );
+  return Object.fromEntries(inherited.map(([name, value]) => [name, name === 'PATH' ? trustedPath(value) : value]));
+}
+
+const trustedPath = (path: string): string => path.split(delimiter).filter(isAbsolute).filter(isTrustedFolder).join(delimiter);
 
 export const localMachine = (machine: HostMachine, places = () => usualPlaces(machine)): LocalMachine => ({
   places,
@@ -109,8 +114,8 @@ export const localMachine = (machine: HostMachine, places = () => usualPlaces(ma
   run(program, args, added = {}) {
     const { promise, resolve } = Promise.withResolvers<ProgramResult>();
     const own = environmentFor(machine);
-    // Add the program's folder to the PATH, because many programs are scripts that need the Node in the same folder.
-    const path = [...(own['PATH'] ?? '').split(delimiter), dirname(program)].filter(isAbsolute).join(delimiter);
+    // Many programs are scripts that need the Node in the same folder.
+    const path = trustedPath([own['PATH'] ?? '', dirname(program)].join(delimiter));
     const options = {
       env: { ...own, PATH: path, ...added },
       // Do not run in a project folder: some clients read configuration from the working directory.

@@ -34,6 +34,7 @@ export async function assemble(config: Config, options: ProgramOptions): Promise
   const core = opened.use(
     await openMemory(config, {
       packLog: printLine,
+      reportError: (where) => console.error(`Internal error in ${where}.`),
       ...options,
       listening: () => listening?.state ?? { at: 'paused' },
       windowSessions: () => listening?.listener?.windowSessions,

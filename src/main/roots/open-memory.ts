@@ -57,6 +57,8 @@ export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partia
   readonly desktop: boolean;
   /** Called with each log line of a pack. */
   readonly packLog?: (pack: string, text: string) => void;
+  /** Receives where an error occurred that no caller receives. */
+  readonly reportError?: (where: string) => void;
 }
 
 interface ConnectionDeps {
@@ -69,7 +71,7 @@ interface ConnectionDeps {
 
 /** Opens the memory for the program or for a single command. Disposing the result closes everything that was opened. */
 export async function openMemory(config: Config, options: OpenOptions): Promise<OpenMemory> {
-  const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log } = options;
+  const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log, reportError } = options;
   const { listening = () => ({ at: 'paused' }), onClients, windowSessions } = options;
   const { folder, quota, secretPolicy: secrets, writesPerMinute, fetchHosts } = config;
   refuseDebugger();
@@ -96,7 +98,12 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
   opened.defer(() => ownPacks?.[Symbol.dispose]());
   const skipped: SkippedPack[] = [];
   const egress = createLazyEgress({ ...network, clock });
-  const packOptions = { packs: createNetworkPacks({ clock, egress, fetchHosts }), skipped, ...(log && { log }) };
+  const packOptions = {
+    packs: createNetworkPacks({ clock, egress, fetchHosts }),
+    skipped,
+    ...(log && { log }),
+    ...(reportError && { reportError }),
+  };
   const sidecar = opened.use(sidecarOf(config, options));
   const { perform, packs } = opened.use(
     createCore({

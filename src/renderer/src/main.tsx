@@ -60,6 +60,8 @@ function WindowClosed() {
     <main className="closed">
       <h1>This window is closed</h1>
       <p>Each window link works once and expires after five minutes. To get a new link, run:</p>
+      <code>helmdeck-memory window</code>
+      <p>If the terminal does not find this command, run it with npx in the folder of Helmdeck Memory:</p>
       <code>npx helmdeck-memory window</code>
     </main>
   );

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { IMPORT_TEXT, VALUE_BYTES } from '../../../src/contract/limits.ts';
 import type { OperationOutput } from '../../../src/contract/operations.ts';
@@ -167,4 +168,16 @@ describe('a text above the limits is refused with one sentence (R-BRING-06)', ()
     const text = Array.from({ length: IMPORT_TEXT.entries }, (_, index) => `Fact number ${index}`).join('\n');
     expect((await owner('previewImport', { text })).facts).toHaveLength(IMPORT_TEXT.entries);
   });
+});
+
+test('a preview shows nothing if the memory is locked meanwhile (R-LOCK-03)', async () => {
+  const { owner, store } = await opened();
+  await owner('remember', { key: 'a', value: 'A stored fact.' });
+  const text = Array.from({ length: 600 }, (_, index) => `- A stored fact.\n- Fact ${index}.`).join('\n');
+  const preview = owner('previewImport', { text, from: 'markdown' });
+  preview.catch(() => undefined);
+  // The stored facts were read in the first turn; the entries are compared in the following ones.
+  await nextTurn();
+  store.lock();
+  await expect(preview).rejects.toMatchObject({ code: 'key_unavailable' });
 });

@@ -13,6 +13,8 @@ const counting = async ({ input: { what }, memory, doNotCache }: ExecutionContex
   if (what === 'once') doNotCache();
   if (what === 'secret') return { said: CREDENTIAL };
   if (what === 'lines') return { said: `log:\n${CREDENTIAL}` };
+  if (what === 'cookie') return { said: '', headers: { 'Set-Cookie': 'theme=dark' } };
+  if (what === 'no-store') return { said: '', headers: [['Cache-Control', 'max-age=0, no-store']] };
   if (what === 'long') return { said: 'x'.repeat(70 * 1024) };
   return { said: `${(await memory?.list('captured/'))?.length} ${what}` };
 };
@@ -45,12 +47,15 @@ describe('a captured output (R-PACK-30)', () => {
     expect(await kept()).toEqual([]);
   });
 
-  test.each(['break', 'once', 'secret', 'lines', 'long'])('is not stored if it may not be cached: %s', async (what) => {
-    const { ask, kept } = await opened({ capture: true });
-    await ask(what).catch(() => undefined);
-    expect(await kept()).toEqual([]);
-    expect(await ask('well')).toBe('0 well');
-  });
+  test.each(['break', 'once', 'secret', 'lines', 'long', 'cookie', 'no-store'])(
+    'is not stored if it may not be cached: %s',
+    async (what) => {
+      const { ask, kept } = await opened({ capture: true });
+      await ask(what).catch(() => undefined);
+      expect(await kept()).toEqual([]);
+      expect(await ask('well')).toBe('0 well');
+    },
+  );
 
   test('is not stored again for a cached output', async () => {
     const { ask, kept, clock } = await opened({ capture: true, cache: true, ttl: 7200 });

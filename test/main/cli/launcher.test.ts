@@ -1,6 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { nodes, olderNode } from './nodes.ts';
@@ -121,6 +132,38 @@ describe.skipIf(olderNode === undefined)('an older Node', () => {
     }
   });
 });
+
+/** In this Node, a checkout that needs another one. */
+const WITHOUT_TYPES = '--no-experimental-strip-types';
+
+test.skipIf(process.platform === 'win32')(
+  'runs no Node that another user could have placed, and asks none with the key (R-CONN-07)',
+  () => {
+    const root = aPackage();
+    // It would hold the bundled Node.
+    unlinkSync(join(root, 'node_modules'));
+    const path = ['open', 'file', 'linked', 'foreign', 'safe'].map((name) => {
+      const folder = join(tempFolder(), name);
+      mkdirSync(folder);
+      const node = join(folder, name === 'linked' ? 'real' : 'node');
+      writeFileSync(node, `#!/bin/sh\n/usr/bin/env > '${join(root, name)}'\necho v12.0.0\n`);
+      chmodSync(node, name === 'file' ? 0o777 : 0o755);
+      if (name === 'linked') symlinkSync('real', join(folder, 'node'));
+      if (name === 'linked') chmodSync(node, 0o777);
+      chmodSync(folder, name === 'open' ? 0o777 : 0o755);
+      if (name === 'foreign' && process.getuid?.() === 0) chownSync(node, 65_534, 65_534);
+      else if (name === 'foreign') chmodSync(node, 0o777);
+      return folder;
+    });
+    launch(process.execPath, join(root, 'bin/helmdeck-memory.js'), {
+      path: path.join(delimiter),
+      environment: { NODE_OPTIONS: WITHOUT_TYPES, HELMDECK_MEMORY_KEY: 'a key', HOME: '/' },
+    });
+    expect(['open', 'file', 'linked', 'foreign', 'safe'].filter((name) => existsSync(join(root, name)))).toEqual(['safe']);
+    expect(readFileSync(join(root, 'safe'), 'utf8')).toMatch(/^HOME=/m);
+    expect(readFileSync(join(root, 'safe'), 'utf8')).not.toContain('HELMDECK_');
+  },
+);
 
 test('npm installs the command under its name', () => {
   const { bin } = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: Record<string, string> };

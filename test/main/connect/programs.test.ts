@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { findProgram, localMachine, versionOf } from '../../../src/main/connect/programs.ts';
+import { environmentFor, findProgram, localMachine, versionOf } from '../../../src/main/connect/programs.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 function aMachine(path: (home: string) => string = () => '') {
@@ -111,6 +111,23 @@ describe('a program of another vendor', () => {
     expect(stdout).toMatch('ADDED=yes');
     expect(stdout).toMatch(`PATH=/usr/bin:/bin:${dirname(program)}\n`);
     expect(stdout).not.toMatch(/HELMDECK_|NODE_OPTIONS/);
+  });
+
+  test('searches no folder of the PATH in which other users could place a program (R-CONN-07)', async () => {
+    const { home, put, host } = aMachine((folder) =>
+      ['.', 'gone', 'open', 'sticky', 'link', 'foreign', 'safe'].map((name) => join(name === '.' ? '' : folder, name)).join(':'),
+    );
+    const program = put('own/bin/a-client', '#!/bin/sh\n/usr/bin/env\n');
+    for (const name of ['open', 'sticky', 'foreign', 'safe']) put(`${name}/node`);
+    chmodSync(join(home, 'open'), 0o777);
+    chmodSync(join(home, 'sticky'), 0o1777);
+    symlinkSync('open', join(home, 'link'));
+    const foreign = join(home, 'foreign');
+    if (process.getuid?.() === 0) chownSync(foreign, 65_534, 65_534);
+    else chmodSync(foreign, 0o777);
+    const { stdout } = await host.run(program, []);
+    expect(/^PATH=(.*)$/m.exec(stdout)?.[1]).toBe([join(home, 'safe'), dirname(program)].join(':'));
+    expect(environmentFor({ ...host })['PATH']).toBe(join(home, 'safe'));
   });
 
   test('has its version in its package.json or its file name', () => {

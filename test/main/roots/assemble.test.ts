@@ -1,11 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../../src/core/store/open-store.ts';
 import { readConfig } from '../../../src/main/config/config.ts';
 import { assemble } from '../../../src/main/roots/assemble.ts';
 import { manualClock } from '../../support/clock.ts';
 import { theOwner } from '../../support/memory.ts';
+import { aPack } from '../../support/packs.ts';
 import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -50,6 +51,22 @@ describe('a start', () => {
     expect(await listener()).toEqual({ at: 'listening', url: listening.listener?.url });
     await listening.pause();
     expect(await listener()).toEqual({ at: 'paused' });
+  });
+
+  test('logs where an error occurred that no caller receives, and not its text', async () => {
+    await using program = await started(tempFolder(), { HELMDECK_MEMORY_KEY: A_KEY });
+    const log = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    const breakAuditRow = () => {
+      vi.spyOn(program.store, 'space').mockImplementationOnce(() => {
+        throw new Error('private');
+      });
+      return { said: 'done' };
+    };
+    program.packs.engine.catalogue.add(aPack(breakAuditRow));
+    expect(await program.perform(theOwner, 'runPack', { name: 'test.echo', input: {} })).toMatchObject({
+      output: { said: 'done' },
+    });
+    expect(log.mock.calls).toEqual([['Internal error in a hook of test.echo.']]);
   });
 
   test('reports the state of agents whenever it is read, and after connecting one (R-DESK-44)', async () => {

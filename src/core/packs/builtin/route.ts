@@ -6,7 +6,6 @@ import type { MyDefaults } from '../../../contract/views.ts';
 import type { Authorship, DefinitionAuthor } from '../../access/authorship.ts';
 import { type Caller, hasScope } from '../../access/caller.ts';
 import { whyAdoptionNeeded, type PipelineRunner } from '../../pipelines/pipeline-runner.ts';
-import { clientId } from '../../store/entry.ts';
 import type { Catalogue } from '../catalogue.ts';
 import type { Defaults } from '../defaults.ts';
 import { definePack, type Pack } from '../pack.ts';
@@ -208,7 +207,7 @@ async function readCandidates({ catalogue, pipelines, authorship, defaults }: De
     });
     return {
       candidates: [...packs, ...own, ...tools],
-      habits: await defaults.of(caller.subject, clientId(caller)),
+      habits: await defaults.of(caller),
       missing: undefined,
     };
   } catch {

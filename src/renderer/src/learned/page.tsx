@@ -32,7 +32,7 @@ export function LearnedPage() {
   return (
     <Page
       title="Learned"
-      description="Your habits, as agents see them. Habits are learned only from runs of packs and pipelines, never from what an agent says."
+      description="Habits of all your agents, counted from their runs of packs and pipelines. Each agent sees only what was learned from its own runs."
     >
       <LoadError error={error} />
       {data?.note !== undefined && (
