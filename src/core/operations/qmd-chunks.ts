@@ -1,9 +1,9 @@
 import { SNIPPET } from '../../contract/limits.ts';
 import { visibleText } from '../../contract/schema.ts';
 import type { QmdResponse } from '../../contract/search.ts';
+import { snippetOf } from '../search/fact-reader.ts';
 import { runOf } from '../search/run-text.ts';
 import type { Hit } from '../search/search-index.ts';
-import { snippetOf } from '../search/snippet.ts';
 import { signatures } from '../store/entry.ts';
 import { formatTime } from '../time/format-time.ts';
 import { escapeMarkdown } from './escape-markdown.ts';

@@ -1,8 +1,8 @@
 import { LISTED_NAMES, SNIPPET } from '../../contract/limits.ts';
 import { queryTexts } from '../../contract/search.ts';
 import { namespaceOf } from '../access/caller.ts';
+import { snippetOf } from '../search/fact-reader.ts';
 import type { Hit } from '../search/search-index.ts';
-import { snippetOf } from '../search/snippet.ts';
 import { signatures } from '../store/entry.ts';
 import { formatTime } from '../time/format-time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';

@@ -1,8 +1,7 @@
-import { commonPrefixLength, editDistance } from './edit-distance.ts';
 import type { FactIndex } from './fact-index.ts';
 import { stopWords } from './stop-words.ts';
 import { TERM_START, type Vocabulary, gramsOfTerm } from './vocabulary.ts';
-import { type Word, isUnspaced, wordsOf } from './words.ts';
+import { type Word, commonPrefixLength, editDistance, isUnspaced, wordsOf } from './words.ts';
 
 interface QueryWord {
   readonly term: string;

@@ -8,7 +8,7 @@ import { SearchInput } from '../../contract/search.ts';
 import { type Caller, hasScope } from '../../core/access/caller.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';
-import { editDistance } from '../../core/search/edit-distance.ts';
+import { editDistance } from '../../core/search/words.ts';
 import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
 
 export interface ToolRow {

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { editDistance } from '../../core/search/edit-distance.ts';
+import { editDistance } from '../../core/search/words.ts';
 import type { Command, Group, Option, ParsedArguments } from './command.ts';
 import { UsageError } from './errors.ts';
 

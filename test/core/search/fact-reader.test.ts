@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { snippetOf } from '../../../src/core/search/snippet.ts';
+import { snippetOf } from '../../../src/core/search/fact-reader.ts';
 
 const filler = 'lorem ipsum dolor sit amet '.repeat(40);
 
