@@ -1,4 +1,4 @@
-/** The command line is invalid. Thrown before the command changes anything. */
+/** Thrown if the command line is invalid, before the command changes anything. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   /** Command whose help is suggested to the user. Empty for the general help. */

@@ -9,7 +9,7 @@ import type { Config } from './config.ts';
 import { CONFIG_FILE, type LoadedSettings, readSettingsFile } from './settings-file.ts';
 import { isSettingName, readSetting, type SettingName, settingOf, SETTINGS } from './settings-table.ts';
 
-/** Shows the settings to the owner. Writes changes to the configuration file, where they take effect at the next start. */
+/** Shows the settings to the owner. Writes changes to the configuration file. A change takes effect at the next start. */
 export class SettingsEditor implements OwnerSettings {
   readonly #config: Config;
   readonly #settings: Partial<LoadedSettings>;

@@ -3,7 +3,7 @@ import { EGRESS } from '../../contract/limits.ts';
 import type { Clock } from '../../core/time/clock.ts';
 
 export interface EgressTimeouts extends Disposable {
-  /** When this signal is aborted, its reason is the error to report. */
+  /** Aborted by a timeout or by the caller. The signal's reason is the error to report. */
   readonly signal: AbortSignal;
   resetIdle(): void;
 }

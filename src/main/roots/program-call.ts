@@ -45,7 +45,7 @@ function rootOf(started: string): string | undefined {
   return /^(.*)[/\\](?:src[/\\]main[/\\]roots|out[/\\]main)[/\\]cli\.c?[jt]s$/.exec(started)?.[1];
 }
 
-/** Whether the PATH contains this installation. Ignores folders that only npm adds to the PATH, not the user's terminal. */
+/** Whether the PATH contains this installation. Ignores folders that npm adds, because the user's terminal lacks them. */
 const isInPath = (file: string, path: string, platform: NodeJS.Platform): boolean =>
   path
     .split(delimiter)

@@ -22,7 +22,7 @@ export function runDesktop({ electron, root, environment }: DesktopOptions): Pro
   // Remove ELECTRON_RUN_AS_NODE, which some editors set in their terminals. It would make Electron run as plain Node.
   const { ELECTRON_RUN_AS_NODE: _, ...rest } = environment;
   const child = spawn(electron, [root], { env: rest, stdio: ['inherit', 'pipe', 'pipe'] });
-  // True when the program has printed that it runs or why it cannot start. A later exit is not reported as a failed start.
+  // True when the desktop has printed that it runs or why it cannot start. A later exit is not a failed start.
   let reported = false;
   let lastError = '';
   createInterface(child.stdout).on('line', (line) => {
