@@ -95,7 +95,7 @@ function isTrusted(file, links = 0) {
       const target = readlinkSync(place);
       return isTrusted(isAbsolute(target) ? target : join(realpathSync(dirname(place)), target), links + 1);
     }
-    // Trust the groups of root and of macOS administrators, and the user's private group, whose number is the user's number.
+    // Trust the groups of root and of macOS administrators, and the user's private group, whose id equals the user's id.
     const isOwnGroup = [0, process.getuid(), process.platform === 'darwin' ? 80 : 0].includes(stats.gid);
     const isWritable = (stats.mode & 0o002) !== 0 || ((stats.mode & 0o020) !== 0 && !isOwnGroup);
     // In a sticky folder, users can replace only their own files.
@@ -126,7 +126,7 @@ function runWith(node) {
   const child = spawn(node, args, { stdio: 'inherit', env: ownEnvironment() });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // Windows sends Ctrl+C to both processes itself. On Windows, `kill` would terminate the child without any cleanup.
+      // Windows itself sends Ctrl+C to both processes. There, `kill` would terminate the child without any cleanup.
       if (process.platform !== 'win32') child.kill(signal);
     });
   }

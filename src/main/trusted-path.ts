@@ -9,8 +9,9 @@ const MAX_LINKS = 40;
 
 /**
  * Finds a file or folder through which another user could replace a program that we run: the program itself, a link to it, or a
- * folder above it. Returns the first one, or undefined if the program is safe to run. Follows the path link by link, because a user
- * who can replace a link decides where it leads. Returns undefined on Windows, because Node cannot read access lists there.
+ * folder above it. Returns the first such path, or undefined if the program is safe to run. Also checks each link in the path,
+ * because a user who can replace a link can change its target. Returns undefined on Windows, because Node cannot read access
+ * lists on Windows.
  */
 export function findUntrustedPath(path: string): string | undefined {
   if (process.platform === 'win32') return undefined;

@@ -10,7 +10,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Thrown by a running command after a signal, so that the command can clean up before the process exits. */
+/** Thrown in a command when its process receives a signal, so that the command can clean up before it exits. */
 export class Interrupted extends Error {
   readonly exitCode: number;
 

@@ -77,7 +77,7 @@ function lifetime([first]: ImportPreview['facts']): string {
   return ` for ${hours < 48 ? formatCount(Math.floor(hours), 'hour') : formatCount(Math.floor(hours / 24), 'day')}`;
 }
 
-/** Imports the previewed facts as NDJSON lines, so that all imports use the same code. */
+/** Imports the previewed facts as NDJSON lines, so that all imports share the same code. */
 export async function importPreview({ from, facts, left_out: left }: ImportPreview, context: CommandContext): Promise<number> {
   const lines = facts.map(({ line: _line, note: _note, ...fact }, index) => ({ number: index + 1, text: JSON.stringify(fact) }));
   const receipt = await importLines(Readable.from(lines), false, context);

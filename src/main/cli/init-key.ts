@@ -20,8 +20,7 @@ interface CreatedKey {
 }
 
 /**
- * Creates the first key of a memory. The store creates the key while it opens, because the store's checks prevent the new key
- * from replacing an existing key.
+ * Creates the first key of a memory. Lets the store create the key, because the store does not replace an existing key.
  */
 export async function initKey({ folder }: Config, environment: HostMachine['environment'], file: boolean): Promise<CreatedKey> {
   rejectKeyInEnvironment(environment);

@@ -67,7 +67,7 @@ export function readConfig(machine: HostMachine): Config {
 /** Throws if HELMDECK_ADDR is invalid. The desktop does not call this function, because its window shows the problem. */
 export const requireValidAddress = (machine: HostMachine): void => void readSetting(machine, 'HELMDECK_ADDR');
 
-/** Returns the path of the data folder. Callers need it before other settings, because it contains the configuration file. */
+/** Returns the path of the data folder. Callers need this path first, because the folder contains the configuration file. */
 export function resolveDataFolder(machine: HostMachine): string {
   const folder = readSetting(machine, 'HELMDECK_DATA_DIR') ?? defaultFolder(machine);
   if ((machine.platform === 'win32' ? win32 : posix).isAbsolute(folder)) return folder;

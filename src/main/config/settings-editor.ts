@@ -84,7 +84,7 @@ function requireValid(name: SettingName, value: string): void {
   }
 }
 
-/** Writes the file, unless it belongs to another user. If `path` is a symbolic link, writes the file that the link points to. */
+/** Writes the configuration file, unless another user owns the file. If `path` is a symbolic link, writes its target. */
 function write(path: string, text: string): void {
   try {
     const target = lstatSync(path, { throwIfNoEntry: false }) ? realpathSync(path) : path;

@@ -80,7 +80,8 @@ const fetchHosts = () =>
     );
 
 /**
- * Splits the list without checking the names. An invalid name is reported when the pack is loaded, and does not prevent startup.
+ * Splits a list of packs without checking the names. An invalid name is reported when the pack is loaded, and does not
+ * prevent startup.
  */
 const packNames = () => z.string().transform((text) => splitAtCommas(text).filter((name) => name !== ''));
 

@@ -132,7 +132,7 @@ function backupFinding(newest: { at: string } | undefined, now: number, facts: n
   return Date.parse(newest.at) < now - MONTH_MS ? warn('backup', says, remedy) : ok('backup', says);
 }
 
-/** Reports only the agents that have been connected to a memory. */
+/** Reports only the agents that the owner has connected. */
 async function clientFindings(memory: MemoryConnection): Promise<Finding[]> {
   const { clients } = await memory.call('clients', {});
   return clients.filter(({ subject }) => subject !== undefined).map(clientFinding);

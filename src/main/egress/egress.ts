@@ -30,7 +30,7 @@ interface Deps extends Network {
   readonly clock?: Clock;
 }
 
-/** Creates the sender of all requests from packs (R-PACK-14). Uses no proxy, no cookies and no connection pool. */
+/** Creates the object that sends the requests of all packs (R-PACK-14). Uses no proxy, no cookies and no connection pool. */
 export function createEgress({ resolve = addressesOf, dial = connectTo, ca, clock = systemClock }: Deps = {}): Egress {
   async function publicAddresses(name: string, { signal }: EgressTimeouts): Promise<readonly string[]> {
     const addresses = await abortable(signal, resolve(name)).catch(failWith(signal, `${name} could not be resolved`));

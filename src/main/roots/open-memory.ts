@@ -51,7 +51,7 @@ export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partia
   readonly updates?: string;
   /** Returns whether the server accepts connections. Absent in a process without a server. */
   readonly listening?: () => ListeningState;
-  /** Returns the browsers that have the window open. Returns undefined while the server is stopped. */
+  /** Returns access to the browser sessions of the window. Returns undefined while the server is stopped. */
   readonly windowSessions?: () => WindowSessionPort | undefined;
   /** True for the desktop program, which creates a key at its first start. */
   readonly desktop: boolean;

@@ -30,7 +30,7 @@ export function programCall({ root, path = '', platform, cwd = root }: Installat
   return `node ${/^[\w/.:\\-]+$/.test(file) ? file : JSON.stringify(file)}`;
 }
 
-/** Sets the command that messages suggest, so that it works on this machine. */
+/** Sets the command that messages suggest, in the form that works on this machine. */
 export function configureProgramCall(cwd?: string): void {
   const { env, platform, argv } = process;
   const installation = { root: rootOf(argv[1] ?? '') ?? ROOT, path: env['PATH'], platform };

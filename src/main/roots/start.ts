@@ -8,7 +8,7 @@ import { buildIfStale } from './start/build-if-stale.ts';
 import { runDesktop } from './start/desktop.ts';
 import { fetchElectron, findElectron } from './start/electron.ts';
 
-/** Entry point of `npm start`. Starts the desktop program. If that is impossible, prints why and starts the headless program. */
+/** Entry point of `npm start`. Starts the desktop program. If it cannot start, prints why and starts the headless program. */
 
 const ELECTRON = join(ROOT, 'node_modules/electron');
 
