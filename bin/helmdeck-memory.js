@@ -126,7 +126,7 @@ function runWith(node) {
   const child = spawn(node, args, { stdio: 'inherit', env: ownEnvironment() });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // Windows itself sends Ctrl+C to both processes. There, `kill` would terminate the child without any cleanup.
+      // On Windows, the child also receives Ctrl+C directly, and `kill` would terminate the child without any cleanup.
       if (process.platform !== 'win32') child.kill(signal);
     });
   }

@@ -6,7 +6,7 @@ import type { Config, HostMachine } from '../config/config.ts';
 import { describeUnreachable, readUnreachable } from '../roots/unreachable.ts';
 import { Interrupted } from './errors.ts';
 
-/** A connection to the memory, which is open in a running Helmdeck Memory or in this process. Results are the same. */
+/** A connection to the memory, through a running Helmdeck Memory or in this process. Both return the same results. */
 export interface MemoryConnection extends AsyncDisposable {
   /** The running Helmdeck Memory. Undefined if this process opened the memory itself. */
   readonly program: { readonly url: string; readonly pid: number } | undefined;
@@ -55,9 +55,7 @@ async function connectToProgram({ folder }: Config): Promise<MemoryConnection | 
   };
 }
 
-/**
- * Whether an operation needs the owner's packs. Other operations do not load the packs, because each pack starts a process.
- */
+/** Whether an operation needs the owner's packs. Other operations do not load the packs, because each pack starts a process. */
 const needsOwnPacks = (name: OperationName): boolean =>
   name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';
 

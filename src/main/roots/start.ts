@@ -29,7 +29,7 @@ function parseMode(args: readonly string[]): Mode {
   );
 }
 
-/** Runs the desktop program until it exits. Returns a reason if it could not start. */
+/** Runs the desktop program until it exits. Returns a reason if the program could not start. */
 async function runDesktopProgram(): Promise<NoDesktop | undefined> {
   const { env: environment, platform } = process;
   if (platform === 'linux' && !environment['WAYLAND_DISPLAY'] && !environment['DISPLAY']) {

@@ -137,9 +137,7 @@ export const search = command({
   },
 });
 
-/**
- * Repeats the search until the search index is complete, because results are partial while the index is being built.
- */
+/** Repeats the search until the search index is complete, because results are partial while the index is being built. */
 async function searchAll(context: CommandContext, request: OperationRequest<'search'>): Promise<SearchResponse> {
   const until = performance.now() + INDEX_BUILD_MS;
   for (;;) {

@@ -35,7 +35,7 @@ export function runDesktop({ electron, root, environment }: DesktopOptions): Pro
     if (!LIBRARY_NOISE.test(line)) console.error(line);
   });
   const forward = (signal: NodeJS.Signals): void => {
-    // Windows itself sends Ctrl+C to both processes. There, `kill` would terminate the child without any cleanup.
+    // On Windows, the child also receives Ctrl+C directly, and `kill` would terminate the child without any cleanup.
     if (process.platform !== 'win32') child.kill(signal);
   };
   for (const signal of SIGNALS) process.on(signal, forward);
