@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Starts the command line with a suitable Node. Plain JavaScript for Node 18 and later, because npx can start it with an old
-// Node.
+// Starts the command line with a suitable Node. This file is plain JavaScript for Node 18 and later, because npx can run the
+// file with an old Node.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -11,7 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const OLDEST = 24;
 /** Exit code if there is no suitable Node, or the installation is incomplete. The same as EX_SOFTWARE in sysexits.h. */
 const NO_NODE = 70;
-/** The limit of Linux. */
+/** Maximum number of symbolic links in a path, the same as in Linux. */
 const MAX_LINKS = 40;
 
 const root = dirname(dirname(realpathSync(fileURLToPath(import.meta.url))));
@@ -40,7 +40,7 @@ if (!existsSync(program)) {
   } else await runWith(node);
 }
 
-/** Whether the build exists and is newer than all sources. A build is preferred, because it starts twice as fast. */
+/** Whether the build exists and is newer than all sources. The build starts twice as fast as the sources. */
 function isFresh(file) {
   return existsSync(file) && newestIn(join(root, 'src')) <= statSync(file).mtimeMs;
 }
@@ -85,7 +85,7 @@ function findNode() {
   });
 }
 
-/** Whether only this user and root can replace a file: through the file, the folders above it, or a link in its path. */
+/** Whether only this user and root can replace a file, also by changing a folder above it or a link in its path. */
 function isTrusted(file, links = 0) {
   if (process.platform === 'win32') return true;
   return above(file).every((place) => {
@@ -95,7 +95,7 @@ function isTrusted(file, links = 0) {
       const target = readlinkSync(place);
       return isTrusted(isAbsolute(target) ? target : join(realpathSync(dirname(place)), target), links + 1);
     }
-    // Writable by the groups of root, of the administrators of macOS, and of this user alone, which has the user's number.
+    // Trust the groups of root and of macOS administrators, and the user's private group, whose id equals the user's id.
     const isOwnGroup = [0, process.getuid(), process.platform === 'darwin' ? 80 : 0].includes(stats.gid);
     const isWritable = (stats.mode & 0o002) !== 0 || ((stats.mode & 0o020) !== 0 && !isOwnGroup);
     // In a sticky folder, users can replace only their own files.
@@ -109,13 +109,13 @@ function above(folder) {
   return parent === folder ? [folder] : [folder, ...above(parent)];
 }
 
-/** Returns the environment without NODE_OPTIONS, because another version of Node can refuse to start with them. */
+/** Returns the environment without NODE_OPTIONS, because another version of Node can refuse these options. */
 function ownEnvironment() {
   const { NODE_OPTIONS: _, ...rest } = process.env;
   return rest;
 }
 
-/** A Node that is only asked for its version gets no key. */
+/** Removes Helmdeck's variables, because a Node that only prints its version must not get the key. */
 function withoutSettings(environment) {
   return Object.fromEntries(Object.entries(environment).filter(([variable]) => !variable.startsWith('HELMDECK_')));
 }
@@ -126,7 +126,7 @@ function runWith(node) {
   const child = spawn(node, args, { stdio: 'inherit', env: ownEnvironment() });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // Windows sends Ctrl+C to both processes itself. On Windows, `kill` would terminate the child without any cleanup.
+      // On Windows, the child also receives Ctrl+C directly, and `kill` would terminate the child without any cleanup.
       if (process.platform !== 'win32') child.kill(signal);
     });
   }
@@ -143,7 +143,7 @@ function runWith(node) {
   });
 }
 
-/** Hides the warning of older Node versions that type stripping is experimental. */
+/** Hides the warning "type stripping is experimental" of older Node versions. */
 function hideStrippingWarning() {
   const { emitWarning } = process;
   process.emitWarning = (warning, ...more) => {

@@ -9,8 +9,9 @@ const MAX_LINKS = 40;
 
 /**
  * Finds a file or folder through which another user could replace a program that we run: the program itself, a link to it, or a
- * folder above it. Returns the first one, or undefined if the program is safe to run. Follows the path link by link, because a user
- * who can replace a link decides where it leads. Returns undefined on Windows, because Node cannot read access lists there.
+ * folder above it. Returns the first such path, or undefined if the program is safe to run. Also checks each link in the path,
+ * because a user who can replace a link can change its target. Returns undefined on Windows, because Node cannot read access
+ * lists on Windows.
  */
 export function findUntrustedPath(path: string): string | undefined {
   if (process.platform === 'win32') return undefined;
@@ -35,7 +36,7 @@ export function findUntrustedPath(path: string): string | undefined {
   }
 }
 
-/** Whether only trusted users can place programs in a folder. In a sticky folder, any user can create a file. */
+/** Whether only trusted users can place programs in a folder. False for a sticky folder in which all users can create files. */
 export function isTrustedFolder(folder: string): boolean {
   try {
     return findUntrustedPath(folder) === undefined && (process.platform === 'win32' || !isWritableByOthers(statSync(folder)));
@@ -59,16 +60,16 @@ const isWritableByOthers = ({ mode, gid }: Stats): boolean =>
 /** Whether this is a folder with the sticky bit, in which users can rename and delete only their own files. */
 const isStickyFolder = (stats: Stats): boolean => stats.isDirectory() && (stats.mode & STICKY) !== 0;
 
-/** Whether members of the group are allowed to change programs. On macOS, group 80 contains the administrators. */
+/** Whether all members of the group are trusted to change programs. On macOS, group 80 contains the administrators. */
 const isTrustedGroup = (gid: number): boolean =>
   gid === 0 || (process.platform === 'darwin' ? gid === 80 : hasNoOtherMember(gid));
 
-/** Whether only root and the current user are in the group. Many Linux distributions give each user such a private group. */
+/** Whether only root and the current user are in the group. Many Linux distributions give each user such a group. */
 function hasNoOtherMember(gid: number): boolean {
   try {
     const { groups, users } = { groups: rowsOf('/etc/group'), users: rowsOf('/etc/passwd') };
     const group = groups.find(([, , id]) => Number(id) === gid);
-    // The group comes from a directory service, so its members are unknown.
+    // A group that is not in /etc/group comes from a directory service, so its members are unknown.
     if (!group) return false;
     const mayWrite = new Set([0, process.getuid?.()]);
     const byName = new Map(users.map(([name = '', , uid]) => [name, Number(uid)]));

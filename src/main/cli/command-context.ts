@@ -19,7 +19,7 @@ export interface CommandLineHost extends HostMachine, StandardStreams, BuildInfo
 export class CommandContext implements AsyncDisposable {
   readonly terminal: Terminal;
   readonly json: boolean;
-  /** The process. `host.environment` does not contain the settings from config.json, but `environment` does. */
+  /** The process that runs the command. Unlike `environment`, `host.environment` lacks the settings from config.json. */
   readonly host: CommandLineHost;
   #settings: LoadedSettings | undefined;
   #memory: Promise<MemoryConnection> | undefined;
@@ -63,7 +63,7 @@ export class CommandContext implements AsyncDisposable {
     if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, input), { cause: parsed.error });
   }
 
-  /** Connects to the running program. If the program is not running, opens the memory in this process. */
+  /** Connects to a running Helmdeck Memory. If there is none, opens the memory in this process. */
   memory(): Promise<MemoryConnection> {
     this.#memory ??= this.#connect();
     return this.#memory;
@@ -73,7 +73,7 @@ export class CommandContext implements AsyncDisposable {
     return (await this.memory()).call(name, input);
   }
 
-  /** Throws if the program is running. For commands that need exclusive access to the memory file. */
+  /** Throws if Helmdeck Memory is running. For commands that need exclusive access to the memory file. */
   async requireNoProgram(): Promise<void> {
     const { findOwnerClient } = await import('../../listeners/endpoint.ts');
     using program = await findOwnerClient(this.config.folder);
@@ -95,7 +95,7 @@ export class CommandContext implements AsyncDisposable {
     if (rows.length === 0 && hintIfEmpty !== undefined) this.hint(hintIfEmpty);
   }
 
-  /** Prints a message for people on standard error. Prints nothing with `--json`. */
+  /** Prints a message on standard error for a human reader. Prints nothing with `--json`. */
   hint(...lines: readonly string[]): void {
     if (!this.json) this.terminal.printToStderr(...lines);
   }

@@ -43,7 +43,7 @@ interface Spec<A extends Arguments, O extends Options> {
   readonly description: string;
   readonly arguments?: A;
   readonly options?: O;
-  /** More paragraphs, shown by `help <command>`. */
+  /** Additional paragraphs, shown only by `help <command>`. */
   readonly details?: readonly string[];
   /** Example command lines, without the program name. */
   readonly examples?: readonly string[];

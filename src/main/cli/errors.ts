@@ -1,4 +1,4 @@
-/** The command line is invalid. Thrown before the command changes anything. */
+/** Thrown if the command line is invalid, before the command changes anything. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   /** Command whose help is suggested to the user. Empty for the general help. */
@@ -10,7 +10,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Thrown by a running command after a signal, so that the command can clean up before the process exits. */
+/** Thrown in a command when its process receives a signal, so that the command can clean up before it exits. */
 export class Interrupted extends Error {
   readonly exitCode: number;
 

@@ -1,6 +1,6 @@
 import type { FailureCode } from '../../contract/failure.ts';
 
-/** Exit codes. They never change, because scripts depend on them. */
+/** Exit codes. Never change a number, because scripts depend on the numbers. */
 export const exits = {
   done: { code: 0, description: 'Success.' },
   failed: {

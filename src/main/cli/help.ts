@@ -63,8 +63,8 @@ const optionRows = (options: Readonly<Record<string, Option>>): [string, string]
   ]);
 
 /**
- * Adds the program name to an example, unless the example already contains the name, such as `gunzip … | helmdeck-memory import
- * -`.
+ * Adds the program name to an example, but not to an example that contains the name, such as
+ * `gunzip … | helmdeck-memory import -`.
  */
 const asTyped = (example: string): string => (example.includes(`${PROGRAM} `) ? example : `${PROGRAM} ${example}`);
 

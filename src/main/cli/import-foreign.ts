@@ -8,7 +8,7 @@ import { exits } from './exit-codes.ts';
 import { ERRORS_SHOWN, formatReceipt, importLines, printErrors, printSome } from './import-lines.ts';
 import { decodeUtf8, escapeControls, formatCount, indent } from './layout.ts';
 
-/** Maximum bytes of a file from another program, because the whole text is held in RAM. Larger than any real export. */
+/** Maximum bytes of a file from another program. The whole file is read into RAM. Real exports are smaller. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 export function parseSource(name: string | undefined): ImportSource | undefined {
@@ -18,7 +18,7 @@ export function parseSource(name: string | undefined): ImportSource | undefined 
   throw new UsageError(`--from must be one of ${IMPORT_SOURCES.join(', ')}.`, 'import');
 }
 
-/** Returns the first characters of a stream, and a stream that repeats them and continues with the rest. */
+/** Returns the first characters of a stream, and a stream with the complete content, including these characters. */
 export async function peekStart(chunks: AsyncIterable<Buffer>): Promise<{ begins: string; chunks: AsyncIterable<Buffer> }> {
   const reading = chunks[Symbol.asyncIterator]();
   const first = await reading.next();
@@ -33,7 +33,7 @@ export async function peekStart(chunks: AsyncIterable<Buffer>): Promise<{ begins
 
 /**
  * Whether another program wrote the file. Recognizes text files by their extension, and a knowledge graph by its first
- * characters. Exports of this program start with `{"key"`.
+ * characters. Exports of Helmdeck Memory start with `{"key"`.
  */
 export const isForeign = (begins: string, file: string): boolean =>
   !/^\uFEFF?\s*\{\s*"key"/.test(begins) &&
@@ -77,7 +77,7 @@ function lifetime([first]: ImportPreview['facts']): string {
   return ` for ${hours < 48 ? formatCount(Math.floor(hours), 'hour') : formatCount(Math.floor(hours / 24), 'day')}`;
 }
 
-/** Imports the previewed facts as NDJSON lines, so that all imports use the same code. */
+/** Imports the previewed facts as NDJSON lines, so that all imports share the same code. */
 export async function importPreview({ from, facts, left_out: left }: ImportPreview, context: CommandContext): Promise<number> {
   const lines = facts.map(({ line: _line, note: _note, ...fact }, index) => ({ number: index + 1, text: JSON.stringify(fact) }));
   const receipt = await importLines(Readable.from(lines), false, context);

@@ -4,7 +4,7 @@ import type { CommandContext } from './command-context.ts';
 import { decodeUtf8, formatCount } from './layout.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
-/** Maximum bytes of all lines in one request, counted as JSON strings. A whole request can have 1 MiB. */
+/** Maximum bytes of the lines in one request, as JSON strings. The limit of the whole request is 1 MiB. */
 const BATCH_BYTES = 900 * 1024;
 /** Maximum number of rejected lines to print. The remaining lines are only counted. */
 export const ERRORS_SHOWN = 20;
@@ -21,7 +21,7 @@ export async function importLines(
   try {
     for await (const batch of batchesOf(lines)) {
       if (context.interrupted.aborted) throw context.interrupted.reason;
-      // Open the memory only when a batch is ready, so that the command that produces the lines can use the memory first.
+      // Open the memory only when a batch is ready, so that a command that pipes lines to this one can use the memory first.
       await importBatch(await context.memory(), batch, { dry, total });
       upTo = batch.at(-1)?.number ?? upTo;
       progress.update(`Importing… ${formatCount(upTo, 'line')}`);
@@ -96,7 +96,7 @@ export const printErrors = (context: CommandContext, errors: ImportReceipt['erro
     'more line',
   );
 
-/** Prints the first rows as hints, then the number of the remaining rows. */
+/** Prints the first rows as hints, then how many rows remain. */
 export function printSome(context: CommandContext, rows: readonly string[], one: string, many?: string): void {
   context.hint(...rows.slice(0, ERRORS_SHOWN));
   if (rows.length > ERRORS_SHOWN)

@@ -19,10 +19,7 @@ interface CreatedKey {
   readonly memory: string;
 }
 
-/**
- * Creates the first key of a memory. Opens the store to create the key, like the first start of the desktop, because the
- * store's checks prevent the new key from replacing an existing key.
- */
+/** Creates the first key of a memory. Lets the store create the key, because the store does not replace an existing key. */
 export async function initKey({ folder }: Config, environment: HostMachine['environment'], file: boolean): Promise<CreatedKey> {
   rejectKeyInEnvironment(environment);
   const before = await statusWith(folder, keySources({ environment, folder, desktop: false }));
@@ -57,7 +54,7 @@ function keyNotCreated(key: Exclude<KeyState, { at: 'ok' }>): Failure {
 
 const keyFileOf = (folder: string): string => join(folder, 'memory.key');
 
-/** Creates a key file but never overwrites an existing file, because that file can be the key of another memory. */
+/** Returns a key source that creates a key file. Never overwrites a key file, because it can belong to another memory. */
 function newKeyFile(folder: string): KeySource {
   const source = fileSource(folder);
   return {

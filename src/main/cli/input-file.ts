@@ -49,7 +49,7 @@ async function readStart(fd: number, signal: AbortSignal): Promise<Buffer> {
   throw new Failure('invalid_input', 'No process is writing to this pipe. Start the writer and import again, or name a file.');
 }
 
-/** Reads from the pipe. Returns undefined if the pipe has a writer but no data yet, and 0 if there is no writer. */
+/** Reads from the pipe. Returns the number of bytes: 0 without a writer, undefined if the writer has sent no data yet. */
 function tryRead(fd: number, buffer: Buffer): number | undefined {
   try {
     return readSync(fd, buffer);

@@ -61,7 +61,7 @@ export function wrap(text: string, width: number): string[] {
 export const formatCount = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 
-/** Names the client that wrote an entry. If the client ran a pipeline of another client, names that client too. */
+/** Names the client that wrote an entry. If the client ran a pipeline of another client, names the other client too. */
 export const formatWriter = ({ client, defined_by: definer }: { client: string; defined_by?: string | undefined }): string =>
   escapeControls(definer === undefined ? client : `${client}, with a pipeline of ${definer}`);
 

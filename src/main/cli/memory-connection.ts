@@ -6,9 +6,9 @@ import type { Config, HostMachine } from '../config/config.ts';
 import { describeUnreachable, readUnreachable } from '../roots/unreachable.ts';
 import { Interrupted } from './errors.ts';
 
-/** A connection to the memory. The memory is open either in the running program or in this process, with the same results. */
+/** A connection to the memory, through a running Helmdeck Memory or in this process. Both return the same results. */
 export interface MemoryConnection extends AsyncDisposable {
-  /** The running program. Undefined if this process opened the memory itself. */
+  /** The running Helmdeck Memory. Undefined if this process opened the memory itself. */
   readonly program: { readonly url: string; readonly pid: number } | undefined;
   call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>>;
 }
@@ -19,7 +19,7 @@ interface ConnectOptions {
   readonly interrupted: AbortSignal;
 }
 
-/** Milliseconds to wait while another process has the memory open, such as a short command or a starting program. */
+/** Milliseconds to wait while another process has the memory open, such as another command or a starting program. */
 const BUSY_TIMEOUT_MS = 3000;
 const BETWEEN_MS = 50;
 
@@ -31,7 +31,7 @@ export async function connectMemory(config: Config, options: ConnectOptions): Pr
     if (!(found instanceof Error)) return withInterruption(interrupted, found);
     const unreachable = readUnreachable(config.folder);
     if (unreachable) throw new Failure('unavailable', describeUnreachable(unreachable), { cause: found });
-    // Start the timeout at the first failed attempt to connect, because on a busy machine this command can need seconds to start.
+    // Start the timeout after the first failed attempt, because on a busy machine the first attempt can take seconds.
     until = Math.min(until, performance.now() + BUSY_TIMEOUT_MS);
     if (performance.now() > until) {
       throw new Failure(
@@ -55,10 +55,7 @@ async function connectToProgram({ folder }: Config): Promise<MemoryConnection | 
   };
 }
 
-/**
- * Whether an operation needs the owner's own packs. Own packs are loaded only for these operations, because each pack starts a
- * process.
- */
+/** Whether an operation needs the owner's packs. Other operations do not load the packs, because each pack starts a process. */
 const needsOwnPacks = (name: OperationName): boolean =>
   name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';
 
@@ -93,14 +90,14 @@ async function openHere(config: Config, { environment, version }: ConnectOptions
   };
 }
 
-/** Returns the error if another process has locked the memory file. Throws every other error. */
+/** Returns the cause of the error if another process has locked the memory. Throws every other error. */
 function busyError(error: unknown): Error {
   const cause = error instanceof Failure ? error.cause : undefined;
   if (cause instanceof Error && 'code' in cause && cause.code === 'SQLITE_BUSY') return cause;
   throw error;
 }
 
-/** Makes pending calls fail immediately after a signal. Disposing the connection still waits for writes that have started. */
+/** Makes pending calls fail when the user interrupts the command. Disposing the connection still waits for started writes. */
 function withInterruption(interrupted: AbortSignal, memory: MemoryConnection): MemoryConnection {
   const { promise, reject } = Promise.withResolvers<never>();
   promise.catch(() => undefined);

@@ -92,10 +92,10 @@ export class Terminal {
   async askHidden(question: string): Promise<string> {
     const { stdin, stderr } = this.#streams;
     stderr.write(question);
-    // With `terminal: true`, the reader and not the terminal echoes the input. Discard the reader's output to hide the echo.
+    // With `terminal: true`, the reader echoes the input. Discard the reader's output to hide the echo.
     const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
     const reader = createInterface({ input: stdin, output: nowhere, terminal: true });
-    // This reader consumes Ctrl+C, so send SIGINT to this process, whose signal handlers cancel the command.
+    // The reader consumes Ctrl+C. Send SIGINT instead, so that the signal handlers cancel the command.
     reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
     const signal = this.#interrupted;
     try {

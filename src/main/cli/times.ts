@@ -7,7 +7,7 @@ const DAY = 24 * HOUR;
 
 const units: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, y: 365 * DAY };
 
-/** Parses `90d`, `12h` or plain seconds, and returns seconds. Returns undefined for other text. Callers check the limits. */
+/** Parses a duration such as `90d` or `3600`, and returns seconds. Returns undefined for other text. Callers check the limits. */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit = 's'] = /^(\d{1,12})([smhdwy]?)$/.exec(text) ?? [];
   if (digits === undefined) return undefined;
@@ -17,7 +17,7 @@ export function parseDuration(text: string): number | undefined {
 /** Parses 2026-11-18, 2026-11-18T09:00 (with an optional Z or offset), or a duration before now, such as 2h. */
 export function parseMoment(text: string, now: number): string | undefined {
   const ago = parseDuration(text);
-  // Reject bare digits: they could mean seconds or a year.
+  // Reject digits without a unit, because they could mean seconds or a year.
   if (ago !== undefined && /\D$/.test(text)) return new Date(now - ago * SECOND).toISOString();
   const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
   if (!parts) return undefined;
@@ -42,7 +42,7 @@ export function formatMinute(time: string): string {
   return `${formatDay(time)} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-/** Returns the remaining lifetime, such as "90 days left (2026-11-18)". Rounds like the window. */
+/** Returns the remaining lifetime, such as "90 days left (2026-11-18)". Rounds in the same way as the window. */
 export function formatTimeLeft(time: string, now: number): string {
   const left = timeLeft(time, now);
   if (!left) return `expired ${formatMinute(time)}`;

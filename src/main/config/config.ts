@@ -7,7 +7,7 @@ export interface Config {
   readonly folder: string;
   /** Maximum number of facts and bytes that each subject can store. */
   readonly quota: Quota;
-  /** Whether a value that looks like a credential is refused, or stored with a warning. */
+  /** What to do with a value that looks like a credential: refuse it, or store it with a warning. */
   readonly secretPolicy: 'refuse' | 'warn';
   /** Maximum writes per minute for each token. Undefined means no limit. */
   readonly writesPerMinute: number | undefined;
@@ -17,7 +17,7 @@ export interface Config {
   readonly shortcut: string | undefined;
   /** Address to listen on. Only the listener checks the address, so that the window opens even if the address is invalid. */
   readonly address: string;
-  /** Host headers to accept in addition to `address`, for a proxy in front of the program. */
+  /** Host headers to accept in addition to `address`, for a reverse proxy. */
   readonly allowedHosts: readonly string[];
   /** Hosts that the pack `http.fetch` is allowed to read. */
   readonly fetchHosts: readonly string[];
@@ -27,7 +27,7 @@ export interface Config {
 }
 
 export interface OllamaSettings {
-  /** Path of the Ollama program. If undefined, the usual places are searched. */
+  /** Path of the Ollama program. If undefined, the usual folders are searched. */
   readonly path: string | undefined;
   readonly model: string;
   /** Address of an Ollama that the owner runs on this machine. Used only if the owner chooses that Ollama. */
@@ -43,7 +43,7 @@ export interface HostMachine {
 
 /** Parses all settings. Throws an error that names the first invalid setting; never replaces an invalid value by a default. */
 export function readConfig(machine: HostMachine): Config {
-  // Check this setting here, so that an invalid value is reported at startup. Only the OpenClaw connector uses the value.
+  // Only the OpenClaw connector uses this setting. Check the setting here, so that an error is reported at startup.
   readSetting(machine, 'HELMDECK_OPENCLAW_QMD');
   return {
     folder: resolveDataFolder(machine),
@@ -67,7 +67,7 @@ export function readConfig(machine: HostMachine): Config {
 /** Throws if HELMDECK_ADDR is invalid. The desktop does not call this function, because its window shows the problem. */
 export const requireValidAddress = (machine: HostMachine): void => void readSetting(machine, 'HELMDECK_ADDR');
 
-/** Returns the path of the data folder. Callers need it before other settings, because it contains the configuration file. */
+/** Returns the path of the data folder. Callers need this path first, because the folder contains the configuration file. */
 export function resolveDataFolder(machine: HostMachine): string {
   const folder = readSetting(machine, 'HELMDECK_DATA_DIR') ?? defaultFolder(machine);
   if ((machine.platform === 'win32' ? win32 : posix).isAbsolute(folder)) return folder;

@@ -9,7 +9,7 @@ import type { Config } from './config.ts';
 import { CONFIG_FILE, type LoadedSettings, readSettingsFile } from './settings-file.ts';
 import { isSettingName, readSetting, type SettingName, settingOf, SETTINGS } from './settings-table.ts';
 
-/** Shows the settings to the owner. Writes changes to the configuration file, where they take effect at the next start. */
+/** Shows the settings to the owner. Writes changes to the configuration file. A change takes effect at the next start. */
 export class SettingsEditor implements OwnerSettings {
   readonly #config: Config;
   readonly #settings: Partial<LoadedSettings>;
@@ -84,7 +84,7 @@ function requireValid(name: SettingName, value: string): void {
   }
 }
 
-/** Writes the file, unless it belongs to another user. If `path` is a symbolic link, writes the file that the link points to. */
+/** Writes the configuration file, unless another user owns the file. If `path` is a symbolic link, writes its target. */
 function write(path: string, text: string): void {
   try {
     const target = lstatSync(path, { throwIfNoEntry: false }) ? realpathSync(path) : path;

@@ -47,7 +47,7 @@ export function readSettings(machine: HostMachine): LoadedSettings {
   };
 }
 
-/** Returns the contents of the configuration file, or undefined if it does not exist. Throws if the file is invalid. */
+/** Returns the contents of the configuration file, or undefined if there is no such file. Throws if the file is invalid. */
 export function readSettingsFile(path: string): Readonly<Record<string, unknown>> | undefined {
   const text = read(path, true);
   if (text === undefined) return undefined;

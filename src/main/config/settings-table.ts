@@ -80,11 +80,12 @@ const fetchHosts = () =>
     );
 
 /**
- * Splits the list without checking the names. An invalid name is reported when the pack is loaded, and does not prevent startup.
+ * Splits a list of packs without checking the names. An invalid name is reported when the pack is loaded, and does not
+ * prevent startup.
  */
 const packNames = () => z.string().transform((text) => splitAtCommas(text).filter((name) => name !== ''));
 
-/** Requires a modifier other than Shift. Without one, the shortcut would intercept a normal letter in every program. */
+/** Requires a modifier other than Shift. Without it, the shortcut would intercept a normal letter in every program. */
 const SHORTCUT =
   /^(?=.*(Ctrl|Alt|Cmd|CmdOrCtrl|Super)\+)((Ctrl|Alt|Cmd|CmdOrCtrl|Super|Shift)\+){1,4}([A-Z0-9]|F([1-9]|1\d|2[0-4])|Space)$/;
 

@@ -32,7 +32,7 @@ export async function examine({ machine, memory, now }: Examined): Promise<Findi
   if (storage.some(({ check, state }) => check === 'folder' && state === 'bad')) return [...first, ...storage];
   const { running, findings } = await listenerFindings(config);
   const { environment } = settings;
-  // Skip the memory if the program accepts no connections. The finding `program` already says why, and what to do.
+  // Skip the memory's checks if the running program accepts no connections. The finding `program` already says why.
   const stored = readUnreachable(folder) ? [] : await memoryFindings({ config, environment, running, memory, now });
   return [...first, ...storage, ...findings, ...stored, ...(await packFindings(config))];
 }

@@ -50,8 +50,8 @@ function tryStat(path: string): Stats | 'unreadable' | undefined {
 }
 
 /**
- * Whether other users have too much access. Other users are allowed to read packs, which contain no secrets, but not to write
- * them.
+ * Whether other users have too much access to an entry. Packs contain no secrets, so other users are allowed to read
+ * packs, but not to write them.
  */
 function isTooOpen({ path, stats }: Entry, packs: string): boolean {
   const others = path === packs || dirname(path) === packs ? 0o022 : 0o077;

@@ -77,7 +77,7 @@ function secretFindings(environment: HostMachine['environment']): Finding[] {
   }
 }
 
-/** Checks the free space on the disk of the data folder. If the folder does not exist yet, checks its parent folder. */
+/** Checks the free space on the disk of the data folder. If the folder does not exist yet, uses the nearest folder above. */
 export function diskFinding(folder: string): Finding {
   const free = freeBytes(folder);
   if (free === undefined)

@@ -84,7 +84,7 @@ function statusFindings({ file, clock, rotation }: Status): Finding[] {
   ];
 }
 
-/** Reports nothing if the clock was not checked because the key is unavailable. The finding `key` says what to do. */
+/** Reports nothing if the clock is unchecked: the key is then unavailable, and the finding `key` says what to do. */
 function clockFindings(clock: Status['clock']): Finding[] {
   if (clock.at === 'unchecked') return [];
   if (clock.at === 'ok') return [ok('clock', 'The system clock agrees with the memory.')];
@@ -132,7 +132,7 @@ function backupFinding(newest: { at: string } | undefined, now: number, facts: n
   return Date.parse(newest.at) < now - MONTH_MS ? warn('backup', says, remedy) : ok('backup', says);
 }
 
-/** Reports only the agents that have been connected to a memory. */
+/** Reports only the agents that the owner has connected. */
 async function clientFindings(memory: MemoryConnection): Promise<Finding[]> {
   const { clients } = await memory.call('clients', {});
   return clients.filter(({ subject }) => subject !== undefined).map(clientFinding);
@@ -159,7 +159,7 @@ function holderFindings(error: unknown, folder: string): Finding[] {
   return [bad('lock', `The data folder is in use by ${holder}.`, 'Wait until that process exits, or stop it.')];
 }
 
-/** Returns the process that has locked the data folder. Returns undefined if there is none, or if the system is not Linux. */
+/** Names the process that has locked the data folder. Returns undefined if the folder is not locked, or not on Linux. */
 function lockHolder(folder: string): string | undefined {
   try {
     const { ino } = statSync(join(folder, 'lock.db'));

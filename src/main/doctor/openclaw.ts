@@ -12,7 +12,7 @@ import { bad, failed, type Finding, ok, warn } from './finding.ts';
 
 const CONNECT = 'Connect OpenClaw again with: helmdeck-memory connect openclaw';
 const CHECK_PROGRAM = 'Check Helmdeck Memory with: helmdeck-memory doctor';
-/** Lifetime of the test fact in seconds, in case the test fact cannot be deleted after the test. */
+/** Seconds until the test fact expires, in case the doctor cannot delete the fact after the test. */
 const TEST_FACT_SECONDS = 3600;
 
 /** Checks OpenClaw step by step: its configuration, its tools, mcporter, and a search for a test fact. */
@@ -59,7 +59,7 @@ async function entryFindings(machine: LocalMachine, config: string): Promise<{ f
   };
 }
 
-/** Returns the configuration keys of the QMD search, which OpenClaw no longer has since version 2026.8. */
+/** Returns the keys in the configuration that belong to the QMD search, which OpenClaw 2026.8 removed. */
 const oldKeys = (text: string): string[] =>
   ['backend', 'qmd'].filter((key) => json5.valueAt(text, ['memory', key]) !== undefined).map((key) => `memory.${key}`);
 
@@ -70,13 +70,13 @@ async function toolsFinding({ machine, recorded }: EntryContext, entry: Entry): 
     : bad('tools', why, CHECK_PROGRAM);
 }
 
-/** Checks the search that is registered with mcporter, with the same command that mcporter starts. */
+/** Checks the search that is registered with mcporter, by running the command that mcporter runs. */
 async function qmdFindings(context: EntryContext, folder: string, entry: Entry): Promise<Finding[]> {
   const { machine } = context;
   if (!wantsMcporter(machine))
     return [ok('qmd', 'The search is not registered with mcporter: HELMDECK_OPENCLAW_QMD or OPENCLAW_QMD_ENABLED turns it off.')];
   const { path, at } = lookAtMcporter(machine, entry);
-  // HELMDECK_OPENCLAW_QMD can be set for the program but not in this shell, so check what the program recorded.
+  // HELMDECK_OPENCLAW_QMD can be set for the program but not in this shell, so check the record of the connection.
   if (at !== 'ours' && wasConnectedWithout(folder, path))
     return [ok('qmd', 'OpenClaw was connected without the search for mcporter, because a setting turned it off at that time.')];
   if (at !== 'ours') {
@@ -100,7 +100,7 @@ function wasConnectedWithout(folder: string, path: string): boolean {
   return record !== undefined && !record.files.some((file) => file.path === path);
 }
 
-/** Stores a test fact like an agent of OpenClaw, searches for it with the gateway of OpenClaw, and deletes it. */
+/** Stores a test fact as OpenClaw's agents do, searches for the fact through OpenClaw's gateway, and deletes the fact. */
 async function searchFinding(context: EntryContext, entry: Entry): Promise<Finding> {
   const word = `smoke${randomBytes(6).toString('hex')}`;
   const key = `helmdeck/doctor/${word}`;

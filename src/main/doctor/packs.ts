@@ -5,7 +5,7 @@ import { OwnPacks } from '../own-packs/own-packs.ts';
 import { canBeNode } from '../own-packs/runtime.ts';
 import { bad, type Finding, ok, warn } from './finding.ts';
 
-/** Checks the owner's enabled packs, by loading them in the same way as the next start. */
+/** Checks the owner's enabled packs by loading them, as the program does at startup. */
 export async function packFindings({ folder, packs: enabled, fetchHosts }: Config): Promise<Finding[]> {
   using own = new OwnPacks();
   const { packs, skipped } = await own.load(folder, enabled, createReservedCatalogue(fetchHosts));

@@ -2,8 +2,8 @@ import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 /**
  * IPv4 ranges that packs must not contact: all special-purpose ranges (IANA, RFC 6890 and later). These are local, private,
- * shared, example and benchmark networks, relays, multicast and reserved ranges. 168.63.129.16 is Azure's host address, which
- * only Azure's own virtual machines reach.
+ * shared, example and benchmark networks, relays, multicast and reserved ranges. Also 168.63.129.16, at which Azure's virtual
+ * machines reach their host.
  */
 const CLOSED_V4 = [
   '0.0.0.0/8',

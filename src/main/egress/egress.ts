@@ -30,11 +30,11 @@ interface Deps extends Network {
   readonly clock?: Clock;
 }
 
-/** Creates the sender of all requests from packs (R-PACK-14). Uses no proxy, no cookies and no connection pool. */
+/** Creates the object that sends the requests of all packs (R-PACK-14). Uses no proxy, no cookies and no connection pool. */
 export function createEgress({ resolve = addressesOf, dial = connectTo, ca, clock = systemClock }: Deps = {}): Egress {
   async function publicAddresses(name: string, { signal }: EgressTimeouts): Promise<readonly string[]> {
     const addresses = await abortable(signal, resolve(name)).catch(failWith(signal, `${name} could not be resolved`));
-    // Refuse the host name if even one of its addresses is private, because this may be an attack by DNS rebinding.
+    // Refuse the host name if even one of its addresses is private, because this can be an attack by DNS rebinding.
     if (addresses.length > 0 && addresses.every(isPublicAddress)) return addresses;
     throw new Failure(
       'handler_failed',
@@ -122,8 +122,7 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket> {
   const abort = (): void => void socket.destroy();
   signal.addEventListener('abort', abort, { once: true });
   socket.once('connect', () => resolve(socket));
-  // Keep this listener until the socket closes. Code that uses the socket reports later errors, but an `error` event without a
-  // listener would crash the program.
+  // Keep this listener until the socket closes, because an `error` event without a listener would crash the program.
   socket.on('error', reject);
   socket.once('close', () => {
     signal.removeEventListener('abort', abort);
@@ -141,8 +140,8 @@ function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /**
- * Returns an error handler. It throws the signal's reason after a timeout or a cancellation. Otherwise it throws a readable
- * failure, with the network error as its cause.
+ * Returns an error handler that throws the signal's reason after a timeout or a cancellation. Otherwise the handler throws a
+ * readable failure, with the network error as its cause.
  */
 const failWith =
   (signal: AbortSignal, what: string) =>

@@ -15,7 +15,7 @@ interface Limits {
   readonly onData: () => void;
 }
 
-/** Starts TLS. Resolves when the server has proved its host name, before any data is sent. Ignores NODE_TLS_REJECT_UNAUTHORIZED. */
+/** Starts TLS. Resolves when the server's certificate is verified, before any request. Ignores NODE_TLS_REJECT_UNAUTHORIZED. */
 export function startTls(socket: Socket, name: string, ca: string | undefined): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const tls = connect({
@@ -47,8 +47,8 @@ export function sendRequest(
     setHost: false,
     maxHeaderSize: EGRESS.headerBytes,
   });
-  // Disable the limit on the number of headers: Node would drop further headers, and one of them could forbid caching. The limit
-  // on header bytes still applies.
+  // Disable the limit on the number of response headers, because a header that Node drops could forbid caching. `maxHeaderSize`
+  // still applies.
   sent.maxHeadersCount = 0;
   sent.on('response', (response) => void read(response, url.hostname, limits).then(resolve, reject));
   sent.on('error', (error) =>

@@ -13,13 +13,13 @@ interface Deps {
   readonly fetchHosts: readonly string[];
 }
 
-/** Creates the packs that use the network. All of them send their requests through the given egress, and only while they run. */
+/** Creates the packs that use the network. A pack sends requests only through `egress`, and only while the pack runs. */
 export const createNetworkPacks = ({ clock, egress, fetchHosts }: Deps): readonly Pack[] => [
   httpFetch({ egress, hosts: fetchHosts }),
   ...githubPacks(new GitHubClient({ egress, clock })),
 ];
 
-/** Creates a catalogue of the names that the owner's packs can't use. Used only for validation; its packs are never run. */
+/** Creates a catalogue of all names that the owner's packs cannot use. Packs of this catalogue are never run. */
 export function createReservedCatalogue(fetchHosts: readonly string[]): Catalogue {
   const catalogue = new Catalogue();
   const egress = createLazyEgress({ clock: systemClock });

@@ -31,8 +31,7 @@ export const portOf = ({ port }: URL): number => Number(port || HTTPS_PORT);
 function problemWith(url: URL, hosts: HostAllowlist): string | undefined {
   if (url.protocol !== 'https:') return 'does not begin with https://; use an https address';
   if (url.username !== '' || url.password !== '') return 'contains a user name or a password; remove both';
-  // Refuse IP addresses. The parser has already converted every spelling of an IP address to its plain form, which is not a host
-  // name.
+  // Refuse IP addresses. `URL` has already converted forms such as 0x7f.1 to 127.0.0.1, which is not a host name.
   if (!isHostName(url.hostname)) return 'must have a full host name, such as docs.example.com, not an IP address';
   if (hosts.allows(url.hostname, portOf(url))) return undefined;
   return `is at ${url.host}, which is not an allowed host; ${hosts.remedy}`;

@@ -3,12 +3,12 @@ import { EGRESS } from '../../contract/limits.ts';
 import type { Clock } from '../../core/time/clock.ts';
 
 export interface EgressTimeouts extends Disposable {
-  /** When this signal is aborted, its reason is the error to report. */
+  /** Aborted after a timeout, or when the caller cancels. The reason of the signal is the error to report. */
   readonly signal: AbortSignal;
   resetIdle(): void;
 }
 
-/** Starts the total timeout and the idle timeout of a request. The signal is also aborted when the caller cancels. */
+/** Starts the total timeout and the idle timeout of a request. */
 export function createTimeouts(host: string, clock: Clock, callerSignal: AbortSignal): EgressTimeouts {
   const controller = new AbortController();
   const abort = (): void => controller.abort(callerSignal.reason);

@@ -21,7 +21,7 @@ interface ProgramOptions extends Omit<OpenOptions, 'listening' | 'windowSessions
   /** Folder of the built window. Undefined if the window is not served to browsers. */
   readonly pages?: string | undefined;
   readonly onListening?: (state: ListeningState) => void;
-  /** Returns the milliseconds since the owner last used the computer. Absent if the operating system cannot tell. */
+  /** Returns the milliseconds since the owner last used the computer. Absent if the operating system does not report it. */
   readonly ownerIdleMs?: () => number;
   /** Called when the key becomes available or unavailable. */
   readonly onKey?: () => void;

@@ -15,8 +15,8 @@ interface Deps {
 }
 
 /**
- * Locks the memory after the minutes in HELMDECK_LOCK_AFTER without use. On a desktop, only the owner's use of the computer counts,
- * not the calls of agents. On a server, every call counts. Runs at most one timer, and no timer while the memory is locked.
+ * Locks the memory after HELMDECK_LOCK_AFTER minutes without use. On a desktop, only the owner's use of the computer counts as
+ * use, not the calls of agents. On a server, every call counts. Runs at most one timer, and no timer while the memory is locked.
  */
 export class AutoLock implements Disposable {
   readonly #deps: Deps;

@@ -6,12 +6,12 @@ import { ignoreDebuggerSignal } from './debugger-guard.ts';
 import { readBuildInfo, ROOT } from './installation.ts';
 import { configureProgramCall } from './program-call.ts';
 
-/** Milliseconds in which signals count as the same Ctrl+C, because both the terminal and the launcher can deliver it. */
+/** Milliseconds in which several signals count as one Ctrl+C, because the terminal and the launcher can both send one. */
 const SAME_SIGNAL_MS = 1000;
 
 /**
- * Returns a signal that the first Ctrl+C, SIGTERM or SIGHUP aborts, so that the command can clean up. A second one exits at
- * once.
+ * Returns an `AbortSignal`. The first Ctrl+C, SIGTERM or SIGHUP aborts it, so that the command can clean up. The second exits
+ * immediately.
  */
 function interruption(): AbortSignal {
   const controller = new AbortController();
@@ -31,7 +31,7 @@ async function main(): Promise<never> {
   // Set the umask before the first write, so that only this user can read new files, even the files that libraries write.
   process.umask(0o077);
   ignoreDebuggerSignal();
-  // Cache the compiled code next to the program, not in the data folder, because the cache contains code that will run.
+  // Cache the compiled code in the program's folder, because the cache needs the same protection as the program.
   enableCompileCache(join(ROOT, 'out/compiled'));
   configureProgramCall(process.cwd());
   const { runCommandLine } = await import('../cli/run.ts');

@@ -10,8 +10,8 @@ export function ignoreDebuggerSignal(): void {
 }
 
 /**
- * Throws if a signal has opened a debugger. Called right before the key is read, because a signal can arrive before the program
- * ignores signals.
+ * Throws if SIGUSR1 has opened a debugger. Called right before the key is read, because SIGUSR1 can arrive before the program
+ * ignores it.
  */
 export function refuseDebugger(): void {
   // In Electron, Node's options are part of the program's own arguments.
@@ -26,7 +26,7 @@ export function refuseDebugger(): void {
 /** Chromium switches that let another program read and control the window. Electron cannot turn them off at build time. */
 const REMOTE_CONTROL = ['remote-debugging-port', 'remote-debugging-pipe'];
 
-/** Throws in a release if Chromium's debugger is enabled. It is allowed in test builds, which run with Node's debugger. */
+/** Throws in a release if Chromium's debugger is enabled without Node's debugger. Tests of a release enable both. */
 export function refuseRemoteControl(app: {
   readonly isPackaged: boolean;
   readonly commandLine: { hasSwitch(name: string): boolean };

@@ -13,7 +13,7 @@ function readArguments(args: readonly string[]): void {
   throw new UsageError('The only valid argument is --headless. Settings come from the environment or from config.json.');
 }
 
-/** Resolves when the first signal arrives. Ignores later signals, because npm sends each signal of the terminal again. */
+/** Resolves when the first signal arrives. Ignores later signals, because npm repeats each signal that the terminal sends. */
 async function signalled(...signals: readonly NodeJS.Signals[]): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   for (const signal of signals) process.on(signal, () => resolve());
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   // Set the umask before the first write, so that only this user can read new files, even the files that libraries write.
   process.umask(0o077);
   ignoreDebuggerSignal();
-  // Cache the compiled code next to the program, not in the data folder, because the cache contains code that will run.
+  // Cache the compiled code in the program's folder, because the cache needs the same protection as the program.
   enableCompileCache(join(ROOT, 'out/compiled'));
   configureProgramCall();
   try {

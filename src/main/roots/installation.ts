@@ -13,7 +13,7 @@ function findRoot(folder: string): string {
 /** Values that are fixed when the program is built. */
 export interface BuildInfo {
   readonly version: string;
-  /** Address for update checks; empty if there are none. */
+  /** Address for update checks. Empty if the build does not check for updates. */
   readonly updates: string;
 }
 

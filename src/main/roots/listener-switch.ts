@@ -3,7 +3,7 @@ import type { ListeningState } from '../../contract/status.ts';
 import type { Listener } from '../../listeners/listener.ts';
 
 /**
- * Starts and stops the server. If the server cannot start, the program keeps running, because the owner can fix a port conflict.
+ * Starts and stops the server. If the server cannot start, the program keeps running, so that the owner can fix a port conflict.
  */
 export class ListenerSwitch implements AsyncDisposable {
   readonly #start: () => Promise<Listener>;

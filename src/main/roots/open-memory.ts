@@ -40,7 +40,7 @@ export interface OpenMemory extends AsyncDisposable {
 
 export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partial<Pick<LoadedSettings, 'file' | 'fromFile'>> {
   readonly clock?: Clock;
-  /** Replaces parts of the system's network in tests. */
+  /** Replacements for network functions in tests. */
   readonly network?: Network;
 
   readonly onEmbeddings?: (state: SidecarState) => void;
@@ -51,13 +51,13 @@ export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partia
   readonly updates?: string;
   /** Returns whether the server accepts connections. Absent in a process without a server. */
   readonly listening?: () => ListeningState;
-  /** Returns the browsers that have the window open. Returns undefined while the server is stopped. */
+  /** Returns access to the browser sessions of the window. Returns undefined while the server is stopped. */
   readonly windowSessions?: () => WindowSessionPort | undefined;
   /** True for the desktop program, which creates a key at its first start. */
   readonly desktop: boolean;
   /** Called with each log line of a pack. */
   readonly packLog?: (pack: string, text: string) => void;
-  /** Receives where an error occurred that no caller receives. */
+  /** Called with the place of an error that is not reported to a caller. */
   readonly reportError?: (where: string) => void;
 }
 

@@ -30,7 +30,7 @@ export function programCall({ root, path = '', platform, cwd = root }: Installat
   return `node ${/^[\w/.:\\-]+$/.test(file) ? file : JSON.stringify(file)}`;
 }
 
-/** Sets the command that messages suggest, so that it works on this machine. */
+/** Sets the command that messages suggest, in the form that works on this machine. */
 export function configureProgramCall(cwd?: string): void {
   const { env, platform, argv } = process;
   const installation = { root: rootOf(argv[1] ?? '') ?? ROOT, path: env['PATH'], platform };
@@ -45,7 +45,7 @@ function rootOf(started: string): string | undefined {
   return /^(.*)[/\\](?:src[/\\]main[/\\]roots|out[/\\]main)[/\\]cli\.c?[jt]s$/.exec(started)?.[1];
 }
 
-/** Whether the PATH contains this installation. Ignores folders that only npm adds to the PATH, not the user's terminal. */
+/** Whether the PATH contains this installation. Ignores folders that npm adds, because the user's terminal lacks them. */
 const isInPath = (file: string, path: string, platform: NodeJS.Platform): boolean =>
   path
     .split(delimiter)

@@ -49,6 +49,6 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
 
 /**
  * Startup line that names the command for a link, instead of the link itself (R-WIN-45). A link gives full access to the memory,
- * and other people may read this output: a container log also records a terminal (`docker run -t`).
+ * and other people can read this output in a container log, even with `docker run -t`.
  */
 const OPEN_WINDOW = 'To open the window in a browser, run: helmdeck-memory window';

@@ -8,7 +8,7 @@ import { buildIfStale } from './start/build-if-stale.ts';
 import { runDesktop } from './start/desktop.ts';
 import { fetchElectron, findElectron } from './start/electron.ts';
 
-/** Entry point of `npm start`. Starts the desktop program. If that is impossible, prints why and starts the headless program. */
+/** Entry point of `npm start`. Starts the desktop program. If it cannot start, prints why and starts the headless program. */
 
 const ELECTRON = join(ROOT, 'node_modules/electron');
 
@@ -29,7 +29,7 @@ function parseMode(args: readonly string[]): Mode {
   );
 }
 
-/** Runs the desktop program until it exits. Returns a reason if it could not start. */
+/** Runs the desktop program until it exits. Returns a reason if the program could not start. */
 async function runDesktopProgram(): Promise<NoDesktop | undefined> {
   const { env: environment, platform } = process;
   if (platform === 'linux' && !environment['WAYLAND_DISPLAY'] && !environment['DISPLAY']) {

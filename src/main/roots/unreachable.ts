@@ -9,7 +9,7 @@ import { readPrivateFile } from '../../listeners/private-file.ts';
 
 const FILE = 'unreachable.json';
 
-/** Contents of unreachable.json. Tells the command line why a program that has the memory open accepts no connections. */
+/** Contents of unreachable.json. Tells other processes why the program that has the memory open accepts no connections. */
 const Unreachable = lazy(() =>
   z.object({ pid: z.int().min(1), at: z.enum(['paused', 'failed']), why: z.string().exactOptional() }),
 );

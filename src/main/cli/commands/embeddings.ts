@@ -198,7 +198,7 @@ function reportLines({ state, ollama, version, model, adopt, adoptable, on }: Em
   ]);
 }
 
-/** Returns the state in the first line, and what to do in the following lines. */
+/** Returns a line with the state, then lines that tell the user what to do. */
 function stateLines(state: SidecarState): readonly string[] {
   switch (state.at) {
     case 'off':

@@ -39,7 +39,7 @@ export const remember = command({
   ],
   async run({ arguments: { key, value }, options: { category, tag, ttl } }, context) {
     const seconds = parseLifetime(ttl);
-    // Read the value before opening the memory, so that other commands can use the memory in the meantime.
+    // Read the value before opening the memory, so that other commands can use the memory during the input.
     const text = value === undefined || value === '-' ? await readValue(context) : value;
     const tags = tag.length > 0 ? [...tag] : undefined;
     const receipt = await context.call('remember', { key, value: text, ...given({ category, tags, ttl_seconds: seconds }) });
@@ -137,9 +137,7 @@ export const search = command({
   },
 });
 
-/**
- * Repeats the search until the search index is complete. The first search after a start returns while the index is being built.
- */
+/** Repeats the search until the search index is complete, because results are partial while the index is being built. */
 async function searchAll(context: CommandContext, request: OperationRequest<'search'>): Promise<SearchResponse> {
   const until = performance.now() + INDEX_BUILD_MS;
   for (;;) {

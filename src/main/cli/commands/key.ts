@@ -53,8 +53,7 @@ export const keyRotate = command({
     const memory = await context.memory();
     using progress = context.terminal.showProgress('Rotating the key…');
     const show = (text: string): void => progress.update(text);
-    // An interrupted rotation resumes when the memory is opened. This command only keeps the memory open until the rotation is
-    // done.
+    // Opening the memory resumes an interrupted rotation. In that case, this command only waits until the rotation is done.
     const resumed = (await memory.call('status', {})).store.rotation.at === 'running';
     const key = resumed ? await untilRotated(memory, show) : await rotate(memory, show);
     progress[Symbol.dispose]();
@@ -135,7 +134,7 @@ async function useRecoveryKey(context: CommandContext, file: boolean): Promise<n
   return keyExit(store.key);
 }
 
-/** Throws the error. If there is no key, adds a hint that an existing recovery key can restore the key. */
+/** Rethrows the error. If the key is unavailable, adds a hint to restore the key with a recovery key. */
 function suggestUse(error: unknown): never {
   if (!(error instanceof Failure) || error.code !== 'key_unavailable' || error.message.includes('--use')) throw error;
   throw new Failure(error.code, `${error.message} If you have a recovery key, run: helmdeck-memory key recovery --use`, {

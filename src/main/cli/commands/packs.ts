@@ -170,7 +170,7 @@ export const packEnable = command({
     ]);
     const { folder, packs: enabled, fetchHosts } = context.config;
     using own = new OwnPacks();
-    // Load the packs that are already enabled first. If one of them has the same tool name, the new pack is rejected.
+    // Load the new pack last, so that the new pack is rejected if an enabled pack has the same tool name.
     const others = enabled.filter((other) => other !== name);
     const { packs: loaded, skipped } = await own.load(folder, [...others, name], createReservedCatalogue(fetchHosts));
     const refused = skipped.find((pack) => pack.name === name);

@@ -21,7 +21,7 @@ export const serve = command({
       updates,
       ready: ({ url, folder, report }) => context.printResult({ url, pid: process.pid, folder }, () => report),
       ended: async () => {
-        // While this waits, the open server keeps the process alive. The listener for `abort` would not.
+        // During this wait, the open server keeps the process alive. The event listener for `abort` would not.
         if (!interrupted.aborted) await once(interrupted, 'abort');
       },
     });

@@ -29,7 +29,7 @@ export const status = command({
       return exits.done.code;
     }
     const { store, facts, embeddings } = await memory.call('status', {});
-    // Query packs only if the owner enabled a pack: if the program is not running, each pack has to start a process.
+    // Query packs only if the owner enabled a pack, because the query can start a process for each pack.
     const { packs = [], skipped = [] } = listed.length === 0 ? {} : await memory.call('packs', {});
     const own = packs.filter((pack) => pack.own).map(({ name }) => name);
     const [key = '', ...remedy] = keyLines(store.key);

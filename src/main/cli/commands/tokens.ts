@@ -9,7 +9,7 @@ import { formatDay, formatMinute, formatTimeLeft } from '../times.ts';
 import { given, parseCount } from '../values.ts';
 
 const VALID_CLIENT_NAME = /^[A-Za-z0-9 ._-]{1,64}$/;
-/** Client names that `mcp --client` accepts. They are part of a file name. */
+/** Client names that `mcp --client` accepts. The name becomes part of a file name. */
 const VALID_FILE_NAME = /^[A-Za-z0-9_-][A-Za-z0-9 ._-]{0,63}$/;
 
 export const tokenMint = command({

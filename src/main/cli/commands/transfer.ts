@@ -15,7 +15,7 @@ import { readInputFile } from '../input-file.ts';
 import { formatCount, formatEntries, jsonText } from '../layout.ts';
 import { given, parseLifetime } from '../values.ts';
 
-/** Maximum bytes of one line. The largest fact fits, even if every character is escaped. */
+/** Maximum bytes of one line. The line of the largest fact is shorter, even if every character is escaped. */
 const LONGEST_LINE = 512 * 1024;
 
 export const exportFacts = command({
@@ -40,7 +40,7 @@ export const exportFacts = command({
       return;
     }
     const facts = await intoNewFile(file, (handle) =>
-      // Use `appendFile`, because `write` can write only a part without an error when the disk becomes full.
+      // Use `appendFile`, because on a full disk `write` can store only a part of the data without an error.
       exportTo((lines) => handle.appendFile(lines.map((line) => `${line}\n`).join(''))),
     );
     progress[Symbol.dispose]();

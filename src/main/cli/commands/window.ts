@@ -51,7 +51,7 @@ export const window = command({
   },
 });
 
-/** Connects to the running program, because only that program has browser sessions and links. */
+/** Connects to a running Helmdeck Memory. Throws if there is none, because only a running one has browser links. */
 async function running(context: CommandContext): Promise<OwnerClient> {
   const { findOwnerClient } = await import('../../../listeners/endpoint.ts');
   const program = await findOwnerClient(context.config.folder);

@@ -22,7 +22,7 @@ export function runDesktop({ electron, root, environment }: DesktopOptions): Pro
   // Remove ELECTRON_RUN_AS_NODE, which some editors set in their terminals. It would make Electron run as plain Node.
   const { ELECTRON_RUN_AS_NODE: _, ...rest } = environment;
   const child = spawn(electron, [root], { env: rest, stdio: ['inherit', 'pipe', 'pipe'] });
-  // True when the program has printed that it runs or why it cannot start. A later exit is not reported as a failed start.
+  // True when the desktop has printed that it runs or why it cannot start. A later exit is not a failed start.
   let reported = false;
   let lastError = '';
   createInterface(child.stdout).on('line', (line) => {
@@ -35,7 +35,7 @@ export function runDesktop({ electron, root, environment }: DesktopOptions): Pro
     if (!LIBRARY_NOISE.test(line)) console.error(line);
   });
   const forward = (signal: NodeJS.Signals): void => {
-    // Windows sends Ctrl+C to both processes itself. On Windows, `kill` would terminate the child without any cleanup.
+    // On Windows, the child also receives Ctrl+C directly, and `kill` would terminate the child without any cleanup.
     if (process.platform !== 'win32') child.kill(signal);
   };
   for (const signal of SIGNALS) process.on(signal, forward);
