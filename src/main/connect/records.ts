@@ -66,7 +66,7 @@ export class Records {
     }
   }
 
-  /** Renames a token file that the owner created by hand, so that it is not overwritten. `drop` restores the file. */
+  /** Renames a token file that the owner created by hand, so that it is not overwritten. `drop` reverses the renaming. */
   backUpOwnToken(client: string): void {
     if (existsSync(this.tokenFile(client))) renameSync(this.tokenFile(client), this.#ownTokenFile(client));
   }

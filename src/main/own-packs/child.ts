@@ -20,7 +20,7 @@ const LIBRARY = 'helmdeck-memory/pack';
 
 const channel = new Socket({ fd: CHANNEL });
 
-// The channel closes when the program exits.
+// Exit when the channel closes, because the main program has then exited.
 channel.on('close', () => process.exit()).on('error', () => undefined);
 
 const context = vm.createContext(vm.constants.DONT_CONTEXTIFY, { codeGeneration: { strings: false, wasm: false } });
@@ -154,8 +154,8 @@ function parseUrl(text: string): string {
 }
 
 /**
- * Removes dangerous functions that Node's permission model allows: V8 flags that write files, and signals to the user's other
- * processes.
+ * Removes dangerous functions that Node's permission model allows, such as those that set V8 flags that write files, or send
+ * signals to the user's other processes.
  */
 function removeDangerousFunctions(): void {
   for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen', 'execve', 'report']) {

@@ -9,14 +9,14 @@ import { inElectron, nodeEnvironment } from './runtime.ts';
 /** An operating system sandbox around a pack's process, in addition to Node's permission model. */
 export interface Confinement {
   readonly name: 'bubblewrap' | 'seatbelt' | 'none';
-  /** Returns a command that runs the given command in the sandbox. There it can read only `files` and the files that Node needs. */
+  /** Returns a command that runs the given command in a sandbox that can read only `files` and the files that Node needs. */
   readonly wrap: (command: readonly string[], files: readonly string[]) => readonly string[];
 }
 
 /** @internal Used if the machine has no sandbox that works. */
 export const NO_CONFINEMENT: Confinement = { name: 'none', wrap: (command) => command };
 
-/** Only fixed paths, because an attacker could place a program with the same name in the PATH. */
+/** Fixed paths. The PATH is not searched, because an attacker could place a program with the same name there. */
 const BUBBLEWRAP = ['/usr/bin/bwrap', '/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
 const SANDBOX_EXEC = '/usr/bin/sandbox-exec';
 
@@ -79,7 +79,7 @@ const seatbelt: Confinement = {
   },
 };
 
-/** The path that Node needs: its binary, or in Electron the binary's folder, because Electron reads more files from there. */
+/** Returns the path that Node needs: its binary, or in Electron the binary's folder, because Electron reads more files there. */
 const nodeFiles = (): string => (inElectron ? dirname(process.execPath) : process.execPath);
 
 let found: Promise<Confinement> | undefined;
@@ -101,7 +101,7 @@ function candidates(): readonly Confinement[] {
   return [];
 }
 
-/** True if only root can replace the program. A program that other users can replace would run with the owner's rights. */
+/** True if only root can replace the program. Another user's replacement would run with the owner's rights. */
 function isTheSystems(path: string): boolean {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats?.isFile() === true && stats.uid === 0 && (stats.mode & 0o022) === 0;

@@ -19,7 +19,7 @@ import { schemaFrom } from './schema.ts';
 
 /** Time limit for a pack to describe itself. Normally fast, because describing sends no requests. */
 const DESCRIBING_MS = 10_000;
-/** Not a valid subject name. The slots for describing packs are counted under it. */
+/** Subject for which the slots for describing packs are counted. Not a valid name, so no caller has it. */
 const NO_SUBJECT = '';
 
 export interface SkippedPack {
@@ -29,7 +29,7 @@ export interface SkippedPack {
 
 export interface OwnPacksOptions {
   readonly clock?: Clock;
-  /** Sends the requests of `fetch` in a pack. */
+  /** Sends the HTTP requests that packs make with `fetch`. */
   readonly egress?: Egress;
   /** Returns the sandbox in which each pack's process runs. */
   readonly findConfinement?: () => Promise<Confinement>;

@@ -49,7 +49,7 @@ export class DesktopWindow {
       });
       return;
     }
-    // Reload a crashed page. A page that crashed twice in a row is not reloaded before this point.
+    // Reload a crashed page. A page that crashed twice in a row is reloaded only here.
     if (window.webContents.isCrashed()) window.reload();
     if (window.isMinimized()) window.restore();
     window.show();
@@ -79,7 +79,7 @@ export class DesktopWindow {
     );
   }
 
-  /** Returns the index of the pressed button. */
+  /** Shows a dialog and returns the index of the pressed button. */
   async showDialog(options: MessageBoxOptions): Promise<number> {
     const { response } = await (this.#window ? dialog.showMessageBox(this.#window, options) : dialog.showMessageBox(options));
     return response;

@@ -8,8 +8,8 @@ const FLOOD_LINES = 20_000;
 const MINUTE_MS = 60_000;
 
 /**
- * Stores the last log lines of Ollama. Keeps only lines in a known format, which cannot contain text sent for embedding. Counts
- * all other lines.
+ * Stores the last log lines of Ollama. Keeps only lines in a known format, which cannot contain text sent for embedding. All
+ * other lines are only counted.
  */
 export class LogTail {
   readonly #lines: string[] = [];

@@ -222,8 +222,8 @@ function parse<Schema extends z.ZodType>(schema: Schema, text: string): z.output
 }
 
 /**
- * Creates a client for an Ollama that is already running and that the owner chose. Before each request, the system is asked which
- * user runs it.
+ * Creates a client for an Ollama that is already running and that the owner chose. Before each request, asks the system which
+ * user runs that Ollama.
  */
 export function createAdoptedClient(url: URL, clock: Clock): OllamaClient {
   const host = url.hostname === '[::1]' ? '::1' : '127.0.0.1';

@@ -10,7 +10,7 @@ export interface OllamaProcess {
   readonly pid: number;
   /** Resolves when the process has exited, for any reason. */
   readonly ended: Promise<void>;
-  /** Signals the process to stop, and kills it after the grace period. Resolves when all its processes have exited. */
+  /** Signals Ollama to stop, and kills it after the grace period. Resolves when Ollama and its child processes have exited. */
   stop(): Promise<void>;
 }
 
@@ -29,9 +29,10 @@ interface Spec {
 const MARK = 'HELMDECK_SIDECAR';
 
 /**
- * Shell script that starts Ollama, and kills it with all its processes when the program exits for any reason. A shell in the same
- * process group waits on a pipe that only the program holds open. When the pipe closes, the shell kills marked processes that
- * left the group (Linux only), and then the group. On Windows, Node's job object does the same.
+ * Shell script that starts Ollama, and kills Ollama and its child processes when the program exits for any reason. A shell in the
+ * same process group waits on a pipe that only the program holds open. When the pipe closes, the shell first kills child
+ * processes that left the group (Linux only), which it finds by an environment variable. Then it kills the group. On Windows,
+ * Node's job object does the same.
  */
 const GUARDED = `ulimit -c 0
 (trap '' HUP INT TERM; read -r _ <&3

@@ -81,14 +81,14 @@ function among(pids: readonly number[], pid: number): PortOwner {
 }
 
 /**
- * Reads process ids from the output of lsof. Each is on its own line, after the letter p.
+ * Reads process ids from the output of lsof. Each id is on its own line, after the letter p.
  *
  * @internal
  */
 export const pidsInLsof = (text: string): number[] => [...text.matchAll(/^p(\d+)$/gm)].map(([, pid]) => Number(pid));
 
 /**
- * Reads user ids from the output of lsof. Each is on its own line, after the letter u.
+ * Reads user ids from the output of lsof. Each id is on its own line, after the letter u.
  *
  * @internal
  */

@@ -316,7 +316,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   #fail(run: OllamaRun, error: unknown): void {
     // Ignore failures of a run that has already ended.
     if (this.#run !== run || run.signal.aborted) return;
-    // Stopping a run that floods its log also fails its open requests. Report the flooding then.
+    // Stopping a run that floods its log also makes its open requests fail. Report the flooding as their cause.
     const failure = run.logFlooded ? new SidecarFailure('flooding') : this.#asSidecarFailure(error);
     this.#unsafe = failure.path;
     const { clock } = this.#options;

@@ -43,8 +43,7 @@ export const openClawEmbeddings: Connector = {
     const values = [PROVIDER, modelOf(machine), embeddingsUrl(requireAddress(folder)), token];
     const edit = (before = ''): string => {
       for (const path of SEARCHES) requireNoOtherProvider(before, path);
-      // Remove our settings from the path that other OpenClaw versions use: OpenClaw ignores settings of another version, or does
-      // not start with them.
+      // Remove our settings from the path that other OpenClaw versions use: this version ignores them there or does not start.
       const rest = SEARCHES.filter((path) => path !== search).reduce(withoutOurs, before);
       return OURS.reduce((text, path, at) => setValue(text, [...search, ...path], values[at]), rest);
     };
