@@ -16,7 +16,7 @@ const Record = z.object({
   files: z.array(
     z.object({
       path: z.string(),
-      /** Digest of the file after the client was connected. Absent before that. */
+      /** Digest of the file after the client was connected. Absent until then. */
       after: z.string().exactOptional(),
       /** Digest of the original file. If the file existed, its bytes are stored next to this record. */
       before: z.string(),

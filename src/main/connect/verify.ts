@@ -75,7 +75,7 @@ const bridgeEnvironment = (machine: LocalMachine): Entry['env'] =>
 const bridgeSettings = (environment: Entry['env']): Entry['env'] =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => BRIDGE_SETTINGS.includes(name)));
 
-/** Decides which program an entry is allowed to start. `recorded` is the entry that we wrote for this client. */
+/** Determines which program an entry can start. `recorded` is the entry that we wrote for this client. */
 export interface EntryContext {
   readonly machine: LocalMachine;
   readonly recorded: Entry | undefined;

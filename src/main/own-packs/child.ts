@@ -154,8 +154,8 @@ function parseUrl(text: string): string {
 }
 
 /**
- * Removes dangerous functions that Node's permission model allows, such as those that set V8 flags that write files, or send
- * signals to the user's other processes.
+ * Removes dangerous functions that the permission model allows. They could set V8 flags that write files, or signal the user's
+ * other processes.
  */
 function removeDangerousFunctions(): void {
   for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen', 'execve', 'report']) {

@@ -287,7 +287,7 @@ async function questionForUndo(
   return { message: `Undo the changes of ${shortened(input.client)}?`, detail: parts.join('\n'), yes: 'Undo' };
 }
 
-/** Lists the first names, followed by the number of further names. */
+/** Lists a few of the names, followed by the number of the other names. */
 function firstNames(names: readonly string[]): string {
   const more = names.length - MAX_NAMES;
   const first = names.slice(0, MAX_NAMES).map((name) => shortened(name));

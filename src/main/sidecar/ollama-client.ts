@@ -45,7 +45,7 @@ interface Deps {
 interface RequestOptions {
   readonly path: string;
   readonly body?: object;
-  /** Maximum milliseconds until the response. For a download, the maximum time without data. */
+  /** Maximum milliseconds until the response. For a download, maximum milliseconds without data. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }

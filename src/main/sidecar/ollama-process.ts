@@ -29,10 +29,9 @@ interface Spec {
 const MARK = 'HELMDECK_SIDECAR';
 
 /**
- * Shell script that starts Ollama, and kills Ollama and its child processes when the program exits for any reason. A shell in the
- * same process group waits on a pipe that only the program holds open. When the pipe closes, the shell first kills child
- * processes that left the group (Linux only), which it finds by an environment variable. Then it kills the group. On Windows,
- * Node's job object does the same.
+ * Shell script that starts Ollama, and kills it with its child processes when the program exits for any reason. A shell in the
+ * same process group waits on a pipe that only the program holds open. When the pipe closes, the shell kills processes with
+ * `MARK` that left the group (Linux only), and then the group. On Windows, Node's job object does the same.
  */
 const GUARDED = `ulimit -c 0
 (trap '' HUP INT TERM; read -r _ <&3
@@ -80,7 +79,7 @@ export function startOllamaProcess({ path, port, home, environment, onOutput, gr
   const rest = async (): Promise<void> => {
     await exited;
     lifeline.destroy();
-    // The waiting shell kills the rest of the group. If the shell itself was killed first, kill the group here.
+    // The shell that waits on the pipe kills the rest of the group. If that shell was killed first, kill the group here.
     for (let tries = 0; tries < 50 && hasMembers(group); tries += 1) await wait(10);
     if (hasMembers(group)) signal('SIGKILL');
     output.destroy();

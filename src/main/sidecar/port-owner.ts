@@ -7,8 +7,8 @@ import { win32 } from 'node:path';
 export type PortOwner = 'expected' | 'another' | 'none';
 
 /**
- * Determines whether the process `pid` listens on a port. Unless this returns `expected`, nothing must be sent: another program
- * that took the port would receive the text to embed (R-EMB-05).
+ * Determines whether the process `pid` listens on a port. Callers must send nothing unless the result is `expected`: another
+ * program that took the port would receive the text to embed (R-EMB-05).
  */
 export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
   const { platform } = process;

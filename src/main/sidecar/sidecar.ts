@@ -76,7 +76,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     return this.#options.settings.model;
   }
 
-  /** Called when the program has started. From then on, the sidecar can start Ollama. */
+  /** Called after startup. Only from then on is the sidecar allowed to start Ollama. */
   wake(): void {
     this.#awake = true;
     if (this.#choice.on) this.#startRun();
