@@ -9,7 +9,7 @@ interface OwnCommand {
 
 /**
  * Returns a connector that lets the client's own program create a missing configuration file, because the program may add
- * settings that the client needs. We edit an existing file ourselves: the program takes seconds to rewrite it, and the client
+ * settings that the client needs. We edit an existing file ourselves: the program takes seconds to rewrite a file, and the client
  * could write to the file meanwhile.
  */
 export const byCommand = (client: Connector, { args, environment }: OwnCommand): Connector => ({

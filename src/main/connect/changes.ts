@@ -4,7 +4,7 @@ import { Failure } from '../../contract/failure.ts';
 import { digestOf, isReadableByOthers, restoreMode, readConfigFile, replaceConfigFile } from './config-file.ts';
 import type { EditStep, RunStep, Step, LocalMachine } from './connector.ts';
 
-/** Wraps each edit so that the message of its error names the file. */
+/** Wraps each edit so that the messages of its errors name the edited file. */
 export const withPathsInErrors = (steps: readonly Step[]): Step[] =>
   steps.map((step) => {
     if (step.does === 'edit') return withPathInErrors(step);
@@ -84,7 +84,7 @@ export class StepRunner {
     for (const { program, environment, back } of this.#ran.toReversed()) {
       if (!back || !existsSync(back.made)) continue;
       await this.#deps.machine.run(program, back.args, environment);
-      // Delete the folder here too: the program does not delete it if the program failed before registering it.
+      // Delete the folder here too: a program that failed before it registered the folder does not delete the folder.
       rmSync(back.made, { recursive: true, force: true });
       this.#restore(removals);
     }
@@ -104,8 +104,8 @@ export class StepRunner {
     try {
       this.#applyEdit(step, code, (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '');
     } finally {
-      // Restore the mode, because some programs replace the file and change its mode. Restore the content first: when a running
-      // OpenClaw notices a change of mode, it misses a change of content directly afterwards.
+      // Restore the mode, because some programs replace the file and change its mode. Restore the mode after the content: when a
+      // running OpenClaw notices a change of mode, it misses a change of content directly afterwards.
       for (const [path, mode] of modes) if (mode !== undefined) restoreMode(path, mode);
     }
   }

@@ -51,8 +51,8 @@ function foldersOf(machine: HostMachine): readonly [string, ...string[]] {
 }
 
 /**
- * Returns the folders of Claude Desktop's MSIX package, the default installer since February 2026. The package reads its own
- * copies of the files in %APPDATA%; it reads an original only if it has no copy (anthropics/claude-code issues 25579 and 26073).
+ * Returns the folders of Claude Desktop's MSIX package, the default installer since February 2026. The package reads its own copy
+ * of a file in %APPDATA%, and the original only if there is no copy (anthropics/claude-code issues 25579 and 26073).
  */
 const packagesOf = (machine: HostMachine): string[] => {
   const packages = join(localOf(machine), 'Packages');

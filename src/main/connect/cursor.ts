@@ -11,7 +11,7 @@ export const cursor = jsonClient({
   async detect(machine) {
     const config = join(machine.home(), '.cursor', 'mcp.json');
     const found = detectProgram(machine, { program: 'cursor', config });
-    // Cursor is also installed if its settings folder exists. At its first start, Cursor creates the folder but not the file.
+    // If Cursor's settings folder exists, Cursor is installed: it creates the folder at its first start, but never the file.
     return { ...found, installed: found.installed || existsSync(dirname(config)) };
   },
   link(entry) {

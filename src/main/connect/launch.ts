@@ -31,7 +31,7 @@ export function entryFor(
   return { command, args: [join(folder, BRIDGE), '--client', client], env: { HELMDECK_DATA_DIR: folder } };
 }
 
-/** The name of our command. In entries that users write by hand, it starts the bridge. */
+/** The name of our command, which starts the bridge in entries that users write by hand. */
 export const COMMAND = 'helmdeck-memory';
 
 /**

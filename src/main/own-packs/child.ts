@@ -12,8 +12,8 @@ import type { Realm } from './realm/host.ts';
 // Main script of the process that runs one of the owner's packs once. The script imports no modules of the program, because the
 // process is not allowed to read the program's files. The pack runs in a separate realm, and the two realms exchange only
 // strings. The pack therefore cannot reach `process`, `require` or Node's modules. As a second line of defence, the process's own
-// realm is frozen, cannot compile text, and has no dangerous functions. This limits the damage if one of its errors, such as a
-// stack overflow inside Node, leaks into the pack's realm.
+// realm is frozen, cannot compile text, and has no dangerous functions. This limits the damage if an error object of this realm,
+// such as a stack overflow inside Node, leaks into the pack's realm.
 
 const CHANNEL = 3;
 const LIBRARY = 'helmdeck-memory/pack';

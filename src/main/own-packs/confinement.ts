@@ -85,8 +85,8 @@ const nodeFiles = (): string => (inElectron ? dirname(process.execPath) : proces
 let found: Promise<Confinement> | undefined;
 
 /**
- * Returns the sandbox that works on this machine, and tests it only once. A test is needed because an installed sandbox program
- * can be forbidden to create a sandbox.
+ * Returns the sandbox that works on this machine, and tests the sandbox only once. A test is needed because an installed sandbox
+ * program can be forbidden to create a sandbox.
  */
 export const findConfinement = (): Promise<Confinement> => (found ??= probe());
 

@@ -20,8 +20,8 @@ export interface PackProcess {
 const HEAP = 192;
 
 /**
- * Limit of the data segment in KiB, effective on Linux. Unlike the memory monitor, this limit is never late. Node does not start
- * with a lower limit.
+ * Limit of the data segment in KiB, effective on Linux. Works even while the memory monitor is delayed. Node does not start with
+ * a lower limit.
  */
 const DATA = 1_000_000;
 

@@ -75,7 +75,7 @@ function resolveReference(json: JsonSchema, to: string): unknown {
   return isObject(definitions) ? definitions[name] : undefined;
 }
 
-/** Counts a value and all values inside it. Stops counting above `most`. */
+/** Returns the number of values inside a value, including itself. Stops counting above `most`. */
 function countOf(value: unknown, most: number): number {
   let count = 0;
   const waiting: unknown[] = [value];

@@ -28,8 +28,8 @@ interface Deps {
 
 /**
  * Number of facts that the window can remove in `FREE_REMOVALS_WINDOW_MS` without consent. Shortening a fact's lifetime also
- * counts as a removal. The window asks no question for a single fact, because it offers undo. A compromised page would not offer
- * undo, so more removals need the owner's consent.
+ * counts as a removal. The window asks no question for a single fact, because the window offers undo. A compromised page would
+ * not offer undo, so more removals need the owner's consent.
  */
 const FREE_REMOVALS = 20;
 const FREE_REMOVALS_WINDOW_MS = 10 * 60_000;

@@ -56,7 +56,7 @@ export class DesktopWindow {
     window.focus();
   }
 
-  /** Destroys the window without waiting for its page, because the page may not respond. */
+  /** Closes the window without asking its page, because the page may not respond. */
   destroy(): void {
     if (!this.#window) return;
     this.#deps.stored.update({ place: this.#window.getNormalBounds() });
@@ -103,8 +103,8 @@ export class DesktopWindow {
   }
 
   /**
-   * Hides the window instead of closing it, so that agents can still use the program. Minimizes the window if there is no tray,
-   * so that the owner can reach it.
+   * Hides the window instead of closing it, so that agents can still use the program. Without a tray, minimizes the window,
+   * because the owner could not reach a hidden window.
    */
   async #hide(window: BrowserWindow): Promise<void> {
     const hasTray = await hasTrayHost();

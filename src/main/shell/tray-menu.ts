@@ -6,7 +6,7 @@ export interface TrayState {
   readonly key: KeyState;
   readonly file: FileState;
   readonly embeddings: SidecarState;
-  /** True if the program starts at login. Undefined if this system does not support it. */
+  /** True if the program starts at login. Undefined if this system does not support starting at login. */
   readonly startsAtLogin: boolean | undefined;
   readonly startsHidden: boolean;
   /** The global shortcut that opens the window. Undefined if no shortcut is configured. */

@@ -20,7 +20,7 @@ interface Spec {
   /** A separate folder for everything that Ollama stores, including models. */
   readonly home: string;
   readonly environment: HostMachine['environment'];
-  /** Called with the process's output. If it returns false, the process is killed. */
+  /** Called with the process's output. The process is killed if this function returns false. */
   readonly onOutput: (chunk: Buffer) => boolean;
   /** Milliseconds that the process has to stop before it is killed. */
   readonly graceMs: number;

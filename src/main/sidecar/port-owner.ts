@@ -18,8 +18,8 @@ export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
 }
 
 /**
- * True if every listener on the port belongs to this user, root or Ollama's service user. Otherwise another local user could
- * receive the text (R-EMB-07). Always true on Windows, which reports the user only to administrators.
+ * True if every listener on the port belongs to this user, root or Ollama's service user. Text sent to any other listener could
+ * reach another local user (R-EMB-07). Always true on Windows, which reports the user only to administrators.
  */
 export async function isOwnedByTrustedUser(port: number): Promise<boolean> {
   const { platform } = process;
@@ -103,8 +103,9 @@ export const serviceUsers = (passwd: string): number[] =>
   [...passwd.matchAll(/^ollama:[^:\n]*:(\d+):/gm)].map(([, user]) => Number(user));
 
 /**
- * Reads the ids of the processes that listen on a port from the output of netstat. A row is a listening socket if it has no
- * remote address; the names of states are localized and cannot be compared.
+ * Reads the ids of the processes that listen on a port from the output of netstat. A row without a remote address is a listening
+ * socket; the names of states are localized and cannot be compared.
+ *
  * @internal
  */
 export const pidsInNetstat = (text: string, port: number): number[] =>

@@ -254,10 +254,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     await this.#checkOllama(run, run.client).catch((error: unknown) => this.#fail(run, error));
   }
 
-  /**
-   * True if a download is running. Throws if no download can be started. After a failure the run still exists, but it starts no
-   * downloads.
-   */
+  /** True if a download is running. Throws if no download can be started, for example because the run has failed. */
   #isPulling(): boolean {
     const { at } = this.#state;
     if (!this.#run?.client || this.#run.signal.aborted || at === 'starting') throw failureOf(this.#state, this.#options.clock);

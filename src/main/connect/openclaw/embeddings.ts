@@ -53,7 +53,7 @@ export const openClawEmbeddings: Connector = {
     const edit: EditStep['edit'] = (before) => before && SEARCHES.reduce(withoutOurs, before);
     return [{ does: 'edit', path: findOpenClaw(machine).config, edit }];
   },
-  /** Sends the request that OpenClaw would send, with the values in its configuration. */
+  /** Sends the same request as OpenClaw, with the values in OpenClaw's configuration. */
   async verify(machine, folder) {
     const why = await requestEmbedding(storedValue(machine, 'apiKey'), folder, { model: modelOf(machine), input: 'a text' });
     return why === undefined ? { works: true, tools: 0 } : { works: false, why, tools: 0 };
@@ -69,7 +69,7 @@ const embeddingsUrl = (url: string): string => `${url}/v1`;
 
 const SEARCH = ['memory', 'search'];
 const SEARCH_BEFORE = ['agents', 'defaults', 'memorySearch'];
-/** The paths of the search settings in all OpenClaw versions. OpenClaw may have been updated since it was connected. */
+/** The paths of the search settings in all OpenClaw versions, because OpenClaw can be updated while it is connected. */
 const SEARCHES: readonly (readonly string[])[] = [SEARCH, SEARCH_BEFORE];
 
 /**

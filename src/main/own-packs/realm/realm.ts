@@ -163,7 +163,7 @@ function memoryOf(namespace: string): object {
   return {
     namespace,
     async store(key: string, value: unknown, options: object = {}) {
-      // Check the value here: inside the list of parameters, JSON would silently replace it with null.
+      // Check the value here, because JSON would silently replace an invalid value in the list of parameters with null.
       if ((JSON.stringify(value) as string | undefined) === undefined) throw new Error('A pack can store only JSON values');
       await requestFromProgram('store', key, value, options);
     },
