@@ -150,7 +150,7 @@ export class StepRunner {
 
 const textOf = (bytes: Buffer | undefined): string | undefined => bytes?.toString('utf8');
 
-/** True if the parts of the file that the client's program does not change are the same before and after. */
+/** True if the parts of the file that the client's program does not change are the same in `before` and `now`. */
 function areOthersUnchanged(others: (text: string) => unknown, before: Buffer | undefined, now: Buffer | undefined): boolean {
   try {
     return isDeepStrictEqual(others(textOf(before) ?? ''), others(textOf(now) ?? ''));

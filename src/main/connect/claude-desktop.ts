@@ -25,8 +25,8 @@ const byConfig = jsonClient({
 });
 
 /**
- * Adds our entry to Claude Desktop's configuration. If our extension bundle is installed, removes the entry instead, because
- * every tool would be listed twice. The bundle needs only the token.
+ * Adds our entry to Claude Desktop's configuration. If our extension bundle is installed, removes the entry instead, because with
+ * both, every tool would be listed twice. The bundle needs only the token.
  */
 export const claudeDesktop: Connector = {
   ...byConfig,

@@ -290,7 +290,7 @@ export class Connections implements ClientConnections {
       if (step.does === 'edit') return restoring(step);
       return step.does === 'run' && step.instead ? { ...step, instead: restoring(step.instead) } : step;
     });
-    // Also restore files that are no longer used, for example after an update of the client.
+    // Also restore files that the client no longer uses, for example since an update of the client.
     const known = new Set(pathsIn(own));
     for (const { path } of restorable) if (!known.has(path)) steps.push(restoring({ does: 'edit', path, edit: (text) => text }));
     // Check that every file is writable before changing the first file.

@@ -182,7 +182,7 @@ function endOfValue(text: string, from: number): number {
 
 const TOKEN = /"""(?:[^\\]|\\[^])*?"{3,5}|'''[^]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}\n]/;
 
-/** Returns the start of the next line after a position. Line breaks inside a value do not count. */
+/** Returns the start of the next line after a position. Ignores line breaks inside a value. */
 function afterLine(text: string, from: number): number {
   let depth = 0;
   const token = new RegExp(TOKEN.source, 'g');

@@ -96,7 +96,7 @@ export class Desktop implements AsyncDisposable {
     this.#binding = this.#opened.use(bindWindow({ calls: this.#calls.promise, window: () => this.#window.current }));
     this.#opened.use(onAccentChange(() => this.#binding?.notify({ namespace: '', kind: 'accent' })));
     if (!(wasStartedAtLogin(process.argv) && this.#stored.choices.startsHidden)) this.open();
-    // Load the modules while the renderer process builds the page.
+    // Load the modules only while the renderer process builds the page.
     await this.#windowFirst(served.then(() => wait(SCRIPT_MS)));
     const modules = await load();
     await this.#windowFirst(this.#window.firstShown);

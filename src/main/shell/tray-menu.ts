@@ -38,7 +38,7 @@ export function trayIconOf({ listening, key, file, wiped }: TrayState): TrayIcon
   return listening.at === 'paused' ? 'paused' : 'on';
 }
 
-/** Returns the menu: the status, the most important commands, and the settings for the start at login. */
+/** Returns the menu: the status, the most important commands, and the settings for starting at login. */
 export function trayMenu(state: TrayState): readonly TrayItem[] {
   const { listening, key, startsAtLogin, startsHidden, shortcut } = state;
   return [

@@ -70,8 +70,9 @@ const FATAL_ERRORS = [
 const OTHER_FATAL_ERROR = /^(Error|panic|fatal error): /;
 
 /**
- * Returns the part of a log line that cannot contain the text of a request, or undefined. Keeps Ollama's own messages and drops
- * the fields.
+ * Returns the part of a log line that cannot contain the text of a request, or undefined. Keeps Ollama's own messages, but not
+ * the fields after them.
+ *
  * @internal
  */
 export function safeLogLine(line: string): string | undefined {

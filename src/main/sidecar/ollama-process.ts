@@ -72,7 +72,7 @@ export function startOllamaProcess({ path, port, home, environment, onOutput, gr
   };
   output.on('data', (chunk: Buffer) => {
     if (onOutput(chunk)) return;
-    // Stop reading, so that the output is not buffered.
+    // Stop reading, so that further output is not buffered.
     output.destroy();
     signal('SIGKILL');
   });

@@ -32,7 +32,7 @@ export async function isOwnedByTrustedUser(port: number): Promise<boolean> {
   return users.length > 0 && users.every((user) => ours.has(user));
 }
 
-/** Returns a port that was free a moment ago. Another program can take the port before it is used. */
+/** Returns a port that was free a moment ago. Another program can take the port before we use it. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -54,7 +54,7 @@ async function onLinux(port: number, pid: number): Promise<PortOwner> {
   const held = new Set(
     await Promise.all((await readdir(folder).catch(() => [])).map((fd) => readlink(`${folder}/${fd}`).catch(() => ''))),
   );
-  // All listeners must belong to the process: a connection could reach another listener on the same port of another address.
+  // All listeners on the port must belong to the process, because a connection could reach a listener at another address.
   return sockets.every(({ name }) => held.has(name)) ? 'expected' : 'another';
 }
 

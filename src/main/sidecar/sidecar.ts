@@ -165,7 +165,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     this.#saveChoice({ ...this.#choice, on, adopt });
     this.#failures = 0;
     const ended = this.#end();
-    // Set the new state before waiting for the old run to end, so that requests see the new state.
+    // Set the new state before waiting for the old run to end, so that requests see the new state meanwhile.
     if (!on) this.#setState(OFF);
     else if (this.#awake) this.#startRun();
     else this.#setState(ASLEEP);
@@ -247,7 +247,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     this.#setState(includesModel(model, names) ? { at: 'ready', model, whose } : noModelState(model));
   }
 
-  /** Checks again whether the model is installed, because Ollama sends no notification if the owner downloads it by hand. */
+  /** Checks again whether the model is installed, because Ollama does not report that the owner downloaded the model by hand. */
   async #recheckModel(): Promise<void> {
     const run = this.#run;
     if (this.#state.at !== 'no_model' || !run?.client) return;
@@ -278,7 +278,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     }
     if (this.#state.at === 'pulling' && this.#run === run)
       await this.#checkOllama(run, client).catch((error: unknown) => this.#fail(run, error));
-    // End the download after the new state is set: the caller that waits for the end may start another download immediately.
+    // Report the end only after the new state is set: a caller that waits for the end may start another download immediately.
     run.endPull();
   }
 

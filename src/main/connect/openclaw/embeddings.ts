@@ -137,7 +137,7 @@ function withoutOurs(before: string, search: readonly string[]): string {
 
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** Returns the reason why the request fails, or undefined if it succeeds. */
+/** Requests an embedding. Returns the reason for a failure, or undefined. */
 async function requestEmbedding(token: string, folder: string, body: object): Promise<string | undefined> {
   const endpoint = findEndpoint(folder);
   if (!endpoint)
