@@ -16,7 +16,7 @@ export interface Confinement {
 /** @internal Used if the machine has no sandbox that works. */
 export const NO_CONFINEMENT: Confinement = { name: 'none', wrap: (command) => command };
 
-/** Fixed paths. The PATH is not searched, because an attacker could place a program with the same name there. */
+/** Fixed paths of Bubblewrap. PATH is not searched, because an attacker could place a program with the same name there. */
 const BUBBLEWRAP = ['/usr/bin/bwrap', '/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
 const SANDBOX_EXEC = '/usr/bin/sandbox-exec';
 
@@ -120,7 +120,7 @@ if (!fails(() => fs.readFileSync(file)) || !fails(() => fs.writeFileSync(file, '
 const socket = require('node:net').connect(Number(port), '127.0.0.1');
 socket.on('connect', () => process.exit(4)).on('error', () => process.stdout.write(${JSON.stringify(CONFINED)}));`;
 
-/** @internal True if Node starts in the sandbox, and cannot reach a file and a port of this process from there. */
+/** @internal True if Node starts in the sandbox, and there cannot reach a file or a port of this process. */
 export async function isEffective({ wrap: around }: Confinement): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-trial-'));
   const file = join(folder, 'file');

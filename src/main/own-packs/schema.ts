@@ -9,8 +9,8 @@ type JsonSchema = Record<string, unknown>;
 const MAX_WORK = 500_000;
 
 /**
- * Creates the program's copy of a pack's schema. Shows the schema as the author wrote it. Checks values without patterns, because
- * patterns can take exponential time, and only within the work limit. The pack's process checks values fully.
+ * Creates the program's copy of a pack's schema. Shows the schema as the author wrote it. Checks values only within the work
+ * limit, and ignores patterns, because patterns can take exponential time. The pack's process checks values fully.
  */
 export function schemaFrom(json: JsonSchema): z.ZodType {
   // Parses JSON Schema that zod wrote in the pack's process. Throws if zod cannot represent a part of the schema.

@@ -38,7 +38,7 @@ export class DesktopState {
     try {
       writePrivateFile(this.#path, JSON.stringify(this.#choices));
     } catch {
-      // Ignore the error: the default settings then apply at the next start.
+      // Ignore the error: the change is then lost when the program exits.
     }
   }
 }
