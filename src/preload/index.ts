@@ -1,10 +1,7 @@
 import { contextBridge, ipcRenderer, type IpcRendererEvent } from 'electron';
 import type { BridgeResponse, PreloadBridge, WindowChange } from '../contract/window.ts';
 
-/**
- * The only Electron functions that the window can use. Forwards calls without checking names or arguments. The main process
- * checks both.
- */
+/** The only Electron functions that the window can use. Forwards calls unchecked: the main process checks names and arguments. */
 const pipe: PreloadBridge = {
   place: 'desktop',
   call: (...asked) => ipcRenderer.invoke('call', ...asked) as Promise<BridgeResponse>,

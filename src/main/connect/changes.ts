@@ -4,7 +4,7 @@ import { Failure } from '../../contract/failure.ts';
 import { digestOf, isReadableByOthers, restoreMode, readConfigFile, replaceConfigFile } from './config-file.ts';
 import type { EditStep, RunStep, Step, LocalMachine } from './connector.ts';
 
-/** Wraps each edit so that the message of its error names the file. */
+/** Wraps each edit so that the messages of its errors name the edited file. */
 export const withPathsInErrors = (steps: readonly Step[]): Step[] =>
   steps.map((step) => {
     if (step.does === 'edit') return withPathInErrors(step);
@@ -22,13 +22,13 @@ const withPathInErrors = ({ edit, ...step }: EditStep): EditStep => ({
   },
 });
 
-/** Prefixes a failure's message with the path, unless it contains the path already. */
+/** Prefixes a failure's message with the path, unless the message already contains the path. */
 export function addPath(path: string, error: unknown): unknown {
   if (!(error instanceof Failure) || error.message.includes(path)) return error;
   return new Failure(error.code, `${path}: ${error.message}`, { cause: error });
 }
 
-/** Returns the edits among the steps, including each edit that replaces a client's command in the preview. */
+/** Returns the edit steps, and the edits that the preview shows instead of a client's command. */
 export function editsIn(steps: readonly Step[]): EditStep[] {
   const edits = steps.map((step) => (step.does === 'edit' ? step : step.does === 'run' ? step.instead : undefined));
   return edits.filter((edit) => edit !== undefined);
@@ -46,14 +46,14 @@ interface Deps {
 }
 
 /**
- * Runs the steps of a connection, and can roll back what they changed. Keeps changes that other programs make to the same files
- * meanwhile.
+ * Runs the steps that connect or disconnect a client, and can undo their changes. Preserves changes that other programs make to
+ * the same files meanwhile.
  */
 export class StepRunner {
   readonly #deps: Deps;
-  /** Original content of each file, by the path that the steps use; undefined for a file that did not exist. */
+  /** Original content of each file, by the path in the steps; undefined for a file that did not exist. */
   readonly before: ReadonlyMap<string, Buffer | undefined>;
-  /** Original mode of each file that will contain a token and that other users can read. */
+  /** Original permissions of each file that will contain a token and that other users can read. */
   readonly exposedModes: ReadonlyMap<string, number>;
   /** Digest of each file after our last change to that file. */
   readonly #written = new Map<string, string>();
@@ -76,8 +76,8 @@ export class StepRunner {
   }
 
   /**
-   * Restores every file that the steps changed. `removals` restore the original entry in files that other programs have changed
-   * since the steps ran.
+   * Restores every file that the steps changed. In a file that another program has changed since, `removals` restore only the
+   * original entry.
    */
   async rollBack(removals: readonly EditStep[]): Promise<void> {
     this.#restore(removals);
@@ -104,13 +104,13 @@ export class StepRunner {
     try {
       this.#applyEdit(step, code, (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '');
     } finally {
-      // Restore the mode, because some programs replace the file and change its mode. Restore it after the content, because a
-      // running OpenClaw that notices a change of mode misses a change of content right after it.
+      // Restore the mode, because some programs replace the file and change its mode. Restore the mode after the content: when a
+      // running OpenClaw notices a change of mode, it misses a change of content directly afterwards.
       for (const [path, mode] of modes) if (mode !== undefined) restoreMode(path, mode);
     }
   }
 
-  /** Accepts the file that the program wrote, or replaces it with our edit. */
+  /** Accepts the file that the client's program wrote, or applies our edit instead. */
   #applyEdit({ instead, needed }: RunStep, code: number, lastLine: string): void {
     if (code !== 0 && (!instead || needed)) {
       throw new Failure('handler_failed', `${this.#deps.name} could not be connected: ${lastLine.slice(0, 300)}`);
@@ -119,7 +119,7 @@ export class StepRunner {
     const { path, edit } = instead;
     const before = this.before.get(path);
     const now = readConfigFile(path);
-    // Accept a file that the program created: there was no content to lose, and the program may add settings that the client
+    // Accept a file that the program created: the user had no content in it, and the program may add settings that the client
     // needs.
     if (code === 0 && before === undefined && now) this.#written.set(path, digestOf(now.bytes));
     else this.#write(path, now?.bytes, edit(this.#isUnchangedByOthers(path, now?.bytes) ? textOf(before) : now?.text));
@@ -150,7 +150,7 @@ export class StepRunner {
 
 const textOf = (bytes: Buffer | undefined): string | undefined => bytes?.toString('utf8');
 
-/** True if the parts of the file that the program does not change are the same before and after. */
+/** True if the parts of the file that the client's program does not change are the same in `before` and `now`. */
 function areOthersUnchanged(others: (text: string) => unknown, before: Buffer | undefined, now: Buffer | undefined): boolean {
   try {
     return isDeepStrictEqual(others(textOf(before) ?? ''), others(textOf(now) ?? ''));

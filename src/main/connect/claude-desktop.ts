@@ -25,8 +25,8 @@ const byConfig = jsonClient({
 });
 
 /**
- * Adds our entry to Claude Desktop's configuration. If our extension bundle is installed, Claude Desktop needs only the token.
- * The entry is then removed, because with the bundle and the entry every tool would be listed twice.
+ * Adds our entry to Claude Desktop's configuration. If our extension bundle is installed, removes the entry instead, because with
+ * both, every tool would be listed twice. The bundle needs only the token.
  */
 export const claudeDesktop: Connector = {
   ...byConfig,
@@ -42,7 +42,7 @@ export const claudeDesktop: Connector = {
   },
 };
 
-/** Folders that can contain the configuration, in the order in which Claude Desktop searches them. */
+/** Returns the folders in which Claude Desktop looks for its configuration, in search order. */
 function foldersOf(machine: HostMachine): readonly [string, ...string[]] {
   const usual = join(applicationData(machine), 'Claude');
   if (machine.platform !== 'win32') return [usual];
@@ -51,8 +51,8 @@ function foldersOf(machine: HostMachine): readonly [string, ...string[]] {
 }
 
 /**
- * Returns the folders of Claude Desktop's MSIX package, the default installer since February 2026. The package reads its own
- * copies of the files in %APPDATA%; it reads an original only if it has no copy (anthropics/claude-code issues 25579 and 26073).
+ * Returns the folders of Claude Desktop's MSIX package, the default installer since February 2026. The package reads its own copy
+ * of a file in %APPDATA%, and the original only if there is no copy (anthropics/claude-code issues 25579 and 26073).
  */
 const packagesOf = (machine: HostMachine): string[] => {
   const packages = join(localOf(machine), 'Packages');

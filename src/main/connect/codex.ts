@@ -30,7 +30,7 @@ const byConfigFile: Connector = {
     const { command, args, env } = entry;
     const table = { command, args: [...args], env: { ...env } };
     const edit = (before = ''): string =>
-      // If the entry is ours, set only our keys, to keep the user's additions to it, such as which tools need no approval.
+      // If the entry is ours, set only our keys. This keeps settings that the user added, such as which tools need no approval.
       isOurs(tableAt(before, PATH)) ? setKeys(before, PATH, table) : setTable(before, PATH, table);
     return [{ does: 'edit', path: config, edit }];
   },

@@ -22,7 +22,7 @@ import { dirname } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { errorCodeOf, syncFolder } from '../../core/file/files.ts';
 
-/** Maximum bytes of a configuration file that we read. A handwritten file is far smaller; a larger file is refused. */
+/** Maximum bytes of a configuration file. Larger files are refused. Handwritten files are far smaller. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
 /** A configuration file of another program, as it was read. */
@@ -35,7 +35,9 @@ export interface ConfigFile {
   readonly mode: number;
 }
 
-/** Reads a configuration file. Returns undefined if it does not exist. Refuses a file that could not be restored byte for byte. */
+/**
+ * Reads a configuration file, or returns undefined if it does not exist. Refuses a file that we could not restore byte for byte.
+ */
 export function readConfigFile(path: string): ConfigFile | undefined {
   const target = targetOf(path);
   if (target === undefined) return undefined;
@@ -59,7 +61,7 @@ export function readConfigFile(path: string): ConfigFile | undefined {
 export function cachedByFile<T>(make: (text: string | undefined) => T): (path: string) => T {
   let cached: { readonly stamp: string; readonly result: () => T } | undefined;
   return (path) => {
-    // Get the stamp before reading, so that a write during the read is noticed at the next call.
+    // Get the stamp before reading the file, so that the next call notices a write during the read.
     const stamp = stampOf(path);
     if (stamp === undefined) return make(readConfigFile(path)?.text);
     if (cached?.stamp !== stamp) cached = { stamp, result: storeOutcome(() => make(readConfigFile(path)?.text)) };
@@ -80,9 +82,7 @@ function stampOf(path: string): string | undefined {
   }
 }
 
-/**
- * Calls `make` and stores its result or its error. Errors are stored too, because reading a file that is refused is just as slow.
- */
+/** Calls `make` and stores its result or its error. Errors are stored too, because reading a refused file takes as long. */
 function storeOutcome<T>(make: () => T): () => T {
   try {
     const result = make();
@@ -100,7 +100,7 @@ export const digestOf = (bytes: Buffer | undefined): string =>
 
 /**
  * Returns the path after following symbolic links, or undefined if the file does not exist. A link to a missing file is refused,
- * because its owner may intend another target.
+ * because the link's owner may intend another target.
  */
 function targetOf(path: string): string | undefined {
   try {
@@ -133,7 +133,7 @@ function textOf(bytes: Buffer, path: string): string {
   }
 }
 
-/** Throws if the file cannot be replaced, or if its owner made it read-only. */
+/** Throws if the file cannot be replaced, or if its permissions make it read-only. */
 export function requireWritable(path: string): void {
   const target = targetOf(path);
   try {
@@ -150,14 +150,14 @@ function refuseReadOnly(path: string): void {
   if (process.platform !== 'win32' && (statSync(path).mode & 0o222) === 0) throw new Error('read-only');
 }
 
-/** Returns the closest parent folder that exists. Missing folders would be created in that folder. */
+/** Returns the folder, or its closest parent that exists. Missing folders would be created there. */
 const firstExistingFolder = (folder: string): string =>
   existsSync(folder) || dirname(folder) === folder ? folder : firstExistingFolder(dirname(folder));
 
 /**
- * Atomically replaces a file. Refuses if the file's digest is no longer `expected`, because another program has then changed the
- * file. Preserves mode and owner; `restrict` removes the access of other users. Only its owner can read a new file. Undefined
- * content deletes the file.
+ * Atomically replaces a file. Refuses if the file's digest is not `expected`, because another program has then changed the file.
+ * Preserves permissions and owner; `restrict` removes the access of other users. A new file is readable only by its owner.
+ * Undefined content deletes the file.
  */
 export function replaceConfigFile(path: string, expected: string, content: Buffer | undefined, restrict = false): void {
   requireWritable(path);

@@ -62,7 +62,7 @@ export class Connections implements ClientConnections {
 
   async list(): Promise<ClientList> {
     const { connectors, tokens, onClients } = this.#deps;
-    // While the memory is locked, tokens cannot be listed. Clients still can.
+    // While the memory is locked, tokens cannot be listed, but clients can.
     const listed = await tokens.list().catch(() => undefined);
     const clients = await Promise.all(connectors.map((connector) => this.#row(connector, listed?.tokens)));
     onClients?.(clients);
@@ -125,7 +125,7 @@ export class Connections implements ClientConnections {
       if (!record && look.at === 'absent') {
         throw new Failure('not_found', `${connector.name} is not connected, so it cannot be disconnected.`);
       }
-      // Refuse to remove an entry of unknown origin: without a record, we could not restore it.
+      // Refuse to remove an entry of unknown origin, because without a record we could not restore the entry.
       if (!record && look.at === 'present' && !(look.entry && startsBridge(look.entry))) {
         throw new Failure(
           'invalid_input',
@@ -145,7 +145,7 @@ export class Connections implements ClientConnections {
     const look = await this.#look(connector);
     if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.machine, this.#deps.folder);
     if (look.at === 'broken') return { works: false, why: look.why, tools: 0 };
-    // Test the recorded entry, because the extension bundle contains the same bridge and uses the same token.
+    // For the extension bundle, test the recorded entry: the bundle contains the same bridge and uses the same token.
     const entry = look.at === 'bundled' ? this.#records.read(client)?.entry : look.at === 'present' ? look.entry : undefined;
     const program = entry && this.#programOf(entry);
     if (entry && program === undefined) return { works: false, why: entry.command === COMMAND ? NO_COMMAND : OWN_NODE, tools: 0 };
@@ -170,7 +170,7 @@ export class Connections implements ClientConnections {
     throw new Failure('not_found', 'There is no client with this id. List the clients to see their ids.');
   }
 
-  /** Returns the steps that connect the client. Throws if the client is not installed or one of the steps would be refused. */
+  /** Returns the steps that connect the client. Throws if the client is not installed or if an edit would fail. */
   async #prepare(connector: Connector): Promise<{ steps: readonly Step[]; basis: string }> {
     const { machine } = this.#deps;
     const { installed } = await connector.detect(machine);
@@ -243,7 +243,7 @@ export class Connections implements ClientConnections {
   }
 
   /**
-   * Saves each file as it was before the first connection. If the file has changed since that connection, saves the changed file
+   * Saves each file as it was before the first connection. If another program has changed the file since, saves the changed file
    * without our entry.
    */
   #saveOriginals(
@@ -290,7 +290,7 @@ export class Connections implements ClientConnections {
       if (step.does === 'edit') return restoring(step);
       return step.does === 'run' && step.instead ? { ...step, instead: restoring(step.instead) } : step;
     });
-    // Also restore files that the connector no longer uses, for example after an update of the client.
+    // Also restore files that the client no longer uses, for example since an update of the client.
     const known = new Set(pathsIn(own));
     for (const { path } of restorable) if (!known.has(path)) steps.push(restoring({ does: 'edit', path, edit: (text) => text }));
     // Check that every file is writable before changing the first file.
@@ -307,7 +307,7 @@ export class Connections implements ClientConnections {
       const now = digestOf(readConfigFile(path)?.bytes);
       return { path, as_before: now === before, changed: now !== digestOf(runner.before.get(path)) };
     });
-    // Omit files that the owner deleted and files that no longer contained our entry.
+    // Omit files that are unchanged because the owner deleted them or they no longer contained our entry.
     return files.filter((file) => file.as_before || file.changed).map(({ path, as_before }) => ({ path, as_before }));
   }
 
@@ -338,8 +338,8 @@ export class Connections implements ClientConnections {
   }
 
   /**
-   * Returns what the client's configuration contains. An unreadable configuration is reported as this client's state, so that the
-   * other clients are still listed.
+   * Returns the state of our entry in the client's configuration. An error in one client's configuration becomes that client's
+   * state, so that the other clients are still listed.
    */
   async #look(connector: Connector): Promise<Look> {
     try {
@@ -367,7 +367,7 @@ export class Connections implements ClientConnections {
     }
   }
 
-  /** Runs one job at a time, because two jobs could overwrite each other's changes to a file. */
+  /** Runs jobs one after another, because concurrent jobs could overwrite each other's changes to a file. */
   #inSequence<T>(job: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(job);
     this.#queue = done.then(() => this.#deps.onClients && this.list()).catch(() => undefined);

@@ -23,9 +23,9 @@ export interface ProgramResult {
 }
 
 export interface LocalMachine extends HostMachine {
-  /** Folders in which installers put programs. Searched too, because this program may have been started without a shell's PATH. */
+  /** Folders in which installers put programs. Needed because a program started from the desktop lacks the shell's PATH. */
   places(): readonly string[];
-  /** Runs a program without a shell and with a time limit. The program's environment does not contain our settings. */
+  /** Runs a program without a shell and with a time limit. The program does not receive our HELMDECK_ environment variables. */
   run(program: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<ProgramResult>;
 }
 
@@ -49,7 +49,7 @@ export interface Detected {
   /** True if the client's program or configuration was found. */
   readonly installed: boolean;
   readonly version?: string;
-  /** Absolute path of the client's program. Absent if it was not found or other users could replace it. */
+  /** Absolute path of the client's program. Absent if the program was not found or other users could replace it. */
   readonly program?: string;
   /** Path of the configuration file for our entry. The file need not exist. */
   readonly config: string;
@@ -81,11 +81,11 @@ export interface RunStep {
   /** Paths of files that the program changes. The original bytes of these files are stored for a rollback. */
   readonly touches: readonly string[];
   /**
-   * The edit that the program is expected to make, shown in the preview. Applied if the program fails or writes something else,
-   * because some programs reformat the file and lose comments.
+   * The edit shown in the preview. Applied after the run, because some programs reformat the file and lose comments. Not applied
+   * if the program successfully created the file.
    */
   readonly instead?: EditStep;
-  /** True if the program does more than the edit. A failure of the program then cancels the connection. */
+  /** True if the edit cannot replace the program. A failure of the program then cancels the connection. */
   readonly needed?: true;
   /**
    * Extracts the parts of a file that the program does not change. If these parts differ after the run, another program wrote to
@@ -96,7 +96,7 @@ export interface RunStep {
   readonly back?: { readonly made: string; readonly args: readonly string[] };
 }
 
-/** Deletes a folder of this program that the client's program left behind or can no longer remove. */
+/** Deletes a folder of ours, such as a plugin, that the client's program left behind or can no longer remove. */
 interface RemoveStep {
   readonly does: 'remove';
   readonly folder: string;

@@ -11,7 +11,7 @@ export const cursor = jsonClient({
   async detect(machine) {
     const config = join(machine.home(), '.cursor', 'mcp.json');
     const found = detectProgram(machine, { program: 'cursor', config });
-    // Cursor is also installed if the folder exists. Cursor creates the folder when it first starts, but never the file.
+    // If Cursor's settings folder exists, Cursor is installed: it creates the folder at its first start, but never the file.
     return { ...found, installed: found.installed || existsSync(dirname(config)) };
   },
   link(entry) {

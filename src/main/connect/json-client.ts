@@ -8,7 +8,7 @@ interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bri
   detect(machine: LocalMachine): Promise<Detected>;
   /** Names of the nested keys that lead to the object with the MCP servers, such as `mcpServers`. */
   readonly servers: readonly string[];
-  /** Converts an entry to this client's format. By default: `command`, `args` and, if not empty, `env`. */
+  /** Converts an entry to this client's format. The default writes `command`, `args` and, if not empty, `env`. */
   readonly formatEntry?: (entry: Entry) => object;
 }
 
@@ -66,7 +66,7 @@ export function isOurs(value: unknown): boolean {
   return entry !== undefined && startsBridge(entry);
 }
 
-/** Reads a value as an entry that a client could start. `entry` is absent if the value is not such an entry. */
+/** Parses a client's entry. `entry` is absent if the value does not contain a valid command. */
 export function entryOf(value: unknown): { entry?: Entry } {
   const { command, args = [], env = {} } = Object(value) as { command?: unknown; args?: unknown; env?: unknown };
   const texts = (all: unknown[]): all is string[] => all.every((one) => typeof one === 'string');

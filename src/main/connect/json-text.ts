@@ -24,16 +24,16 @@ interface Container extends Span {
 
 type Node = Container | (Span & { readonly plain: unknown });
 
-/** Maximum nesting depth. Limited because the reader is recursive; a handwritten configuration is far less deep. */
+/** Maximum nesting depth. Limited because the parser is recursive; a handwritten configuration is far less deep. */
 const MAX_DEPTH = 100;
 
 const BOM = '\uFEFF';
 
-/** Syntax of the text. `json` also allows comments and trailing commas. */
+/** Syntax of the text. Comments and trailing commas are allowed even in `json`. */
 type Dialect = 'json' | 'json5';
 
 /**
- * Creates functions that read and edit texts of a dialect. An edit parses its result again, and refuses unless the result has the
+ * Creates functions that read and edit texts of a dialect. An edit parses its result, and throws unless the result has the
  * intended values.
  */
 const createEditor = (dialect: Dialect) => {
@@ -109,7 +109,7 @@ const createEditor = (dialect: Dialect) => {
 
     dropValue,
 
-    /** Copies the value at a path from `other`. If `other` has no value at that path, removes the value. */
+    /** Copies the value at a path from `other` to `text`. If `other` has no such value, removes the value from `text`. */
     restoreValue: (text: string, path: readonly string[], other = ''): string => {
       const value = valueAt(other, path);
       return value === undefined ? dropValue(text, path) : setValue(text, path, value);
@@ -140,7 +140,7 @@ const createEditor = (dialect: Dialect) => {
 export const { setValue, dropValue, restoreValue, valueAt } = createEditor('json');
 export const json5 = createEditor('json5');
 
-/** Parses standard JSON, 15 times as fast as our reader. Returns undefined if the text has comments or JSON5 syntax. */
+/** Parses standard JSON, 15 times as fast as our parser. Returns undefined if the text has comments or JSON5 syntax. */
 function parseNatively(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -183,8 +183,8 @@ function insert(text: string, container: Container, value: unknown, name?: strin
 }
 
 /**
- * Appends a member after the last member. Puts the comma directly after the last value, and the new member after the comments on
- * that value.
+ * Appends a member after the last member. Puts the comma directly after the last value, and the new member after the comments
+ * that follow that value.
  */
 function appendAfter(text: string, container: Container, last: Member, member: string): string {
   const before = text.slice(0, last.value.end);

@@ -17,8 +17,8 @@ const TEMPORARY_LINKS = 'fnm_multishells';
 const NO_NODE = `Clients need Node ${MIN_NODE} or newer, in a folder that only you and root can write to, but no such Node was found. Install Node from https://nodejs.org and try again.`;
 
 /**
- * Returns the entry for a client. The entry stays valid if this program is moved or updated, because the bridge is in the data
- * folder.
+ * Returns the entry for a client. The entry stays valid if this program is moved or updated, because the entry starts a copy of
+ * the bridge in the data folder.
  */
 export function entryFor(
   machine: LocalMachine,
@@ -31,7 +31,7 @@ export function entryFor(
   return { command, args: [join(folder, BRIDGE), '--client', client], env: { HELMDECK_DATA_DIR: folder } };
 }
 
-/** Our command. It starts the bridge in entries that users write by hand. */
+/** The name of our command, which starts the bridge in entries that users write by hand. */
 export const COMMAND = 'helmdeck-memory';
 
 /**
@@ -46,9 +46,9 @@ export const startsBridgeFor = (entry: Entry, client: string): boolean =>
   startsBridge(entry) && entry.args[entry.args.indexOf('--client') + 1] === client;
 
 /**
- * Returns the program that "Test" is allowed to start for an entry: our own command, or a Node that runs our bridge. That Node
- * must be the recorded Node of the entry, or a Node that this program would write to the entry. Returns undefined for every other
- * program: other programs write these files too, and "Test" must not run their commands.
+ * Returns the program that a connection test is allowed to start for an entry: our own command, or a Node that runs our bridge.
+ * That Node must be the recorded Node of the entry, or a Node that we would write to the entry. Otherwise returns undefined:
+ * other programs can write entries too, and a test must not run their commands.
  */
 export function ownProgramOf(
   { command, args: [first = ''] }: Entry,
@@ -87,8 +87,8 @@ export function bundled(...parts: readonly string[]): string {
 }
 
 /**
- * Returns the path of a Node that can run the bridge. Prefers a Node that is installed on the machine, because it remains if this
- * program is removed.
+ * Returns the path of a Node that can run the bridge. Prefers a Node that is installed on the machine, because that Node remains
+ * if this program is removed.
  */
 function nodeFor(machine: LocalMachine): string | undefined {
   const found = findProgram(machine, 'node', [], (path) => !path.includes(`${sep}node_modules${sep}`) && isNewEnough(path));

@@ -90,8 +90,8 @@ function readManifest(file: string): { version?: unknown } {
 }
 
 /**
- * The environment for other programs: ours without our settings, which contain keys, and without folders of the PATH in which
- * other users could place a program. Many programs are scripts that search the PATH for their interpreter.
+ * Returns our environment for other programs, without our settings, which contain keys, and without PATH folders in which other
+ * users could place a program. Many programs are scripts that search the PATH for their interpreter.
  */
 export function environmentFor({ environment }: HostMachine): Record<string, string> {
   const inherited = Object.entries(environment).filter(
@@ -114,7 +114,7 @@ export const localMachine = (machine: HostMachine, places = () => usualPlaces(ma
   run(program, args, added = {}) {
     const { promise, resolve } = Promise.withResolvers<ProgramResult>();
     const own = environmentFor(machine);
-    // Many programs are scripts that need the Node in the same folder.
+    // Many programs are scripts that need the Node in the same folder as the script.
     const path = trustedPath([own['PATH'] ?? '', dirname(program)].join(delimiter));
     const options = {
       env: { ...own, PATH: path, ...added },

@@ -16,7 +16,7 @@ const Record = z.object({
   files: z.array(
     z.object({
       path: z.string(),
-      /** Digest of the file after the client was connected. Absent before that. */
+      /** Digest of the file after the client was connected. Absent until then. */
       after: z.string().exactOptional(),
       /** Digest of the original file. If the file existed, its bytes are stored next to this record. */
       before: z.string(),
@@ -66,7 +66,7 @@ export class Records {
     }
   }
 
-  /** Renames a token file that the owner created by hand, so that it is not overwritten. `drop` restores the file. */
+  /** Renames a token file that the owner created by hand, so that it is not overwritten. `drop` reverses the renaming. */
   backUpOwnToken(client: string): void {
     if (existsSync(this.tokenFile(client))) renameSync(this.tokenFile(client), this.#ownTokenFile(client));
   }

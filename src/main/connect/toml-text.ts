@@ -19,7 +19,7 @@ const BOM = '\uFEFF';
 
 /**
  * Sets the table at a path. The table's values are strings, lists of strings and tables of strings. Preserves the rest of the
- * text. The result is parsed again, and refused unless it has the intended values.
+ * text. Parses the result again, and throws unless the result has the intended values.
  */
 export function setTable(text: string, path: readonly string[], table: Table): string {
   const before = read(text);
@@ -85,7 +85,7 @@ function valueRange(text: string, { start, end }: Section, name: string): { star
   return undefined;
 }
 
-/** Copies the tables at and below a path from `other`. If `other` has no such tables, removes them. */
+/** Copies the tables at and below a path from `other` to `text`. If `other` has no such tables, removes them. */
 export function restoreValue(text: string, path: readonly string[], other = ''): string {
   const bare = dropTable(text, path);
   const original = at(read(other), path);
@@ -116,7 +116,7 @@ function insertTable(text: string, parent: readonly string[], table: string, lin
   return ended + gap + table + rest;
 }
 
-/** Removes a range of the text, and the blank line before the range, which was inserted together with it. */
+/** Removes a range of the text, and the blank line before the range, which was inserted with it. */
 function removeRange(text: string, start: number, end: number): string {
   const before = text.slice(0, start);
   const gap = /(?<=\n|^)\r?\n$/.exec(before)?.[0].length ?? 0;
@@ -182,7 +182,7 @@ function endOfValue(text: string, from: number): number {
 
 const TOKEN = /"""(?:[^\\]|\\[^])*?"{3,5}|'''[^]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}\n]/;
 
-/** Returns the start of the next line after a position. Line breaks inside a value do not count. */
+/** Returns the start of the next line after a position. Ignores line breaks inside a value. */
 function afterLine(text: string, from: number): number {
   let depth = 0;
   const token = new RegExp(TOKEN.source, 'g');

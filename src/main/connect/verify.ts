@@ -39,7 +39,7 @@ export async function verify(entry: Entry, machine: LocalMachine, recorded: Entr
     return await withBridge(entry, { machine, recorded }, async (session) => {
       ({ tools } = session);
       const { refused, error, message } = await session.call('memory_recall', { key: 'helmdeck/connected' });
-      // The connection works even if the fact does not exist, because the memory has responded.
+      // The connection works even if the requested fact does not exist, because the memory has responded.
       if (!refused || error === 'not_found') return { works: true, tools };
       return { works: false, why: message ?? 'The memory did not respond.', tools };
     });
@@ -63,8 +63,8 @@ const FOREIGN =
 const BRIDGE_SETTINGS = ['HELMDECK_DATA_DIR', 'HELMDECK_CLIENT', 'HELMDECK_TOKEN', 'HELMDECK_TOKEN_FILE'];
 
 /**
- * Our environment variables that Node and the bridge need. All others are withheld, because they could contain secrets or change
- * what Node runs.
+ * Environment variables that Node and the bridge inherit from us. All others are withheld, because they could contain secrets or
+ * change what Node runs.
  */
 const INHERITED =
   /^(PATH|PATHEXT|HOME|USERPROFILE|HOMEDRIVE|HOMEPATH|USER|LOGNAME|USERNAME|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SystemRoot|SystemDrive|windir|ComSpec|APPDATA|LOCALAPPDATA|ProgramData|XDG_\w+|DBUS_SESSION_BUS_ADDRESS)$/i;
@@ -75,7 +75,7 @@ const bridgeEnvironment = (machine: LocalMachine): Entry['env'] =>
 const bridgeSettings = (environment: Entry['env']): Entry['env'] =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => BRIDGE_SETTINGS.includes(name)));
 
-/** Decides which program an entry is allowed to start. `recorded` is the entry that we wrote for this client. */
+/** Determines which program an entry can start. `recorded` is the entry that we wrote for this client. */
 export interface EntryContext {
   readonly machine: LocalMachine;
   readonly recorded: Entry | undefined;

@@ -6,7 +6,7 @@ import { detectProgram } from './detect.ts';
 import { jsonClient } from './json-client.ts';
 import { applicationData } from './places.ts';
 
-/** Folders of VS Code's command on macOS. Searched because VS Code adds its command to the PATH only if the user requests that. */
+/** Folders that contain VS Code's command on macOS. VS Code adds its command to the PATH only if the user requests that. */
 const MACOS = ['/Applications/Visual Studio Code.app/Contents/Resources/app/bin'];
 
 const formatEntry = ({ command, args, env }: Entry): object => ({ type: 'stdio', command, args, env });

@@ -12,15 +12,15 @@ import type { Realm } from './realm/host.ts';
 // Main script of the process that runs one of the owner's packs once. The script imports no modules of the program, because the
 // process is not allowed to read the program's files. The pack runs in a separate realm, and the two realms exchange only
 // strings. The pack therefore cannot reach `process`, `require` or Node's modules. As a second line of defence, the process's own
-// realm is frozen, cannot compile text, and has no dangerous functions. This limits the damage if one of its errors, such as a
-// stack overflow inside Node, leaks into the pack's realm.
+// realm is frozen, cannot compile text, and has no dangerous functions. This limits the damage if an error object of this realm,
+// such as a stack overflow inside Node, leaks into the pack's realm.
 
 const CHANNEL = 3;
 const LIBRARY = 'helmdeck-memory/pack';
 
 const channel = new Socket({ fd: CHANNEL });
 
-// The channel closes when the program exits.
+// Exit when the channel closes, because the main program has then exited.
 channel.on('close', () => process.exit()).on('error', () => undefined);
 
 const context = vm.createContext(vm.constants.DONT_CONTEXTIFY, { codeGeneration: { strings: false, wasm: false } });
@@ -154,8 +154,8 @@ function parseUrl(text: string): string {
 }
 
 /**
- * Removes dangerous functions that Node's permission model allows: V8 flags that write files, and signals to the user's other
- * processes.
+ * Removes dangerous functions that the permission model allows. They could set V8 flags that write files, or signal the user's
+ * other processes.
  */
 function removeDangerousFunctions(): void {
   for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen', 'execve', 'report']) {

@@ -9,14 +9,14 @@ import { inElectron, nodeEnvironment } from './runtime.ts';
 /** An operating system sandbox around a pack's process, in addition to Node's permission model. */
 export interface Confinement {
   readonly name: 'bubblewrap' | 'seatbelt' | 'none';
-  /** Returns a command that runs the given command in the sandbox. There it can read only `files` and the files that Node needs. */
+  /** Returns a command that runs the given command in a sandbox that can read only `files` and the files that Node needs. */
   readonly wrap: (command: readonly string[], files: readonly string[]) => readonly string[];
 }
 
 /** @internal Used if the machine has no sandbox that works. */
 export const NO_CONFINEMENT: Confinement = { name: 'none', wrap: (command) => command };
 
-/** Only fixed paths, because an attacker could place a program with the same name in the PATH. */
+/** Fixed paths of Bubblewrap. PATH is not searched, because an attacker could place a program with the same name there. */
 const BUBBLEWRAP = ['/usr/bin/bwrap', '/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
 const SANDBOX_EXEC = '/usr/bin/sandbox-exec';
 
@@ -79,14 +79,14 @@ const seatbelt: Confinement = {
   },
 };
 
-/** The path that Node needs: its binary, or in Electron the binary's folder, because Electron reads more files from there. */
+/** Returns the path that Node needs: its binary, or in Electron the binary's folder, because Electron reads more files there. */
 const nodeFiles = (): string => (inElectron ? dirname(process.execPath) : process.execPath);
 
 let found: Promise<Confinement> | undefined;
 
 /**
- * Returns the sandbox that works on this machine, and tests it only once. A test is needed because an installed sandbox program
- * can be forbidden to create a sandbox.
+ * Returns the sandbox that works on this machine, and tests the sandbox only once. A test is needed because an installed sandbox
+ * program can be forbidden to create a sandbox.
  */
 export const findConfinement = (): Promise<Confinement> => (found ??= probe());
 
@@ -101,7 +101,7 @@ function candidates(): readonly Confinement[] {
   return [];
 }
 
-/** True if only root can replace the program. A program that other users can replace would run with the owner's rights. */
+/** True if only root can replace the program. Another user's replacement would run with the owner's rights. */
 function isTheSystems(path: string): boolean {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats?.isFile() === true && stats.uid === 0 && (stats.mode & 0o022) === 0;
@@ -120,7 +120,7 @@ if (!fails(() => fs.readFileSync(file)) || !fails(() => fs.writeFileSync(file, '
 const socket = require('node:net').connect(Number(port), '127.0.0.1');
 socket.on('connect', () => process.exit(4)).on('error', () => process.stdout.write(${JSON.stringify(CONFINED)}));`;
 
-/** @internal True if Node starts in the sandbox, and cannot reach a file and a port of this process from there. */
+/** @internal True if Node starts in the sandbox, and there cannot reach a file or a port of this process. */
 export async function isEffective({ wrap: around }: Confinement): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-trial-'));
   const file = join(folder, 'file');

@@ -9,7 +9,7 @@ import type { FetchResult } from './realm/fetch.ts';
 
 /**
  * Maximum concurrent requests of one pack. Twice the limit in the pack's own runtime (realm/requests.ts), so only a manipulated
- * runtime exceeds it.
+ * runtime exceeds this limit.
  */
 const MAX_CONCURRENT = 32;
 

@@ -19,7 +19,7 @@ import { schemaFrom } from './schema.ts';
 
 /** Time limit for a pack to describe itself. Normally fast, because describing sends no requests. */
 const DESCRIBING_MS = 10_000;
-/** Not a valid subject name. The slots for describing packs are counted under it. */
+/** Subject for which the slots for describing packs are counted. Not a valid name, so no caller has it. */
 const NO_SUBJECT = '';
 
 export interface SkippedPack {
@@ -29,7 +29,7 @@ export interface SkippedPack {
 
 export interface OwnPacksOptions {
   readonly clock?: Clock;
-  /** Sends the requests of `fetch` in a pack. */
+  /** Sends the HTTP requests that packs make with `fetch`. */
   readonly egress?: Egress;
   /** Returns the sandbox in which each pack's process runs. */
   readonly findConfinement?: () => Promise<Confinement>;
@@ -78,7 +78,7 @@ export class OwnPacks implements Disposable {
   /** Reads the description of a pack from its file, in a separate process. Returns a pack that the engine can run. */
   async describe(file: PackFile): Promise<Pack> {
     const { name, source, revision } = file;
-    // Limits the number of concurrent processes when many packs are loaded at startup.
+    // Wait for a slot, so that few processes run when many packs are loaded at startup.
     using _slot = await this.#slots.acquire(NO_SUBJECT, new AbortController().signal);
     const timeout = new AbortController();
     using _limit = this.#clock.after(DESCRIBING_MS, () => timeout.abort());
@@ -144,7 +144,7 @@ export class OwnPacks implements Disposable {
   ): ReturnType<typeof runTask> {
     if (this.#closed) throw stopping();
     const confinement = await this.#confinement();
-    // Check again, because packs may have been stopped while the sandbox was tested.
+    // Check again, because this object may have been closed while the sandbox was tested.
     if (this.#closed) throw stopping();
     const process = launchPackProcess(confinement);
     this.#running.add(process);

@@ -49,7 +49,7 @@ export function readListedPack(folder: string, name: string): PackFile {
   return readPackFile(packPathOf(folder, name));
 }
 
-/** Reads a pack's source from its file. The file is read only once, so later changes to the file do not affect the run. */
+/** Reads a pack's source from its file. The file is read only once, so later changes to the file do not affect a run. */
 export function readPackFile(path: string): PackFile {
   const name = packNameOf(path);
   requirePackName(name);

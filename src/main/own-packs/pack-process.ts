@@ -20,15 +20,15 @@ export interface PackProcess {
 const HEAP = 192;
 
 /**
- * Limit of the data segment in KiB, effective on Linux. Also enforced while the memory monitor is delayed. Node does not start
- * with a lower limit.
+ * Limit of the data segment in KiB, effective on Linux. Works even while the memory monitor is delayed. Node does not start with
+ * a lower limit.
  */
 const DATA = 1_000_000;
 
 /**
- * Shell command that starts a pack's process and kills it when the program exits. Needed because a process in an endless loop
- * would not notice that exit. A shell in the same process group waits on a pipe that only the program holds open, and that closes
- * however the program exits. On Windows, Node's job object does the same.
+ * Shell command that starts a pack's process and kills it when the program exits. Needed because a pack's process in an endless
+ * loop would not notice that exit. A shell in the same process group waits on a pipe that only the program holds open. The pipe
+ * closes however the program exits. On Windows, Node's job object does the same.
  */
 const GUARDED = `ulimit -c 0; ulimit -d ${DATA}; (read -r _ <&4; kill -9 0) 3<&- & exec "$@" 4<&-`;
 

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 const INTERVAL_MS = { linux: 50, other: 500 };
 
 /**
- * Calls `onExceeded` while a process uses more than `most` bytes of memory. Does nothing on Windows, where only the heap limit
- * applies.
+ * Calls `onExceeded` each time that a process is found to use more than `most` bytes of memory. Does nothing on Windows, where
+ * only the heap limit applies.
  */
 export function watchProcessMemory(pid: number, most: number, onExceeded: () => void): Disposable {
   if (process.platform === 'win32') return { [Symbol.dispose]: () => undefined };

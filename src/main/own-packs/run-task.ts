@@ -63,7 +63,7 @@ export async function runTask({ process, task, signal, onMessage }: TaskRun): Pr
   });
   const exceedMemory = (): void =>
     refuse('handler_failed', `used more than ${LIMITS.bytes / MIB} MiB of memory and was stopped; request less data.`);
-  // When the channel closes, all messages have been read, even if the process has already exited.
+  // Wait for the channel to close, not for the process to exit: an exited process can leave unread messages.
   channel.once('close', () => {
     process.kill();
     void process.ended.then((by) =>

@@ -9,8 +9,8 @@ type JsonSchema = Record<string, unknown>;
 const MAX_WORK = 500_000;
 
 /**
- * Creates the program's copy of a pack's schema. Shows the schema as the author wrote it. Checks values without patterns, because
- * patterns can take exponential time, and only within the work limit. The pack's process checks values fully.
+ * Creates the program's copy of a pack's schema. Shows the schema as the author wrote it. Checks values only within the work
+ * limit, and ignores patterns, because patterns can take exponential time. The pack's process checks values fully.
  */
 export function schemaFrom(json: JsonSchema): z.ZodType {
   // Parses JSON Schema that zod wrote in the pack's process. Throws if zod cannot represent a part of the schema.
@@ -75,7 +75,7 @@ function resolveReference(json: JsonSchema, to: string): unknown {
   return isObject(definitions) ? definitions[name] : undefined;
 }
 
-/** Counts a value and all values inside it. Stops counting above `most`. */
+/** Returns the number of values inside a value, including itself. Stops counting above `most`. */
 function countOf(value: unknown, most: number): number {
   let count = 0;
   const waiting: unknown[] = [value];

@@ -1,7 +1,7 @@
 /** Red, green and blue, from 0 to 255. */
 type Colour = readonly [number, number, number];
 
-/** Background and text colours from the window's style sheet, which this file must match. */
+/** Background and text colours. Must be the same as in the window's style sheet. */
 const SURFACES = {
   light: { page: '#ffffff', sidebar: '#f5f5f6', quiet: '#63636a', tint: 0.12, towards: [0, 0, 0] },
   dark: { page: '#1d1d1f', sidebar: '#232326', quiet: '#a3a3aa', tint: 0.22, towards: [255, 255, 255] },

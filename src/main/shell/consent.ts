@@ -11,7 +11,7 @@ import type { Clock } from '../../core/time/clock.ts';
 type Consent = NonNullable<CallContext['consent']>;
 type ConsentRequest = Parameters<Consent>[0];
 
-/** A question that is shown in a system dialog, because a page cannot answer a system dialog. */
+/** A question to the owner. Shown in a system dialog, because a page cannot answer such a dialog. */
 export interface ConsentQuestion {
   readonly message: string;
   readonly detail: string;
@@ -28,8 +28,8 @@ interface Deps {
 
 /**
  * Number of facts that the window can remove in `FREE_REMOVALS_WINDOW_MS` without consent. Shortening a fact's lifetime also
- * counts as a removal. The window asks no question for a single fact, because it offers undo. A compromised page would not offer
- * undo, so more removals need the owner's consent.
+ * counts as a removal. The window asks no question for a single fact, because the window offers undo. A compromised page would
+ * not offer undo, so more removals need the owner's consent.
  */
 const FREE_REMOVALS = 20;
 const FREE_REMOVALS_WINDOW_MS = 10 * 60_000;
@@ -67,7 +67,7 @@ export function desktopConsent({ perform, clock, askOwner }: Deps): Consent {
     return agreed;
   };
 
-  /** True if one more backup certainly does not delete an older backup. */
+  /** True if another backup would not delete an older backup. */
   async function canAddBackup(caller: Caller): Promise<boolean> {
     const { backups } = await perform(caller, 'backups', {});
     expectedBackups = Math.max(expectedBackups, backups.length);
@@ -197,7 +197,7 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
       };
     case 'unlock': {
       const { store } = await perform(caller, 'status', {});
-      // Ask only if the owner locked the memory. Otherwise unlocking restores no access that the owner had removed.
+      // Ask only if the owner locked the memory. In other states, unlocking restores no access that the owner had removed.
       if (store.key.at !== 'locked') return undefined;
       return { message: 'Unlock the memory?', detail: 'Agents can read and write the memory again.', yes: 'Unlock' };
     }
@@ -287,7 +287,7 @@ async function questionForUndo(
   return { message: `Undo the changes of ${shortened(input.client)}?`, detail: parts.join('\n'), yes: 'Undo' };
 }
 
-/** Lists the first names, followed by the number of further names. */
+/** Lists a few of the names, followed by the number of the other names. */
 function firstNames(names: readonly string[]): string {
   const more = names.length - MAX_NAMES;
   const first = names.slice(0, MAX_NAMES).map((name) => shortened(name));

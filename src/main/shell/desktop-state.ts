@@ -19,7 +19,7 @@ export interface DesktopChoices {
   readonly startsHidden: boolean;
 }
 
-/** Stores settings that only the desktop application has. Ignores errors of their file, because nothing depends on the settings. */
+/** Stores settings that only the desktop application has. Ignores file errors, because nothing depends on these settings. */
 export class DesktopState {
   readonly #path: string;
   #choices: DesktopChoices;
@@ -38,7 +38,7 @@ export class DesktopState {
     try {
       writePrivateFile(this.#path, JSON.stringify(this.#choices));
     } catch {
-      // Ignore the error: the default settings then apply at the next start.
+      // Ignore the error: the change is then lost when the program exits.
     }
   }
 }

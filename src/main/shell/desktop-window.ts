@@ -49,14 +49,14 @@ export class DesktopWindow {
       });
       return;
     }
-    // Reload a crashed page. A page that crashed twice in a row is not reloaded before this point.
+    // Reload a crashed page. A page that crashed twice in a row is reloaded only here.
     if (window.webContents.isCrashed()) window.reload();
     if (window.isMinimized()) window.restore();
     window.show();
     window.focus();
   }
 
-  /** Destroys the window without waiting for its page, because the page may not respond. */
+  /** Closes the window without asking its page, because the page may not respond. */
   destroy(): void {
     if (!this.#window) return;
     this.#deps.stored.update({ place: this.#window.getNormalBounds() });
@@ -79,7 +79,7 @@ export class DesktopWindow {
     );
   }
 
-  /** Returns the index of the pressed button. */
+  /** Shows a dialog and returns the index of the pressed button. */
   async showDialog(options: MessageBoxOptions): Promise<number> {
     const { response } = await (this.#window ? dialog.showMessageBox(this.#window, options) : dialog.showMessageBox(options));
     return response;
@@ -103,8 +103,8 @@ export class DesktopWindow {
   }
 
   /**
-   * Hides the window instead of closing it, so that agents can still use the program. Minimizes the window if there is no tray,
-   * so that the owner can reach it.
+   * Hides the window instead of closing it, so that agents can still use the program. Without a tray, minimizes the window,
+   * because the owner could not reach a hidden window.
    */
   async #hide(window: BrowserWindow): Promise<void> {
     const hasTray = await hasTrayHost();

@@ -23,13 +23,13 @@ import { MemoryTray, setApplicationMenu } from './tray.ts';
 import type { AtLogin, WindowCall } from './window-calls.ts';
 
 /**
- * Maximum milliseconds for closing. No acknowledged write is lost at the limit, because every acknowledged write is already on
- * the disk.
+ * Maximum milliseconds for closing. Stopping at the limit loses no acknowledged write, because every acknowledged write is
+ * already on the disk.
  */
 const CLOSING_MS = 10_000;
 /** Maximum milliseconds for which startup waits for the window to appear. */
 const WINDOW_MS = 1000;
-/** Milliseconds in which the page's script can be transferred before the main process is busy. */
+/** Milliseconds that startup waits, so that the page receives its script before the main process is busy. */
 const SCRIPT_MS = 25;
 
 interface Options {
@@ -96,14 +96,14 @@ export class Desktop implements AsyncDisposable {
     this.#binding = this.#opened.use(bindWindow({ calls: this.#calls.promise, window: () => this.#window.current }));
     this.#opened.use(onAccentChange(() => this.#binding?.notify({ namespace: '', kind: 'accent' })));
     if (!(wasStartedAtLogin(process.argv) && this.#stored.choices.startsHidden)) this.open();
-    // Load the modules while the renderer process builds the page.
+    // Load the modules only while the renderer process builds the page.
     await this.#windowFirst(served.then(() => wait(SCRIPT_MS)));
     const modules = await load();
     await this.#windowFirst(this.#window.firstShown);
     if (this.#quitting) return;
     this.#program = this.#assemble(modules);
     const program = await this.#program;
-    // The owner has quit during startup. Disposing closes the program.
+    // If the owner quit during startup, disposing this object closes the program.
     if (this.#quitting) return;
     this.#running = this.#opened.use(program);
     // Answer the window's first request before creating the tray and opening the port.
@@ -221,7 +221,7 @@ export class Desktop implements AsyncDisposable {
     app.on('window-all-closed', () => undefined);
     app.on('before-quit', (event) => {
       if (this.#closed) return;
-      // Let a second request to quit wait too: interrupting the close would leave work for the next startup.
+      // Make a second request to quit wait too: interrupting the close would leave work for the next startup.
       event.preventDefault();
       if (this.#quitting) return;
       if (this.#window.unsaved && this.#mayAsk) void this.#window.confirmLoss().then((confirmed) => confirmed && this.quit());
@@ -307,7 +307,7 @@ export class Desktop implements AsyncDisposable {
         buttons: ['OK'],
       });
     }
-    // Show the menu again, because the system has toggled the item's checkbox even if the command failed.
+    // Force a new menu, because the system has toggled the item's checkbox even if the command failed.
     this.#shown = '';
     this.#refresh();
   }

@@ -6,7 +6,7 @@ import { WINDOW_URL } from './pages.ts';
 import type { WindowCall } from './window-calls.ts';
 
 interface Deps {
-  /** Resolves when the memory is open. Calls that the page sends before that wait. */
+  /** Resolves when the memory is open. Calls that the page sends earlier wait for this promise. */
   readonly calls: Promise<WindowCall>;
   readonly window: () => BrowserWindow | undefined;
 }
@@ -25,7 +25,7 @@ export function bindWindow({ calls, window }: Deps): WindowBinding {
   });
 
   async function answer(event: IpcMainInvokeEvent, ...call: Parameters<WindowCall>): Promise<unknown> {
-    // Check the frame before waiting, because it can navigate meanwhile.
+    // Check the frame before waiting, because the frame can navigate meanwhile.
     if (!isMainFrame(event, window()))
       throw new Failure('forbidden_origin', 'Only the window of Helmdeck Memory can make this call.');
     return (await calls)(...call);

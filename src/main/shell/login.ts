@@ -10,8 +10,8 @@ import { desktopEntry } from './desktop-entry.ts';
 const AT_LOGIN = '--at-login';
 
 /**
- * True if the system starts the program at login. Undefined if the program is not packaged, because then there is no program to
- * start.
+ * True if the system starts the program at login. Undefined if the program is not packaged, because the system then has no
+ * program to start.
  */
 export function startsAtLogin(): boolean | undefined {
   if (process.platform !== 'linux' && !app.isPackaged) return undefined;

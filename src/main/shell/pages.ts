@@ -10,7 +10,7 @@ export function registerScheme(): void {
   protocol.registerSchemesAsPrivileged([{ scheme: SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true } }]);
 }
 
-/** Path of the style sheet with the system's accent colour. Its built file is empty; browsers receive that empty file. */
+/** Path of the style sheet with the system's accent colour. Browsers receive the built file, which is empty. */
 const ACCENT = '/accent.css';
 
 /** Serves only the files of the built window. Resolves when the window's script has been requested. */

@@ -29,7 +29,7 @@ export async function runTrayAction(action: TrayAction, { program, open, atLogin
       break;
     case 'lock':
     case 'unlock':
-      // Ignore an error, because the displayed state contains the reason.
+      // Ignore errors, because the displayed state contains the reason.
       await perform(windowCaller('me'), action, {}).catch(() => undefined);
       break;
     case 'copy-address':

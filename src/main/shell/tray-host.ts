@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-/** Absolute path of dbus-send. PATH is not searched, because other users can possibly write to its folders. */
+/** Absolute path of dbus-send. The PATH is not searched, because other users may be able to write to its folders. */
 const DBUS_SEND = '/usr/bin/dbus-send';
 const TIMEOUT_MS = 1000;
 const ARGS = [
@@ -14,7 +14,7 @@ const ARGS = [
 ];
 
 /**
- * True if the desktop shows tray icons. Some Linux desktops do not, and the owner could not reach a hidden window there. Returns
+ * True if the desktop shows tray icons. On Linux desktops without tray icons, the owner could not reach a hidden window. Returns
  * false if the support cannot be determined.
  */
 export function hasTrayHost(platform: NodeJS.Platform = process.platform): Promise<boolean> {

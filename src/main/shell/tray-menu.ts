@@ -6,7 +6,7 @@ export interface TrayState {
   readonly key: KeyState;
   readonly file: FileState;
   readonly embeddings: SidecarState;
-  /** True if the program starts at login. Undefined if this system does not support it. */
+  /** True if the program starts at login. Undefined if this system does not support starting at login. */
   readonly startsAtLogin: boolean | undefined;
   readonly startsHidden: boolean;
   /** The global shortcut that opens the window. Undefined if no shortcut is configured. */
@@ -38,7 +38,7 @@ export function trayIconOf({ listening, key, file, wiped }: TrayState): TrayIcon
   return listening.at === 'paused' ? 'paused' : 'on';
 }
 
-/** Returns the menu: the status, the most important commands, and the settings for the start at login. */
+/** Returns the menu: the status, the most important commands, and the settings for starting at login. */
 export function trayMenu(state: TrayState): readonly TrayItem[] {
   const { listening, key, startsAtLogin, startsHidden, shortcut } = state;
   return [

@@ -50,7 +50,7 @@ function toMenuItem(item: TrayItem, act: (action: TrayAction) => void): MenuItem
   };
 }
 
-/** Sets the menu bar. Contains the tray's commands, for desktops without a tray, and provides the standard keyboard shortcuts. */
+/** Sets the menu bar. It has the tray's commands, for desktops without a tray, and provides the standard keyboard shortcuts. */
 export function setApplicationMenu(state: TrayState, act: (action: TrayAction) => void): void {
   const own = trayMenu(state).map((item): MenuItemConstructorOptions => {
     const template = toMenuItem(item, act);

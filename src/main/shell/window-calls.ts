@@ -32,7 +32,7 @@ const RESUME: ConsentQuestion = {
 
 const NOTHING = lazy(() => z.strictObject({}, { error: 'must be an empty object; send {}' }));
 
-/** Id that the page chooses for a call, so that it can cancel the call. */
+/** Id that the page chooses for a call, so that the page can cancel the call. */
 const CallId = lazy(() => z.string().min(1).max(64).optional());
 const CANCEL = lazy(() =>
   z.strictObject({ call: CallId().unwrap() }, { error: 'must contain the id of the call to cancel; send `call`' }),
@@ -124,8 +124,8 @@ export function createWindowCalls({
   }
 
   /**
-   * Resumes listening. Asks the owner first if the owner had paused agents. Retrying a failed port gives agents no new access, so
-   * it needs no question.
+   * Resumes listening. If the owner had paused agents, asks the owner first. Retrying a failed port needs no question, because it
+   * gives agents no new access.
    */
   async function resumeListening(): Promise<unknown> {
     const { at } = await desktop.listening();

@@ -41,7 +41,7 @@ export function defaultPaths(machine: HostMachine): readonly string[] {
   ];
 }
 
-/** Where the owner can get Ollama, by platform. Part of a message. */
+/** Where the owner can get Ollama, by platform. Inserted into a message. */
 const SOURCES: Partial<Record<NodeJS.Platform, string>> = {
   darwin: 'https://ollama.com/download or with "brew install ollama"',
   win32: 'https://ollama.com/download or with "winget install Ollama.Ollama"',
@@ -66,7 +66,7 @@ async function inspectFirst(paths: readonly string[], platform: NodeJS.Platform)
   const path = paths.find((one) => statSync(one, { throwIfNoEntry: false }));
   if (path === undefined) throw new SidecarFailure('not_installed', { remedy: howToGet(platform) });
   const real = realpathSync(path);
-  // Check the owners and permissions of the path. Node cannot read them on Windows, so only the hash is checked there.
+  // Check the owners and permissions of the path. On Windows, Node cannot read them, so only the hash is checked.
   const unsafe = findUntrustedPath(path);
   if (unsafe !== undefined) throw new SidecarFailure('unsafe', { path: unsafe });
   const stats = statSync(real);

@@ -15,7 +15,7 @@ export class EmbeddingQueue {
   readonly #waiting = new Map<string, Waiting>();
   #busy = false;
 
-  /** Reserves a place in the queue for a request, until the returned object is disposed. */
+  /** Reserves a place in the queue until the returned object is disposed. Throws if the queue is full. */
   reserve(subject: string): Disposable {
     const own = this.#requests.get(subject) ?? 0;
     if (own >= EMBEDDING.queuedPerSubject || this.#all >= EMBEDDING.queued) {

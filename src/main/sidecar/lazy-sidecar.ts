@@ -26,7 +26,7 @@ export class LazySidecar implements Embeddings, AsyncDisposable {
     return this.#options.settings.model;
   }
 
-  /** Called when the program has started. From then on, the sidecar can start Ollama. */
+  /** Called after startup. Only from then on is the sidecar allowed to start Ollama. */
   async wake(): Promise<void> {
     this.#awake = true;
     if (this.#sidecar) this.#sidecar.wake();

@@ -8,8 +8,8 @@ const FLOOD_LINES = 20_000;
 const MINUTE_MS = 60_000;
 
 /**
- * Stores the last log lines of Ollama. Keeps only lines in a known format, which cannot contain text sent for embedding. Counts
- * all other lines.
+ * Stores the last log lines of Ollama. Keeps only lines in a known format, which cannot contain text sent for embedding. All
+ * other lines are only counted.
  */
 export class LogTail {
   readonly #lines: string[] = [];
@@ -70,8 +70,9 @@ const FATAL_ERRORS = [
 const OTHER_FATAL_ERROR = /^(Error|panic|fatal error): /;
 
 /**
- * Returns the part of a log line that cannot contain the text of a request, or undefined. Keeps Ollama's own messages and drops
- * the fields.
+ * Returns the part of a log line that cannot contain the text of a request, or undefined. Keeps Ollama's own messages, but not
+ * the fields after them.
+ *
  * @internal
  */
 export function safeLogLine(line: string): string | undefined {

@@ -45,7 +45,7 @@ interface Deps {
 interface RequestOptions {
   readonly path: string;
   readonly body?: object;
-  /** Maximum milliseconds until the response. For a download, the maximum time without data. */
+  /** Maximum milliseconds until the response. For a download, maximum milliseconds without data. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -80,7 +80,7 @@ export class OllamaClient {
     return { vectors, tokens };
   }
 
-  /** Downloads a model and yields each progress step. Ollama continues a cancelled download where it stopped. */
+  /** Downloads a model and yields each progress step. A download that was cancelled earlier continues where it stopped. */
   async *pull(model: string, timeoutMs: number, signal: AbortSignal): AsyncGenerator<PullStep> {
     using response = await this.#send({ path: '/api/pull', body: { model, stream: true }, timeoutMs, signal });
     let incomplete = '';
@@ -200,7 +200,7 @@ class ProvedAgent extends Agent {
       await promise;
       // Check the process after connecting, so that the check applies to the process that accepted the connection.
       await prove().catch((error: unknown) => {
-        // If the process has just exited, it no longer owns its port. Ignore that, because the socket is closed anyway.
+        // Ignore the error of a closed socket: a process that has just exited no longer owns its port.
         if (!socket.destroyed) throw error;
       });
       // Without this error, the request would never end, because a closed socket emits no more events.
@@ -222,8 +222,8 @@ function parse<Schema extends z.ZodType>(schema: Schema, text: string): z.output
 }
 
 /**
- * Creates a client for an Ollama that is already running and that the owner chose. Before each request, the system is asked which
- * user runs it.
+ * Creates a client for an Ollama that is already running and that the owner chose. Before each request, asks the system which
+ * user runs that Ollama.
  */
 export function createAdoptedClient(url: URL, clock: Clock): OllamaClient {
   const host = url.hostname === '[::1]' ? '::1' : '127.0.0.1';

@@ -10,7 +10,7 @@ export interface OllamaProcess {
   readonly pid: number;
   /** Resolves when the process has exited, for any reason. */
   readonly ended: Promise<void>;
-  /** Signals the process to stop, and kills it after the grace period. Resolves when all its processes have exited. */
+  /** Signals Ollama to stop, and kills it after the grace period. Resolves when Ollama and its child processes have exited. */
   stop(): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ interface Spec {
   /** A separate folder for everything that Ollama stores, including models. */
   readonly home: string;
   readonly environment: HostMachine['environment'];
-  /** Called with the process's output. If it returns false, the process is killed. */
+  /** Called with the process's output. The process is killed if this function returns false. */
   readonly onOutput: (chunk: Buffer) => boolean;
   /** Milliseconds that the process has to stop before it is killed. */
   readonly graceMs: number;
@@ -29,9 +29,9 @@ interface Spec {
 const MARK = 'HELMDECK_SIDECAR';
 
 /**
- * Shell script that starts Ollama, and kills it with all its processes when the program exits for any reason. A shell in the same
- * process group waits on a pipe that only the program holds open. When the pipe closes, the shell kills marked processes that
- * left the group (Linux only), and then the group. On Windows, Node's job object does the same.
+ * Shell script that starts Ollama, and kills it with its child processes when the program exits for any reason. A shell in the
+ * same process group waits on a pipe that only the program holds open. When the pipe closes, the shell kills processes with
+ * `MARK` that left the group (Linux only), and then the group. On Windows, Node's job object does the same.
  */
 const GUARDED = `ulimit -c 0
 (trap '' HUP INT TERM; read -r _ <&3
@@ -72,14 +72,14 @@ export function startOllamaProcess({ path, port, home, environment, onOutput, gr
   };
   output.on('data', (chunk: Buffer) => {
     if (onOutput(chunk)) return;
-    // Stop reading, so that the output is not buffered.
+    // Stop reading, so that further output is not buffered.
     output.destroy();
     signal('SIGKILL');
   });
   const rest = async (): Promise<void> => {
     await exited;
     lifeline.destroy();
-    // The waiting shell kills the rest of the group. If the shell itself was killed first, kill the group here.
+    // The shell that waits on the pipe kills the rest of the group. If that shell was killed first, kill the group here.
     for (let tries = 0; tries < 50 && hasMembers(group); tries += 1) await wait(10);
     if (hasMembers(group)) signal('SIGKILL');
     output.destroy();

@@ -3,7 +3,7 @@ import { LogTail } from './log-tail.ts';
 import type { OllamaClient } from './ollama-client.ts';
 import type { OllamaProcess } from './ollama-process.ts';
 
-/** One run of Ollama, from its start to its end. The next run takes over the log. */
+/** One run of Ollama, from its start to its end. The next run continues the same log. */
 export class OllamaRun {
   readonly log: LogTail;
   /** Defined as soon as requests can be sent. */
@@ -50,7 +50,7 @@ export class OllamaRun {
     this.#pull = undefined;
   }
 
-  /** Cancels the running download, if any. Resolves when it has stopped. */
+  /** Cancels the running download, if any. Resolves when the download has stopped. */
   async cancelPull(): Promise<void> {
     const pull = this.#pull;
     pull?.cancel.abort();
@@ -62,7 +62,7 @@ export class OllamaRun {
     if (this.#pull?.cancel.signal.aborted) await this.#pull.ended.promise;
   }
 
-  /** Ends the run. Resolves when all its processes have exited. */
+  /** Ends the run. Resolves when all processes of the run have exited. */
   async end(): Promise<void> {
     this.#ended.abort();
     await this.#child?.stop();

@@ -7,8 +7,8 @@ import { win32 } from 'node:path';
 export type PortOwner = 'expected' | 'another' | 'none';
 
 /**
- * Determines whether the process `pid` listens on a port. Unless this returns `expected`, nothing must be sent: another program
- * that took the port would receive the text to embed (R-EMB-05).
+ * Determines whether the process `pid` listens on a port. Callers must send nothing unless the result is `expected`: another
+ * program that took the port would receive the text to embed (R-EMB-05).
  */
 export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
   const { platform } = process;
@@ -18,8 +18,8 @@ export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
 }
 
 /**
- * True if every listener on the port belongs to this user, root or Ollama's service user. Otherwise another local user could
- * receive the text (R-EMB-07). Always true on Windows, which reports the user only to administrators.
+ * True if every listener on the port belongs to this user, root or Ollama's service user. Text sent to any other listener could
+ * reach another local user (R-EMB-07). Always true on Windows, which reports the user only to administrators.
  */
 export async function isOwnedByTrustedUser(port: number): Promise<boolean> {
   const { platform } = process;
@@ -32,7 +32,7 @@ export async function isOwnedByTrustedUser(port: number): Promise<boolean> {
   return users.length > 0 && users.every((user) => ours.has(user));
 }
 
-/** Returns a port that was free a moment ago. Another program can take the port before it is used. */
+/** Returns a port that was free a moment ago. Another program can take the port before we use it. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -54,7 +54,7 @@ async function onLinux(port: number, pid: number): Promise<PortOwner> {
   const held = new Set(
     await Promise.all((await readdir(folder).catch(() => [])).map((fd) => readlink(`${folder}/${fd}`).catch(() => ''))),
   );
-  // All listeners must belong to the process: a connection could reach another listener on the same port of another address.
+  // All listeners on the port must belong to the process, because a connection could reach a listener at another address.
   return sockets.every(({ name }) => held.has(name)) ? 'expected' : 'another';
 }
 
@@ -81,14 +81,14 @@ function among(pids: readonly number[], pid: number): PortOwner {
 }
 
 /**
- * Reads process ids from the output of lsof. Each is on its own line, after the letter p.
+ * Reads process ids from the output of lsof. Each id is on its own line, after the letter p.
  *
  * @internal
  */
 export const pidsInLsof = (text: string): number[] => [...text.matchAll(/^p(\d+)$/gm)].map(([, pid]) => Number(pid));
 
 /**
- * Reads user ids from the output of lsof. Each is on its own line, after the letter u.
+ * Reads user ids from the output of lsof. Each id is on its own line, after the letter u.
  *
  * @internal
  */
@@ -103,8 +103,9 @@ export const serviceUsers = (passwd: string): number[] =>
   [...passwd.matchAll(/^ollama:[^:\n]*:(\d+):/gm)].map(([, user]) => Number(user));
 
 /**
- * Reads the ids of the processes that listen on a port from the output of netstat. A row is a listening socket if it has no
- * remote address; the names of states are localized and cannot be compared.
+ * Reads the ids of the processes that listen on a port from the output of netstat. A row without a remote address is a listening
+ * socket; the names of states are localized and cannot be compared.
+ *
  * @internal
  */
 export const pidsInNetstat = (text: string, port: number): number[] =>

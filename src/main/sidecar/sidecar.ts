@@ -76,7 +76,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     return this.#options.settings.model;
   }
 
-  /** Called when the program has started. From then on, the sidecar can start Ollama. */
+  /** Called after startup. Only from then on is the sidecar allowed to start Ollama. */
   wake(): void {
     this.#awake = true;
     if (this.#choice.on) this.#startRun();
@@ -165,7 +165,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     this.#saveChoice({ ...this.#choice, on, adopt });
     this.#failures = 0;
     const ended = this.#end();
-    // Set the new state before waiting for the old run to end, so that requests see the new state.
+    // Set the new state before waiting for the old run to end, so that requests see the new state meanwhile.
     if (!on) this.#setState(OFF);
     else if (this.#awake) this.#startRun();
     else this.#setState(ASLEEP);
@@ -247,17 +247,14 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     this.#setState(includesModel(model, names) ? { at: 'ready', model, whose } : noModelState(model));
   }
 
-  /** Checks again whether the model is installed, because Ollama sends no notification if the owner downloads it by hand. */
+  /** Checks again whether the model is installed, because Ollama does not report that the owner downloaded the model by hand. */
   async #recheckModel(): Promise<void> {
     const run = this.#run;
     if (this.#state.at !== 'no_model' || !run?.client) return;
     await this.#checkOllama(run, run.client).catch((error: unknown) => this.#fail(run, error));
   }
 
-  /**
-   * True if a download is running. Throws if no download can be started. After a failure the run still exists, but it starts no
-   * downloads.
-   */
+  /** True if a download is running. Throws if no download can be started, for example because the run has failed. */
   #isPulling(): boolean {
     const { at } = this.#state;
     if (!this.#run?.client || this.#run.signal.aborted || at === 'starting') throw failureOf(this.#state, this.#options.clock);
@@ -281,7 +278,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     }
     if (this.#state.at === 'pulling' && this.#run === run)
       await this.#checkOllama(run, client).catch((error: unknown) => this.#fail(run, error));
-    // End the download after the new state is set: the caller that waits for the end may start another download immediately.
+    // Report the end only after the new state is set: a caller that waits for the end may start another download immediately.
     run.endPull();
   }
 
@@ -316,7 +313,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   #fail(run: OllamaRun, error: unknown): void {
     // Ignore failures of a run that has already ended.
     if (this.#run !== run || run.signal.aborted) return;
-    // Stopping a run that floods its log also fails its open requests. Report the flooding then.
+    // Stopping a run that floods its log also makes its open requests fail. Report the flooding as their cause.
     const failure = run.logFlooded ? new SidecarFailure('flooding') : this.#asSidecarFailure(error);
     this.#unsafe = failure.path;
     const { clock } = this.#options;

@@ -37,7 +37,7 @@ export async function startOwnOllama(run: OllamaRun, start: Start): Promise<Olla
   run.attach(child);
   const { pid } = child;
   void child.ended.then(async () => {
-    // If another program took the port, report the taken port instead of the exit.
+    // If another program took the port, report that instead of Ollama's exit.
     const taken = !run.logFlooded && !run.client && (await ownerOf(port, pid)) === 'another';
     onEnd(new SidecarFailure(taken ? 'port_taken' : 'crashed'));
   });

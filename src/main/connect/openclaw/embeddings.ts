@@ -43,8 +43,7 @@ export const openClawEmbeddings: Connector = {
     const values = [PROVIDER, modelOf(machine), embeddingsUrl(requireAddress(folder)), token];
     const edit = (before = ''): string => {
       for (const path of SEARCHES) requireNoOtherProvider(before, path);
-      // Remove our settings from the path that other OpenClaw versions use: OpenClaw ignores settings of another version, or does
-      // not start with them.
+      // Remove our settings from the path that other OpenClaw versions use: this version ignores them there or does not start.
       const rest = SEARCHES.filter((path) => path !== search).reduce(withoutOurs, before);
       return OURS.reduce((text, path, at) => setValue(text, [...search, ...path], values[at]), rest);
     };
@@ -54,7 +53,7 @@ export const openClawEmbeddings: Connector = {
     const edit: EditStep['edit'] = (before) => before && SEARCHES.reduce(withoutOurs, before);
     return [{ does: 'edit', path: findOpenClaw(machine).config, edit }];
   },
-  /** Sends the request that OpenClaw would send, with the values in its configuration. */
+  /** Sends the same request as OpenClaw, with the values in OpenClaw's configuration. */
   async verify(machine, folder) {
     const why = await requestEmbedding(storedValue(machine, 'apiKey'), folder, { model: modelOf(machine), input: 'a text' });
     return why === undefined ? { works: true, tools: 0 } : { works: false, why, tools: 0 };
@@ -70,7 +69,7 @@ const embeddingsUrl = (url: string): string => `${url}/v1`;
 
 const SEARCH = ['memory', 'search'];
 const SEARCH_BEFORE = ['agents', 'defaults', 'memorySearch'];
-/** The paths of the search settings in all OpenClaw versions. OpenClaw may have been updated since it was connected. */
+/** The paths of the search settings in all OpenClaw versions, because OpenClaw can be updated while it is connected. */
 const SEARCHES: readonly (readonly string[])[] = [SEARCH, SEARCH_BEFORE];
 
 /**
@@ -138,7 +137,7 @@ function withoutOurs(before: string, search: readonly string[]): string {
 
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** Returns the reason why the request fails, or undefined if it succeeds. */
+/** Requests an embedding. Returns the reason for a failure, or undefined. */
 async function requestEmbedding(token: string, folder: string, body: object): Promise<string | undefined> {
   const endpoint = findEndpoint(folder);
   if (!endpoint)

@@ -11,11 +11,11 @@ import { startsBridge } from '../launch.ts';
 /** Path of our entry in mcporter's configuration. The entry's name makes mcporter's clients call `helmdeck.query`. */
 const SERVER = ['mcpServers', ENTRY];
 
-/** True unless our setting disables mcporter, or the variable that OpenClaw's scripts use for the same purpose. */
+/** True unless mcporter is disabled by our setting, or by the variable that OpenClaw's scripts use. */
 export const wantsMcporter = ({ environment }: HostMachine): boolean =>
   environment['HELMDECK_OPENCLAW_QMD'] !== 'off' && environment['OPENCLAW_QMD_ENABLED'] !== 'false';
 
-/** Returns the path of the first existing configuration file that mcporter would read, or of its default file. */
+/** Returns the path of the first existing configuration file that mcporter would read, or the path of its default file. */
 function mcporterConfig(machine: HostMachine): string {
   const { MCPORTER_CONFIG = '', XDG_CONFIG_HOME = '' } = machine.environment;
   if (isAbsolute(MCPORTER_CONFIG)) return MCPORTER_CONFIG;
@@ -31,9 +31,7 @@ function mcporterConfig(machine: HostMachine): string {
  */
 export const mcporterEntry = ({ command, args, env }: Entry): Entry => ({ command, args: [...args, '--qmd'], env });
 
-/**
- * Reports whether mcporter's configuration contains our entry (`ours`), another entry with our name (`other`), or no such entry.
- */
+/** Reports whether mcporter's configuration contains our entry (`ours`), another entry with our name (`other`), or neither. */
 export function lookAtMcporter(machine: HostMachine, entry: Entry): { path: string; at: 'ours' | 'other' | 'absent' } {
   const path = mcporterConfig(machine);
   const text = readConfigFile(path)?.text;
@@ -52,7 +50,7 @@ export function unregisterFromMcporter(machine: HostMachine, originals: Original
   const path = mcporterConfig(machine);
   const edit = (before?: string): string | undefined => {
     if (before === undefined) return undefined;
-    // If we never changed this file, an entry with our name may belong to another program. Remove only our own entry then.
+    // If we never changed this file, remove only an entry that starts our bridge: other programs can use our entry's name.
     return originals.has(path) || isOurs(before) ? restoreValue(before, SERVER, originals.get(path)) : before;
   };
   return { does: 'edit', path, edit };

@@ -122,7 +122,7 @@ function withoutOurs(before: string, originals: OriginalTexts, config: string): 
 }
 
 function withoutServer(text: string, originals: OriginalTexts, config: string): string {
-  // If we never changed this file, an entry with our name may belong to another program. Remove only our own entry then.
+  // If we never changed this file, remove only an entry that starts our bridge: other programs can use our entry's name.
   if (!originals.has(config) && !isOurs(valueAt(text, SERVER))) return text;
   const original = originals.get(config) ?? '';
   return valueAt(original, SERVER) === undefined ? dropWithEmpty(text, SERVER) : restoreValue(text, SERVER, original);

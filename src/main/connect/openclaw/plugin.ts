@@ -33,8 +33,8 @@ function textOf(path: string): string | undefined {
 }
 
 /**
- * Returns the arguments that install our plugin without a prompt, because the owner has already agreed. OpenClaw versions up to
- * 2026.7 reject the option `--accept-capabilities`.
+ * Returns the arguments that install our plugin without a prompt, because the owner has already agreed to connect. OpenClaw
+ * versions up to 2026.7 reject the option `--accept-capabilities`.
  */
 export const installArgs = (version = ''): readonly string[] => {
   const [year = 0, month = 0] = version.split('.').map(Number);

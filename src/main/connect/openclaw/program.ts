@@ -30,7 +30,7 @@ interface Command {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Returns a call of OpenClaw's own program. Throws if the program was not found. */
+/** Returns a command that runs OpenClaw's own program. Throws if the program was not found. */
 export function openClawCommand(machine: LocalMachine, args: readonly string[]): Command {
   const { program } = findOpenClaw(machine);
   if (program === undefined) {
@@ -39,8 +39,8 @@ export function openClawCommand(machine: LocalMachine, args: readonly string[]):
       "OpenClaw's program was not found in the PATH, or other users can change the program. Install OpenClaw, or start Helmdeck Memory from a shell in which the command `openclaw` works.",
     );
   }
-  // OpenClaw needs the Node executable in its own folder. That folder is not in the PATH of programs that were started from the
-  // desktop.
+  // OpenClaw needs the Node in the folder of OpenClaw's program. That folder is not in the PATH of programs that were started
+  // from the desktop.
   const path = [machine.environment['PATH'], dirname(program)].filter(Boolean).join(delimiter);
   return { program, args, environment: { PATH: path, NO_COLOR: '1' } };
 }

@@ -17,7 +17,7 @@ interface Options {
 
 /**
  * Requests a URL with GET from a host that the pack declares. The program sends the request, because this process has no sockets.
- * Supports the part of the web's `fetch` that a GET of text needs.
+ * Supports only those parts of the web's `fetch` that are needed to get text.
  */
 export async function fetch(url: unknown, { method = 'GET', headers = {}, body, signal }: Options = {}): Promise<object> {
   if (String(method).toUpperCase() !== 'GET' || (body !== undefined && body !== null)) {

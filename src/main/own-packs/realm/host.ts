@@ -1,6 +1,6 @@
 /**
- * Calls the process from the pack's realm. The realms exchange only strings, because an object of one realm gives access to that
- * realm's constructors.
+ * A function that calls the process from the pack's realm. The realms exchange only strings, because an object of one realm gives
+ * access to that realm's constructors.
  */
 export type HostCall = (operation: string, text: string) => string;
 

@@ -10,15 +10,15 @@ import { atob, btoa, crypto, Decoder, Encoder } from './text.ts';
 import { clearTimer, fire, queueMicrotask, setImmediate, setInterval, setTimeout } from './timers.ts';
 import { Address, SearchParams } from './url.ts';
 
-// The JavaScript realm in which a pack runs. It contains the language, zod and the globals below, and nothing of Node. No object
-// of the process must enter the realm: an object gives access to its constructor, and the constructor to everything else.
+// The JavaScript realm in which a pack runs. It contains the language, zod and the globals below, and nothing of Node. An object
+// of the process must never enter the realm: an object gives access to its constructor, and the constructor to everything else.
 
 export { z };
 export const definePack = (pack: unknown): unknown => pack;
 
 /**
  * Limits of the messages from a pack. Further messages are dropped here, because the program would stop a pack that sends too
- * many. The program accepts one line less than `logs`, and then reports that lines were dropped.
+ * many. `logs` is one more than the program accepts, so that the program notices and reports dropped lines.
  */
 const MOST = { logs: 501, progress: 1000, logCharacters: 2001, errorCharacters: 2000 };
 
@@ -146,7 +146,7 @@ async function run(pack: OwnPack, { input: given, caller, session, memory }: Ext
   try {
     if ((JSON.stringify(output) as string | undefined) !== undefined) return output;
   } catch {
-    // Reported below, like every output that JSON cannot represent.
+    // Ignore the error: like every output that JSON cannot represent, the output is refused below.
   }
   throw new SchemaMismatch('invalid_output', "the pack's output cannot be represented in JSON");
 }
@@ -163,7 +163,7 @@ function memoryOf(namespace: string): object {
   return {
     namespace,
     async store(key: string, value: unknown, options: object = {}) {
-      // Check the value here: inside the list of parameters, JSON would silently replace it with null.
+      // Check the value here, because JSON would silently replace an invalid value in the list of parameters with null.
       if ((JSON.stringify(value) as string | undefined) === undefined) throw new Error('A pack can store only JSON values');
       await requestFromProgram('store', key, value, options);
     },

@@ -1,4 +1,4 @@
-// Keep the original functions: the pack can replace the built-in ones, and its replacements would then receive the paths.
+// Keep the original functions: the pack could replace the built-in ones with functions that would receive the paths in stacks.
 const { apply } = Reflect;
 // oxlint-disable-next-line typescript/unbound-method -- Called with Reflect.apply.
 const { startsWith } = String.prototype;

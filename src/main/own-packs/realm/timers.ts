@@ -27,5 +27,5 @@ export function fire(id: number): void {
   timer?.run();
 }
 
-/** Runs a callback as a microtask. If the callback throws, the run fails, as with a timer. */
+/** Runs a callback as a microtask. If the callback throws, the run fails, as for a timer's callback. */
 export const queueMicrotask = (run: Run): void => void Promise.resolve().then(() => run());
