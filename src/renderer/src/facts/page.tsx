@@ -240,7 +240,7 @@ function useForgetMany(filter: FactsFilter, words: string, openDialog: () => voi
   return { scope, forgetAll, onForgotten };
 }
 
-/** Shows the value of the selected fact above the list. Escape closes the preview, unless a dialog or popover is open (R-WIN-52). */
+/** Shows the value of the selected fact above the list. Escape closes the preview, unless a dialog is open (R-WIN-52). */
 function Preview({ factKey, close }: { factKey: string; close: () => void }) {
   const { data, error } = useOperation('recall', { key: factKey });
   useEffect(() => {

@@ -2,7 +2,7 @@ import { IMPORT_REQUEST } from '../../../contract/limits.ts';
 import type { ImportReceipt } from '../../../contract/transfer.ts';
 import type { MemoryClient } from '../../../contract/window.ts';
 
-/** Maximum bytes of all lines in one request. The listener accepts 1 MiB, and no valid fact needs a longer line than this limit. */
+/** Maximum bytes of all lines in one request. The listener accepts 1 MiB. Every line of a valid fact fits in one request. */
 const BATCH_BYTES = 512 * 1024;
 const UTF8 = new TextEncoder();
 

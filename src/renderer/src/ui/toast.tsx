@@ -78,7 +78,10 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** Makes Z run the newest message's action, if any (R-SEEK-02). A separate component, so that the page's actions take precedence. */
+/**
+ * Makes Z run the action of the newest message that has an action (R-SEEK-02). A separate component, so that the page's actions
+ * take precedence.
+ */
 function UndoShortcut({ run }: { run: () => void }) {
   useActions([{ name: 'Undo', keys: ['z', 'mod+z'], run }]);
   return undefined;
