@@ -99,7 +99,7 @@ function Page({ place, go }: Pick<Props, 'place' | 'go'>) {
 const NO_FILTER: FactsFilter = {};
 
 function Facts({ filter, go }: { filter: FactsFilter; go: (place: Place) => void }) {
-  // While the memory is locked, the filter must not be shown, because names of tags and clients are sealed content too.
+  // While the memory is locked, the filter must not be shown, because names of tags and clients are encrypted content too.
   const hidden = useContentHidden() === true;
   return useUnused() ? <FirstRun go={go} /> : <FactsPage filter={hidden ? NO_FILTER : filter} go={go} />;
 }

@@ -13,7 +13,7 @@ import { usePolledOperation, useRefresh } from './polling.ts';
 const POLL_MS = 5000;
 const ROTATION_POLL_MS = 1000;
 
-/** Reports problems with the memory and the listener on every page, each with a remedy (R-WIN-23). */
+/** Reports problems of the memory and the listener on every page. Each problem has a remedy (R-WIN-23). */
 export function Banner() {
   return (
     <div role="status" aria-label="Memory status">
@@ -48,7 +48,7 @@ function MemoryBanner() {
   return clock?.at === 'ahead' || clock?.at === 'behind' ? <ClockBanner clock={clock} /> : undefined;
 }
 
-/** Reports a listener that is paused or failed. Only for the desktop, because a browser window needs a running listener. */
+/** Reports a listener that is paused or failed. Only on the desktop, because a browser loads this window from the listener. */
 function ListenerBanner() {
   const { bridge } = useMemory();
   const [listener, setListener] = useDesktopState('listening', 'listening');

@@ -17,14 +17,14 @@ export const desktopBridge = (preload: PreloadBridge): Bridge => ({
 });
 
 /**
- * Tells the desktop program whether edits are unsaved, so that the program asks before it quits. In a browser, `beforeunload` asks
+ * Tells the main process whether edits are unsaved, so that the process asks before it quits. In a browser, `beforeunload` asks
  * instead.
  */
 export function reportUnsaved(bridge: Bridge, unsaved: boolean): void {
   if (bridge.place === 'desktop') void bridge.call('me', 'unsaved', { unsaved });
 }
 
-/** Makes a call that only the desktop program supports. The subject has no effect, but the call format requires one. */
+/** Makes a call that only the desktop app supports. The subject has no effect, but the call format requires one. */
 export async function callDesktop<Name extends Exclude<keyof DesktopCalls, 'cancel' | 'unsaved'>>(
   bridge: Bridge,
   name: Name,

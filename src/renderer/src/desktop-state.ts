@@ -3,7 +3,7 @@ import type { DesktopCalls } from '../../contract/window.ts';
 import { callDesktop } from './desktop-bridge.ts';
 import { useMemory } from './memory-context.tsx';
 
-/** Returns a state of the desktop program, and fetches it again after each change of the given kind. Undefined in a browser. */
+/** Returns a state of the desktop app, and refetches the state after each change of the given kind. Undefined in a browser. */
 export function useDesktopState<Name extends 'listening' | 'atLogin'>(name: Name, kind: string) {
   const { bridge } = useMemory();
   const [state, setState] = useState<DesktopCalls[Name]>();

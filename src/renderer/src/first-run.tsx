@@ -8,7 +8,7 @@ import { Page, Section } from './ui/page.tsx';
 
 const POLL_MS = 5000;
 
-/** Returns whether the memory is empty and no program has ever used a token. */
+/** Returns whether the memory is empty and no client has ever used a token. */
 export function useUnused(): boolean {
   const { data: status } = useOperation('status', {});
   const key = status?.store.key.at;
@@ -24,7 +24,7 @@ export function useUnused(): boolean {
 
 const wasUsed = ({ last_used_at: at }: { readonly last_used_at?: string }): boolean => at !== undefined;
 
-/** The first screen: what the program does, where the key is, and how to connect an agent (R-WIN-22). */
+/** The first screen: what Helmdeck Memory does, where the key is stored, and how to connect an agent (R-WIN-22). */
 export function FirstRun({ go }: { go: (place: Place) => void }) {
   const { data: status } = useOperation('status', {});
   const { data: settings } = useOperation('settings', {});

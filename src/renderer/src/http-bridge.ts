@@ -7,7 +7,7 @@ const SESSION = 'session';
  * machine. Returns undefined if there is no session.
  */
 export async function httpBridge(): Promise<Bridge | undefined> {
-  // If the owner opens a new link in this tab, only the URL fragment changes, and the browser does not reload the page.
+  // A new link opened in this tab changes only the URL fragment, so the browser does not reload the page by itself.
   addEventListener('hashchange', () => void followLink().then((session) => session !== undefined && location.reload()));
   const session = (await followLink()) ?? sessionStorage.getItem(SESSION) ?? undefined;
   if (session === undefined) return undefined;
@@ -107,7 +107,7 @@ async function readChanges(
   for (;;) {
     const response = await fetch('/window/events', { headers, signal }).catch(() => undefined);
     if (signal.aborted) return;
-    // The session has ended, so this window would not be notified of a lock. Make the page refetch, fail, and hide its content.
+    // The session has ended, so this window would not be notified of a lock. Cause a refetch, which fails and hides the content.
     if (response?.status === 401) return publish(undefined);
     if (response?.ok === true) {
       publish(undefined);

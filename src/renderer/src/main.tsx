@@ -26,7 +26,7 @@ declare global {
 const OWNER = 'me';
 
 const queries = new QueryClient({
-  // The program reports every change, so queries need no refetch on a timer or on focus.
+  // Change events trigger refetches, so queries need no refetch on a timer or on focus.
   defaultOptions: { queries: { staleTime: Infinity, retry: false, refetchOnWindowFocus: false } },
 });
 

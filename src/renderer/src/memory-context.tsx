@@ -21,7 +21,7 @@ export function MemoryProvider({ bridge, subject, children }: { bridge: Bridge; 
   const queries = useQueryClient();
   useEffect(() => {
     let state: 'idle' | 'refetching' | 'stale' = 'idle';
-    // Only one refetch at a time, because another refetch would cancel a page of a long list that is still loading.
+    // Run one refetch at a time, because a second refetch would cancel list pages that are still loading.
     const refetch = async (): Promise<void> => {
       do {
         state = 'refetching';
@@ -43,13 +43,13 @@ export function MemoryProvider({ bridge, subject, children }: { bridge: Bridge; 
   return <Context value={open}>{children}</Context>;
 }
 
-/** Returns a function that calls operations in one subject's memory and throws a `Failure` if the program refuses. */
+/** Returns a function that calls operations in one subject's memory and throws a `Failure` if an operation fails. */
 export const memoryClient =
   (bridge: Bridge, subject: string): MemoryClient =>
   async <Name extends OperationName>(name: Name, input: OperationRequest<Name>, signal?: AbortSignal) => {
     const response = await bridge.call(subject, name, input, signal);
     if (!response.ok) throw new Failure(response.code, response.message);
-    // The cast is safe, because the program defines its operations with the same table.
+    // The cast is safe, because both sides of the bridge use the same operation table.
     return response.value as OperationOutput<Name>;
   };
 
@@ -60,8 +60,8 @@ export function useMemory(): OpenMemory {
 }
 
 /**
- * Returns true on the desktop, where the program itself asks the owner to confirm deletions. The window then shows no confirmation
- * dialog. The program asks, because a compromised page could skip its own dialog.
+ * Returns true on the desktop, where the main process asks the owner to confirm deletions, because a compromised page could skip
+ * its own dialog. The page then shows no confirmation dialog.
  */
 export const useDesktopConfirms = (): boolean => useMemory().bridge.place === 'desktop';
 

@@ -12,7 +12,7 @@ for (const event of ['pointermove', 'pointerdown', 'keydown', 'focus'])
 
 /**
  * Reads a value whose changes are not reported, such as the last use of a token. Refetches when the component mounts, and then at
- * intervals while the owner is present. An idle window must not poll, because polling would keep its session alive (R-WIN-24).
+ * intervals while the owner is present. An idle window must not poll, because polling would keep the session alive (R-WIN-24).
  */
 export function usePolledOperation<Name extends OperationName>(
   name: Name,
@@ -38,7 +38,7 @@ export function usePolledOperation<Name extends OperationName>(
   return result;
 }
 
-/** Returns a function that refetches everything about this memory, for changes that the program does not report. */
+/** Returns a function that refetches everything about this memory, for changes that cause no change event. */
 export function useRefresh(): () => void {
   const { subject } = useMemory();
   const queries = useQueryClient();

@@ -5,7 +5,7 @@ import { useTask } from '../task.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 
-/** Offers the bundle for Claude Desktop. The desktop app shows the file in the file manager; a browser downloads the file. */
+/** Offers the bundle for Claude Desktop. The desktop app shows the bundle in the file manager; a browser downloads the bundle. */
 export function Bundle() {
   const { bridge } = useMemory();
   const { busy, failure, run } = useTask();

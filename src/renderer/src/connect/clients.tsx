@@ -24,7 +24,7 @@ export function Clients() {
   const [dialog, setDialog] = useState<{ readonly kind: DialogKind; readonly client: ClientRow }>();
   const close = (): void => setDialog(undefined);
   const installed = data?.clients.filter(({ state }) => state !== 'not_installed') ?? [];
-  // OpenClaw has a second row for its embeddings settings. That row is not an agent.
+  // OpenClaw has a second row for its embeddings settings. The second row is not an agent.
   const missing = data?.clients.filter(({ id, state }) => state === 'not_installed' && id !== 'openclaw-embeddings') ?? [];
   const disconnect = async ({ id, name }: ClientRow): Promise<void> => {
     const { files } = await call('disconnectClient', { client: id });
@@ -103,7 +103,7 @@ function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (ki
       refresh();
     });
   };
-  // True if Helmdeck Memory never connected this client. An existing entry was then written by the owner.
+  // True if Helmdeck Memory never connected this client, so an existing configuration entry comes from the owner.
   const isForeign = state === 'not_connected' || (state === 'differs' && subject === undefined);
   return (
     <li className="line">

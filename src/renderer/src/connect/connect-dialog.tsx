@@ -26,7 +26,7 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
     try {
       setReceipt(await call('connectClient', { client: id, subject, ...(plan && { basis: plan.basis }) }));
     } finally {
-      // Refresh even after a failure, because the call fails if the plan is out of date.
+      // Refresh even after a failure, because an outdated plan causes a failure and must be replaced.
       refresh();
     }
   });

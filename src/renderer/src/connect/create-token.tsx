@@ -17,7 +17,7 @@ const SCOPES: Readonly<Record<(typeof TOKEN_SCOPES)[number], string>> = {
   admin: 'Everything you can do',
 };
 
-/** Creates a token for one program and shows it once (R-WIN-21). */
+/** Creates a token for one client and shows the token only once (R-WIN-21). */
 export function CreateToken({ close, onCreated }: { close: () => void; onCreated: () => void }) {
   const { call, subject } = useMemory();
   const [client, setClient] = useState('');
@@ -25,7 +25,7 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
   const unnamed = name.trim() === '';
   const { busy, failure, submit } = useTask({
     client: 'Program',
-    // An empty name defaults to the program's name, so an error in the name then concerns the Program field.
+    // If the Name field is empty, the Program field provides the name, so errors in `name` concern the Program field.
     name: unnamed ? 'Program' : 'Name',
     days: 'Days until the token expires',
   });

@@ -25,8 +25,8 @@ export function HowToConnect() {
 }
 
 /**
- * The same commands as in docs/connect.md. The bridge reads the token from a private file, so that no command line or environment
- * variable contains the token.
+ * The same commands as in docs/connect.md. The `mcp` command reads the token from a private file, so that no command line or
+ * environment variable contains the token.
  */
 const instructions = (command: string): readonly { readonly name: string; readonly lines: readonly string[] }[] => [
   {
@@ -46,7 +46,7 @@ const instructions = (command: string): readonly { readonly name: string; readon
   },
 ];
 
-/** Inserts `--` between the program and its arguments, because Gemini CLI requires it. */
+/** Inserts `--` between the program and its arguments, because Gemini CLI requires `--`. */
 function geminiCommand(command: string): string {
   const [program, ...args] = command.split(' ');
   return `gemini mcp add --scope user helmdeck ${program} -- ${[...args, 'mcp --client gemini-cli'].join(' ')}`;

@@ -13,7 +13,7 @@ import { groupReasons } from './snippet.tsx';
 
 interface Props {
   readonly factKey: string;
-  /** The words that matched the search and the fields that contain them. Undefined if the fact is not a search result. */
+  /** Explains why the fact matched the search, such as `"deploy" in key`. Undefined if the fact is not a search result. */
   readonly why: string | undefined;
   readonly show: (filter: FactsFilter) => void;
   readonly history: boolean;
@@ -69,14 +69,14 @@ function Value({ text }: { text: string }) {
   useLayoutEffect(() => {
     const { current: element } = place;
     if (!element) return undefined;
-    // Compares the height with `max-height`. `scrollHeight` would also grow if characters are taller than their line.
+    // Compares the height with `max-height`, not with `scrollHeight`, because tall characters increase `scrollHeight` too.
     const measure = (): void => setScrolls(element.offsetHeight + 1 > Number.parseFloat(getComputedStyle(element).maxHeight));
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  // The value is a tab stop only if it scrolls, because only then do keys have an effect on the value.
+  // The value is a tab stop only if it scrolls, because keys have no effect on a shorter value.
   return (
     <pre ref={place} className="value" {...(scrolls && { role: 'region', 'aria-label': 'Value', tabIndex: 0 })}>
       {text}

@@ -6,12 +6,12 @@ export interface Piece {
 /** Matches a word, or the whitespace between two words. */
 const TOKENS = /\s+|[^\s]+/g;
 /**
- * Maximum number of token pairs to compare. Larger texts are shown as replaced in full, because a comparison would block the page.
+ * Maximum number of token pairs to compare. Larger texts are shown as fully replaced, because a comparison would block the page.
  */
 const MAX_COMPARISONS = 1_000_000;
 /**
- * Weight of a shared word; shared whitespace has weight 1. Two texts within `MAX_COMPARISONS` share fewer tokens than this number,
- * so one shared word outweighs all shared whitespace.
+ * Weight of a shared word; shared whitespace has weight 1. Two texts within `MAX_COMPARISONS` share at most 1,000 tokens, so one
+ * shared word outweighs all shared whitespace.
  */
 const WORD_WEIGHT = 1024;
 
@@ -36,7 +36,7 @@ const commonSuffix = (one: readonly string[], other: readonly string[]): number 
   Math.min(one.length, other.length, commonPrefix(one.toReversed(), other.toReversed()));
 
 /**
- * Finds the weighted longest common subsequence, so that as many words as possible stay unchanged, and then as much whitespace as
+ * Finds the heaviest common subsequence: as many unchanged words as possible and, among equal results, as much whitespace as
  * possible.
  */
 function diffTokens(old: readonly string[], present: readonly string[]): Piece[] {
@@ -74,8 +74,8 @@ const isBlank = (word = ''): boolean => word.trim() === '';
 const pieces = (change: Piece['change'], words: readonly string[]): Piece[] => words.map((text) => ({ change, text }));
 
 /**
- * Merges adjacent changes into one removal and one addition. Changes that only whitespace separates are merged too, and the
- * whitespace becomes part of both.
+ * Merges adjacent changes into one removal and one addition. Changes that only whitespace separates are merged too, and both
+ * merged pieces contain the whitespace.
  */
 function mergeChanges(all: readonly Piece[]): Piece[] {
   const result: Piece[] = [];

@@ -47,7 +47,7 @@ export function DraftsProvider({ children }: { children: ReactNode }) {
   }, []);
   const changed = [...drafts].filter(([, draft]) => isChanged(draft));
   const unsaved = changed.length > 0;
-  // While the memory is locked, discard drafts without changes. Drafts with changes are only hidden (R-LOCK-02).
+  // While the memory is locked, discard drafts without changes. Drafts with changes are kept but hidden (R-LOCK-02).
   if (useContentHidden() === true && changed.length < drafts.size) setDrafts(new Map(changed));
   useEffect(() => reportUnsaved(bridge, unsaved), [bridge, unsaved]);
   useEffect(() => {
@@ -85,5 +85,5 @@ function useDraftsContext() {
   return context;
 }
 
-/** Names the draft of a fact. The name is unique, because a subject cannot contain a space. */
+/** Returns the name of a fact's draft. The name is unique, because a subject cannot contain a space. */
 const nameOf = (subject: string, key: string): string => `${subject} ${key}`;

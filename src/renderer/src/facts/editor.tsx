@@ -52,7 +52,7 @@ export function FactEditor({ draft, present, deleted, setDraft }: Props) {
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) void save();
-    // Escape closes the editor only if nothing was changed. A changed draft needs the Discard button.
+    // Escape closes only an unchanged draft, so that Escape never discards changes.
     else if (event.key === 'Escape' && !isChanged(draft)) {
       event.preventDefault();
       leave();
@@ -94,8 +94,8 @@ export function FactEditor({ draft, present, deleted, setDraft }: Props) {
 }
 
 /**
- * Focuses the field. The returned function closes the editor and restores the previous focus. If the element that had the focus is
- * gone, the fact gets the focus.
+ * Focuses the field. The returned function closes the editor and restores the previous focus. If the element that had the focus
+ * no longer exists, the fact gets the focus.
  */
 function useFocusReturn(field: { readonly current: HTMLElement | null }, close: () => void): () => void {
   const before = useRef<Element>(null);
@@ -107,7 +107,7 @@ function useFocusReturn(field: { readonly current: HTMLElement | null }, close: 
     const { current: previous } = before;
     const fact = field.current?.closest<HTMLElement>('aside');
     flushSync(close);
-    // The Edit button is not in the document during an edit, so it cannot get the focus back.
+    // Opening the editor removes the Edit button, so the removed button cannot get the focus back.
     if (previous instanceof HTMLElement && previous.isConnected && previous !== document.body) previous.focus();
     else fact?.focus();
   };

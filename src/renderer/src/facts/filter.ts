@@ -27,7 +27,7 @@ export function filterName({ category, tag, client, expiring_within: within }: F
   return undefined;
 }
 
-/** Returns the `forget` scope for the facts that the filter shows. Undefined for facts that expire soon, which no scope selects. */
+/** Returns the `forget` scope for the facts that the filter shows. Undefined for "Expiring soon": no scope selects by expiry. */
 export function scopeOf({ category, tag, client, expiring_within: within }: FactsFilter): string | undefined {
   if (category !== undefined) return `category:${category}`;
   if (tag !== undefined) return `tag:${tag}`;

@@ -3,8 +3,8 @@ import { useMemory } from '../memory-context.tsx';
 import { useToast } from '../ui/toast.tsx';
 
 /**
- * Returns a function that forgets one fact. For eight seconds, a toast offers Undo. Meanwhile the program keeps the fact in RAM, so
- * that Undo can restore the fact with its author, times and history (R-FORGET-13).
+ * Returns a function that forgets one fact. For eight seconds, a toast offers Undo. Meanwhile, Helmdeck Memory keeps the fact in
+ * RAM, so that Undo can restore the fact with its author, times and history (R-FORGET-13).
  */
 export function useForgetFact(onRestored: (key: string) => void): (key: string) => Promise<void> {
   const { call } = useMemory();

@@ -7,7 +7,7 @@ import { ErrorText } from '../ui/errors.tsx';
 import { ChangedCategoryAndTags, ChangedText } from './changed-text.tsx';
 import { currentSecondsLeft } from './lifetime.ts';
 
-/** Shows the changes of a fact, newest first. Each change has a button that restores the version before it. */
+/** Shows the changes of a fact, newest first. Each change has a button that restores the version before the change. */
 export function FactHistory({ fact }: { fact: FactDetail }) {
   const { call } = useMemory();
   const { data, error } = useOperation('history', { key: fact.key });

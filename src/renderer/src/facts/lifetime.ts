@@ -16,10 +16,10 @@ export const PRESETS = [
 
 const clamp = (seconds: number): number => Math.max(TTL.min, Math.min(TTL.max, seconds));
 
-/** @internal Returns the remaining lifetime in seconds, within the limits for a new fact. */
+/** @internal Returns the remaining lifetime in seconds, clamped to the limits in `TTL`. */
 export const secondsLeft = (end: string, now: number): number => clamp(Math.round((Date.parse(end) - now) / 1000));
 
-/** Reads the stored fact and returns its remaining seconds. The lifetime may have changed after the fact was shown (R-STAY-03). */
+/** Returns the remaining seconds of a fact. Reads the fact again, because the shown expiry may be out of date (R-STAY-03). */
 export async function currentSecondsLeft(call: MemoryClient, shown: Pick<FactDetail, 'key' | 'expires_at'>): Promise<number> {
   const { expires_at: end } = await call('recall', { key: shown.key }).catch(() => shown);
   return secondsLeft(end, Date.now());

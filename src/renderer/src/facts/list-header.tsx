@@ -16,7 +16,7 @@ interface SearchBoxProps {
 
 export function SearchBox({ ref, text, setText, enterList }: SearchBoxProps) {
   const onKeyDown = (event: KeyboardEvent): void => {
-    // While the owner composes a character with an input method (IME), the input method uses these keys.
+    // Ignore keys while the owner composes a character, because the input method (IME) handles these keys.
     if (event.nativeEvent.isComposing) return;
     if (event.key === 'Escape') setText('');
     if (event.key !== 'ArrowDown' && event.key !== 'Enter') return;

@@ -6,7 +6,7 @@ import { groupReasons, Snippet } from './snippet.tsx';
 import { useVisibleRows } from './visible-rows.ts';
 
 export interface ListHandle {
-  /** Focuses the list, and selects the first row if none is selected. */
+  /** Focuses the list, and selects the first row if no row is selected. */
   enter: () => void;
   reveal: () => void;
 }
@@ -28,7 +28,7 @@ const RESULT_HEIGHT = 4.5;
 
 const idOf = (index: number): string => `fact-${index}`;
 
-/** Returns the index of the row that contains the event target, or -1 if no row contains the target. */
+/** Returns the index of the row that contains the event target, or -1 if the target is outside all rows. */
 function indexOf(target: EventTarget): number {
   const row = target instanceof Element ? target.closest('[role=option]') : null;
   return Number(row?.ariaPosInSet ?? 0) - 1;
@@ -72,8 +72,8 @@ export function FactList({ ref, rows, selected, select, unsaved, open, onVisible
     const row = rows[indexOf(target)];
     if (row) open(row.key);
   };
-  // Focuses the list instead of the row, because a row that scrolls out of view loses the focus. Does not scroll, because scrolling
-  // would cancel the click.
+  // Focuses the list, because a focused row would lose the focus when the row scrolls out of view. Does not scroll, because
+  // scrolling would cancel the click.
   const onMouseDown = (event: MouseEvent): void => {
     if (indexOf(event.target) === -1) return;
     event.preventDefault();
@@ -146,9 +146,7 @@ interface RowProps {
   readonly unsaved: boolean;
 }
 
-/**
- * Omits the value, which is decrypted only for the selected fact. Memoized, because the list renders on every keystroke and scroll.
- */
+/** Omits the value, which is read only for the selected fact. Memoized, because every keystroke and scroll renders the list. */
 const FactRow = memo(function FactRow(row: RowProps) {
   const { factKey, end, why, snippet, index, height } = row;
   const left = timeLeft(end, row.now);

@@ -30,7 +30,7 @@ interface Props {
   readonly go: (place: Place) => void;
 }
 
-/** The open dialog or preview. `lifetimeOf` is the fact being edited, because the selection can change while the editor is open. */
+/** The open dialog or preview. `lifetimeOf` is the key of the edited fact, because the selection can change during the edit. */
 type Overlay = 'preview' | 'forget-many' | { readonly lifetimeOf: string; readonly anchor: 'row' | 'button' } | undefined;
 
 export function FactsPage({ filter, go }: Props) {
@@ -55,7 +55,7 @@ export function FactsPage({ filter, go }: Props) {
   const detail = useRef<HTMLElement>(null);
 
   useEffect(() => {
-    // Do not focus the search box of a locked memory: there is nothing to search, and single-letter shortcuts must work.
+    // While the memory is locked, do not focus the search box, so that single-letter shortcuts work.
     if (!hidden) search.current?.focus();
   }, [hidden]);
   const edit = (): void => {
@@ -74,7 +74,7 @@ export function FactsPage({ filter, go }: Props) {
     field.current?.select?.();
   };
   const openDetail = (): void => {
-    // Render immediately, because the fact can take the focus only while it is visible.
+    // Render immediately, because only a visible element can take the focus.
     flushSync(() => setOpened(true));
     // Focus the value if it is long enough to scroll, so that the arrow keys scroll the value.
     (detail.current?.querySelector<HTMLElement>('.value[tabindex]') ?? detail.current)?.focus();
@@ -122,7 +122,7 @@ export function FactsPage({ filter, go }: Props) {
 
   return (
     <>
-      {/* Handles focus events of the child elements. */}
+      {/* `<main>` handles the focus events of its child elements. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <main
         className="list"
@@ -227,9 +227,7 @@ function useFactCommands(selected: string | undefined) {
   };
 }
 
-/**
- * Forgets all facts that the filter shows. `scope` is undefined for search results and "Expiring soon", which do not offer this.
- */
+/** `forgetAll` forgets all facts that the filter shows. `scope` is undefined for lists that do not offer this action. */
 function useForgetMany(filter: FactsFilter, words: string, openDialog: () => void) {
   const { call } = useMemory();
   const { showToast } = useToast();

@@ -5,7 +5,7 @@ type ListResult = OperationOutput<'list'>;
 export interface Row {
   readonly key: string;
   readonly expires_at: string;
-  /** The words that matched the search and the fields that contain them. Absent if the row is not a search result. */
+  /** Explains why the fact matched the search, such as `"deploy" in key`. Absent if the row is not a search result. */
   readonly why?: string;
   readonly snippet?: string;
 }
@@ -23,7 +23,7 @@ export type Pages = readonly Page[];
 
 export const NO_PAGES: Pages = [{ start: '', rows: [], from: undefined }];
 
-/** Number of rows before and after the visible rows whose pages are also kept up to date. */
+/** Number of rows above and below the visible rows. Pages with these rows are kept up to date too. */
 const MARGIN = 20;
 
 export const rowsOf = (pages: Pages): readonly Row[] => pages.flatMap(({ rows }) => rows);
@@ -56,14 +56,13 @@ export function withResult(pages: Pages, at: number, result: ListResult): Pages 
   return [...before, page, { start: next, rows: [...moved, ...(following?.rows ?? [])], from: following?.from }, ...rest];
 }
 
-/** Returns the old rows of a page that came after the last row of the new result. */
+/** Returns those old rows of a page that follow the last row of the new result. */
 function rowsBeyond(pages: Pages, at: number, facts: readonly Row[]): readonly Row[] {
   const last = facts.at(-1)?.key;
   const isLast = ({ key }: Row): boolean => key === last;
   const old = pages[at]?.rows ?? [];
   const end = old.findIndex(isLast);
-  // If the result ends with a row of a later page, the result covers this whole page. Old rows missing from the result were
-  // deleted.
+  // If the result's last row was on a later page, the result spans this whole page. Rows missing from the result were deleted.
   if (last === undefined || (end === -1 && rowsOf(pages.slice(at + 1)).some(isLast))) return [];
   return old.slice(end + 1);
 }

@@ -7,7 +7,7 @@ import { NO_PAGES, type Pages, type Row, rowsOf, visiblePages, withResult } from
 
 const RESULTS = 50;
 const PAGE = 200;
-/** Number of facts on the first page. A little more than the window can show, so that the list appears quickly. */
+/** Number of facts on the first page. Only slightly more than the window can show, so that the list appears quickly. */
 const FIRST_PAGE = 40;
 
 export type Sort = 'updated' | 'expires';
@@ -48,7 +48,7 @@ const pageQuery = (call: MemoryClient, subject: string, filter: FactsFilter, sor
     call('list', { ...filter, sort, limit: start === '' ? FIRST_PAGE : PAGE, ...(start !== '' && { cursor: start }) }),
 });
 
-/** The query for the first page of facts. The window sends this query first, because other queries are slower in a large memory. */
+/** The query for the first page of facts. Sent first, so that slower queries do not delay the list. */
 export const newestFacts = (call: MemoryClient, subject: string) => pageQuery(call, subject, {}, 'updated', '');
 
 /**
@@ -65,7 +65,7 @@ function usePages(filter: FactsFilter, sort: Sort, enabled: boolean) {
   const results = useQueries({
     queries: starts.map(({ start }) => ({ ...pageQuery(call, subject, filter, sort, start), enabled })),
   });
-  // `results[0]` belongs to the first page. If a lock has removed this result, hide all pages.
+  // `results[0]` belongs to the first page. If locking the memory has removed this result, hide all pages.
   let present: Pages = results[0]?.data === undefined ? NO_PAGES : pages;
   for (const [index, { at, start }] of starts.entries()) {
     const result = results[index]?.data;

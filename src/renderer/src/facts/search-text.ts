@@ -4,7 +4,7 @@ import { isSameFilter, parseSearch } from './filter.ts';
 
 interface SearchText {
   readonly text: string;
-  /** The search words without the filter. Deferred, so the words can lag behind fast typing. */
+  /** The typed words without the filter. A deferred value, which can lag behind fast typing. */
   readonly words: string;
   readonly setText: (text: string) => void;
   /** Clears the text and applies another filter. */
@@ -15,7 +15,7 @@ interface SearchText {
 export function useSearchText(filter: FactsFilter, hidden: boolean, go: (place: Place) => void): SearchText {
   const [text, setText] = useState('');
   const search = parseSearch(text);
-  // The owner chose another filter in the sidebar or a menu, so remove the typed filter from the text.
+  // If the owner chose another filter in the sidebar or a menu, remove the typed filter from the text.
   if (search.filter && !hidden && !isSameFilter(search.filter, filter)) setText(search.words);
   return {
     text,

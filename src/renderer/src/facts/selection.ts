@@ -7,21 +7,21 @@ interface Selection {
   readonly index: number;
   /** Identifies the list in which the key was selected. */
   readonly list: string;
-  /** Earlier selected keys that disappeared from this list, oldest first. Each time, the selection moved to the next row. */
+  /** Keys that disappeared from this list while selected, oldest first. Each time, the selection moved to the next row. */
   readonly replaced: readonly string[];
 }
 
 interface SelectionControl {
   readonly selected: string | undefined;
   readonly select: (key: string) => void;
-  /** Selects a restored fact again, unless the owner has selected another row since the fact disappeared. */
+  /** Selects a restored fact again, unless the owner selected another row after the fact disappeared. */
   readonly reselect: (key: string) => void;
 }
 
 /**
  * Returns the selected fact, with functions that change the selection. If the fact disappears from its list, the next row is
  * selected. If the owner opens another list that does not contain the fact, nothing is selected. A fact with a draft stays selected
- * even if it is not listed.
+ * even if the list does not contain the fact.
  */
 export function useSelection(rows: readonly Row[], list: string, drafts: ReadonlyMap<string, Draft>): SelectionControl {
   const [selection, setSelection] = useState<Selection>();

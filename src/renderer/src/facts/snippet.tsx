@@ -1,4 +1,4 @@
-/** Maximum number of characters shown before the first match. A row has space for about fifty characters. */
+/** Maximum number of characters shown before the first match. Small, because a row shows only about 50 characters. */
 const CONTEXT = 16;
 
 /** Matches one part of a search result's `why`, such as `"deploy" in key, value`. Captures the word and the fields. */
@@ -6,7 +6,7 @@ const REASON = /"([^"]+)"(?: for "[^"]*")? in ([a-z, ]+)/g;
 
 const REGEXP_SYNTAX = /[\\^$.*+?()[\]{}|/]/g;
 
-/** Groups the words of a search result's `why` by the fields that contain them. */
+/** Groups the words of a search result's `why` by the fields that contain the words. */
 export function groupReasons(why: string): string {
   const fieldAt = (part: string): number => part.lastIndexOf(' in ');
   const fields = Map.groupBy(why.split('; '), (part) => part.slice(fieldAt(part)));
@@ -40,9 +40,8 @@ interface Span {
 function spansOf(text: string, why: string): Span[] {
   const words = [...why.matchAll(REASON)].filter(([, , fields]) => fields?.includes('value')).map(([, word = '']) => word);
   if (words.length === 0) return [];
-  // Longest words first, because a word can be a prefix of another. `why` contains word stems, so the pattern also matches the rest
-  // of
-  // each word.
+  // Sort the longest words first, because a word can be a prefix of another word. `why` contains word stems, so the pattern also
+  // matches the rest of each word.
   const patterns = words
     .toSorted((one, other) => other.length - one.length)
     .map((word) => word.replaceAll(REGEXP_SYNTAX, String.raw`\$&`));
@@ -50,7 +49,7 @@ function spansOf(text: string, why: string): Span[] {
   return [...found].map(({ index, 0: { length } }) => ({ from: index, to: index + length }));
 }
 
-/** Returns the index at which the shown snippet starts, between two words if possible. */
+/** Returns the index of the first character to show, at the start of a word. */
 function startOf(text: string, first: number): number {
   if (first <= CONTEXT) return 0;
   const blank = text.indexOf(' ', first - CONTEXT);

@@ -7,8 +7,8 @@ interface Props {
   readonly filter: FactsFilter;
   readonly show: (filter: FactsFilter) => void;
   /**
-   * True once the list has loaded. The names are requested only then, because counting them reads every fact and would delay the
-   * list.
+   * True once the list has loaded. The menu requests its names only then, because the request reads every fact and would delay
+   * the list.
    */
   readonly ready: boolean;
 }
@@ -48,7 +48,7 @@ function Group({ label, kind, names }: { label: string; kind: 'tag' | 'client'; 
   );
 }
 
-/** Splits at the first colon, because names may contain colons. */
+/** Splits a value such as `tag:a:b` at its first colon, because names can contain colons. */
 function filterOf(value: string): FactsFilter {
   const at = value.indexOf(':');
   return at === -1 ? {} : { [value.slice(0, at)]: value.slice(at + 1) };

@@ -12,7 +12,7 @@ const LABELS = { ttl_seconds: 'Lifetime' };
 
 interface Props {
   readonly factKey: string;
-  /** The popover appears next to this element. */
+  /** The element next to which the popover appears. */
   readonly anchor: 'row' | 'button';
   readonly close: () => void;
   readonly onSaved: (end: string) => void;

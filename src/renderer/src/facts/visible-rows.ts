@@ -23,7 +23,7 @@ export function useVisibleRows(scroller: RefObject<HTMLElement | null>, count: n
       const last = Math.ceil((scrollTop + clientHeight) / height) + OVERSCAN;
       setRange((before) => (before.first === first && before.last === last ? before : { first, last }));
     };
-    // Without `flushSync`, the next frame would show an empty area instead of the new rows.
+    // Renders with `flushSync`. Otherwise, the next frame would show an empty area instead of the new rows.
     const updateNow = (): void => flushSync(update);
     const observer = new ResizeObserver(update);
     element.addEventListener('scroll', updateNow, { passive: true });

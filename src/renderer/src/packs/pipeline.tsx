@@ -130,7 +130,7 @@ const labelsOf = (pipeline: PipelineDetail): Labels => ({
   ...Object.fromEntries((pipeline.inputs ?? []).map(({ name }) => [`inputs.${name}`, name])),
 });
 
-/** Builds a schema for the inputs of a pipeline. The inputs have no types, so the form asks for text. Other values need JSON. */
+/** Builds a schema for the inputs of a pipeline. The inputs have no types, so each field takes text. Other values need JSON. */
 const schemaOf = ({ inputs = [] }: PipelineDetail): Record<string, unknown> => ({
   type: 'object',
   properties: Object.fromEntries(

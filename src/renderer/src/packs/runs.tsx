@@ -6,7 +6,7 @@ import { Section } from '../ui/page.tsx';
 import { When } from '../ui/when.tsx';
 import { Run } from './run.tsx';
 
-/** Maximum number of runs to request, for all pipelines together. The program must decrypt each run that it lists. */
+/** Maximum number of runs to request, for all pipelines together. Limited, because each listed run must be decrypted. */
 const LIMIT = 50;
 
 /** Lists the runs of one pipeline, including runs that agents started. Selecting a run shows its steps (R-WIN-44). */

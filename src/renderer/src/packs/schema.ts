@@ -1,4 +1,4 @@
-/** A form field for one property of a JSON Schema. Types without a form field are entered as JSON. */
+/** A form field for one property of a JSON Schema. A property of an unsupported type is entered as JSON. */
 export interface FieldSpec {
   readonly name: string;
   readonly kind: 'text' | 'number' | 'choice' | 'flag' | 'lines' | 'json';
@@ -6,7 +6,7 @@ export interface FieldSpec {
   readonly description: string;
   /** The options of a `choice`. */
   readonly choices: readonly string[];
-  /** The default value as text; empty if there is none. */
+  /** The default value as text; empty if there is no default. */
   readonly defaultText: string;
 }
 

@@ -12,7 +12,7 @@ export const SOURCE_NAMES: Readonly<Record<ImportSource, string>> = {
   claude: 'Claude memory page',
 };
 
-/** Number of rows that are shown first, and that each "Show more" adds. */
+/** Number of rows shown at first. "Show more" adds the same number. */
 const ROWS = 100;
 
 interface Props {
@@ -83,7 +83,7 @@ export function ImportChoice({ preview, back, importFacts }: Props) {
   );
 }
 
-/** Lists the skipped entries. Expanded at first if an entry has a problem that the owner should see. */
+/** Lists the skipped entries. Initially expanded if an entry contains a secret or is invalid. */
 function Skipped({ entries }: { entries: ImportPreview['left_out'] }) {
   const [shown, setShown] = useState(ROWS);
   const isProblem = ({ why }: ImportPreview['left_out'][number]): boolean => why === 'secret' || why === 'invalid';
@@ -92,7 +92,7 @@ function Skipped({ entries }: { entries: ImportPreview['left_out'] }) {
       <summary>Skipped: {counted(entries.length, 'entry')}</summary>
       <ul className="plain" aria-label="Skipped">
         {entries.slice(0, shown).map((entry, index) => (
-          // The key needs the index, because several entries can come from one line.
+          // The React key needs the index, because several entries can come from one line.
           <li key={`${entry.line} ${index}`} className={isProblem(entry) ? 'warned' : 'quiet'}>
             Line {entry.line}: <bdi>{entry.message}</bdi> {entry.text !== undefined && <bdi>({entry.text})</bdi>}
           </li>

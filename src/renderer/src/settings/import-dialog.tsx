@@ -12,7 +12,7 @@ import { ErrorText } from '../ui/errors.tsx';
 import { Field, FileInput, TextField } from '../ui/field.tsx';
 import { ImportChoice, SOURCE_NAMES } from './import-choice.tsx';
 
-/** Maximum bytes of an imported file. The command line has the same limit. */
+/** Maximum bytes of an imported file. The `import` command has the same limit. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 interface Props {

@@ -10,7 +10,7 @@ import { When } from '../ui/when.tsx';
 
 const POLL_MS = 5000;
 
-/** Lists the browsers in which this window is open, without the desktop app (R-WIN-46). */
+/** Lists the browser sessions of this window. The desktop app is not listed (R-WIN-46). */
 export function SessionsSection() {
   const { call } = useMemory();
   const refresh = useRefresh();

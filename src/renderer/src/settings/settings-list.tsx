@@ -48,7 +48,7 @@ const DESCRIPTIONS: Readonly<Record<string, Description>> = {
   },
 };
 
-/** Shows the settings that the program read at startup. Common settings can be changed here; other settings are only listed. */
+/** Shows the settings that were read at startup. Common settings can be changed here; other settings are only listed. */
 export function SettingsList({ settings: { folder, file, settings } }: { settings: SettingsReport }) {
   const [changing, setChanging] = useState<SettingRow>();
   const described = settings.filter(({ name }) => DESCRIPTIONS[name]);

@@ -2,9 +2,7 @@ import { IMPORT_REQUEST } from '../../../contract/limits.ts';
 import type { ImportReceipt } from '../../../contract/transfer.ts';
 import type { MemoryClient } from '../../../contract/window.ts';
 
-/**
- * Maximum bytes of the lines in one request, slightly less than the listener accepts. No valid fact has a line longer than this.
- */
+/** Maximum bytes of all lines in one request. The listener accepts 1 MiB. Every line of a valid fact fits in one request. */
 const BATCH_BYTES = 512 * 1024;
 const UTF8 = new TextEncoder();
 
@@ -45,7 +43,7 @@ export async function importAll(
   for (const { first, lines: batch } of batchesOf(lines)) {
     if (signal.aborted) return total;
     const tooLong = batch.flatMap((line, index) => (sizeOf(line) > BATCH_BYTES ? [first + index] : []));
-    // Replace lines that are too long with blank lines, which the memory ignores, so that other lines keep their numbers.
+    // Replace lines that are too long with blank lines, which the import ignores, so that other lines keep their numbers.
     const sent = batch.map((line, index) => (tooLong.includes(first + index) ? '' : line));
     const receipt = await call('import', { lines: sent, first_line: first, dry_run: dry });
     for (const name of ['created', 'updated', 'unchanged', 'dropped'] as const) total[name] += receipt[name];
@@ -72,5 +70,5 @@ function* batchesOf(lines: readonly string[]): Generator<Batch> {
   if (first < lines.length) yield { first: first + 1, lines: lines.slice(first) };
 }
 
-/** Returns the bytes of a line in a request, where the line is a JSON string. */
+/** Returns the size of a line as a JSON string in a request, in bytes. */
 const sizeOf = (line: string): number => UTF8.encode(JSON.stringify(line)).length;

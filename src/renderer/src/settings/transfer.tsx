@@ -85,7 +85,7 @@ interface Progress {
 interface ChosenFile {
   readonly name: string;
   readonly lines: readonly string[];
-  /** Counts what an import of this file would change. */
+  /** The result of a dry run of the import. */
   readonly preview: Report;
 }
 

@@ -8,7 +8,7 @@ import { Copyable } from '../ui/copyable.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
 
-/** Shows the installed version. The program checks for updates only when the owner presses the button (R-NEWS-01). */
+/** Shows the installed version. Helmdeck Memory checks for updates only when the owner presses the button (R-NEWS-01). */
 export function VersionSection({ place }: { place: string | undefined }) {
   const { data: status } = useOperation('status', {});
   return (

@@ -87,7 +87,7 @@ function actionFor(event: KeyboardEvent, registry: Registry): Action | undefined
   const shortcut = shortcutOf(event);
   const { target } = event;
   const typing = target instanceof Element && target.matches('input, textarea, select');
-  // Enter and Space press a focused button or link, so these keys are not shortcuts there.
+  // Enter and Space press a focused button or link, so these keys are not shortcuts on such elements.
   const pressing =
     (shortcut === 'Enter' || shortcut === ' ') && target instanceof Element && target.matches('button, summary, a');
   if (pressing) return undefined;
@@ -96,7 +96,7 @@ function actionFor(event: KeyboardEvent, registry: Registry): Action | undefined
   );
 }
 
-/** Spells the pressed keys as in `Action.keys`. Only named keys get `shift+`, because `key` is a capital if Shift is pressed. */
+/** Spells the pressed keys as in `Action.keys`. Only named keys such as Enter get `shift+`; Shift makes a letter a capital. */
 function shortcutOf({ key, code, metaKey, ctrlKey, altKey, shiftKey }: KeyboardEvent): string {
   const isNamed = key.length > 1;
   // On a Cyrillic, Greek or Hebrew keyboard, use the Latin letter at the same position.

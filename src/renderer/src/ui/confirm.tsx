@@ -42,7 +42,7 @@ export function Confirm({ title, button, run, close, ready = true, harmless, lab
 }
 
 /**
- * Returns a function that starts a destructive action. On the desktop, the action runs immediately, because the program itself asks
+ * Returns a function that starts a destructive action. On the desktop, the action runs immediately, because the main process asks
  * the owner. In a browser, `openDialog` opens a dialog that asks the owner first.
  */
 export function useConfirmed(): (run: () => Promise<unknown>, openDialog: () => void) => void {

@@ -5,7 +5,7 @@ interface Props {
   readonly title: string;
   readonly close: () => void;
   readonly className?: string;
-  /** Shows the title to screen readers only. */
+  /** If set, only screen readers get the title. */
   readonly hideTitle?: true;
   readonly children: ReactNode;
 }

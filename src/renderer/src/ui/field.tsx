@@ -55,7 +55,7 @@ interface FileInputProps {
   readonly onFile: (file: File) => void;
 }
 
-/** A hidden file input. A button elsewhere opens it. */
+/** A hidden file input. A separate button opens the file dialog. */
 export function FileInput({ ref, label, accept, onFile }: FileInputProps) {
   return (
     <input

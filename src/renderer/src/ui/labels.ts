@@ -11,7 +11,7 @@ export function errorText(error: unknown, labels: Labels): string {
   if (!(error instanceof Error)) return String(error);
   const { message } = error;
   const [path = ''] = message.split(' ', 1);
-  // A path such as `tags.0` names an item of a list.
+  // A path such as `tags.0` refers to one item of a list.
   const [, field = path, index] = /^(\w+)\.(\d+)$/.exec(path) ?? [];
   const label = Object.hasOwn(labels, field) ? labels[field] : undefined;
   if (!(error instanceof Failure) || error.code !== 'invalid_input' || label === undefined) return message;

@@ -13,7 +13,7 @@ export function Palette({ actions, close }: { actions: readonly Action[]; close:
   const matches = actions.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
   const run = (action: Action | undefined): void => {
     if (!action) return;
-    // Close the dialog first, because closing restores the focus, and the action may then move the focus.
+    // Close the palette first, because closing restores the previous focus, and the action can set another focus.
     flushSync(close);
     action.run();
   };

@@ -79,8 +79,8 @@ export function ToastProvider({ children }: { children: ReactNode }) {
 }
 
 /**
- * Makes Z run the action of the latest message (R-SEEK-02). A separate component, so that its action is registered before those of
- * the page.
+ * Makes Z run the action of the newest message that has an action (R-SEEK-02). A separate component, so that the page's actions
+ * take precedence.
  */
 function UndoShortcut({ run }: { run: () => void }) {
   useActions([{ name: 'Undo', keys: ['z', 'mod+z'], run }]);
