@@ -31,17 +31,15 @@ export const SHORTENING_GRACE = 7 * DAY;
 /** Maximum number of stored backups. The next backup replaces the oldest. */
 export const BACKUPS_KEPT = 7;
 
-/**
- * How long a deleted fact stays in RAM so that the window can restore it, in milliseconds. The window offers undo for 8 seconds.
- */
+/** Milliseconds for which a deleted fact stays in RAM so that the window can restore it. The window offers undo for 8 seconds. */
 export const UNDO_FORGET_MS = 10_000;
 
 /** Lifetime of activity rows, in seconds. */
 export const ACTIVITY_TTL = 30 * DAY;
 
 /**
- * Seconds for which a tombstone, the record of a deleted entry, is stored. It deletes the entry again if an old backup is
- * restored. By then, the entry would have expired anyway.
+ * Lifetime, in seconds, of a tombstone, which deletes an entry again if an old backup is restored. Entries never live longer than
+ * their tombstones.
  */
 export const TOMBSTONE_TTL = TTL.max;
 
@@ -115,7 +113,7 @@ export const PACK = {
   outputBytes: 1024 * KIB,
 } as const;
 
-/** Limits of pipelines, in bytes and seconds. */
+/** Limits of pipelines. Sizes are in bytes, lifetimes in seconds. */
 export const PIPELINE = {
   steps: 20,
   inputs: 20,
@@ -134,7 +132,7 @@ export const PIPELINE = {
   /** Maximum number of stored records of ended runs per subject. The oldest are deleted first. */
   runs: 1000,
   runTtl: 7 * DAY,
-  /** Maximum size of all outputs in the record of one run. */
+  /** Maximum total size of the outputs in the record of one run. */
   shownBytes: 768 * KIB,
   /** Maximum size of all step outputs of one run together. */
   outputBytes: 8 * 1024 * KIB,

@@ -146,9 +146,7 @@ interface Operation {
   readonly effect: Effect | EffectByInput;
 }
 
-/**
- * Whether the requested lifetime is under 7 days. It counts as deletion, because a fact is deleted with its history at expiry.
- */
+/** Whether the requested lifetime is under 7 days, which counts as deletion: an expired fact is deleted with its history. */
 const expiresSoon = ({ ttl_seconds: ttl }: { readonly ttl_seconds?: number | undefined }): boolean =>
   ttl !== undefined && ttl < SHORTENING_GRACE;
 const EXPIRES_SOON = 'with `ttl_seconds` under 7 days';

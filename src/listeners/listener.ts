@@ -87,10 +87,10 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
     requireHostHeader: false,
   });
   checkWhileConnected(server);
-  // Higher than the program's own limit, because Node still counts connections that are being closed to stay within that limit.
+  // Higher than this program's own limit, because Node also counts connections that this program is already closing.
   server.maxConnections = CONNECTION_LIMITS.connections + BACKLOG;
-  // 0 means no limit. With a limit, Node would silently drop further headers before the guard sees them. `maxHeaderSize` still
-  // limits their size.
+  // 0 means no limit. With a limit, Node would silently drop excess headers before the guard sees them. `maxHeaderSize` still
+  // applies.
   server.maxHeadersCount = 0;
   await listenOn(server, address, folder);
   const { port } = server.address() as AddressInfo;
