@@ -113,30 +113,30 @@ export const PACK = {
   outputBytes: 1024 * KIB,
 } as const;
 
-/** Limits of pipelines. Sizes are in bytes, lifetimes in seconds. */
+/** Limits of pipelines. Lifetimes are in seconds. */
 export const PIPELINE = {
   steps: 20,
   inputs: 20,
-  /** Maximum size of a definition. */
+  /** Maximum bytes of a pipeline. */
   bytes: 32 * KIB,
   /** Maximum number of characters of a title or description that is shown to other agents. */
   shownCharacters: 200,
-  /** Maximum nesting depth of JSON in definitions, inputs and outputs. */
+  /** Maximum nesting depth of JSON in pipelines, inputs and outputs. */
   depth: 32,
-  /** Maximum number of definitions per subject. */
+  /** Maximum number of pipelines per subject. */
   definitions: 100,
-  /** Lifetime of a definition. Each change and each run restarts the lifetime. */
+  /** Lifetime of a pipeline. Each change and each run restarts the lifetime. */
   ttl: TTL.max,
   /** Maximum number of concurrent runs per subject. */
   atOnce: 8,
   /** Maximum number of stored records of ended runs per subject. The oldest are deleted first. */
   runs: 1000,
   runTtl: 7 * DAY,
-  /** Maximum total size of the outputs in the record of one run. */
+  /** Maximum total bytes of the outputs in one run record. */
   shownBytes: 768 * KIB,
-  /** Maximum size of all step outputs of one run together. */
+  /** Maximum total bytes of all step outputs of one run. */
   outputBytes: 8 * 1024 * KIB,
-  /** Maximum size of the input of one step, after references are replaced by their values. */
+  /** Maximum bytes of the input of one step, after references are replaced by their values. */
   inputBytes: 1024 * KIB,
 } as const;
 
@@ -161,7 +161,7 @@ export const LEARNABLE_INPUTS = [
 /** Limits of requests that packs send to other hosts. Times are in seconds. */
 export const EGRESS = {
   bytes: 1024 * KIB,
-  /** Maximum size of all headers of one response. */
+  /** Maximum bytes of all headers of one response. */
   headerBytes: 16 * KIB,
   redirects: 5,
   /** Time limit from the first request to the last byte of the response, including redirects. */
@@ -174,7 +174,7 @@ export const EGRESS = {
 export const EMBEDDING = {
   /** Maximum number of texts in one request. */
   texts: 256,
-  /** Maximum size of one text. */
+  /** Maximum bytes of one text. */
   bytes: 64 * KIB,
   /** Maximum number of texts in one request to Ollama. Small, so that only a hanging Ollama exceeds `batchTimeout`. */
   batch: 16,

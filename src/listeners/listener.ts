@@ -182,7 +182,7 @@ function serveConnections(server: Server, connections: HttpConnections): void {
   // Requests with an Expect header are handled like all others. The body reader later sends `100 Continue` or refuses the header.
   server.on('request', handle).on('checkContinue', handle).on('checkExpectation', handle);
   server.on('connection', (socket: Socket) => connections.add(socket));
-  // 'drop' means that Node refused a connection above `maxConnections`, so close idle connections.
+  // Node refused a connection above `maxConnections`, so close idle ones to allow new ones.
   server.on('drop', () => server.closeIdleConnections());
   server.on('clientError', (error, socket) => rejectClient(connections, error, socket));
 }

@@ -28,7 +28,7 @@ export class BodyReader {
   }
 
   /**
-   * Returns the parsed body, or `{}` if the request has no body. Until the body is complete, its bytes are counted for `subject`.
+   * Returns the parsed body, or `{}` if the request has no body. While the body is received, its bytes are counted for `subject`.
    */
   async readJson(request: IncomingMessage, response: ServerResponse, subject: string): Promise<unknown> {
     requireLength(request);

@@ -163,7 +163,7 @@ export class Session implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if ('method' in message) {
-      // A message with an id is a request, and this server never sends requests to clients.
+      // A message with an id is a request. This server never sends requests to clients.
       if (!('id' in message)) this.notify(message);
       return;
     }
