@@ -15,10 +15,7 @@ export const VALUE_BYTES = 64 * KIB;
 export const TAGS = { max: 32, characters: 64 } as const;
 export const CATEGORY = { default: 'user_facts', pack: 'pack_memory', pattern: /^[a-z0-9][a-z0-9_.-]{0,63}$/ } as const;
 
-/**
- * Categories that agents cannot write to. An agent that could write to these categories could fake habits or cached results for
- * other agents.
- */
+/** Categories that agents cannot write to. Otherwise an agent could store facts that look like run records or cached results. */
 export const RESERVED_CATEGORIES: ReadonlySet<string> = new Set(['pack_history', 'pipeline_history', 'plan_history', 'cache']);
 export const RESERVED_KEY_PREFIXES = ['pack_history/', 'pipeline_history/', 'plan_history/'] as const;
 
@@ -176,7 +173,7 @@ export const EMBEDDING = {
   texts: 256,
   /** Maximum bytes of one text. */
   bytes: 64 * KIB,
-  /** Maximum number of texts in one request to Ollama. Small, so that only a hanging Ollama exceeds `batchTimeout`. */
+  /** Maximum number of texts in one request to Ollama. Small, so that a busy Ollama can respond within `batchTimeout`. */
   batch: 16,
   /** Time limit of one request to Ollama, including the time to load the model. */
   batchTimeout: 90,

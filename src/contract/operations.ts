@@ -229,7 +229,7 @@ export const operations = {
 
   pipelines: { input: PipelinesInput, output: PipelineList, scope: 'memory:read', effect: 'none' },
   pipeline: { input: PipelineInput, output: PipelineDetail, scope: 'memory:read', effect: 'none' },
-  // The owner is responsible for a pipeline created in the window, as for an adopted one. It runs with all rights of its caller.
+  // The owner is responsible for a pipeline created in the window, so the pipeline runs with all rights of its caller.
   createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run', effect: 'grants' },
   adoptPipeline: { input: AdoptPipelineInput, output: AdoptPipelineReceipt, scope: 'admin', effect: 'grants' },
   deletePipeline: { input: DeletePipelineInput, output: DeletePipelineReceipt, scope: 'packs:run', effect: 'destroys' },
