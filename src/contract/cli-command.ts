@@ -21,7 +21,7 @@ export const absoluteCliCommand = (): string => absoluteCommand;
 export const withCliCommand = (text: string): string =>
   currentCommand === NAME ? text : text.replaceAll(/(?<![\w/.-]|npx )helmdeck-memory(?= [a-z<-])/g, () => currentCommand);
 
-/** Fields that contain only text written by this program. Stored text must not be changed. */
+/** Fields that never contain stored text, because stored text must not be changed. */
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['why', 'remedy', 'says']);
 
 /** Applies `withCliCommand` to the message fields of a value, at any depth. */

@@ -10,7 +10,7 @@ export const CredentialName = lazy(() =>
     .describe('Name of the credential, such as `github`. Packs refer to the credential by this name.'),
 );
 
-/** The allowed form of a secret. Secrets are sent unchanged in HTTP headers, and some OS keychains cannot store a longer text. */
+/** The allowed form of a secret: printable ASCII for HTTP headers, and short because some OS keychains limit the length. */
 export const CREDENTIAL_SHAPE = /^[!-~]{8,1024}$/;
 
 export const CredentialsInput = lazy(() =>

@@ -87,7 +87,7 @@ const notTexts = `must be a text or a list of 1 to ${EMBEDDING.texts} texts, eac
 const text = (error = notTexts) =>
   z.string({ error }).refine((one) => one !== '' && one.isWellFormed() && fitsBytes(one, EMBEDDING.bytes), { error });
 
-/** The request format of OpenAI's API. Programs written for that API can use this memory without changes. */
+/** The request format of OpenAI's embeddings API, so that programs written for that API work unchanged. */
 export const EmbedInput = lazy(() =>
   inputObject(
     {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { CATEGORY, KEY_BYTES, RESERVED_CATEGORIES, RESERVED_KEY_PREFIXES, TAGS, TTL, VALUE_BYTES } from './limits.ts';
 import { fitsBytes, foldCase, lazy, notTextError, visibleText } from './schema.ts';
 
-/** Invisible characters and line breaks. They are not allowed in keys, because two different keys could look the same. */
+/** Invisible characters and line breaks, which keys and tags must not contain, because different ones could look alike. */
 const invisible = lazy(() => /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
 const loneSurrogate = /\p{Cs}/u;
 
@@ -91,7 +91,7 @@ const Tag = lazy(() =>
       .string({ error: notTextError })
       .trim()
       .min(1, { error: tagLength, abort: true })
-      // A character has at most two UTF-16 units, so text that is much too long is refused without counting its characters.
+      // A character has at most two UTF-16 units, so a longer text is refused without the cost of counting characters.
       .refine((tag) => tag.length <= 2 * TAGS.characters && Array.from(tag).length <= TAGS.characters, {
         error: tagLength,
         abort: true,
@@ -122,7 +122,7 @@ export const LifetimeField = lazy(() =>
     .describe(`Seconds until the fact expires: ${TTL.min} (an hour) to ${TTL.max} (a year). 0 means ${TTL.default} (90 days).`),
 );
 
-/** A filter by category. Its case is folded like that of a stored category, so that any spelling finds the category. */
+/** A filter by category. Its case is folded like that of stored categories, so that `Work` finds `work`. */
 export const CategoryFilter = lazy(() =>
   z
     .string({ error: notTextError })

@@ -21,7 +21,7 @@ export const FactInput = lazy(() =>
 );
 export type FactInput = SchemaOutput<typeof FactInput>;
 
-/** A change to a fact. The value is not part of it: to change the value, a client stores the fact again. */
+/** A change to any part of a fact except its value. To change the value, a client stores the fact again. */
 export const FactPatch = lazy(() =>
   inputObject(
     {

@@ -8,9 +8,7 @@ const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client']
 type Whole = (typeof whole)[number];
 type Named = (typeof named)[number];
 
-/**
- * The entries to forget. `name` is the text after the first colon: unchanged, but a category is in lower case, as it is stored.
- */
+/** The entries to forget. `name` is the text after the kind and a colon. A category is in lower case, as it is stored. */
 export type Scope = { kind: Whole } | { kind: Named; name: string };
 
 const spellings =
@@ -20,8 +18,8 @@ const isWhole = (word: string): word is Whole => whole.some((known) => known ===
 const isNamed = (word: string): word is Named => named.some((known) => known === word);
 
 /**
- * Returns undefined if the text is not exactly a scope, because a guess could delete too much. Text with a lone surrogate is
- * refused too: in UTF-8 the surrogate becomes U+FFFD, so the scope could match a different fact.
+ * Parses a scope. Returns undefined for other text, because a guess could delete too much. Text with a lone surrogate is refused
+ * too: in UTF-8 the surrogate becomes U+FFFD, so the scope could match a different fact.
  */
 export function parseScope(text: string): Scope | undefined {
   if (isWhole(text)) return { kind: text };

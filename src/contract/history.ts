@@ -69,8 +69,8 @@ export const UndoReceipt = lazy(() =>
 export type UndoReceipt = SchemaOutput<typeof UndoReceipt>;
 
 /**
- * The admin operations that are recorded as activity. The value is the input field that is recorded as the target of the
- * operation. This field must contain a name or an id, never a value, a key or a token.
+ * The admin operations that are recorded as activity, each with the input field that is recorded as its target. That field must
+ * contain a name or an id, never a fact's value, a key or a token.
  */
 export const RECORDED_ACTIONS = {
   adoptPipeline: 'id',

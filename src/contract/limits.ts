@@ -1,4 +1,4 @@
-/** Limits that the program and the window share. This file must not import zod, because the window would then load zod too. */
+/** Limits that the core and the window share. This file must not import zod, because the window would then load zod too. */
 
 const KIB = 1024;
 const HOUR = 3600;
@@ -7,7 +7,7 @@ const DAY = 24 * HOUR;
 /** Allowed lifetimes of a fact, in seconds. A lifetime of 0 or an absent lifetime means the default, so every fact expires. */
 export const TTL = { min: HOUR, max: 365 * DAY, default: 90 * DAY } as const;
 
-/** Facts that expire within this time are shown as expiring soon, in seconds. */
+/** Maximum remaining seconds of a fact that is shown as expiring soon. */
 export const EXPIRING_SOON = 7 * DAY;
 
 export const KEY_BYTES = 512;
@@ -15,10 +15,7 @@ export const VALUE_BYTES = 64 * KIB;
 export const TAGS = { max: 32, characters: 64 } as const;
 export const CATEGORY = { default: 'user_facts', pack: 'pack_memory', pattern: /^[a-z0-9][a-z0-9_.-]{0,63}$/ } as const;
 
-/**
- * Categories that only the program can write to. Agents read habits from these categories, so an agent that could write to them
- * could mislead the other agents.
- */
+/** Categories that agents cannot write to. Otherwise an agent could store facts that look like run records or cached results. */
 export const RESERVED_CATEGORIES: ReadonlySet<string> = new Set(['pack_history', 'pipeline_history', 'plan_history', 'cache']);
 export const RESERVED_KEY_PREFIXES = ['pack_history/', 'pipeline_history/', 'plan_history/'] as const;
 
@@ -28,20 +25,18 @@ export const HISTORY_VERSIONS = 20;
 /** Minimum remaining lifetime, in seconds, of a fact whose lifetime is shortened by a client that did not write the fact. */
 export const SHORTENING_GRACE = 7 * DAY;
 
-/** Maximum number of stored backups. A further backup deletes the oldest one. */
+/** Maximum number of stored backups. The next backup replaces the oldest. */
 export const BACKUPS_KEPT = 7;
 
-/**
- * How long a deleted fact stays in RAM so that the window can restore it, in milliseconds. The window offers undo for 8 seconds.
- */
+/** Milliseconds for which a deleted fact stays in RAM so that the window can restore it. The window offers undo for 8 seconds. */
 export const UNDO_FORGET_MS = 10_000;
 
 /** Lifetime of activity rows, in seconds. */
 export const ACTIVITY_TTL = 30 * DAY;
 
 /**
- * Lifetime of a tombstone, the record of a deleted entry, in seconds. When an old backup is restored, tombstones delete the entry
- * again. No entry lives longer than this.
+ * Lifetime, in seconds, of a tombstone, which deletes an entry again if an old backup is restored. Entries never live longer than
+ * their tombstones.
  */
 export const TOMBSTONE_TTL = TTL.max;
 
@@ -49,15 +44,13 @@ export const PAGE = { default: 50, max: 200 } as const;
 
 export const QUERY = { default: 20, max: 100, characters: 1000, searches: 32, searchesUsed: 6 } as const;
 
-/** Maximum number of run records that a search covers. Only the newest records are searched. */
+/** Maximum number of run records in the search index. Older records are not searched. */
 export const SEARCHED_RUNS = 1000;
 
-/** Default quota of a subject: number of facts, and bytes. */
+/** Default quota of a subject: number and bytes of facts. */
 export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;
 
-/**
- * Maximum number of rows of each kind in one memory: activity, run records, and cached pack results. Old rows are deleted first.
- */
+/** Maximum number of database rows of each kind in one memory. Above the maximum, the oldest rows are deleted. */
 export const RECORD_ROWS = { activity: 10_000, audit: 10_000, cache: 1000 } as const;
 
 /** The scopes that a token can have. `admin` includes all other scopes. */
@@ -77,10 +70,10 @@ export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgp
  */
 export const IMPORT_TEXT = { bytes: 512 * KIB, entries: 5000, name: 200 } as const;
 
-/** Maximum number of tags, and of clients, that the window offers as filters. The most frequent are offered. */
+/** Maximum number of tags, and of clients, that the window offers as filters: the most frequent ones. */
 export const LISTED_NAMES = 1000;
 
-/** Limits of the response of `my-memory`. It exceeds `bytes` only if the newest key of each category does not fit otherwise. */
+/** Limits of the `my-memory` response. The response exceeds `bytes` only to include the newest key of each category. */
 export const OVERVIEW = { categories: 50, keys: 5, bytes: 1000 } as const;
 
 export const CONTEXT = { facts: 50, bytes: 32_000 } as const;
@@ -94,7 +87,7 @@ export const SNIPPET = { bytes: 32_000, characters: 240, markdown: 2000 } as con
 export const PACK = {
   /** Maximum lifetime of a cached result. */
   cacheTtl: DAY,
-  /** Larger results are not cached. */
+  /** Maximum bytes of a cached result. */
   cacheBytes: 512 * KIB,
   /** Default time limit of a run. */
   timeout: 30,
@@ -105,7 +98,7 @@ export const PACK = {
   recordTtl: 30 * DAY,
   findings: 50,
   /**
-   * Maximum number of entries that packs store for one subject. These entries have their own byte quota, as large as that of the
+   * Maximum number of entries that packs store for one subject. These entries have a byte quota of their own, equal to that of
    * facts.
    */
   memory: 10_000,
@@ -121,30 +114,30 @@ export const PACK = {
 export const PIPELINE = {
   steps: 20,
   inputs: 20,
-  /** Maximum size of a definition. */
+  /** Maximum bytes of a pipeline. */
   bytes: 32 * KIB,
-  /** Maximum length of a title or description, in characters, in the places where other agents read it. */
+  /** Maximum number of characters of a title or description that is shown to other agents. */
   shownCharacters: 200,
-  /** Maximum nesting depth of JSON in definitions, inputs and outputs. */
+  /** Maximum nesting depth of JSON in pipelines, inputs and outputs. */
   depth: 32,
-  /** Maximum number of definitions per subject. */
+  /** Maximum number of pipelines per subject. */
   definitions: 100,
-  /** Lifetime of a definition. Each change and each run restarts the lifetime. */
+  /** Lifetime of a pipeline. Each change and each run restarts the lifetime. */
   ttl: TTL.max,
   /** Maximum number of concurrent runs per subject. */
   atOnce: 8,
   /** Maximum number of stored records of ended runs per subject. The oldest are deleted first. */
   runs: 1000,
   runTtl: 7 * DAY,
-  /** Maximum size of the outputs that are shown in the record of one run. */
+  /** Maximum total bytes of the outputs in one run record. */
   shownBytes: 768 * KIB,
-  /** Maximum size of all step outputs of one run together. */
+  /** Maximum total bytes of all step outputs of one run. */
   outputBytes: 8 * 1024 * KIB,
-  /** Maximum size of the input of one step, after references are replaced by their values. */
+  /** Maximum bytes of the input of one step, after references are replaced by their values. */
   inputBytes: 1024 * KIB,
 } as const;
 
-/** Limits of the response of `my-defaults`: packs and pipelines (`each`), findings, and recent runs. */
+/** Maximum numbers of packs, pipelines (`each`), findings and recent runs in the `my-defaults` response. */
 export const MY_DEFAULTS = { each: 12, findings: 20, recent: 200 } as const;
 
 /** Names of the inputs whose usual values `my-defaults` learns. Only text at the top level of the input is learned. */
@@ -165,12 +158,12 @@ export const LEARNABLE_INPUTS = [
 /** Limits of requests that packs send to other hosts. Times are in seconds. */
 export const EGRESS = {
   bytes: 1024 * KIB,
-  /** Maximum size of all headers of one response. */
+  /** Maximum bytes of all headers of one response. */
   headerBytes: 16 * KIB,
   redirects: 5,
   /** Time limit from the first request to the last byte of the response, including redirects. */
   timeout: 20,
-  /** Time limit for receiving the next data of the response. */
+  /** Maximum time during which the host sends no data. */
   idleTimeout: 10,
 } as const;
 
@@ -178,11 +171,9 @@ export const EGRESS = {
 export const EMBEDDING = {
   /** Maximum number of texts in one request. */
   texts: 256,
-  /** Maximum size of one text. */
+  /** Maximum bytes of one text. */
   bytes: 64 * KIB,
-  /**
-   * Maximum number of texts in one request to Ollama. Small batches make it possible to tell a hanging Ollama from a busy one.
-   */
+  /** Maximum number of texts in one request to Ollama. Small, so that a busy Ollama can respond within `batchTimeout`. */
   batch: 16,
   /** Time limit of one request to Ollama, including the time to load the model. */
   batchTimeout: 90,
@@ -194,5 +185,5 @@ export const EMBEDDING = {
   queued: 64,
 } as const;
 
-/** File name of the extension bundle for Claude Desktop. The file is in the folder of the window's static files. */
+/** File name of the extension bundle for Claude Desktop, in the folder of the window's static files. */
 export const CLAUDE_BUNDLE = 'helmdeck-memory.mcpb';

@@ -118,7 +118,7 @@ export type Effect = 'none' | 'reversible' | 'runs' | ConsentEffect;
 /** Two possible effects of one operation. The parsed input decides between them. */
 interface EffectByInput {
   readonly when: (input: never) => boolean;
-  /** The text of the condition in docs/effects.md. */
+  /** The condition in words, for docs/effects.md. */
   readonly condition: string;
   readonly effect: Effect;
   readonly otherwise: Effect;
@@ -146,7 +146,7 @@ interface Operation {
   readonly effect: Effect | EffectByInput;
 }
 
-/** Whether the requested lifetime is so short that it counts as deletion, because an expired fact is deleted with its history. */
+/** Whether the requested lifetime is under 7 days, which counts as deletion: an expired fact is deleted with its history. */
 const expiresSoon = ({ ttl_seconds: ttl }: { readonly ttl_seconds?: number | undefined }): boolean =>
   ttl !== undefined && ttl < SHORTENING_GRACE;
 const EXPIRES_SOON = 'with `ttl_seconds` under 7 days';
@@ -229,8 +229,7 @@ export const operations = {
 
   pipelines: { input: PipelinesInput, output: PipelineList, scope: 'memory:read', effect: 'none' },
   pipeline: { input: PipelineInput, output: PipelineDetail, scope: 'memory:read', effect: 'none' },
-  // The owner is responsible for a pipeline created in the window, just as for an adopted one, so the pipeline runs with more
-  // rights.
+  // The owner is responsible for a pipeline created in the window, so the pipeline runs with all rights of its caller.
   createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run', effect: 'grants' },
   adoptPipeline: { input: AdoptPipelineInput, output: AdoptPipelineReceipt, scope: 'admin', effect: 'grants' },
   deletePipeline: { input: DeletePipelineInput, output: DeletePipelineReceipt, scope: 'packs:run', effect: 'destroys' },

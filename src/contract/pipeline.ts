@@ -113,7 +113,7 @@ export type PipelineReceipt = SchemaOutput<typeof PipelineReceipt>;
 
 export const PipelinesInput = lazy(() => noInput('List pipelines', 'Lists the stored pipelines, with a description of each.'));
 
-/** Shortens a title or description to one line, because agents other than its author read it. */
+/** Puts a title or description on one short line, so that it cannot imitate other output. */
 export const displayText = (said: string): string => oneLine(said, PIPELINE.shownCharacters);
 
 const responsibility = lazy(() => ({

@@ -13,8 +13,7 @@ export async function previewInParts(
   { text, ...options }: OperationRequest<'previewImport'>,
 ): Promise<ImportPreview> {
   const [first = { line: 1, text: '' }, ...more] = splitIntoParts(text);
-  // The server checks the size too. But if the text exceeds the limit of request bodies, the server's error does not say how to
-  // split it.
+  // Checked here too, because the server's error for a too large request body does not say how to split the text.
   if ([first, ...more].some((part) => new TextEncoder().encode(part.text).length > IMPORT_TEXT.bytes)) {
     throw new Failure(
       'invalid_input',
@@ -44,8 +43,8 @@ const repeated = ({ line, value }: ImportPreview['facts'][number], before: numbe
 });
 
 /**
- * Splits an MCP knowledge graph into parts, because it has one record per line. Any other text is returned as one part, even if
- * it is too large for one request.
+ * Splits an MCP knowledge graph between lines, because each line is a record. Any other text is returned as one part, even if it
+ * is too large for one request.
  */
 function splitIntoParts(text: string): { line: number; text: string }[] {
   if (text.length <= PART_LENGTH || !isRecord(text.slice(0, Math.max(0, text.indexOf('\n'))))) return [{ line: 1, text }];

@@ -12,7 +12,7 @@ export type SchemaOutput<Schema extends () => z.ZodType> = z.output<ReturnType<S
 const utf8 = new TextEncoder();
 
 /**
- * Whether the text has at most `maxBytes` bytes in UTF-8. Text with more UTF-16 units than that is always longer, so it is not
+ * Whether the text has at most `maxBytes` bytes in UTF-8. Text with more UTF-16 units than `maxBytes` is too long, so it is not
  * encoded.
  */
 export const fitsBytes = (text: string, maxBytes: number): boolean =>
@@ -47,8 +47,7 @@ export const visibleText = (text: string): string =>
   foldCase(text.normalize('NFKD').replace(/[\s\p{M}\p{Default_Ignorable_Code_Point}]/gu, ''));
 
 /**
- * The error message for a field that must be text. Like all messages of schemas, it has no subject: `explainIssue` adds the
- * field's name.
+ * The error message for a field that must be text. It begins with a verb, because `explainIssue` puts the field's name before it.
  */
 export const notTextError = ({ input }: { readonly input?: unknown }): string =>
   input === undefined ? 'is missing; send it as text' : 'must be text; send it as a JSON string';
@@ -102,8 +101,8 @@ export const Time = lazy(() =>
 
 /**
  * Describes the first validation error in one sentence that starts with the field's name. The sentence never quotes the input,
- * which could be a secret. Models often send null for an optional field, so if the field is null, the sentence adds that the
- * field can be left out.
+ * which could be a secret. If the field is null, the sentence suggests leaving it out, because models often send null for
+ * optional fields.
  */
 export function explainIssue(error: z.ZodError, input?: unknown): string {
   const [first] = error.issues;

@@ -64,7 +64,7 @@ const QmdQuery = lazy(() =>
 const orNull = <Field extends z.ZodType>(field: Field) => z.preprocess((sent) => sent ?? undefined, field);
 const optional = <Field extends z.ZodType>(field: Field) => orNull(field.optional());
 
-/** The name of a QMD collection, with its case folded like a category's. It is truncated, because all valid names are shorter. */
+/** The name of a QMD collection, with its case folded like a category's. Valid names are too short to be truncated. */
 const Collection = lazy(() => z.string({ error: notTextError }).transform((name) => foldCase(name.slice(0, 256).trim())));
 
 /** A request in the QMD protocol. Fields that only other QMD servers support are ignored instead of refused. */

@@ -7,7 +7,7 @@ export type KeyState =
   | { at: 'mismatch'; why: string; remedy: string }
   | { at: 'unavailable'; why: string; remedy: string };
 
-/** Whether entries can be read and written. With an ephemeral key, they are stored only in RAM. */
+/** Whether entries can be read and written. With an ephemeral key, entries exist only in RAM. */
 export const isKeyAvailable = (key: KeyState): key is Extract<KeyState, { at: 'ok' | 'ephemeral' }> =>
   key.at === 'ok' || key.at === 'ephemeral';
 

@@ -4,7 +4,7 @@ import { flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time
 
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
-/** The scopes of a token without a scopes claim, and the default for new tokens. */
+/** The scopes of a token without a `scopes` claim, and of new tokens by default. */
 const DEFAULT_SCOPES = TOKEN_SCOPES.filter((scope) => scope !== 'admin');
 
 const subjectShape = 'must have 1 to 128 printable ASCII characters without colons and spaces; choose another';
@@ -33,7 +33,7 @@ const Client = lazy(() =>
 );
 
 /**
- * Client names under which the owner's own writes are recorded. A token must not have such a name, because its writes would look
+ * Client names that are recorded for the owner's own writes. Tokens must not have these names, because their writes would look
  * like the owner's.
  */
 const OWN_NAMES: ReadonlySet<string> = new Set(['commandline', 'window', 'packtest']);

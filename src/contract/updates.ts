@@ -14,7 +14,7 @@ const Version = lazy(() =>
     .regex(VERSION, { error: 'must be a version; write it as 1.2.3' }),
 );
 
-/** An HTTPS URL from the update server. The program shows the URL but never opens it. */
+/** An HTTPS URL from the update server. This program shows the URL but never opens it. */
 const Url = lazy(() =>
   z
     .string({ error: notTextError })

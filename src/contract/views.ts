@@ -74,10 +74,7 @@ const usualInputs = lazy(() =>
     .describe('The most frequent value of each input, by input name. Absent if no values were learned.'),
 );
 
-/**
- * The habits of a caller. They are learned from run records, which agents cannot write, so no agent can fake the habits of
- * another.
- */
+/** The habits of a caller, learned from run records. Agents cannot write run records, so they cannot fake habits. */
 export const MyDefaults = lazy(() =>
   z.object({
     scope: ofWhom(),

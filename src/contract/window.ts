@@ -9,7 +9,7 @@ export type BridgeResponse =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly code: FailureCode; readonly message: string };
 
-/** An event that tells the window to read entries again: entries of this kind have changed in this memory. */
+/** An event for the window: entries of `kind` have changed in `namespace` and must be read again. */
 export interface WindowChange {
   readonly namespace: string;
   readonly kind: string;
@@ -24,8 +24,8 @@ export interface Bridge {
   /** Calls an operation. Aborting the signal cancels the operation, if the operation supports cancellation. */
   call(subject: string, name: string, input: unknown, signal?: AbortSignal): Promise<BridgeResponse>;
   /**
-   * Calls the listener after each change, and with undefined after a reconnect, because any entry may have changed in the
-   * meantime. Returns a function that unsubscribes.
+   * Calls the listener after each change. After a reconnect, calls it with undefined, because changes could have been missed.
+   * Returns a function that unsubscribes.
    */
   onChange(listener: (change: WindowChange | undefined) => void): () => void;
 }

@@ -12,7 +12,7 @@ import { connectProved } from './proved-connection.ts';
 const ENDPOINT_FILE = 'endpoint.json';
 const TOKEN_FILE = 'owner-token';
 
-/** The content of `endpoint.json`. The owner's other programs read it to find this program (R-HTTP-03). */
+/** The content of `endpoint.json`, which the owner's other programs read to find this program (R-HTTP-03). */
 const Endpoint = lazy(() =>
   z.object({
     // Only loopback addresses are accepted, because clients send their token to this URL.
@@ -68,7 +68,7 @@ function tryReadEndpoint(folder: string): Endpoint | undefined {
   }
 }
 
-/** Returns the pid in `endpoint.json`, if that file names this port and the process is running. */
+/** Returns the pid in `endpoint.json`, if that file names this port and that process is running. */
 export function publisherPid(folder: string, port: number): number | undefined {
   const endpoint = tryReadEndpoint(folder);
   return endpoint && Number(new URL(endpoint.url).port) === port && isProcessAlive(endpoint.pid) ? endpoint.pid : undefined;
@@ -118,7 +118,7 @@ export async function findOwnerClient(folder: string): Promise<OwnerClient | und
   return new OwnerClient({ url, pid, token, connect });
 }
 
-/** Whether a process with this pid is running. It can be a different program, because the operating system reuses pids. */
+/** Whether a process with this pid is running. It can be another process than expected, because pids are reused. */
 export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

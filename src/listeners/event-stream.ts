@@ -12,7 +12,7 @@ interface EventFields {
   readonly id?: number;
 }
 
-/** A stream of server-sent events to one client. If the client stops reading, it is disconnected, but it can connect again. */
+/** A stream of server-sent events to one client. A client that stops reading is disconnected, but can connect again. */
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #unreadBytes: number;
@@ -81,7 +81,7 @@ export function openEventStream(
     onClose(stream);
   };
   response.once('close', closed);
-  // If the client has already disconnected, there will be no 'close' event.
+  // If the client has already disconnected, no further 'close' event follows.
   if (response.destroyed || response.socket?.destroyed) closed();
   return stream;
 }

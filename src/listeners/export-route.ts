@@ -7,7 +7,7 @@ import { API_PATH, rejectQuery } from './rest-routes.ts';
 import type { Route } from './route.ts';
 import type { StreamRegistry } from './stream-registry.ts';
 
-/** Facts read from the memory at once. Small, because values can be long and a whole page is held in RAM. */
+/** Number of facts read at once. Small, because values can be long and a whole page is held in RAM. */
 const PAGE_SIZE = 50;
 const HEADERS = ['Content-Type', 'application/x-ndjson', ...SECURITY_HEADERS];
 

@@ -27,8 +27,8 @@ export function toHttpFailure(failure: Failure): HttpFailure {
 }
 
 /**
- * Formats a failure as a tool result. The result has no `structuredContent`, because clients would validate it against the tool's
- * output schema and report a schema error to the agent instead of this message.
+ * Formats a failure as a tool result without `structuredContent`, which clients would validate against the tool's output schema.
+ * The agent would then get a schema error instead of the failure.
  */
 export const toToolResult = (failure: Failure) => ({
   isError: true as const,

@@ -32,7 +32,7 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
           host = rawHeaders[index + 1];
           break;
         case 'origin':
-          // Two Origin headers are refused, because a proxy could use a different one than this server.
+          // Two Origin headers are refused, because a proxy and this server could use different ones.
           if (origin !== undefined) throw foreignOrigin();
           origin = rawHeaders[index + 1] ?? '';
           break;
@@ -58,9 +58,7 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
 /** Whether the origin is the server's own. `https` is accepted too, because a proxy in front of this server may use TLS. */
 const isSameOrigin = (origin: string, host: string): boolean => origin === `http://${host}` || origin === `https://${host}`;
 
-/**
- * Returns the header name in lower case, or '' if its length is not that of Host, Origin or Sec-Fetch-Site: toLowerCase is slow.
- */
+/** Returns the header name in lower case, or '' for names of other lengths than Host, Origin and Sec-Fetch-Site, to save time. */
 function lowerCaseNameAt(rawHeaders: readonly string[], index: number): string {
   const name = rawHeaders[index] ?? '';
   return name.length === 4 || name.length === 6 || name.length === 14 ? name.toLowerCase() : '';
@@ -81,7 +79,7 @@ export function readBearerToken(rawHeaders: readonly string[]): string {
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
     if (name?.length !== AUTHORIZATION.length || name.toLowerCase() !== AUTHORIZATION) continue;
-    // Two Authorization headers are refused, because a proxy could use a different one than this server.
+    // Two Authorization headers are refused, because a proxy and this server could use different ones.
     if (credentials !== undefined) throw new Failure('invalid_token', 'There are two Authorization headers; send exactly one.');
     credentials = rawHeaders[index + 1] ?? '';
   }

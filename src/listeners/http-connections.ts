@@ -19,20 +19,20 @@ export interface HttpConnection {
   response: ServerResponse | undefined;
   /** Resolves when all responses to the requests received so far have been sent. */
   allSent: Promise<void>;
-  /** Whether the client sent bytes that are not HTTP. Nothing more is read from the connection then. */
+  /** Whether the client sent bytes that are not HTTP. If so, nothing more is read from the connection. */
   failed: boolean;
 }
 
 /** Handles one request. The promise never rejects. */
 type Respond = (request: IncomingMessage, response: ServerResponse, connection: HttpConnection) => Promise<void>;
 
-/** The limit of unread data is checked when one connection has more unread bytes than this. */
+/** Unread bytes of one connection above which the limit on all unread bytes is checked. */
 const UNREAD_CHECK_BYTES = 64 * 1024;
 
 /**
  * The open connections. Requests on one connection are handled one after the other (R-HTTP-15), so that a client that sends many
- * requests but reads no responses cannot fill the RAM with responses. When a shared limit is reached, a connection of the subject
- * that uses the most is closed.
+ * requests but reads no responses cannot fill the RAM with responses. At a shared limit, a connection of the subject with the
+ * largest share is closed.
  */
 export class HttpConnections {
   readonly #clock: Clock;
@@ -87,7 +87,7 @@ export class HttpConnections {
     }
     connection.failed = true;
     const bodyIsBroken = latestRequest?.complete === false;
-    // Do not wait for this response, because it is an event stream that would not end.
+    // Do not wait for this response, because it is an event stream, which would not end.
     if (pending === 0 && !bodyIsBroken && response?.writableEnded === false) {
       socket.destroy();
       return;

@@ -74,8 +74,8 @@ interface Batch {
 }
 
 /**
- * Groups lines into batches that the import operation accepts. An invalid line is replaced by an empty line, to keep the line
- * numbers right.
+ * Groups lines into batches that the import operation accepts. An invalid line becomes an empty line, so that later lines keep
+ * their numbers.
  */
 async function* batches(lines: AsyncIterable<Buffer>): AsyncGenerator<Batch> {
   let batch: Batch = { firstLine: 1, lines: [], errors: [] };
@@ -93,7 +93,7 @@ async function* batches(lines: AsyncIterable<Buffer>): AsyncGenerator<Batch> {
       bytes += line.length;
     }
   } catch (error) {
-    // Import the complete lines that arrived before the error, because earlier batches are imported already.
+    // Import all complete lines that arrived before the error. Earlier batches are already imported.
     if (batch.lines.length > 0) yield batch;
     throw error;
   }
@@ -138,10 +138,10 @@ async function* linesOf({ request, response }: Exchange, clock: Clock): AsyncGen
   if (length > 0) yield finishLine();
 }
 
-/** Yields the chunks of the request body, and limits the time spent waiting for them. Time spent importing is not counted. */
+/** Yields the chunks of the request body. Only the time spent waiting for chunks is limited, not the time spent importing. */
 async function* chunksOf(request: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
   if (bodyFailureOf(request)) throw cutOff();
-  // Do not destroy the request after an error, because `sendFailure` reads and discards the rest.
+  // Do not destroy the request after an error: `sendFailure` reads and discards the rest of the body.
   const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let timeLeft: number = CONNECTION_LIMITS.progressMs;
   let waited = 0;

@@ -1,7 +1,4 @@
-/**
- * Returns the items of the holder with the largest total size. When a shared limit is reached, the caller closes one of these
- * items.
- */
+/** Groups the items by holder, such as a subject, and returns the group with the largest total size. */
 export function itemsOfLargestHolder<T>(
   items: Iterable<T>,
   holderOf: (item: T) => string,
@@ -24,9 +21,7 @@ export function largestItemOfLargestHolder<T>(
   return itemsOfLargestHolder(items, holderOf, sizeOf).toSorted((one, other) => sizeOf(other) - sizeOf(one))[0];
 }
 
-/**
- * Returns the items of the holder with the most items. Returns no items if that holder does not have more items than `holder`.
- */
+/** Groups the items by holder, and returns the largest group. Returns no items if the group of `holder` is as large. */
 export function itemsOfLargerHolder<T>(items: readonly T[], holderOf: (item: T) => string, holder: string): readonly T[] {
   const largest = itemsOfLargestHolder(items, holderOf, () => 1);
   const own = items.filter((item) => holderOf(item) === holder);

@@ -13,8 +13,7 @@ export const CONNECTION_LIMITS = {
   progressMs: 7 * SECOND,
   progressBytes: 16 * KIB,
   /**
-   * Total time that one import can wait for lines. Without this limit, a client that sends a line now and then could import
-   * forever.
+   * Total time that one import can wait for lines. Without this limit, a client that rarely sends a line could import forever.
    */
   importWaitMs: 10 * MINUTE,
   /** Maximum idle time between two requests on a connection. Node waits one second longer than this. */
@@ -25,7 +24,7 @@ export const CONNECTION_LIMITS = {
   headerBytes: 16 * KIB,
   bodyBytes: 1024 * KIB,
   /**
-   * Maximum bytes of all request bodies being received. Above this limit, the largest body of the subject that sends the most is
+   * Maximum bytes of all request bodies being received. Above it, the largest body of the subject that sends the most bytes is
    * refused.
    */
   bodyTotalBytes: 64 * 1024 * KIB,

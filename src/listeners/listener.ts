@@ -87,10 +87,10 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
     requireHostHeader: false,
   });
   checkWhileConnected(server);
-  // Higher than the program's own limit, because Node still counts connections that are being closed to stay within that limit.
+  // Higher than this program's own limit, because Node also counts connections that this program is already closing.
   server.maxConnections = CONNECTION_LIMITS.connections + BACKLOG;
-  // 0 means no limit. With a limit, Node would silently drop further headers before the guard sees them. `maxHeaderSize` still
-  // limits their size.
+  // 0 means no limit. With a limit, Node would silently drop excess headers before the guard sees them. `maxHeaderSize` still
+  // applies.
   server.maxHeadersCount = 0;
   await listenOn(server, address, folder);
   const { port } = server.address() as AddressInfo;
@@ -182,7 +182,7 @@ function serveConnections(server: Server, connections: HttpConnections): void {
   // Requests with an Expect header are handled like all others. The body reader later sends `100 Continue` or refuses the header.
   server.on('request', handle).on('checkContinue', handle).on('checkExpectation', handle);
   server.on('connection', (socket: Socket) => connections.add(socket));
-  // 'drop' means that Node refused a connection above `maxConnections`, so close idle connections.
+  // Node refused a connection above `maxConnections`, so close idle ones to allow new ones.
   server.on('drop', () => server.closeIdleConnections());
   server.on('clientError', (error, socket) => rejectClient(connections, error, socket));
 }

@@ -4,8 +4,7 @@ import type { Duplex } from 'node:stream';
 import { Failure, type FailureCode, failures } from '../contract/failure.ts';
 import type { OperationName, OperationOutput, OperationRequest } from '../contract/operations.ts';
 
-// `node:http` is loaded without `import`, to keep startup fast (see listener.ts): every startup looks for a running program
-// first.
+// `node:http` is loaded without `import` (see listener.ts) to save time, because every startup looks for a running instance.
 const { Agent, request } = process.getBuiltinModule('node:http');
 
 interface Deps {
@@ -31,7 +30,7 @@ export class OwnerClient implements Disposable {
   }
 
   async call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>> {
-    // The output is not validated again, because the verified program has already validated it.
+    // The output is not validated again, because the running program has validated it.
     return (await this.#post(`/api/v1/owner/${name}`, JSON.stringify(input))) as OperationOutput<Name>;
   }
 

@@ -8,7 +8,7 @@ import { formatListenAddress, type ListenAddress } from './address.ts';
 import { publisherPid } from './endpoint.ts';
 
 /**
- * Makes the server listen on the address. If the port is in use, the error names the program that uses it, if possible
+ * Makes the server listen on the address. If the port is in use, the error names the program that uses the port, if possible
  * (R-HTTP-02).
  */
 export async function listenOn(server: Server, address: ListenAddress, folder: string): Promise<void> {
@@ -75,10 +75,7 @@ const listFolder = (folder: string): string[] => orElse([], () => readdirSync(fo
 const programNameOf = (pid: string): string =>
   basename(orElse('', () => readlinkSync(`/proc/${pid}/exe`))).replace(/[^ -~]/g, '') || 'a program';
 
-/**
- * Returns the result of `read`, or the fallback if it throws: a process can exit or belong to another user, and a table can be
- * missing.
- */
+/** Returns the result of `read`. Returns the fallback if `read` throws, because a process or table is missing or not readable. */
 function orElse<T>(fallback: T, read: () => T): T {
   try {
     return read();

@@ -28,8 +28,7 @@ export class BodyReader {
   }
 
   /**
-   * Returns the parsed body, or `{}` if the request has no body. The received bytes are counted to `subject` until the body is
-   * complete.
+   * Returns the parsed body, or `{}` if the request has no body. While the body is received, its bytes are counted for `subject`.
    */
   async readJson(request: IncomingMessage, response: ServerResponse, subject: string): Promise<unknown> {
     requireLength(request);
@@ -71,14 +70,14 @@ export class BodyReader {
     if (request.headers.expect !== undefined) response.writeContinue();
     request.on('data', onData).on('end', onEnd).on('close', onCut).on('error', onCut);
     this.#pending.add(body);
-    // The client may have disconnected while its token was verified, and then no event follows.
+    // If the client disconnected while its token was being verified, no event follows.
     if (bodyFailureOf(request)) onCut();
     return promise;
   }
 
   /**
-   * If too many bytes are being received, refuses the longest body of the subject that sends the most, so that other subjects are
-   * not affected.
+   * If too many bytes are being received, refuses the longest body of the subject that sends the most bytes, to protect other
+   * subjects.
    */
   #limitReceivedBytes(): void {
     while (this.#receivedBytes > CONNECTION_LIMITS.bodyTotalBytes) {
@@ -139,7 +138,7 @@ export function isWithinDepth(text: string): boolean {
 
 const brokenRequests = new WeakSet<IncomingMessage>();
 
-/** Marks a request body whose remaining bytes are not valid HTTP. Reading the body then fails, now or when it starts. */
+/** Marks a request body whose remaining bytes are not valid HTTP, so that a current or later read of the body fails. */
 export function markBodyBroken(request: IncomingMessage): void {
   brokenRequests.add(request);
   if (request.listenerCount('error') > 0) request.emit('error', malformed());

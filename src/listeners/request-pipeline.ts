@@ -95,8 +95,8 @@ export class RequestPipeline {
 }
 
 /**
- * Splits the request target into path and query. A client that treats this server as a proxy sends an absolute URL. Its host must
- * be the one in the Host header, which the guard has checked.
+ * Splits the request target into path and query. Clients that treat this server as a proxy send an absolute URL. The URL's host
+ * must equal the Host header, which the guard has checked.
  */
 function splitTarget({ url = '', headers }: IncomingMessage): readonly [path: string, query: string] {
   const origin = `http://${headers.host ?? ''}`;

@@ -31,7 +31,7 @@ export function sendFailure(
   more: readonly string[] = [],
 ): void {
   if (response.headersSent) {
-    // Part of the response was sent. Close the connection, so that the client sees that the response is incomplete.
+    // Part of the response is already sent. Close the connection, so that the client notices the incomplete response.
     response.destroy();
     return;
   }

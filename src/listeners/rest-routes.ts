@@ -11,7 +11,7 @@ export interface RestRow {
   readonly method: Route['method'];
   readonly path: string;
   readonly operation: OperationName;
-  /** The part of the request that contains the input fields. A field in the path is not included. */
+  /** The part of the request that contains the input fields, except a field in the path. */
   readonly inputIn: 'body' | 'query';
   /** Name of the input field whose value is the whole body. The other fields are in the query and the path. */
   readonly bodyField?: string;
@@ -118,7 +118,7 @@ const withStatus =
     return undefined;
   };
 
-/** Operations that are cancelled if the client disconnects, because they can take long. */
+/** Operations that are cancelled when the client disconnects, because they can be slow. */
 const CANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates']);
 
 type ReadInput = (exchange: Exchange) => unknown;
@@ -172,7 +172,7 @@ function queryInput(operation: OperationName, path: string, bodyField?: string):
 }
 
 /**
- * Replaces short field names by full names. Both are accepted, because error messages use the full names, but not both in one
+ * Replaces short field names by full names. Full names are accepted too, because error messages use them, but not both in one
  * request.
  */
 function withFullNames(operation: OperationName, fields: Record<string, unknown>): Record<string, unknown> {
@@ -186,9 +186,7 @@ function withFullNames(operation: OperationName, fields: Record<string, unknown>
   return fields;
 }
 
-/**
- * Parses a query into fields and converts their values to the types in the operation's schema. Unknown fields are refused later.
- */
+/** Parses a query into fields, with values of the types in the operation's schema. Validation later refuses unknown fields. */
 type QueryReader = (query: string) => Record<string, unknown>;
 
 interface InputSchema {

@@ -33,8 +33,8 @@ export class StreamRegistry implements Disposable {
   }
 
   /**
-   * Registers a stream until the result is disposed. Calls `end` if the token expires or is revoked, or the program exits, before
-   * that.
+   * Registers a stream until the result is disposed. Until then, calls `end` if the token expires or is revoked, or the program
+   * exits.
    */
   open({ caller, token }: Pick<Exchange, 'caller' | 'token'>, { end, keepAlive }: Pick<Stream, 'end' | 'keepAlive'>): Disposable {
     this.#limitStreams(caller);

@@ -78,7 +78,7 @@ function createSearchServer(deps: Deps): McpServer {
     tools: new OperationTools([QUERY], deps.perform),
     resources: false,
   });
-  // If the memory cannot be read, all requests get an HTTP error, because it makes QMD clients fall back to their own memory.
+  // If the memory cannot be read, all requests get an HTTP error, so that QMD clients fall back to their own memory.
   const requireReady = (caller: Caller): Promise<void> => requireReadableMemory(deps.perform, caller);
   return { ...server, routes: server.routes.map((route): Route => ({ ...route, requireReady })) };
 }

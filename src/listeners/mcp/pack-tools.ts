@@ -8,8 +8,8 @@ import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
 import { SERVER_NAME_PREFIX } from './tools.ts';
 
 /**
- * Name prefix of the packs that are part of this program. Called as a tool, such a pack returns its output without the fields of
- * a pack result.
+ * Name prefix of the packs that are part of this program. The tool of such a pack returns only the output, without the other
+ * fields of a pack result.
  */
 const BUILT_IN_PREFIX = 'helmdeck.';
 
@@ -53,10 +53,7 @@ export class PackTools {
     return this.#packs(caller).map(toolNameOf);
   }
 
-  /**
-   * Finds a pack by its tool name or pack name. Does not check the scope, so that a call without the scope gets an error that
-   * says so.
-   */
+  /** Finds a pack by its tool name or pack name. The scope is checked later, so that the error can name the missing scope. */
   find(name: string): Pack | undefined {
     const wanted = new Set([name, name.replace(SERVER_NAME_PREFIX, '')]);
     return this.#all().find((pack) => wanted.has(toolNameOf(pack)) || wanted.has(pack.name));

@@ -2,7 +2,7 @@ import type { RequestId } from '@modelcontextprotocol/sdk/types.js';
 import { asFailure } from '../../contract/failure.ts';
 import { toRpcError } from '../failure-responses.ts';
 
-/** JSON-RPC error codes. `unknown_session` is the code at which MCP clients open a new session. */
+/** JSON-RPC error codes. The code `unknown_session` makes MCP clients open a new session. */
 const CODES = {
   parse_error: -32700,
   malformed: -32600,
@@ -24,10 +24,7 @@ export interface RpcErrorResponse {
   readonly error: RpcErrorBody;
 }
 
-/**
- * A violation of the MCP protocol, as opposed to a failure of an operation. It is sent as a JSON-RPC error, which MCP clients can
- * read.
- */
+/** A violation of the MCP protocol, as opposed to a failure of an operation. It is sent as a JSON-RPC error. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
   readonly code: number;

@@ -101,9 +101,8 @@ export class SessionRegistry implements Disposable {
   }
 
   /**
-   * If the subject has too many sessions, closes the least recently used session of the client with the most sessions. If that is
-   * the calling client, only an idle session is closed. So no client can push out the sessions of clients that have fewer
-   * (R-MCP-14).
+   * If the subject has too many sessions, closes the least recently used session of the client with the most sessions. If that
+   * client is the caller, closes only an idle session. So a client cannot close the sessions of clients with fewer (R-MCP-14).
    */
   #limitSessions({ subject, client }: Caller): void {
     const sessions = [...this.#sessions.values()].filter(({ owner }) => owner.caller.subject === subject);

@@ -37,8 +37,7 @@ interface SdkRequestContext {
 type Method = (session: Session, params: Params, context: SdkRequestContext) => Promise<object> | object;
 
 /**
- * Replaces the SDK's validator for client responses. It is not needed, because this server sends no requests, and loading it
- * takes time.
+ * Replaces the SDK's validator for client responses, which is slow to load. This server needs no validator: it sends no requests.
  */
 const noValidator = {
   getValidator: () => (): never => {

@@ -44,13 +44,13 @@ export type TransportKind = 'http' | 'sse';
 export interface SessionOwner {
   readonly caller: Caller;
   readonly transportKind: TransportKind;
-  /** Digest of the token. It identifies the token, while two tokens can have the same id. */
+  /** Digest of the token. An id is not enough, because two tokens can have the same id. */
   readonly token: string;
 }
 
 /**
- * An MCP session with one client. The SDK uses it as the transport to that client. Requests get new ids before they are passed to
- * the SDK, so that two requests to which the client gave the same id are not confused.
+ * An MCP session with one client. The SDK uses the session as its transport. Requests get new ids before they are passed to the
+ * SDK, because the client can give two requests the same id.
  */
 export class Session implements Transport {
   readonly id = randomBytes(24).toString('base64url');
@@ -64,7 +64,7 @@ export class Session implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   readonly #pending = new Map<number, PendingRequest>();
-  /** The notifications that were sent, each text once, with the event number of its latest occurrence. */
+  /** The notifications so far. Maps each distinct text to the event number of its latest occurrence. */
   readonly #notifications = new Map<string, number>();
   #lastEventNumber = 0;
   #lastSentEventNumber = 0;
@@ -147,8 +147,8 @@ export class Session implements Transport {
   }
 
   /**
-   * Sends a progress notification of a pending request. It is dropped if it cannot be sent now, because a newer notification will
-   * replace it.
+   * Sends a progress notification of a pending request. Drops a notification that cannot be sent now, because later ones replace
+   * it.
    */
   sendProgress(number: number, params: Progress & { readonly progressToken: ProgressToken }): void {
     const request = this.#pending.get(number);
@@ -163,7 +163,7 @@ export class Session implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if ('method' in message) {
-      // A message with an id is a request, and this server never sends requests to clients.
+      // A message with an id is a request. This server never sends requests to clients.
       if (!('id' in message)) this.notify(message);
       return;
     }

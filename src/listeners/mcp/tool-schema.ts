@@ -6,8 +6,8 @@ type JsonSchema = z.core.JSONSchema.BaseSchema;
 const BOUNDS: ReadonlySet<unknown> = new Set([Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]);
 
 /**
- * Returns the JSON Schema of a tool's input. The schema is kept short, because a model pays for every word on every turn. Title
- * and description are left out, because the tool already has them. `shortDescriptions` replaces the descriptions of fields.
+ * Returns the JSON Schema of a tool's input. The schema is short, because models read it on every turn. Its title and description
+ * are left out, because the tool already has them. `shortDescriptions` replaces the descriptions of fields.
  */
 export function toolInputSchema(
   schema: z.ZodType,

@@ -231,8 +231,8 @@ const MAX_EDITS = 2;
 const MAX_NAME_LENGTH = 128;
 
 /**
- * Returns the failure for a call of an unknown tool, with a list of all tools. It is sent as a tool result, not as a protocol
- * error, because most clients show a model only tool results. A model that reads the list can correct the call (ADR 0068).
+ * Returns the failure for a call of an unknown tool, with a list of all tools, so that the model can correct the call (ADR 0068).
+ * It is sent as a tool result, because most clients do not show protocol errors to the model.
  */
 export function unknownToolFailure(asked: string, tools: readonly string[]): Failure {
   const near = similarTool(asked, tools);

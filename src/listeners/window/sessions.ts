@@ -7,13 +7,13 @@ import { browserNameOf } from './browser-name.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Lifetime of an unused link. It is short, so that a link that is found in a log later does not work. */
+/** Lifetime of an unused link. It is short, so that a link that is later found in a log does not work. */
 const LINK_MS = 5 * MINUTE;
 /** A session expires after this time without use. */
 const IDLE_MS = 12 * HOUR;
 /** A session expires after this time even if it is used, so that a stolen session secret does not stay valid. */
 const LIFETIME_MS = 7 * 24 * HOUR;
-/** Maximum number of open sessions. A further session ends the least recently used one. */
+/** Maximum number of open sessions. The next session replaces the least recently used. */
 const MAX_SESSIONS = 16;
 
 interface Session {
