@@ -44,7 +44,8 @@ export function verifyToken(token: string, key: KeyObject): TokenClaims {
 function payloadOf(token: string, key: KeyObject): Buffer {
   const parts = token.split('.');
   const [header, payload, signature] = parts.map((part) => Buffer.from(part, 'base64url')) as [Buffer, Buffer, Buffer];
-  // Unused bits in base64url allow several spellings of the same token. Reject all but one, because their digests would differ.
+  // Unused bits in base64url allow several spellings of the same token. Reject all but the canonical one, because their digests
+  // differ.
   const canonical = [header, payload, signature].every((bytes, index) => encode(bytes) === parts[index]);
   const wanted = signatureOf(token.slice(0, token.lastIndexOf('.')), key);
   if (!canonical || signature.length !== wanted.length || !timingSafeEqual(signature, wanted)) throw foreignToken();

@@ -35,7 +35,7 @@ export const readBasicMemoryNote: SourceReader = (text) => {
   const { title, tags: common, used, unusable } = propertiesOf(blocks);
   const headings = new Headings();
   const entries: ImportEntry[] = [];
-  // Leave out the title, because it is already part of every fact.
+  // Omit the title from the tags, because it is already part of every fact.
   const above = (): string[] => headings.currentPath().filter((heading) => heading !== title && !STANDARD_HEADINGS.has(heading));
   for (const { line, kind, text: source, level } of blocks) {
     if (kind === 'heading') headings.push(level, source, line);

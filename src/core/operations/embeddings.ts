@@ -67,7 +67,7 @@ export const embeddings = ({ embeddings: port, clock }: MemoryDeps): EmbeddingOp
   },
 });
 
-/** Removes the tag `latest` from a model name, because Ollama treats a name without a tag in the same way. */
+/** Removes the tag `latest` from a model name, because Ollama assumes this tag for a name without a tag. */
 const withoutTag = (model: string): string => model.replace(/:latest$/, '');
 
 function inBase64(vector: readonly number[]): string {

@@ -89,7 +89,7 @@ async function runRecorded<T>(
     store
       .recordActivity(caller.subject, noteOf(caller, action, { ...(typeof target === 'string' && { target }), ...outcome }))
       .catch(() => undefined);
-  // Record a lock before it happens, because a locked memory has no key to seal the row with.
+  // Record a lock before it happens, because a locked memory has no key to encrypt the row with.
   if (action === 'lock') {
     await record();
     return run();

@@ -81,7 +81,7 @@ export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: Memo
 
 /**
  * Maximum milliseconds by which the stored time of a write can be ahead of the clock. Several writes to one key within a
- * millisecond are stored with later and later times.
+ * millisecond are stored with increasing times.
  */
 const DRIFT_MS = 1000;
 

@@ -146,7 +146,7 @@ export class Audit {
   }
 }
 
-/** Whether a run record teaches inputs or findings, which are text that its client could choose. */
+/** Whether a run record contains learned inputs or findings, which are text that the run's client could choose. */
 export function teachesText(entry: Entry): boolean {
   const row = parseAuditRow(entry);
   return row !== undefined && (Object.keys(row.inputs).length > 0 || row.findings.length > 0);

@@ -132,7 +132,7 @@ export function requireCacheTtl(name: string, memory: { readonly cache?: true; r
 const CAPTURED = 'captured/';
 
 /**
- * Stores each output in the pack's own memory, if the pack asks for it. Outputs that may not be cached are not stored
+ * Stores each output in the pack's own memory, if the pack sets `capture`. Outputs that must not be cached are not stored
  * (R-PACK-30).
  */
 export const captureHook: PackHook = {

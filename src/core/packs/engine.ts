@@ -211,8 +211,8 @@ export class PackEngine {
 }
 
 /**
- * Returns the effect of a pack that needs the owner's consent. The memory packs have none, because the operations that they call
- * ask for consent.
+ * Returns the effect for which a pack needs the owner's consent. The memory packs have no such effect, because the operations
+ * that they call ask for consent.
  */
 function effectOfPack({ usesNetwork, own, changes }: Pack): ConsentEffect | undefined {
   if (usesNetwork) return 'discloses';

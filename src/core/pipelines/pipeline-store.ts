@@ -10,8 +10,8 @@ import { fairEviction } from '../store/fair-eviction.ts';
 import type { Author, Entry, MemoryStore, Space } from '../store/store.ts';
 
 /**
- * Categories of run records and the start of their keys. Packs cannot write such entries: a pack's categories have no colon, and
- * its keys start with a name that contains a dot.
+ * Categories and key prefix of run records. Packs cannot write such entries: a pack's categories have no colon, and its keys
+ * start with a name that contains a dot.
  */
 const RUN = { running: 'pipeline:running', ended: 'pipeline:ended', begin: 'pipeline-runs/' } as const;
 
@@ -52,7 +52,7 @@ export class PipelineStore {
 
   /**
    * Stores the record of an ended run. If the subject's quota is used up, deletes older runs, then the outputs of this run, then
-   * its record. A record that still says "running" would be ended again at every startup.
+   * its record. Otherwise a record that still says "running" would be ended again at every startup.
    */
   async saveEndedRun(subject: string, author: Author, kept: RunRecord): Promise<void> {
     while (!(await this.#fits(subject, author, kept))) {
