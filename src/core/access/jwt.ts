@@ -6,7 +6,7 @@ import { TokenClaims } from '../../contract/token.ts';
 /** HMAC with SHA-256. Tokens with another algorithm, or without one, are rejected (R-AUTH). */
 const ALGORITHM = 'HS256';
 /**
- * The allowed fields of a token header. Other fields name keys, extensions or URLs to fetch, so tokens that contain them are
+ * The allowed fields of a token header. Other fields name keys, extensions or URLs to fetch, so tokens with such fields are
  * rejected.
  */
 const HEADER_NAMES: ReadonlySet<string> = new Set(['alg', 'typ']);

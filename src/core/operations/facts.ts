@@ -106,7 +106,8 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     const namespace = namespaceOf(caller);
     const isUndoable = scope.kind === 'key' && isWindow(caller);
     const fact = isUndoable ? await store.space(namespace, 'fact').withHistory(scope.name) : undefined;
-    // Add the fact to the undo buffer before forgetting it, so that a lock or a wider forget in the meantime empties the buffer.
+    // Add the fact to the undo buffer before forgetting it, so that a lock or a wider forget in the meantime removes it there
+    // too.
     const undo = fact && forgotten.add({ namespace, fact });
     // The undo of an earlier forget must not restore facts that this call forgets.
     const excluded = fact ? undefined : forgotten.exclude(subject, ({ key }) => scope.kind !== 'key' || key === scope.name);
@@ -187,6 +188,6 @@ const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt 
 
 export const factDetail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value });
 
-/** Returns the failure for an unknown key. It is the same for a key that never existed, has expired or was forgotten. */
+/** Returns the failure for an unknown key. The failure is the same for a key that never existed, has expired or was forgotten. */
 const unknownKey = (): Failure =>
   new Failure('not_found', 'No fact is stored under this key; look up the key in the list of facts, or store a new fact.');

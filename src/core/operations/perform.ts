@@ -67,7 +67,7 @@ export function createPerform(
   };
 }
 
-/** Failure codes that mean an action was refused before it changed anything. */
+/** Codes of failures that occur before an action changes anything. */
 const REFUSALS: ReadonlySet<FailureCode> = new Set([
   'invalid_input',
   'not_found',

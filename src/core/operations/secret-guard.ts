@@ -64,7 +64,7 @@ function matchPatterns(text: string): { kind: string } | undefined {
   return found && { kind: found.kind };
 }
 
-/** Returns the patterns that have a hint in the text. All long hints are looked for in a single pass over the text. */
+/** Returns the patterns of which the text contains a hint. All long hints are looked for in a single pass over the text. */
 function patternsWithHints(lower: string): ReadonlySet<SecretPattern> {
   const { shortHints, longHints, startsHint } = patternTable();
   const found = new Set<SecretPattern>();

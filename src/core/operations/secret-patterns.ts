@@ -143,7 +143,7 @@ export const SESSION_COOKIES = words(
   'li_at cf_clearance JSESSIONID PHPSESSID ASP.NET_SessionId connect.sid laravel_session __Secure-next-auth.session-token',
 );
 
-/** Matches names of other session cookies. Names with the prefix `__Host-` or `__Secure-` are rarely used for other cookies. */
+/** Matches typical names of session cookies. The prefixes `__Host-` and `__Secure-` are rarely used for anything else. */
 export const SESSION_COOKIE_NAME = /(?:sess|sid$|auth|token|jwt|login|remember|^__(?:Host|Secure)-(?!csrf))/i;
 
 export const SECRET_WORDS = words('secret token credential credentials auth apikey key pat');

@@ -17,7 +17,7 @@ const UNDONE = 'The run was cancelled, because the changes of the client that st
 
 export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
   async undo(caller, { client, since, from, until, dry_run: dry }, during) {
-    // A later undo of a forget must not restore facts of this client.
+    // Undoing an earlier forget must not restore facts of this client.
     using _exclusion = dry ? undefined : forgotten.exclude(caller.subject, ({ author }) => isWrittenFor(author, client));
     const between = (): Promise<void> => scheduler.yieldTurn(caller.subject);
     if (!dry) await pipelines.cancelRuns(caller.subject, isRunOf(client), UNDONE, during);

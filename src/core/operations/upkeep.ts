@@ -40,7 +40,7 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOpera
     },
     async unlock() {
       const key = await store.unlock();
-      // Resume sessions and runs in the background. Even before that is done, callers see an interrupted run as interrupted.
+      // Resume sessions and runs in the background. Until then, callers already see an interrupted run as interrupted.
       void packs.resume().catch(() => undefined);
       return { key };
     },

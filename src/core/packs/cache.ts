@@ -9,7 +9,7 @@ import { whyPrivate } from './private-output.ts';
 
 /**
  * The result that callers waiting for the same request receive. `unshared`: the output must not be shared, so each caller runs
- * the pack itself. `cut short`: the run ended early, so the next caller runs the pack.
+ * the pack itself. `cut short`: the run ended early, so the next waiting caller runs the pack.
  */
 type SharedResult = { readonly ready: CachedResult } | { readonly failure: Failure } | 'unshared' | 'cut short';
 

@@ -96,7 +96,7 @@ export class PipelineStore {
   }
 
   /**
-   * Deletes an ended run of the client that has the most of the oldest runs, so that no client can displace all runs of another.
+   * Deletes one of the oldest ended runs, of the client with most of these runs, so that no client displaces all runs of another.
    * Returns false if there is no ended run.
    */
   async #dropOldest(subject: string): Promise<boolean> {

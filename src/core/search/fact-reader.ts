@@ -22,7 +22,7 @@ interface Finding {
 export interface FactMatch {
   /** The field that contains the exact phrase, if there is such a field. */
   readonly phrase: Field | undefined;
-  /** From 0 to 1. It is 1 if all neighbours in the query are also neighbours in the fact. */
+  /** From 0 to 1; it is 1 if all words that are adjacent in the query are also adjacent in the fact. */
   readonly nearness: number;
   readonly findings: ReadonlyMap<number, Finding>;
   readonly spans: readonly Span[];

@@ -12,7 +12,7 @@ const Row = lazy(() =>
   }),
 );
 
-/** Matches white space and control characters, some of which programs treat as line ends. */
+/** Matches white space and control characters, because programs treat some of them as line ends. */
 const BLANKS = /[\s\p{Cc}]+/gu;
 
 /** Returns the text of a run, which is searched and shown in results. Returns undefined if the row is not a run. */

@@ -103,8 +103,8 @@ export interface NameCount {
 const NAMES_PAGE = 1 << 16;
 
 /**
- * Counts the facts that have each tag or client. Names are stored so that they can be overwritten like other texts, because the
- * database encrypts them too.
+ * Counts the facts that have each tag or client. Names can be overwritten like other texts, because the database encrypts names
+ * too.
  */
 export class NameTable {
   readonly #texts = new TextPages((number, address) => {

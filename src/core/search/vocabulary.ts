@@ -88,7 +88,7 @@ export class Vocabulary {
     return this.#grams.size(gramNumber(gram));
   }
 
-  /** Returns the `most` newest terms with these characters or with others that have the same hash. */
+  /** Returns the newest terms, at most `most`, with these characters or with others of the same hash. */
   withGram(gram: string, most: number): number[] {
     return this.#liveWithGram(gramNumber(gram), most);
   }
