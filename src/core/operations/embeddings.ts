@@ -7,7 +7,7 @@ type EmbeddingOperations = Pick<
   'embed' | 'embeddings' | 'setEmbeddings' | 'approveOllama' | 'pullModel' | 'cancelPull' | 'testEmbeddings'
 >;
 
-/** Operations on embeddings. `embed` needs the scope `memory:read`. Only the owner can call the others. */
+/** Operations on embeddings. `embed` needs the scope `memory:read`. Only the owner can call the other operations. */
 export const embeddings = ({ embeddings: port, clock }: MemoryDeps): EmbeddingOperations => ({
   async embed({ subject }, { model, input, encoding_format: format, dimensions }, { signal }): Promise<EmbedResponse> {
     if (withoutTag(model) !== withoutTag(port.model) && port.model !== '') {

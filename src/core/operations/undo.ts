@@ -10,7 +10,7 @@ import { isRunOf } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { notesOf } from './pipelines.ts';
 
-/** Number of facts that are reverted in one commit. A larger commit would delay other subjects. */
+/** Number of facts that are reverted in one commit. A larger commit would delay the calls of other subjects. */
 const SLICE = 24;
 
 const UNDONE = 'The run was cancelled, because the changes of the client that started it or that wrote its pipeline were undone.';

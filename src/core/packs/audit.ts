@@ -52,7 +52,7 @@ export interface AuditRow {
   readonly durationMs: number | undefined;
   readonly inputs: Readonly<Record<string, string>>;
   readonly findings: readonly PackFinding[];
-  /** Text by which rows are sorted, because several rows can be written within the same second. */
+  /** Sort key of the row, because several rows can have the same time in seconds. */
   readonly sequence: string;
 }
 

@@ -135,7 +135,7 @@ export class CredentialStore implements CredentialProvider {
     const until = this.#deps.clock.steady() + CACHE_MS;
     if (cached && cached.id === found?.id) cached.until = until;
     else {
-      // Another program changed the keychain item, if a secret is cached.
+      // If another secret is cached, another program changed the keychain item.
       if (cached) await this.#invalidate(name);
       if (found) this.#addToCache(name, found, until);
     }

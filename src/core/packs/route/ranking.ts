@@ -37,8 +37,8 @@ const UNKNOWN_WEIGHT = 0.5;
 const OTHER_FORM = 0.85;
 const SAME_ACTION = 0.9;
 /**
- * Scores of a phrase with a single meaningful word, which is the whole phrase or part of a longer phrase. They are low, because a
- * single word matches too often, most of all within a longer phrase.
+ * Scores of a phrase with a single meaningful word, which is the whole phrase or part of a longer phrase. The scores are low,
+ * because a single word matches too often, most of all within a longer phrase.
  */
 const SINGLE_WORD = { alone: 0.75, within: 0.6 };
 /**
