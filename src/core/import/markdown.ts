@@ -4,7 +4,7 @@ import { Headings } from './headings.ts';
 import { withSubject, type ImportEntry, type UnusableEntry, type SourceReader } from './import-entry.ts';
 import { toCategory, toTags } from './naming.ts';
 
-/** Maximum hash tags of one fact. Even with the tags of its headings, the fact stays far below its limit of tags. */
+/** Maximum hash tags of one fact. Even with the tags of its headings, the fact stays far below the limit of tags. */
 const MAX_TAGS = 16;
 
 /**

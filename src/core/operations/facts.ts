@@ -106,8 +106,8 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     const namespace = namespaceOf(caller);
     const isUndoable = scope.kind === 'key' && isWindow(caller);
     const fact = isUndoable ? await store.space(namespace, 'fact').withHistory(scope.name) : undefined;
-    // Add the fact to the undo buffer before forgetting it, so that a lock or a wider forget in the meantime removes it there
-    // too.
+    // Add the fact to the undo buffer before forgetting it. A lock or a wider forget in the meantime then removes it from the
+    // buffer.
     const undo = fact && forgotten.add({ namespace, fact });
     // The undo of an earlier forget must not restore facts that this call forgets.
     const excluded = fact ? undefined : forgotten.exclude(subject, ({ key }) => scope.kind !== 'key' || key === scope.name);

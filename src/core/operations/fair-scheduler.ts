@@ -7,7 +7,7 @@ const TURN_MS = 1;
 const MOST_PER_TURN = 8;
 /**
  * Number of consecutive short turns after which more calls run in each turn. A single turn is not enough, because one fast call
- * among slow ones says nothing about the others.
+ * says nothing about slow calls after it.
  */
 const LIGHT_TURNS = 8;
 

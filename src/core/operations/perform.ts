@@ -25,8 +25,8 @@ export interface Perform {
 }
 
 /**
- * Creates the function through which REST, MCP, the command line and the window run all operations. They pass the caller that
- * they authenticated and the unvalidated input.
+ * Creates the function through which REST, MCP, the command line and the window run all operations. These interfaces pass the
+ * authenticated caller and the unvalidated input.
  */
 export function createPerform(
   memory: Memory,

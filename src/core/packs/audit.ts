@@ -161,7 +161,7 @@ export const auditHook = (audit: Audit): PackHook => ({
 
   async after({ pack, caller, input, context }, { outcome, output, durationMs }) {
     if (pack.unaudited) return;
-    // The author of a pipeline chose the inputs of its steps, so they are not the caller's habit.
+    // The author of a pipeline chose the inputs of its steps, so such inputs are not habits of the caller.
     const inputs = context.callContext.pipelineRun === undefined ? learnableInputs(input) : undefined;
     const findings = findingsIn(output);
     await audit.recordPackRun(caller, {

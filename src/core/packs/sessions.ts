@@ -17,8 +17,8 @@ interface Session {
 }
 
 /**
- * The sessions of packs. A session starts when it is first used, and ends on request or after an hour without use. Its working
- * memory is deleted at its end.
+ * The sessions of packs. A session starts when it is first used, and ends on request or after an hour without use. When a session
+ * ends, its working memory is deleted.
  */
 export class PackSessions implements Disposable {
   readonly #store: MemoryStore;

@@ -75,7 +75,7 @@ export type PipelineChange = 'createPipeline' | 'replacePipeline' | 'deletePipel
  */
 export class DefinitionStore {
   readonly #store: MemoryStore;
-  /** The latest change of each subject. Changes of a subject run one at a time, because they read before they write. */
+  /** The latest change of each subject. Changes of a subject run one at a time, because each change reads before it writes. */
   readonly #changing = new Map<string, Promise<unknown>>();
 
   constructor(store: MemoryStore) {

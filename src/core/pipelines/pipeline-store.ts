@@ -22,7 +22,7 @@ const RUN_SLICE = 4;
 
 /**
  * Number of the oldest ended runs that are compared when one of them must be deleted. Comparing more runs would take too long,
- * because each must be decrypted.
+ * because each run must be decrypted.
  */
 const EVICTION_WINDOW = 40;
 
