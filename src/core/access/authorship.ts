@@ -31,8 +31,9 @@ export class Authorship {
   }
 
   /**
-   * Returns the runner with only the rights that the author has too. Both names are recorded as the author of each write. Call
-   * this before each step, because a token may have been revoked or paused, or may have expired, after the previous step.
+   * Returns the runner with only the rights that the author has too. The names of both clients are recorded as the author of each
+   * write. Call this before each step, because a token may have been revoked or paused, or may have expired, after the previous
+   * step.
    */
   async effectiveCaller(runner: Caller, author: DefinitionAuthor): Promise<Caller> {
     const isOwn = author.owner ? runner.owner === true : isSameClient(runner, author);

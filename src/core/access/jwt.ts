@@ -6,7 +6,7 @@ import { TokenClaims } from '../../contract/token.ts';
 /** HMAC with SHA-256. Tokens with another algorithm, or without one, are rejected (R-AUTH). */
 const ALGORITHM = 'HS256';
 /**
- * The allowed fields of a token header. Other fields name keys, extensions or URLs to fetch, so tokens that contain them are
+ * The allowed fields of a token header. Other fields name keys, extensions or URLs to fetch, so tokens with such fields are
  * rejected.
  */
 const HEADER_NAMES: ReadonlySet<string> = new Set(['alg', 'typ']);
@@ -44,7 +44,8 @@ export function verifyToken(token: string, key: KeyObject): TokenClaims {
 function payloadOf(token: string, key: KeyObject): Buffer {
   const parts = token.split('.');
   const [header, payload, signature] = parts.map((part) => Buffer.from(part, 'base64url')) as [Buffer, Buffer, Buffer];
-  // Unused bits in base64url allow several spellings of the same token. Reject all but one, because their digests would differ.
+  // Unused bits in base64url allow several spellings of the same token. Reject all but the canonical one, because their digests
+  // differ.
   const canonical = [header, payload, signature].every((bytes, index) => encode(bytes) === parts[index]);
   const wanted = signatureOf(token.slice(0, token.lastIndexOf('.')), key);
   if (!canonical || signature.length !== wanted.length || !timingSafeEqual(signature, wanted)) throw foreignToken();

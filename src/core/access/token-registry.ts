@@ -38,7 +38,7 @@ interface Deps {
   readonly vault: Vault;
   /** Returns the time that decides whether tokens have expired, in milliseconds since 1970. */
   now(): number;
-  /** Returns true if the result of `now` is in doubt. Then no token record is deleted because of its age. */
+  /** Returns true if the result of `now` may be wrong. Then no token record is deleted because of its age. */
   doubtful(): boolean;
   /** The signing secret from the environment. If it is absent, a secret is generated and stored in the vault. */
   readonly secret?: string | undefined;
@@ -173,7 +173,7 @@ export class TokenRegistry implements AsyncDisposable {
 
   list(): Promise<TokenList> {
     return this.#serialize(async () => {
-      // Loads the revocations together with the key.
+      // `#signing` also loads the revocations.
       await this.#signing();
       const records = (await this.#records()).toSorted(([, one], [, other]) => other.created - one.created);
       return {
@@ -298,8 +298,8 @@ export class TokenRegistry implements AsyncDisposable {
   }
 
   /**
-   * Creates a new secret. Also replaces a secret that cannot be decrypted. Tokens signed with that secret are invalid, but new
-   * tokens can be created.
+   * Creates a new secret. Also replaces a secret that cannot be decrypted. Tokens signed with the old secret become invalid, but
+   * new tokens can be created.
    */
   async #makeSecret(): Promise<string> {
     const secret = randomBytes(32).toString('base64url');

@@ -27,7 +27,7 @@ interface OpenBlock {
   bodyIndent?: number;
 }
 
-/** Splits Markdown into blocks. Lines without words, such as rules, are left out. */
+/** Splits Markdown into blocks. Omits lines without words, such as horizontal rules. */
 export function blocksOf(text: string): Block[] {
   const lines = linesIn(text);
   const blocks: Block[] = [];
@@ -93,7 +93,7 @@ export function blocksOf(text: string): Block[] {
 function propertiesEnd(lines: readonly string[]): number {
   if (lines[0]?.trimEnd() !== '---') return 0;
   const end = Math.max(0, lines.indexOf('---', 1));
-  // If another kind of line occurs, the text between two rules is not front matter.
+  // If a line between the two `---` is not YAML, these lines are not front matter.
   return lines.slice(1, end).every((line) => SETTING.test(line)) ? end : 0;
 }
 

@@ -50,7 +50,7 @@ function entryOf({
   return { line, value, keyParts: [value], tags: toTags([...headings, ...(/\d/.test(day) ? [day] : day === '' ? [] : [day])]) };
 }
 
-/** The section titles of Claude's memory. They lose their Markdown markers when they are copied from the page. */
+/** The section titles of Claude's memory. The titles lose their Markdown markers when they are copied from the page. */
 const SECTIONS: ReadonlySet<string> = new Set([
   'work context',
   'personal context',
@@ -74,7 +74,7 @@ function headingIn(line: string): { text: string; level: number } | undefined {
   const [, stars = '', marked = ''] = /^(\*{1,3}|_{2})([^*_][^*]{0,80}?)\1:?$/.exec(line) ?? [];
   const text = (marked === '' ? line : marked).replace(/:$/, '').trim();
   const known = SECTIONS.has(text.toLowerCase());
-  // A bold line is a heading of a lower level than all headings with number signs.
+  // A bold line is a heading of a lower level than all headings with `#`.
   if (marked !== '' && !/[.!?]$/.test(text)) return { text, level: stars.length === 1 ? 8 : 7 };
   return known ? { text, level: SUBSECTIONS.has(text.toLowerCase()) ? 8 : 7 } : undefined;
 }

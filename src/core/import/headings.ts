@@ -7,7 +7,9 @@ interface Heading {
   used: boolean;
 }
 
-/** Tracks the headings above a text, which become its tags. Headings without a fact are reported as unusable. */
+/**
+ * Tracks the headings above the current line, which become tags of its fact. Headings without a fact are reported as unusable.
+ */
 export class Headings {
   readonly #all: Heading[] = [];
   #path: readonly Heading[] = [];

@@ -18,7 +18,7 @@ export interface UnusableEntry {
   readonly message: string;
 }
 
-/** The content of a text. Together, the two lists contain the whole text, except for spaces and punctuation. */
+/** The result of reading a text. Together, the two lists contain the whole text, except for spaces and punctuation. */
 interface Reading {
   readonly entries: readonly ImportEntry[];
   readonly unusable: readonly UnusableEntry[];

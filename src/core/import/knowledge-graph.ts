@@ -72,8 +72,8 @@ function recordsIn(text: string): Numbered[] {
 }
 
 /**
- * Returns the records of a `read_graph` response or of a file of an older server. Returns undefined for a single record, which is
- * a file with a single line.
+ * Returns the records of a `read_graph` response or of a file of an older server. Returns undefined if the value is a single
+ * record, as in a file with a single line.
  */
 function graphIn(whole: unknown): unknown[] | undefined {
   if (!isObject(whole) || (!('entities' in whole) && !('relations' in whole))) return undefined;

@@ -4,7 +4,7 @@ import { Headings } from './headings.ts';
 import { withSubject, type ImportEntry, type UnusableEntry, type SourceReader } from './import-entry.ts';
 import { toCategory, toTags } from './naming.ts';
 
-/** Maximum hash tags of one fact. Even with the tags of its headings, the fact stays far below its limit of tags. */
+/** Maximum hash tags of one fact. Even with the tags of its headings, the fact stays far below the limit of tags. */
 const MAX_TAGS = 16;
 
 /**
@@ -35,7 +35,7 @@ export const readBasicMemoryNote: SourceReader = (text) => {
   const { title, tags: common, used, unusable } = propertiesOf(blocks);
   const headings = new Headings();
   const entries: ImportEntry[] = [];
-  // Leave out the title, because it is already part of every fact.
+  // Omit the title from the tags, because it is already part of every fact.
   const above = (): string[] => headings.currentPath().filter((heading) => heading !== title && !STANDARD_HEADINGS.has(heading));
   for (const { line, kind, text: source, level } of blocks) {
     if (kind === 'heading') headings.push(level, source, line);

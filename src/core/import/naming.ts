@@ -41,7 +41,8 @@ export function importKey(source: ImportSource, { keyParts, value }: ImportEntry
 }
 
 /**
- * Returns the valid category that is closest to this name. Returns undefined if there is no such category, or if it is reserved.
+ * Returns the valid category that is closest to this name. Returns undefined if there is no such category, or if that category is
+ * reserved.
  */
 export function toCategory(name: string): string | undefined {
   const category = foldCase(name.slice(0, MAX_READ))

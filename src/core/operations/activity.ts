@@ -10,7 +10,7 @@ type Row = Activity['activity'][number];
 type Details = Pick<Row, 'key' | 'scope' | 'target' | 'failed'>;
 type StoredRow = Pick<Row, 'operation'> & Details & WriteOutcome;
 
-/** Creates the activity row for an operation. The store adds the time and, for a write, its outcome. */
+/** Creates the activity row for an operation. The store adds the time and the outcome of a write. */
 export const noteOf = (caller: Caller, operation: Row['operation'], details: Details): ActivityNote => {
   const valueOf = (outcome?: WriteOutcome): string => JSON.stringify({ operation, ...details, ...outcome } satisfies StoredRow);
   return {

@@ -5,8 +5,8 @@ import type { Caller } from '../access/caller.ts';
 
 export interface CallContext {
   /**
-   * Identifies calls that are sent one after the other, such as the calls of one connection. Where calls run concurrently, each
-   * call has its own object. Absent for calls from inside the program, which wait only while the program is busy.
+   * The same object for calls that are sent one after the other, as on one connection. Concurrent calls have different objects.
+   * Absent for calls that the program itself makes, which wait only while the program is busy.
    */
   readonly requester?: object;
   /** Aborted when the caller cancels. */

@@ -7,7 +7,7 @@ type EmbeddingOperations = Pick<
   'embed' | 'embeddings' | 'setEmbeddings' | 'approveOllama' | 'pullModel' | 'cancelPull' | 'testEmbeddings'
 >;
 
-/** Operations on embeddings. `embed` needs the scope `memory:read`. Only the owner can call the others. */
+/** Operations on embeddings. `embed` needs the scope `memory:read`. Only the owner can call the other operations. */
 export const embeddings = ({ embeddings: port, clock }: MemoryDeps): EmbeddingOperations => ({
   async embed({ subject }, { model, input, encoding_format: format, dimensions }, { signal }): Promise<EmbedResponse> {
     if (withoutTag(model) !== withoutTag(port.model) && port.model !== '') {
@@ -67,7 +67,7 @@ export const embeddings = ({ embeddings: port, clock }: MemoryDeps): EmbeddingOp
   },
 });
 
-/** Removes the tag `latest` from a model name, because Ollama treats a name without a tag in the same way. */
+/** Removes the tag `latest` from a model name, because Ollama assumes this tag for a name without a tag. */
 const withoutTag = (model: string): string => model.replace(/:latest$/, '');
 
 function inBase64(vector: readonly number[]): string {

@@ -10,7 +10,7 @@ const BLANK = String.raw`[\t\p{Zs}\p{Cc}\p{Default_Ignorable_Code_Point}]`;
  * as a heading.
  */
 const ATX = new RegExp(String.raw`^(${PREFIX})(?=[#＃﹟]{2}|[#＃﹟](?:${BLANK}|$))`, 'u');
-/** Matches the underline of a heading. It counts only if the line above has text. */
+/** Matches a line that turns the line above into a heading, if the line above has text. */
 const UNDERLINE = new RegExp(String.raw`^((?:${BLANK}|>)*)(?=(?:=+|-+)${BLANK}*$)`, 'u');
 const FENCE = new RegExp(`^(${PREFIX})(?=\`{3}|~{3})`, 'u');
 const EMPTY = /^[ \t>]*$/;
@@ -19,9 +19,9 @@ const PLAIN_FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
 
 /**
  * Escapes the text of a fact for a Markdown document of Helmdeck Memory. Adds a backslash before every line that could be read as
- * a heading. Does the same before code fences if any of them is not closed, because such a fence would include the following
- * text. Leaves every other character unchanged, so that a model reads the stored text. Leaves HTML unchanged too: our headings
- * start with `##`, so `<h2>` cannot imitate them.
+ * a heading. Does the same before code fences if any of them is not closed, because an open fence turns all following text into
+ * code. Leaves every other character unchanged, so that a model reads the stored text. Leaves HTML unchanged too: the document's
+ * headings start with `##`, so `<h2>` cannot imitate them.
  */
 export function escapeMarkdown(text: string): string {
   const parts = text.split(LINE_BREAK);

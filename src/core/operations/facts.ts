@@ -59,8 +59,8 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
       ...(narrowed && { matches }),
       ...(cursor !== undefined && { after: decodeCursor(cursor, sort) }),
     };
-    // Keys, tags and clients are encrypted, so the store has to decrypt every candidate. A page with values is complete after one
-    // step.
+    // Keys, tags and clients are encrypted, so the store has to decrypt every candidate. A page with values ends after
+    // `STEP_BYTES`.
     const steps = { between: () => scheduler.yieldTurn(caller.subject), ...(values && { enough: STEP_BYTES }) };
     const { entries, next } = await collectPage(space, query, steps);
     return {
@@ -106,10 +106,10 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     const namespace = namespaceOf(caller);
     const isUndoable = scope.kind === 'key' && isWindow(caller);
     const fact = isUndoable ? await store.space(namespace, 'fact').withHistory(scope.name) : undefined;
-    // Add the fact to the undo buffer before the forget, so that a lock or a wider forget in the meantime removes it from the
+    // Add the fact to the undo buffer before forgetting it. A lock or a wider forget in the meantime then removes it from the
     // buffer.
     const undo = fact && forgotten.add({ namespace, fact });
-    // The undo of an earlier forget must not restore facts that this forget covers.
+    // The undo of an earlier forget must not restore facts that this call forgets.
     const excluded = fact ? undefined : forgotten.exclude(subject, ({ key }) => scope.kind !== 'key' || key === scope.name);
     let deleted = 0;
     try {
@@ -171,7 +171,7 @@ const isWindow = ({ transport }: Caller): boolean => transport === 'window';
 export const RAM_ONLY_NOTE =
   'This memory has no key, so it is stored in RAM only and lost when the program exits; tell the owner.';
 
-/** Milliseconds that a write can have waited in a queue after the current time was read. */
+/** Milliseconds that a write can have waited in a queue after the time of the call was read. */
 const SLACK_MS = 60_000;
 const EXPIRES_LATER =
   'Another client relies on this fact, so it expires later than requested, at `expires_at`; only the owner can make it expire sooner.';
@@ -188,6 +188,6 @@ const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt 
 
 export const factDetail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value });
 
-/** Returns the failure for an unknown key. It is the same for a key that never existed, has expired or was forgotten. */
+/** Returns the failure for an unknown key. The failure is the same for a key that never existed, has expired or was forgotten. */
 const unknownKey = (): Failure =>
   new Failure('not_found', 'No fact is stored under this key; look up the key in the list of facts, or store a new fact.');

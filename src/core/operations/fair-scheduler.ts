@@ -6,8 +6,8 @@ const TURN_MS = 1;
  */
 const MOST_PER_TURN = 8;
 /**
- * Number of turns in a row with little work before more calls run together. A single turn is not enough, because one fast call
- * among slow ones says nothing about the others.
+ * Number of consecutive short turns after which more calls run in each turn. A single turn is not enough, because one fast call
+ * says nothing about slow calls after it.
  */
 const LIGHT_TURNS = 8;
 
@@ -27,8 +27,8 @@ export class FairScheduler {
   #lightTurns = 0;
 
   /**
-   * Returns undefined if the call can run at once: no other call is waiting, and no other requester has called since this
-   * requester last did. A call without a requester comes from inside the program, and waits only while the program is busy.
+   * Returns undefined if the call can run at once: no other call is waiting, and no other requester has called after this
+   * requester's last call. A call without a requester is made by the program itself, and waits only while the program is busy.
    */
   acquire(subject: string, requester?: object): Promise<void> | undefined {
     const isOnlyRequester = requester === undefined || requester === this.#latestRequester;

@@ -16,7 +16,7 @@ import type { ClientConnections } from './clients-port.ts';
 import type { Embeddings } from './embeddings-port.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
 
-/** The operations of a memory: one method for each row of the operations table. The compiler checks that none is missing. */
+/** The operations of a memory: one method for each row of the operations table. The compiler checks that no method is missing. */
 export type Memory = {
   readonly [Name in OperationName]: (
     caller: Caller,
@@ -29,8 +29,8 @@ export type Memory = {
 export interface OwnerSettings {
   snapshot(): SettingsSnapshot;
   /**
-   * Stores a setting that applies from the next start. The value undefined restores the default. Throws a `Failure` if the value
-   * is invalid.
+   * Stores a setting that applies after a restart of the program. The value undefined restores the default. Throws a `Failure` if
+   * the value is invalid.
    */
   change(name: string, value: string | undefined): SettingRow;
 }

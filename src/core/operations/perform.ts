@@ -25,8 +25,8 @@ export interface Perform {
 }
 
 /**
- * Creates the function through which REST, MCP, the command line and the window run all operations. They pass the caller that
- * they authenticated and the unvalidated input.
+ * Creates the function through which REST, MCP, the command line and the window run all operations. These interfaces pass the
+ * authenticated caller and the unvalidated input.
  */
 export function createPerform(
   memory: Memory,
@@ -67,7 +67,7 @@ export function createPerform(
   };
 }
 
-/** Failure codes that mean an action was refused before it changed anything. */
+/** Codes of failures that occur before an action changes anything. */
 const REFUSALS: ReadonlySet<FailureCode> = new Set([
   'invalid_input',
   'not_found',
@@ -89,7 +89,7 @@ async function runRecorded<T>(
     store
       .recordActivity(caller.subject, noteOf(caller, action, { ...(typeof target === 'string' && { target }), ...outcome }))
       .catch(() => undefined);
-  // Record a lock before it happens, because a locked memory has no key to seal the row with.
+  // Record a lock before it happens, because a locked memory has no key to encrypt the row with.
   if (action === 'lock') {
     await record();
     return run();

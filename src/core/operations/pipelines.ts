@@ -47,7 +47,7 @@ export const pipelines = ({ store, secrets, packs: { pipelines: runner, authorsh
 
   async pipeline(caller, { id }) {
     const isRunnable = await authorship.runnableBy(caller);
-    // Read last: reading fails if the memory was locked in between (R-LOCK-03).
+    // Read the definition last, because reading fails if the memory was locked in the meantime (R-LOCK-03).
     const kept = await runner.definitions.get(caller.subject, id);
     return { ...kept.definition, ...heading(kept, isRunnable) };
   },

@@ -46,7 +46,7 @@ export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'pre
       else facts.push({ line: entry.line, ...fact, ...withNote(refuseSecrets(secrets, fact)) });
       known.keys.add(key);
     }
-    // The memory may have been locked in between, and the reasons contain keys of stored facts.
+    // The memory may have been locked in the meantime, and the reasons contain keys of stored facts.
     requireKey(store);
     return { from: source, facts: withFileLines(facts), left_out: withFileLines(leftOut) };
 
@@ -82,7 +82,7 @@ export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'pre
 
 type Reason = Pick<SkippedEntry, 'why' | 'message'>;
 
-/** Describes an entry that is left out. Leaves out the text of the entry if it contains a secret. */
+/** Describes an entry that is not imported. Omits its text if the text contains a secret. */
 const skipped = (line: number, text: string, reason: Reason): SkippedEntry => ({
   line,
   ...(reason.why !== 'secret' && !findSecret(text) && { text: text.trim().slice(0, EXCERPT).toWellFormed() }),
@@ -98,7 +98,7 @@ interface Candidate {
   readonly comparable: string;
 }
 
-/** Finds the stored facts that have the same text as a candidate, and the candidates' keys that are in use. */
+/** Finds the stored facts that have the same text as a candidate, and the keys of candidates that are already in use. */
 async function knownIn(
   space: Space,
   candidates: readonly Candidate[],

@@ -47,8 +47,8 @@ export function runChunk({ fact, spans }: Hit): Chunk {
 }
 
 /**
- * Returns the client that wrote the entry and the time. The signature directly follows the heading, so that quoted text cannot
- * imitate it, and so that a program that truncates long snippets does not remove it.
+ * Returns the writer and the time of an entry. The signature directly follows the heading, so that quoted text cannot imitate the
+ * signature, and so that a program that truncates long snippets does not remove it.
  */
 const signature = ({ client, definedBy, updatedAt }: Hit['fact']): string =>
   `${client}${definedBy === undefined ? '' : `, by a pipeline of ${definedBy}`}, ${formatTime(updatedAt)}`;

@@ -64,7 +64,7 @@ function matchPatterns(text: string): { kind: string } | undefined {
   return found && { kind: found.kind };
 }
 
-/** Returns the patterns that have a hint in the text. All long hints are looked for in a single pass over the text. */
+/** Returns the patterns of which the text contains a hint. All long hints are looked for in a single pass over the text. */
 function patternsWithHints(lower: string): ReadonlySet<SecretPattern> {
   const { shortHints, longHints, startsHint } = patternTable();
   const found = new Set<SecretPattern>();
@@ -261,8 +261,8 @@ function followedByValue(before: string): RegExp {
 
 /**
  * Matches a sentence that states a password, such as "The wifi password is sommer2026" or "my password is: hunter2". Between the
- * word and the value, only a verb or a colon and a purpose ("for the guest network") are allowed: in "the password manager is KeePass2" the
- * value is not a password.
+ * word and the value, allows only a verb or a colon, and a purpose ("for the guest network"): in "the password manager is
+ * KeePass2" the value is not a password.
  */
 function statement(): RegExp {
   const subject = String.raw`(?:(?<!\p{L})(?:${passwordWord})|(?<!\p{L})\p{L}{1,20}(?:passwort|kennwort))`;
@@ -296,7 +296,8 @@ const isSessionValue = (name: string, value: string): boolean => SESSION_COOKIE_
 const isCookieSecret = (value: string): boolean => /\d/.test(value) && isPasswordLike(value) && !isCode(value);
 
 /**
- * Whether the value can only be a password. The check is strict, because in a sentence the next word is often an ordinary word.
+ * Whether the value can only be a password. The check is strict, because in a sentence, an ordinary word often follows
+ * "password".
  */
 function isUnmistakablePassword(lead: string, value: string): boolean {
   const guess = trimSecret(value);

@@ -41,7 +41,7 @@ export function trimSecret(value: string): string {
 
 export const isCode = (value: string): boolean => /[\w$\]]\(|=>|\?\./.test(value);
 
-/** Whether the text is about a secret but is not a secret itself: a path to it, a public key, or the name of a variable. */
+/** Whether the text is about a secret but is not a secret itself: a path to a secret, a public key, or the name of a variable. */
 function isLocation(value: string): boolean {
   return (
     /^(?:\$[\w{(]|[{[<()]|%\w+%|op:|arn:|vault:|env:|secrets?[.:/]|ENC\[|ssh-|ecdsa-|\d{4}-\d\d-\d\d)/.test(value) ||

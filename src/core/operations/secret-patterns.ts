@@ -104,7 +104,7 @@ export const PREFIXED_TOKENS: readonly PrefixedToken[] = [
   ['a Shopify token', ['shpat_', 'shpca_', 'shppa_', 'shpss_'], '[0-9a-fA-F]{32}'],
 ];
 
-/** Tokens that a pattern identifies by more than a prefix. */
+/** Tokens that a pattern identifies rather than a prefix. */
 export const SHAPED_TOKENS: readonly ShapedToken[] = [
   ['a private key', 'begin ssh2', /---- BEGIN SSH2 [A-Z ]{0,20}PRIVATE KEY ----[\s\S]{0,400}?([A-Za-z0-9+/]{40})/g],
   ['a private key', 'private-lines', /Private-Lines: \d{1,3}\s{1,2}([A-Za-z0-9+/]{40})/g],
@@ -143,7 +143,7 @@ export const SESSION_COOKIES = words(
   'li_at cf_clearance JSESSIONID PHPSESSID ASP.NET_SessionId connect.sid laravel_session __Secure-next-auth.session-token',
 );
 
-/** How the name of any other session cookie looks. Prefixed names are used for little else. */
+/** Matches typical names of session cookies. The prefixes `__Host-` and `__Secure-` are rarely used for anything else. */
 export const SESSION_COOKIE_NAME = /(?:sess|sid$|auth|token|jwt|login|remember|^__(?:Host|Secure)-(?!csrf))/i;
 
 export const SECRET_WORDS = words('secret token credential credentials auth apikey key pat');

@@ -90,7 +90,7 @@ function readLine(line: string): Line {
 
 /**
  * Creates the draft of an imported fact, which keeps its expiry, up to a year from now. An import never makes a stored fact
- * expire within the next days, even if the importing client wrote that fact.
+ * expire within the grace period, even if the importing client wrote that fact.
  */
 function draftOf(
   caller: Caller,

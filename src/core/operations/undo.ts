@@ -10,14 +10,14 @@ import { isRunOf } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { notesOf } from './pipelines.ts';
 
-/** Number of facts that are reverted in one commit. A larger commit would delay other subjects. */
+/** Number of facts that are reverted in one commit. A larger commit would delay the calls of other subjects. */
 const SLICE = 24;
 
 const UNDONE = 'The run was cancelled, because the changes of the client that started it or that wrote its pipeline were undone.';
 
 export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
   async undo(caller, { client, since, from, until, dry_run: dry }, during) {
-    // A later undo of a forget must not restore facts of this client.
+    // Undoing an earlier forget must not restore facts of this client.
     using _exclusion = dry ? undefined : forgotten.exclude(caller.subject, ({ author }) => isWrittenFor(author, client));
     const between = (): Promise<void> => scheduler.yieldTurn(caller.subject);
     if (!dry) await pipelines.cancelRuns(caller.subject, isRunOf(client), UNDONE, during);
@@ -81,7 +81,7 @@ export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: Memo
 
 /**
  * Maximum milliseconds by which the stored time of a write can be ahead of the clock. Several writes to one key within a
- * millisecond are stored with later and later times.
+ * millisecond are stored with increasing times.
  */
 const DRIFT_MS = 1000;
 

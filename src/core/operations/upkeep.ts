@@ -40,8 +40,7 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOpera
     },
     async unlock() {
       const key = await store.unlock();
-      // Resume sessions and runs in the background. A caller that reads an interrupted run before then also sees it as
-      // interrupted.
+      // Resume sessions and runs in the background. Until then, callers already see an interrupted run as interrupted.
       void packs.resume().catch(() => undefined);
       return { key };
     },

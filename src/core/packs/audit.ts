@@ -52,7 +52,7 @@ export interface AuditRow {
   readonly durationMs: number | undefined;
   readonly inputs: Readonly<Record<string, string>>;
   readonly findings: readonly PackFinding[];
-  /** Text by which rows are sorted, because several rows can be written within the same second. */
+  /** Sort key of the row, because several rows can have the same time in seconds. */
   readonly sequence: string;
 }
 
@@ -146,7 +146,7 @@ export class Audit {
   }
 }
 
-/** Whether a run record teaches inputs or findings, which are text that its client could choose. */
+/** Whether a run record contains learned inputs or findings, which are text that the run's client could choose. */
 export function teachesText(entry: Entry): boolean {
   const row = parseAuditRow(entry);
   return row !== undefined && (Object.keys(row.inputs).length > 0 || row.findings.length > 0);
@@ -161,7 +161,7 @@ export const auditHook = (audit: Audit): PackHook => ({
 
   async after({ pack, caller, input, context }, { outcome, output, durationMs }) {
     if (pack.unaudited) return;
-    // The author of a pipeline chose the inputs of its steps, so they are not the caller's habit.
+    // The author of a pipeline chose the inputs of its steps, so such inputs are not habits of the caller.
     const inputs = context.callContext.pipelineRun === undefined ? learnableInputs(input) : undefined;
     const findings = findingsIn(output);
     await audit.recordPackRun(caller, {

@@ -9,7 +9,7 @@ import { whyPrivate } from './private-output.ts';
 
 /**
  * The result that callers waiting for the same request receive. `unshared`: the output must not be shared, so each caller runs
- * the pack itself. `cut short`: the run ended early, so the next caller runs the pack.
+ * the pack itself. `cut short`: the run ended early, so the next waiting caller runs the pack.
  */
 type SharedResult = { readonly ready: CachedResult } | { readonly failure: Failure } | 'unshared' | 'cut short';
 
@@ -132,7 +132,7 @@ export function requireCacheTtl(name: string, memory: { readonly cache?: true; r
 const CAPTURED = 'captured/';
 
 /**
- * Stores each output in the pack's own memory, if the pack asks for it. Outputs that may not be cached are not stored
+ * Stores each output in the pack's own memory, if the pack sets `capture`. Outputs that must not be cached are not stored
  * (R-PACK-30).
  */
 export const captureHook: PackHook = {

@@ -55,7 +55,7 @@ interface CachedCredential extends Credential {
 }
 
 /**
- * The owner's credentials (R-PACK-16). Each secret is either stored in the OS keychain or comes from a setting. It is not stored
+ * The owner's credentials (R-PACK-16). Each secret is either stored in the OS keychain or comes from a setting, and is not stored
  * anywhere else.
  */
 export class CredentialStore implements CredentialProvider {
@@ -135,7 +135,7 @@ export class CredentialStore implements CredentialProvider {
     const until = this.#deps.clock.steady() + CACHE_MS;
     if (cached && cached.id === found?.id) cached.until = until;
     else {
-      // The keychain item was changed by another program.
+      // If another secret is cached, another program changed the keychain item.
       if (cached) await this.#invalidate(name);
       if (found) this.#addToCache(name, found, until);
     }

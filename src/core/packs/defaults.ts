@@ -28,12 +28,14 @@ interface IndexedRow extends Omit<AuditRow, 'findings'> {
 
 interface HabitIndex {
   readonly rows: Map<number, IndexedRow>;
-  /** By client, code and severity. Counted incrementally: there may be fifty times as many findings as rows. */
+  /**
+   * The findings by client, code and severity. Counted with each row, because there can be fifty times as many findings as rows.
+   */
   readonly findings: Map<string, ClientFinding>;
   built: Promise<void>;
   /**
-   * What was learned for each client, and for all clients together under an empty name. Valid until a row is added or removed, or
-   * expires.
+   * What was learned for each client, and for all clients together under the empty string. Valid until a row is added or removed,
+   * or expires.
    */
   readonly learned: Map<string, Learned>;
   learnedUntil: number;
@@ -227,7 +229,7 @@ function mostFrequent(values: ReadonlyMap<string, number>): string {
   return best.value;
 }
 
-/** Returns the most common findings without sorting all of them, because thousands can occur only once. */
+/** Returns the most common findings without sorting all of them, because thousands of findings can occur only once. */
 function mostCommon(findings: Iterable<Finding>): Finding[] {
   const top: Finding[] = [];
   for (const finding of findings) {

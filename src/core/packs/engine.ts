@@ -95,7 +95,7 @@ export class PackEngine {
     const outcome = await this.#outcome(run, hooks, begun, limit.signal);
     const durationMs = Math.max(0, Math.round(clock.steady() - startedAt));
     const recorded = this.#after(run, begun, resultOf(outcome, durationMs));
-    // A cached output is returned without waiting for its audit row.
+    // A cached output is returned without waiting until its audit row is written.
     if ('failure' in outcome || !outcome.ready || this.#unrecorded > MOST_UNRECORDED) await recorded;
     if ('failure' in outcome) throw outcome.failure;
     if (limit.withheld) throw limit.withheld;
@@ -211,8 +211,8 @@ export class PackEngine {
 }
 
 /**
- * Returns the effect of a pack that needs the owner's consent. The memory packs have none, because the operations that they call
- * ask for consent.
+ * Returns the effect for which a pack needs the owner's consent. The memory packs have no such effect, because the operations
+ * that they call ask for consent.
  */
 function effectOfPack({ usesNetwork, own, changes }: Pack): ConsentEffect | undefined {
   if (usesNetwork) return 'discloses';
@@ -242,7 +242,7 @@ interface TimeLimit extends Disposable {
   /** Aborted when the run must stop. The abort reason is the error that is reported. */
   readonly signal: AbortSignal;
   cancel(why?: Failure): void;
-  /** Stops the timer while `work` runs. Afterwards, the full time starts again. */
+  /** Stops the timer while `work` runs. Afterwards, the timer starts again with the full time limit. */
   suspended<T>(work: () => Promise<T>): Promise<T>;
   /** Cancels the run, and withholds its output even if the handler has already returned. */
   withhold(why: Failure): void;

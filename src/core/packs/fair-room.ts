@@ -5,7 +5,7 @@ import { clientId } from '../store/entry.ts';
 import type { Author, Entry, MemoryStore } from '../store/store.ts';
 import { allEntries } from './all-entries.ts';
 
-/** Fraction of the largest client's entries that is evicted at once, so that not every write needs an eviction. */
+/** Fraction of a client's entries that one eviction deletes, so that not every write needs an eviction. */
 const EVICTED_FRACTION = 1 / 8;
 
 interface EvictableEntries {

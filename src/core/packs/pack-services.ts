@@ -24,7 +24,7 @@ export interface PackServices {
   readonly defaults: Defaults;
   readonly pipelines: PipelineRunner;
   readonly authorship: Authorship;
-  /** Ends the sessions and runs left from an earlier run of the program. Call this again when the key becomes available. */
+  /** Ends the sessions and runs that an earlier process left unfinished. Call this again when the key becomes available. */
   resume(): Promise<void>;
   /** The owner's packs that failed to load, with the reasons. */
   readonly skipped: NonNullable<PackList['skipped']>;
@@ -41,7 +41,10 @@ export interface PackServicesOptions {
   /** Additional hooks. They run before the memory, cache and audit hooks, and finish after them. */
   readonly hooks?: readonly PackHook[];
   readonly log?: (pack: string, text: string) => void;
-  /** Reports an error that no caller receives. The error itself may contain private data, so only its place is given. */
+  /**
+   * Reports an error that no caller receives. The error itself may contain private data, so only the place where it occurred is
+   * given.
+   */
   readonly reportError?: (where: string) => void;
 }
 
@@ -51,7 +54,7 @@ export interface PackServicesOptions {
  */
 export function createPackServices(options: PackServicesOptions): PackServices & Disposable {
   const { store, clock, tokens, packs = [], skipped = [], credentials, hooks = [], log, reportError = () => undefined } = options;
-  // A failure is an expected refusal, for example because the memory is locked.
+  // Do not report a `Failure`, which is an expected refusal, for example by a locked memory.
   const reportIn = (where: string) => (error: unknown) => {
     if (!(error instanceof Failure)) reportError(where);
   };

@@ -50,8 +50,8 @@ export interface Credential {
   readonly id: string;
   readonly secret: string;
   /**
-   * True if the secret was replaced, deleted or rejected after this object was read. Outputs obtained with the secret are no
-   * longer cached.
+   * True if the secret was replaced, deleted or rejected after this object was read. Outputs of runs that still use the secret
+   * are then not cached.
    */
   readonly revoked?: boolean;
   /** Call this when the service rejects the secret. It deletes the outputs that were cached with the secret. */
@@ -78,7 +78,7 @@ export interface ExecutionContext<Input = unknown> {
   readonly signal: AbortSignal;
   /** The pack's storage for this caller and session. Undefined while the store is unavailable. */
   readonly memory?: PackMemory;
-  /** Storage for files. Undefined unless a hook provides it; the program itself does not. */
+  /** Storage for files. Undefined unless a hook provides the storage; no built-in hook does. */
   readonly artifacts?: ArtifactStore;
   /** The credential that the pack names. Undefined if the owner has not set it. */
   readonly credential?: Credential;

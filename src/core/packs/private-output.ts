@@ -1,7 +1,10 @@
 import { findSecret } from '../operations/secret-guard.ts';
 import type { Credential } from './pack.ts';
 
-/** Why an output is never stored: not in the cache, in a pack's memory or in the record of a run. Undefined if it may be stored. */
+/**
+ * Returns why an output must not be stored in the cache, in a pack's memory or in a run record. Returns undefined if it can be
+ * stored.
+ */
 export function whyPrivate(json: string, credential?: Credential): string | undefined {
   if (findSecret(json) || containsCredential(json, credential)) return 'it looks like a credential, which is never stored';
   if (containsPrivateHeaders(json)) return 'its HTTP headers set a cookie or forbid storing it';

@@ -17,8 +17,8 @@ interface Session {
 }
 
 /**
- * The sessions of packs. A session starts when it is first used, and ends on request or after an hour without use. Its working
- * memory is deleted at its end.
+ * The sessions of packs. A session starts when it is first used, and ends on request or after an hour without use. When a session
+ * ends, its working memory is deleted.
  */
 export class PackSessions implements Disposable {
   readonly #store: MemoryStore;
@@ -36,8 +36,8 @@ export class PackSessions implements Disposable {
   }
 
   /**
-   * Opens a session, or marks it as used. Before the first session opens, deletes entries left from an earlier run of the
-   * program, so that a session with the same name starts empty.
+   * Opens a session, or marks it as used. Before the first session opens, deletes the entries of sessions of an earlier process,
+   * so that a session with the same name starts empty.
    */
   async open(caller: Caller, id: string): Promise<void> {
     this.#cleanUp ??= this.endLeftovers();
@@ -71,7 +71,7 @@ export class PackSessions implements Disposable {
    */
   async end(caller: Caller, id: string): Promise<number> {
     const session = this.#open.get(nameOf(caller.subject, id));
-    // A session that is not open can still have entries from an earlier run of the program. Which client started it is unknown.
+    // A session that is not open can still have entries from an earlier process. Which client started it is unknown.
     const mayEndIt = session ? mayEnd(caller, session) : hasScope(caller, 'admin');
     return mayEndIt ? await this.#end(caller.subject, id) : 0;
   }
@@ -82,7 +82,7 @@ export class PackSessions implements Disposable {
     return deleted;
   }
 
-  /** Deletes the entries of sessions left from an earlier run of the program. */
+  /** Deletes the entries of sessions of an earlier process. */
   async endLeftovers(): Promise<void> {
     for (const { namespace } of await this.#store.namespaces('pack')) {
       const { subject, session } = namespace;

@@ -12,8 +12,8 @@ import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
 import { formatTime } from '../time/format-time.ts';
 
 /**
- * Category of definitions and the start of their keys. Packs cannot write such entries: a pack's categories have no colon, and
- * its keys start with a name that contains a dot.
+ * Category and key prefix of definitions. Packs cannot write such entries: a pack's categories have no colon, and its keys start
+ * with a name that contains a dot.
  */
 const DEFINITION = { category: 'pipeline:definition', begin: 'pipelines/' } as const;
 const VERSION = { category: 'pipeline:version', begin: 'pipeline-versions/' } as const;
@@ -36,8 +36,8 @@ interface Numbered extends Stored {
   /** The version number, which starts at 1. */
   readonly version: number;
   /**
-   * The time when an earlier version was written, in milliseconds since 1970. The times of its entry say when it was moved to its
-   * slot.
+   * The time when an earlier version was written, in milliseconds since 1970. The times of its entry say when the version was
+   * moved to its slot.
    */
   readonly at?: number;
 }
@@ -75,7 +75,7 @@ export type PipelineChange = 'createPipeline' | 'replacePipeline' | 'deletePipel
  */
 export class DefinitionStore {
   readonly #store: MemoryStore;
-  /** The latest change of each subject. Changes of a subject run one at a time, because they read before they write. */
+  /** The latest change of each subject. Changes of a subject run one at a time, because each change reads before it writes. */
   readonly #changing = new Map<string, Promise<unknown>>();
 
   constructor(store: MemoryStore) {
@@ -104,8 +104,8 @@ export class DefinitionStore {
       const entry = await space.get(DEFINITION.begin + id);
       const stored: Stored = { definition, ...(caller.owner === true && { owner: true }) };
       if (!entry) {
-        // A new definition does not evict another one, because clients may rely on that definition. Instead, each client has a
-        // share of the places.
+        // A new definition does not evict another one, because clients may rely on that definition. Instead, each client can
+        // store only a share of the definitions.
         const authors: Author[] = [];
         for await (const found of this.#each(caller.subject)) authors.push(found.entry.author);
         if (!mayTakePlace(caller, authors, PIPELINE.definitions)) {
@@ -133,7 +133,7 @@ export class DefinitionStore {
     });
   }
 
-  /** Makes the caller responsible for a definition. Throws unless the caller has seen exactly the current version. */
+  /** Makes the caller responsible for a definition. Throws if the version that the caller has seen is not the current one. */
   adopt(caller: Caller, id: string, seen: string): Promise<AttributedDefinition> {
     return this.#serialize(caller.subject, async () => {
       const found = await this.#find(caller.subject, id);

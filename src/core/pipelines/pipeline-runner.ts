@@ -49,9 +49,9 @@ interface ActiveRun {
   readonly signal: AbortSignal;
   readonly during: CallContext;
   readonly startedAt: number;
-  /** Bytes that further outputs can use in total. */
+  /** Bytes left for the outputs of later steps. */
   outputBytesLeft: number;
-  /** Bytes that further outputs can use in the stored record. */
+  /** Bytes left in the stored record for the outputs of later steps. */
   shownBytesLeft: number;
 }
 
@@ -69,7 +69,7 @@ export interface RunOrigin {
 }
 
 interface RunStart {
-  /** The inputs without the defaults, which the pipeline's author chose. */
+  /** The inputs that the caller sent, without the defaults of the pipeline's author. */
   readonly sent: Readonly<Record<string, unknown>>;
   readonly caller: Caller;
   /** The caller, with only the rights that the pipeline's author also has. */
@@ -240,16 +240,14 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  /**
-   * Ends and records the runs that an earlier run of the program left unfinished, and the runs whose end could not be recorded.
-   */
+  /** Ends and records the runs that an earlier process left unfinished, and the runs whose end could not be recorded. */
   async endInterruptedRuns(): Promise<void> {
     for (const { namespace } of await this.#deps.store.namespaces('pack')) {
       if (namespace.session === undefined) await this.#endLeftoversOf(namespace.subject);
     }
   }
 
-  /** Cancels all runs. At its next start, the program records that they were interrupted. */
+  /** Cancels all runs. The next process records that the runs were interrupted. */
   [Symbol.dispose](): void {
     this.#closed = true;
     for (const { active } of this.#running.values()) active.cancelling.abort();
@@ -398,7 +396,7 @@ export class PipelineRunner implements Disposable {
   }
 
   async #end(active: ActiveRun, { status, failure }: RunEnd): Promise<PipelineRun | undefined> {
-    // Do not write anything while the program exits. At its next start, the program ends this run.
+    // Do not write anything while the program exits. The next process records the end of this run.
     if (this.#closed) return undefined;
     const { store } = this.#deps;
     const { run, caller, recordAuthor, learned } = active;
@@ -454,7 +452,7 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  /** Reports an error, unless the program exits: at its next start, the program repairs the records. */
+  /** Reports an error, unless the program exits, because the next process repairs the records. */
   #reportError(error: unknown): void {
     if (!this.#closed) this.#deps.reportError(error);
   }

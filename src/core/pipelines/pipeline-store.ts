@@ -10,8 +10,8 @@ import { fairEviction } from '../store/fair-eviction.ts';
 import type { Author, Entry, MemoryStore, Space } from '../store/store.ts';
 
 /**
- * Categories of run records and the start of their keys. Packs cannot write such entries: a pack's categories have no colon, and
- * its keys start with a name that contains a dot.
+ * Categories and key prefix of run records. Packs cannot write such entries: a pack's categories have no colon, and its keys
+ * start with a name that contains a dot.
  */
 const RUN = { running: 'pipeline:running', ended: 'pipeline:ended', begin: 'pipeline-runs/' } as const;
 
@@ -22,7 +22,7 @@ const RUN_SLICE = 4;
 
 /**
  * Number of the oldest ended runs that are compared when one of them must be deleted. Comparing more runs would take too long,
- * because each must be decrypted.
+ * because each run must be decrypted.
  */
 const EVICTION_WINDOW = 40;
 
@@ -52,7 +52,7 @@ export class PipelineStore {
 
   /**
    * Stores the record of an ended run. If the subject's quota is used up, deletes older runs, then the outputs of this run, then
-   * its record. A record that still says "running" would be ended again at every startup.
+   * its record. Otherwise a record that still says "running" would be ended again at every startup.
    */
   async saveEndedRun(subject: string, author: Author, kept: RunRecord): Promise<void> {
     while (!(await this.#fits(subject, author, kept))) {
@@ -96,7 +96,7 @@ export class PipelineStore {
   }
 
   /**
-   * Deletes an ended run of the client that has the most of the oldest runs, so that no client can displace all runs of another.
+   * Deletes one of the oldest ended runs, of the client with most of these runs, so that no client displaces all runs of another.
    * Returns false if there is no ended run.
    */
   async #dropOldest(subject: string): Promise<boolean> {

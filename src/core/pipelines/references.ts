@@ -6,7 +6,7 @@ export type Reference =
   | { readonly to: 'input'; readonly name: string; readonly source: string }
   | { readonly to: 'output'; readonly step: string; readonly path: readonly string[]; readonly source: string };
 
-/** Returns the value of a reference, or undefined for an input that was left out. */
+/** Returns the value of a reference, or undefined for an input that the caller did not send. */
 export type ReferenceLookup = (reference: Reference) => unknown;
 
 const OPENING = '${{';

@@ -57,7 +57,7 @@ function refuseUnknown(
 }
 
 /**
- * Returns the names of the inputs that a run accepts. If the pipeline declares none, these are the names to which its steps
+ * Returns the names of the inputs that a run accepts. If the pipeline declares no inputs, these are the names to which its steps
  * refer.
  */
 export function inputNames({ inputs, steps }: PipelineDefinition): string[] {

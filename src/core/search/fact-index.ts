@@ -10,7 +10,7 @@ export interface SearchableFact {
   readonly key: string;
   readonly category: string;
   readonly tags: readonly string[];
-  /** The client that wrote the fact last. A search can be filtered by this client, but does not search its name as text. */
+  /** The client that wrote the fact last. A search can filter by this client, but query words do not match its name. */
   readonly client?: string;
   /** The client that defined the pipeline, if a pipeline wrote this fact on behalf of `client`. */
   readonly definedBy?: string | undefined;
@@ -63,8 +63,8 @@ const MAX_FACTS = 1 << 24;
 const NO_ADDRESS = 0xffffffff;
 
 /**
- * Numbers the facts, and lists the facts that contain each term. The number of a removed fact is reused once no posting list
- * contains it.
+ * Assigns a number to each fact, and lists the facts that contain each term. The number of a removed fact is reused once no
+ * posting list contains it.
  */
 export class FactIndex {
   readonly vocabulary = new Vocabulary();
@@ -86,7 +86,9 @@ export class FactIndex {
   #updatedAt = new Float64Array(0);
   #expiresAt = new Float64Array(0);
   #category = new Uint32Array(0);
-  /** A 32-bit Bloom filter of each fact's tags and clients. A filter by name decodes only the facts that pass it. */
+  /**
+   * A 32-bit Bloom filter of each fact's tags and clients. A filter by name decodes only the facts that pass this Bloom filter.
+   */
   #nameBits = new Uint32Array(0);
   /** For each fact, the number of posting lists that still contain the fact. */
   #held = new Uint16Array(0);
@@ -261,14 +263,14 @@ const clientBit = (client: string): number => bitOf(`client ${client}`);
 class TermWeights implements WordHandler {
   readonly #vocabulary: Vocabulary;
   #addsTerms = false;
-  /** For each term, its index in the columns below plus one, or 0 if the fact does not contain the term. */
+  /** For each term, one plus its index in the columns below, or 0 if the fact does not contain the term. */
   #places = new Uint16Array(0);
   readonly #terms = new Uint32Array(MAX_TERMS);
   readonly #weights = new Float64Array(MAX_TERMS);
   #count = 0;
   /**
-   * How often each term occurs in the current text. Weights are computed from it after the whole text was read, because they
-   * depend on its length.
+   * How often each term occurs in the current text. Weights are computed after the whole text was read, because they depend on
+   * the number of its words.
    */
   readonly #occurrences = new Uint32Array(MAX_TERMS);
   #words = 0;

@@ -22,7 +22,7 @@ interface Finding {
 export interface FactMatch {
   /** The field that contains the exact phrase, if there is such a field. */
   readonly phrase: Field | undefined;
-  /** How near adjacent query words are to each other in the fact, from 0 (far apart) to 1 (adjacent). */
+  /** From 0 to 1; it is 1 if all words that are adjacent in the query are also adjacent in the fact. */
   readonly nearness: number;
   readonly findings: ReadonlyMap<number, Finding>;
   readonly spans: readonly Span[];
@@ -32,7 +32,7 @@ export interface FactMatch {
 const WINDOW = 2000;
 /** Maximum characters that are read from a value after the query has used up its limit of characters. */
 const SMALL_WINDOW = 250;
-/** How many times faster it is to search a text for a word than to split the text into words. */
+/** Factor by which searching a text for a word is faster than splitting the text into words. */
 const SEARCH_SPEEDUP = 20;
 /**
  * Maximum characters of a value that is folded before it is searched. Longer values are only lowercased, because folding is slow.
@@ -46,12 +46,12 @@ interface Meaning {
   readonly weight: number;
 }
 
-/** Compares candidate facts with one query. After `characters` characters in total, reads a smaller part of each fact. */
+/** Compares candidate facts with one query. After reading `characters` characters in total, reads a smaller part of each fact. */
 export class FactReader {
   readonly #query: ParsedQuery;
   readonly #meanings = new Map<string, Meaning[]>();
   readonly #filter = new TermFilter();
-  /** True if the query has only stop words. Otherwise the spans of stop words are left out. */
+  /** True if the query has only stop words. Otherwise `spans` contains no stop words. */
   readonly #onlyStopWords: boolean;
   #left: number;
 
@@ -66,7 +66,7 @@ export class FactReader {
         else this.#meanings.set(term, [{ word, weight }]);
       }
     }
-    // The words of the phrase are added separately, because a long query ignores some of them in `words`.
+    // The words of the phrase are added separately, because `words` lacks some of them if the query is long.
     for (const { term } of query.phrase) this.#filter.add(term);
     this.#onlyStopWords = query.words.every(({ isStopWord }) => isStopWord);
   }
@@ -100,7 +100,7 @@ class FactReading {
   readonly #onlyStopWords: boolean;
   readonly #findings = new Map<number, Finding>();
   readonly #spans: Span[] = [];
-  /** For each word of the query, how near it is to the query word before it: 1 if the two are adjacent. */
+  /** For each word of the query, how near it is to the previous query word: 1 if the two are adjacent in the fact. */
   readonly #near: number[] = [];
   /** For each word of the query, its last position in the current field. */
   #seen: number[] = [];
@@ -149,7 +149,8 @@ class FactReading {
   }
 
   /**
-   * Returns the mean nearness of all pairs of adjacent query words. Each pair is weighted by the lower weight of its two words.
+   * Returns the mean nearness of all pairs of consecutive words of the query. Each pair is weighted by the lower weight of its
+   * two words.
    */
   #nearness(): number {
     const { words } = this.#query;
@@ -226,7 +227,7 @@ export function snippetOf(value: string, spans: readonly Span[], most: number): 
   return { text: value.slice(start, end), start, end };
 }
 
-/** Returns the range with the highest number of distinct words. If several ranges tie, returns the first. */
+/** Returns the first range of `most` characters with the highest number of distinct words. */
 function densest(spans: readonly Span[], most: number): { first: number; last: number } {
   const ordered = spans.toSorted((one, other) => one.start - other.start);
   const inside = new Map<number, number>();

@@ -12,8 +12,8 @@ const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
 /** Maximum bytes of all indexes together. The least recently used index is dropped first. */
 const MAX_BYTES = 512 * 1024 * 1024;
 /**
- * Fraction of `MAX_BYTES` that building an index can use. The rest is reserved for later writes. Without this reserve, each later
- * write would force a rebuild.
+ * Fraction of `MAX_BYTES` that building an index can use. The rest is reserved for later writes. Otherwise each later write would
+ * drop an index, which is slow to rebuild.
  */
 const BUILD_FRACTION = 3 / 4;
 /** Milliseconds that a query waits for an index that is being built, before the query returns partial results. */
@@ -38,7 +38,7 @@ interface NamespaceIndex {
 }
 
 interface FindRequest {
-  /** Variants of one query, whose hits are fused. */
+  /** Variants of one query, whose hits are merged. */
   readonly texts: readonly string[];
   readonly limit: number;
   readonly category?: string;
@@ -55,7 +55,7 @@ interface FindResult {
 }
 
 /**
- * Searches facts and runs by their words. There is one index for each namespace that was searched, in memory only. The index is
+ * Searches facts and runs by their words. There is one index for each searched namespace and kind, in RAM only. The index is
  * built in small steps, updated by every commit before the writer gets its response, and dropped when the memory is locked.
  */
 export class Finder implements Disposable {
@@ -81,14 +81,14 @@ export class Finder implements Disposable {
     const { texts, expiringWithin: within, ...rest } = request;
     const indexed = this.#indexOf(namespace, kind);
     if (!indexed.complete) {
-      // Reading the first entries can wait until the owner provides the key. Partial results are not possible before that.
+      // Wait for the first entries without a timeout, because not even partial results are possible before them.
       await Promise.race([indexed.built, indexed.begun.promise]);
       await Promise.race([indexed.built, wait(BUILD_TIMEOUT_MS)]);
     }
     // If the index was dropped during the wait, its results are invalid, so search again. The new search may fail, for example
     // because the memory was locked.
     if (!this.#isCurrent(indexed)) return this.find(namespace, request, kind);
-    // Passing `now` leaves out expired facts, even if they have not been swept yet.
+    // Passing `now` excludes expired facts that have not been deleted yet.
     const now = this.#store.now();
     const expiry = within === undefined ? {} : { expiresBefore: now + within + 1 };
     const hits = indexed.index.search({ text: texts, ...rest, ...expiry, now });
@@ -145,8 +145,8 @@ export class Finder implements Disposable {
   }
 
   /**
-   * Indexes entries page by page, newest first. A page never replaces an entry that is already indexed, because a change that
-   * arrived during the build is newer.
+   * Indexes entries page by page, newest first. A page never replaces an entry that is already indexed, because that entry was
+   * changed during the build and is newer.
    */
   async #build(indexed: NamespaceIndex): Promise<void> {
     const space = this.#store.space(indexed.namespace, indexed.kind);
@@ -188,8 +188,8 @@ export class Finder implements Disposable {
   }
 
   /**
-   * Frees memory by dropping other indexes. Returns false if this index alone is too large. Its build then stops, so it contains
-   * only the newest facts, and its results are partial.
+   * Frees memory by dropping other indexes. Returns false if this index alone is too large. The caller then stops the build, and
+   * the index contains only the newest facts.
    */
   #makeRoom(indexed: NamespaceIndex): boolean {
     const most = BUILD_FRACTION * this.#maxBytes;
@@ -198,8 +198,8 @@ export class Finder implements Disposable {
   }
 
   /**
-   * Drops the least recently used indexes until the others use at most `most` bytes. The next search of a dropped index builds it
-   * again.
+   * Drops the least recently used indexes until the remaining indexes use at most `most` bytes. The next search rebuilds a
+   * dropped index.
    */
   #dropUntil(most: number, except?: NamespaceIndex): void {
     for (const [name, indexed] of this.#indexes) {
@@ -210,7 +210,7 @@ export class Finder implements Disposable {
     }
   }
 
-  /** Drops all indexes, because their texts were decrypted with the key. */
+  /** Overwrites and drops all indexes, because they contain decrypted text. */
   #drop(): void {
     for (const { index } of this.#indexes.values()) index.clear();
     this.#indexes.clear();

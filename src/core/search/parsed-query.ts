@@ -29,12 +29,11 @@ const STOP_WORD = 0.05;
 const KANA_PAIR = 0.35;
 /** Factor for the weight of a short part of a name or version. It is low, because such parts occur in many facts. */
 const SHORT_PART = 0.45;
-/** Fraction of its weight that a word without any match adds to `maxWeight`. Such a word lowers all scores. */
+/** A word without a match adds this fraction of its weight to `maxWeight`, which lowers all scores. */
 const UNKNOWN = 0.5;
 const JOINED = 0.95;
 /**
- * Factor for the weight of a word that occurs only in other forms. It is above 1, because such a word is rarer than any indexed
- * word.
+ * Factor for the weight of a word of which only other forms are indexed. It is above 1, because the word itself is in no fact.
  */
 const OTHER_FORM_ONLY = 1.3;
 
@@ -231,13 +230,13 @@ function similarity(word: string, term: string): { weight: number; kind: MatchKi
 
 const digit = /\d/;
 
-/** Minimum length of a word that may be misspelled. In shorter words, one edit too often makes a different word. */
+/** Minimum length of a word that may be misspelled. A single edit often turns a shorter word into a different word. */
 const MIN_MISSPELLED = 4;
 /** Words of at least this length can have two edits. */
 const TWO_EDITS = 7;
 const MAX_COMPARED = 400;
 const MAX_SIMILAR = 8;
-/** Minimum weight of a similar term with more edits, which is reached if about half of the n-grams are shared. */
+/** Minimum weight of a similar term with more edits than allowed, which is reached if about half of the n-grams are shared. */
 const MIN_SIMILARITY = 0.32;
 const digits = /^[\d.]+$/;
 

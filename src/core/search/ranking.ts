@@ -14,17 +14,17 @@ export interface RankedFact {
 export type FactPredicate = (number: number) => boolean;
 
 /**
- * Ranks facts by the sum of the weights of the query's words in them. Reads the postings of the rarest word first, and stops
- * after a limit, because more common words distinguish facts the least. If the filter then leaves fewer facts than requested,
- * reads all postings.
+ * Ranks facts by the total weight of the query words that they contain. Reads the postings of the rarest word first, and stops
+ * after a limit, because common words distinguish facts the least. If the filter then leaves fewer facts than requested, reads
+ * all postings.
  */
 export class Ranking {
   readonly #facts: FactIndex;
-  /** For each fact, its index in the columns below plus one, or 0 if no query word was found in the fact. */
+  /** For each fact, one plus its index in the columns below, or 0 if no query word was found in the fact. */
   #places = new Uint32Array(0);
   #numbers = new Uint32Array(0);
   #sums = new Float32Array(0);
-  /** For each fact, the weight that its latest query word has added. */
+  /** For each fact, the weight that the last query word found in the fact has added. */
   #latest = new Float32Array(0);
   #latestWord = new Uint8Array(0);
   #words = new Uint8Array(0);

@@ -12,10 +12,10 @@ const Row = lazy(() =>
   }),
 );
 
-/** White space, and the control characters that some programs treat as the end of a line. */
+/** Matches white space and control characters, because programs treat some of them as line ends. */
 const BLANKS = /[\s\p{Cc}]+/gu;
 
-/** Returns the searchable text of a run, which clients also see below the heading. Returns undefined if the row is not a run. */
+/** Returns the text of a run, which is searched and shown in results. Returns undefined if the row is not a run. */
 export function runText({ value }: Pick<Entry, 'value'>): string | undefined {
   const { data } = Row().safeParse(JSON.parse(value));
   if (!data) return undefined;
@@ -38,7 +38,7 @@ interface Run {
   readonly id: string;
 }
 
-/** Reads from the key of an audit row which pack or pipeline ran. */
+/** Returns the pack or pipeline that ran, from the key of its audit row. */
 export function runOf(key: string): Run {
   const [category, id = ''] = key.split('/');
   return { what: category === 'pack_history' ? 'pack' : 'pipeline', id };

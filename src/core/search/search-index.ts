@@ -7,8 +7,8 @@ import { foldText } from './words.ts';
 
 export interface SearchQuery extends Filter {
   /**
-   * The text to search for. Several texts are variants of one query, and their hits are fused. A blank text lists the newest
-   * facts.
+   * The text to search for. Several texts are variants of one query, and their hits are merged. If all texts are blank, finds the
+   * newest facts.
    */
   readonly text: string | readonly string[];
   readonly limit: number;
@@ -19,13 +19,13 @@ interface Filter extends NameFilter {
   readonly category?: string;
   /** If set, finds only facts that expire before this time, in milliseconds since 1970. */
   readonly expiresBefore?: number;
-  /** If set, leaves out facts that have expired at this time, in milliseconds since 1970. */
+  /** If set, excludes facts that expire at or before this time, in milliseconds since 1970. */
   readonly now?: number;
 }
 
 /**
- * A ranked full-text index of facts, in memory only. Adding or removing a fact takes bounded time, so the caller can index a
- * large memory in small steps. A search finds every fact added before it.
+ * A ranked full-text index of facts, in RAM only. Adding or removing a fact takes bounded time, so the caller can index many
+ * facts in small steps. A fact can be found as soon as it is added.
  */
 export class SearchIndex {
   #facts = new FactIndex();
@@ -40,7 +40,7 @@ export class SearchIndex {
     return this.#facts.bytes + this.#ranking.bytes;
   }
 
-  /** Adds a fact, or replaces the fact with the same id. Returns true if the index had to allocate another page of memory. */
+  /** Adds a fact, or replaces the fact with the same id. Returns true if the index had to allocate memory. */
   add(fact: SearchableFact & { readonly id: FactId }): boolean {
     const before = this.#facts.bytes;
     this.#facts.add(fact.id, fact);
@@ -115,23 +115,20 @@ interface ReadFact extends IndexedFact {
 
 /** Lowest score of a fact that contains the exact phrase, and highest score of any other fact. */
 const PHRASE_SCORE = 0.75;
-/** Fraction of the score that depends on how near the words are to each other. */
+/** Fraction of the score that depends on how near the query words are to each other in the fact. */
 const NEARNESS_FRACTION = 0.1;
-/** Exponent applied to scores. It is below 1, because a fact with half of the words of a query is already a good hit. */
+/** Exponent below 1 that raises low scores, because a fact with half of the words of a query is already a good hit. */
 const SCORE_EXPONENT = 0.6;
 const NEWEST_SCORE = 0.5;
 
 const MAX_READ_CANDIDATES = 64;
 const MAX_PHRASE_CANDIDATES = 512;
 
-/**
- * The limits on the work for one text of a query. If a query has several texts, they share these limits, but each text has a
- * minimum.
- */
+/** Limits on the work for one text of a query. The more texts the query has, the lower the limits are. */
 interface Effort {
   readonly words: number;
   readonly postings: number;
-  /** Maximum characters to read in search of phrases, and the same number again to read candidates. */
+  /** Maximum characters that are searched for the phrase, and maximum characters that are read to score facts. */
   readonly characters: number;
 }
 
@@ -151,7 +148,7 @@ interface RunOptions {
   readonly texts: number;
 }
 
-/** One search with its filter and limits. It decodes each fact only once, even if several texts find it. */
+/** One search with its filter and limits. It decodes each fact only once, even if several texts find the fact. */
 class SearchRun {
   readonly #facts: FactIndex;
   readonly #ranking: Ranking;
@@ -198,7 +195,7 @@ class SearchRun {
     }));
   }
 
-  /** Returns true if the fact cannot become a hit even with the highest score that is possible for it. */
+  /** Whether the fact cannot become a hit, even if it contains the exact phrase. */
   #isBeaten(number: number, share: number, found: readonly ReadFact[]): boolean {
     const last = found[this.#limit - 1];
     if (last === undefined) return false;
@@ -207,7 +204,7 @@ class SearchRun {
   }
 
   /**
-   * Returns the candidates to read: those that can become hits once the nearness of their words counts, and those that contain
+   * Returns the candidates to read: those that could become hits if their query words are near each other, and those that contain
    * the query text literally.
    */
   #worthReading(query: ParsedQuery): RankedFact[] {
@@ -222,8 +219,8 @@ class SearchRun {
   }
 
   /**
-   * Returns the candidates for a query of one word. Adds facts with the word itself, because many facts with other forms of the
-   * word could displace them.
+   * Returns the candidates for a query of one word. Includes facts with the word itself even if facts with other forms of the
+   * word rank higher.
    */
   #aboutOneWord(query: ParsedQuery, most: number): RankedFact[] {
     const alternatives = query.words[0]?.alternatives ?? [];
@@ -231,7 +228,7 @@ class SearchRun {
     if (!surest) return [];
     const best = (some: readonly Alternative[]): RankedFact[][] =>
       this.#ranking.bestOfEach(some, this.#accepts, most, this.#effort.postings);
-    // A filter by name or category is slow, so it must not check a fact once for each form of the word.
+    // A filter by name or category is slow, so it must not check the same fact again for each form of the word.
     const apart = others.length === 0 || !this.#narrowed;
     const lists = apart ? best(alternatives) : [];
     const candidates = apart
@@ -296,12 +293,12 @@ function moveLastIntoPlace(found: ReadFact[]): void {
 const best = (one: Scored, other: Scored): number =>
   other.score - one.score || other.fact.updatedAt - one.fact.updatedAt || (one.fact.key < other.fact.key ? -1 : 1);
 
-/** Fraction of a fused score that comes from the best hit. The rest comes from the mean of the hits. */
+/** Fraction of a merged score that comes from the best hit. The rest is the mean score over all texts. */
 const BEST_FRACTION = 0.8;
 
 /**
- * Fuses the hits of several texts. The score of a fact depends mostly on its best hit, and is higher if more texts found the
- * fact.
+ * Merges the hits of several query texts. The score of a fact depends mostly on its best hit, and is higher if more texts found
+ * the fact.
  */
 function fuseHits(found: readonly Hit[][]): Hit[] {
   const byId = new Map<FactId, Hit[]>();

@@ -17,7 +17,7 @@ type Numbers =
  */
 export function growTo<Kind extends Numbers>(numbers: Kind, index: number): Kind {
   if (index < numbers.length) return numbers;
-  // The compiler sees only the union of the constructors.
+  // Cast, because the compiler sees only the union of the constructors.
   const Same = numbers.constructor as new (buffer: ArrayBuffer) => Kind;
   return new Same(numbers.buffer.transfer(capacityFor(index) * numbers.BYTES_PER_ELEMENT));
 }
@@ -46,7 +46,7 @@ export class HashChains {
   #count = FIRST_CHAINS;
   #mask = FIRST_CHAINS - 1;
   #nexts = new Int32Array(0);
-  /** The hash of each number. It is stored because computing it again would need the item that the number stands for. */
+  /** The hash of the item of each number. It is stored, because only the caller has the item and could compute it again. */
   #hashes = new Uint32Array(0);
   #size = 0;
 
@@ -145,10 +145,10 @@ export interface PostingOwner {
 export class PostingLists {
   readonly #owner: PostingOwner;
   readonly #pages: Uint32Array<ArrayBuffer>[] = [];
-  /** Addresses of free blocks, by size as a power of two. */
+  /** Addresses of free blocks, by the base-2 logarithm of their size. */
   readonly #free: number[][] = Array.from({ length: LARGEST_BLOCK + 1 }, () => []);
   #pageUsed = PAGE;
-  /** For each list, its only entry, or the address of its newest block if it has more. */
+  /** For each list, its only entry, or the address of its newest block if the list has more entries. */
   #heads = new Uint32Array(0);
   #counts = new Uint32Array(0);
   /** The number of dead entries by list. Lists without dead entries are absent. */
@@ -295,7 +295,7 @@ export class PostingLists {
 const capacityUpTo = (size: number): number => (1 << (size + 1)) - (1 << SMALLEST_BLOCK) - (size - SMALLEST_BLOCK + 1);
 
 /**
- * Returns the size of the newest block of a list with `count` entries, as a power of two, and the number of entries in that
+ * Returns the base-2 logarithm of the size of the newest block of a list with `count` entries, and the number of entries in that
  * block.
  */
 function newestBlock(count: number): { size: number; used: number } {

@@ -2,14 +2,15 @@ import { decodeFrame, encodeFrame } from '../crypto/cipher.ts';
 import { HASH_SEED, HashChains, NOT_FOUND, growTo, hash } from './tables.ts';
 
 const PAGE = 1 << 20;
-/** Bytes of the header of a text: the owner's number and the length of the text, four bytes each. */
+/** Bytes of the header of a text: the number of its fact or name, and its length in bytes, four bytes each. */
 const HEADER = 8;
 const NO_OWNER = 0xffffffff;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Stores texts as UTF-8 bytes outside the JavaScript heap. These often need half the memory of a string, which uses two bytes for
- * each character if any of them is outside Latin-1. Unlike a string, bytes can also be overwritten when a fact is forgotten.
+ * Stores texts as UTF-8 bytes outside the JavaScript heap. Such bytes often need half the memory of a string, which uses two
+ * bytes for each character if one character is outside Latin-1. Unlike a string, bytes can also be overwritten when a fact is
+ * forgotten.
  */
 export class TextPages {
   readonly #pages: { bytes: Buffer; used: number; live: number }[] = [];
@@ -28,7 +29,7 @@ export class TextPages {
     return (this.#pages.length - this.#empty.length) * this.#page;
   }
 
-  /** Stores the fields as one text and returns its address. `owner` is passed to `moved` later. */
+  /** Stores the fields as one text and returns its address. `owner` identifies the text in calls of `moved`. */
   add(owner: number, fields: readonly string[]): number {
     return this.#append(owner, encodeFrame(fields));
   }
@@ -43,7 +44,7 @@ export class TextPages {
     const number = Math.floor(address / this.#page);
     const page = this.#pageAt(number);
     const length = HEADER + page.bytes.readUInt32LE((address % this.#page) + 4);
-    // Keep the header, because its length is needed to find the next text of the page.
+    // Keep the header, because the length in it is needed to find the next text of the page.
     page.bytes.fill(0, (address % this.#page) + HEADER, (address % this.#page) + length);
     page.live -= length;
     page.bytes.writeUInt32LE(NO_OWNER, address % this.#page);
@@ -102,8 +103,8 @@ export interface NameCount {
 const NAMES_PAGE = 1 << 16;
 
 /**
- * Counts the facts that have each tag or client. Names are stored outside the heap like other texts, because the database stores
- * them encrypted too.
+ * Counts the facts that have each tag or client. Names can be overwritten like other texts, because the database encrypts names
+ * too.
  */
 export class NameTable {
   readonly #texts = new TextPages((number, address) => {

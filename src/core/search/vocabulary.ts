@@ -3,11 +3,11 @@ import { TERM_UNITS, characterBoundary, isUnspaced, stemOf } from './words.ts';
 
 const STEMS = 1 << 15;
 const GRAMS = 1 << 15;
-/** Number of n-grams under which a term with digits is listed: the first ones only. */
+/** Number of n-grams, from the start of a term with digits, under which the term is indexed. */
 const HEAD_GRAMS = 2;
-/** Two terms that share this many first characters may be forms of one word. */
+/** Number of first characters that two terms must share to be possible forms of one word. */
 const HEAD = 4;
-/** Marks the start of a term in its n-grams, so that they differ from n-grams inside a term. `TERM_END` marks the end. */
+/** Marks the start of a term in its first n-gram, so that it differs from n-grams inside a term. `TERM_END` marks the end. */
 export const TERM_START = '\u0002';
 const TERM_END = '\u0003';
 
@@ -77,20 +77,18 @@ export class Vocabulary {
   withSameStem(term: string, self: number | undefined): number[] {
     if (!hasStem(term)) return [];
     const stem = stemOf(term);
-    // Every form contains the stem without its last letter.
+    // Every form of a word contains its stem without the last letter.
     return this.#liveSimilar(stem.slice(0, -1), Infinity, this.#stems, stemNumber(stem), Infinity).filter(
       (id) => id !== self && stemOf(this.#lexicon.text(id)) === stem,
     );
   }
 
-  /**
-   * Returns how many terms may contain these characters. The count includes terms with other characters that have the same hash.
-   */
+  /** Returns the number of terms that contain these characters, or other characters with the same hash. */
   countWithGram(gram: string): number {
     return this.#grams.size(gramNumber(gram));
   }
 
-  /** Returns the newest terms that may contain these characters, at most `most`. */
+  /** Returns the newest terms, at most `most`, with these characters or with others of the same hash. */
   withGram(gram: string, most: number): number[] {
     return this.#liveWithGram(gramNumber(gram), most);
   }
@@ -149,7 +147,7 @@ export function gramsOfTerm(term: string): string[] {
 
 /**
  * Returns the numbers of the n-gram lists under which a term is listed. A name with digits is listed under its first n-grams
- * only: such a name is often in only one fact, and clients search for it by its start.
+ * only, because such names are numerous and clients search for their start.
  */
 function gramsOf(term: string): number[] {
   const numbers: number[] = [];
@@ -247,7 +245,7 @@ export class Lexicon {
     this.#lengths[id] = 0;
   }
 
-  /** Frees the number of an erased term. Call it when no posting list contains the number any more. */
+  /** Frees the number of an erased term for reuse. Call this when no posting list contains the number any more. */
   recycle(id: number): void {
     this.#freeIds.push(id);
   }

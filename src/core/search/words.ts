@@ -3,7 +3,10 @@ import { foldCase, lazy } from '../../contract/schema.ts';
 /** Maximum length of a term in UTF-16 code units. Longer terms, such as encoded data, are truncated. */
 export const TERM_UNITS = 64;
 
-/** Maximum number of parts of a name. A name with more parts, for example a hash, is split only at separators. */
+/**
+ * Maximum number of parts of a name. A name with more parts, for example a hash, is split only at hyphens, underscores and
+ * points.
+ */
 const MAX_PARTS = 8;
 
 export interface Word {
@@ -29,7 +32,7 @@ const isLetterOrDigit = (kind: number): boolean => kind === LOWER || kind === UP
 
 interface Reading {
   readonly text: string;
-  /** The folded text, if every character has the same index in it as in `text`. */
+  /** The folded text if `text` is ASCII, because indexes in both are then equal; otherwise undefined. */
   readonly folded: string | undefined;
   readonly handler: WordHandler;
   position: number;
@@ -66,8 +69,7 @@ class WordList implements WordHandler {
 }
 
 /**
- * Returns the words of a text. With a filter, leaves out words that the filter rejects, but may return words that are not in its
- * set.
+ * Returns the words of a text. With a filter, returns only words that the filter accepts, some of which may not be in its set.
  */
 export function wordsOf(text: string, filter?: TermFilter): Word[] {
   const list = new WordList(filter);
@@ -124,7 +126,7 @@ function readUnicode(reading: Reading): void {
   }
 }
 
-/** Reports a word, unless the term is empty. A term is empty if its characters consist of marks only. */
+/** Reports a word, unless the term is empty. A term is empty if the word consists of marks only. */
 function emitWord(reading: Reading, term: string, start: number, end: number): void {
   if (term === '') return;
   reading.handler.onWord(term, 0, term.length, start, end, reading.position, 0);
@@ -249,10 +251,10 @@ const UPPER = 2;
 const DIGIT = 3;
 /** A character of a script without spaces between words, or a pictograph. */
 const UNSPACED = 4;
-/** A mark, which belongs to the character before it. */
+/** A combining mark or invisible character. */
 const MARK = 5;
 
-/** Regular expressions for character classes. They are compiled on first use, because compiling classes of scripts is slow. */
+/** Regular expressions for character classes. They are compiled on first use, because compiling Unicode classes is slow. */
 const classes = lazy(() => ({
   dense:
     /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{Extended_Pictographic}]/u,
@@ -300,13 +302,13 @@ function characterKindAt(text: string, at: number): number {
 
 export const isUnspaced = (term: string): boolean => characterKindAt(term, 0) === UNSPACED;
 
-/** Returns the index, or the previous index if `at` is inside a surrogate pair. */
+/** Returns `at`, or `at - 1` if `at` is inside a surrogate pair. */
 export const characterBoundary = (text: string, at: number): number =>
   at > 0 && at < text.length && isLow(text.charCodeAt(at)) && isHigh(text.charCodeAt(at - 1)) ? at - 1 : at;
 
 /**
  * Accents, vowel points and invisible characters, which search ignores. Marks of other scripts are not removed, because they
- * change the letter, such as the vowels of Devanagari and the voicing of kana.
+ * change the letter, as do the vowels of Devanagari and the voicing of kana.
  */
 const accents =
   /[\u{300}-\u{36f}]|[\u{591}-\u{5bd}\u{5bf}\u{5c1}\u{5c2}\u{5c4}\u{5c5}\u{5c7}]|[\u{610}-\u{61a}\u{640}\u{64b}-\u{65f}\u{670}]|\p{Default_Ignorable_Code_Point}/gu;
@@ -329,7 +331,7 @@ const letters = /[æœøłđðþħςىة]/g;
 
 const ascii = /^[\0-\x7f]*$/;
 
-/** Removes diacritics, letter case and character width, so that spelling variants match. */
+/** Removes differences of diacritics, letter case and character width, so that spelling variants match. */
 export const foldText = (text: string): string =>
   foldAscii(text) ??
   foldCase(text.normalize('NFKD').replace(accents, '')).replace(letters, (letter) => equivalents[letter] ?? letter);
@@ -345,8 +347,8 @@ const arabicEnding = /(?:ات|ان|ون|ين|ها|يه|ه|ي)$/;
 const hebrewArticle = /^ה/;
 
 /**
- * Returns the part that the forms of a word share. Handles common inflections only; the search for similar terms finds the
- * others.
+ * Returns the part that the forms of a word share. Handles common inflections only; the search for similar terms finds other
+ * forms.
  */
 export function stemOf(term: string): string {
   const first = term.charCodeAt(0);

@@ -18,7 +18,9 @@ const HOSTS: HostAllowlist = {
 const SECOND = 1000;
 /** Seconds to wait if a response names no time, as GitHub documents. */
 const DEFAULT_WAIT = 60;
-/** Maximum seconds to wait. GitHub's longest window is an hour, so a longer time in a header is reduced to this. */
+/**
+ * Maximum seconds to wait. GitHub's longest rate limit period is an hour, so a longer time in a header is reduced to this value.
+ */
 const LONGEST_WAIT = 3600;
 
 export interface GitHubResponse<Data> {
@@ -112,8 +114,8 @@ const idOf = (credential: ExecutionContext['credential']): string => credential?
 const RATE_LIMIT_STATUSES: ReadonlySet<number> = new Set([403, 429]);
 
 /**
- * Returns the seconds to wait before the next request, or undefined if no wait is needed. A successful response also returns a
- * wait if it uses up the limit.
+ * Returns the seconds to wait before the next request, or undefined if no wait is needed. A wait is also needed after a
+ * successful response that uses up the limit.
  */
 function waitOf({ status, headers }: EgressResponse): number | undefined {
   const after = RATE_LIMIT_STATUSES.has(status) ? seconds(headers.get('retry-after')) : undefined;

@@ -38,7 +38,7 @@ type Habits = Pick<MyDefaults, 'packs' | 'pipelines'>;
 const SELF = 'helmdeck.route';
 const ALTERNATIVES = 3;
 const ALTERNATIVE_THRESHOLD = 0.3;
-/** Maximum that past use adds to a score. It decides only between candidates with similar scores. */
+/** Maximum that past use adds to a score. Past use therefore decides only between candidates with similar scores. */
 const HABIT_BONUS = 0.04;
 
 /** The memory tools, which are not packs. They are listed because agents need to find them too. */

@@ -27,9 +27,9 @@ export const FIT_THRESHOLD = 0.58;
 /** Maximum characters of a description that are compared. */
 export const DESCRIPTION_CHARACTERS = 400;
 
-/** Weight of a verb. It is low, because the same verb fits many packs, such as "list". */
+/** Weight of a verb. It is low, because a verb such as "list" fits many packs. */
 const VERB_WEIGHT = 0.5;
-/** Weight of a word that appears only in the context. */
+/** Weight of a word that appears only in the conversation, not in the request. */
 const CONTEXT_WEIGHT = 0.7;
 /** Weight of a request word that no candidate contains. */
 const UNKNOWN_WEIGHT = 0.5;
@@ -37,16 +37,16 @@ const UNKNOWN_WEIGHT = 0.5;
 const OTHER_FORM = 0.85;
 const SAME_ACTION = 0.9;
 /**
- * Scores of a phrase with a single meaningful word, which is the whole phrase or part of a longer phrase. They are low, because a
- * single word matches too often, most of all within a longer phrase.
+ * Scores of a phrase with a single meaningful word, which is the whole phrase or part of a longer phrase. The scores are low,
+ * because a single word matches too often, most of all within a longer phrase.
  */
 const SINGLE_WORD = { alone: 0.75, within: 0.6 };
 /**
- * Fraction of the score that a matching phrase earns on its own. The rest depends on how much of the request the candidate
- * covers.
+ * Fraction of the score that a matching phrase earns on its own. The rest depends on how many words of the request the candidate
+ * contains.
  */
 const PHRASE_FRACTION = 0.6;
-/** Minimum number of words of a phrase for which a literal match counts. The request must contain the whole phrase. */
+/** Minimum number of words of a phrase that counts as a literal match if the request contains the whole phrase. */
 const LITERAL_WORDS = 3;
 /** Factor for the score of a candidate that performs another action than requested. */
 const OTHER_ACTION = 0.4;
@@ -175,9 +175,7 @@ function similarity(word: ContentWord, among: readonly ContentWord[], exact: boo
   return Math.max(0, ...closest);
 }
 
-/**
- * Returns the fraction of the request that the candidate's words cover, from 0 to 1. Ignores names and numbers in the request.
- */
+/** Returns the fraction of the request that the candidate contains, from 0 to 1. Ignores names and numbers in the request. */
 function shareKnown(
   { words, details }: RouteRequest,
   { stems, terms }: ParsedCandidate<RouteCandidate>,

@@ -15,7 +15,10 @@ export interface RouteRequest {
   readonly words: readonly ContentWord[];
   /** Words from the conversation. They help to understand the request, but are not part of it. */
   readonly contextWords: readonly ContentWord[];
-  /** Stems of names, numbers and addresses in the request. They describe its object, so they cannot identify a pack. */
+  /**
+   * Stems of names, numbers and addresses in the request. Such details describe the object of the request, so they cannot
+   * identify a pack.
+   */
   readonly details: ReadonlySet<string>;
   /** All words of the request in order, including stop words. */
   readonly sentence: string;
