@@ -661,7 +661,7 @@ describe('limits', () => {
 
   test('a memory without a key says in every receipt that it is stored in RAM only (R-KEY-12)', async () => {
     const memory = await openTestMemory({ keyless: true });
-    expect((await memory.as(aCaller())('remember', { key: 'k', value: 'v' })).note).toMatch(/lost when Helmdeck Memory exits/);
+    expect((await memory.as(aCaller())('remember', { key: 'k', value: 'v' })).note).toMatch(/lost when the program exits/);
   });
 });
 

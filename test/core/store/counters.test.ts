@@ -9,7 +9,7 @@ import { Connection } from '../../../src/core/store/connection.ts';
 import { openDatabase } from '../../../src/core/store/database.ts';
 import { RamStore } from '../../../src/core/store/ram-store.ts';
 import { SqliteStore } from '../../../src/core/store/sqlite-store.ts';
-import type { EntryDraft, MemoryStore, Namespace, Overview, Quota, RevertOutcome } from '../../../src/core/store/store.ts';
+import type { EntryDraft, MemoryStore, Namespace, Overview, Quota, RevertOutcome, Space } from '../../../src/core/store/store.ts';
 import { type ManualClock, manualClock, HOUR, MINUTE } from '../../support/clock.ts';
 import { A_KEY, aDraft, anAuthor, ANOTHER_KEY, keyFrom } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -230,6 +230,16 @@ class Model {
     return deleted;
   }
 
+  /** Removes the facts and versions that the store no longer has. */
+  async adopt(at: number, facts: Space): Promise<void> {
+    for (const [key, fact] of this.living(at)) {
+      const entry = await facts.get(key);
+      const times = new Set([entry, ...(await facts.history(key))].map((one) => one?.updatedAt));
+      if (entry) fact.words = fact.words.filter(({ updatedAt }) => times.has(updatedAt));
+      else this.living(at).delete(key);
+    }
+  }
+
   overview(at: number, most: { categories: number; keys: number }): Overview {
     const facts = [...this.living(at)].map(([key, { row, words }]) => ({ key, row, word: words[0]! }));
     const newest = facts.toSorted((one, other) => other.word.updatedAt - one.word.updatedAt || other.row - one.row);
@@ -308,6 +318,8 @@ describe.each(Object.entries(stores))('%s: the counters (R-FACT-16, R-VIEW-01, R
                 // The note of a forget of everything cannot be stored.
                 told = await settled(store.forget(subject, selection, { ...aNote(), lifetime: 0 }));
                 wanted = seen > 0 ? 'invalid_input' : told;
+                // Only the last slice is rolled back. On a busy machine, a forget has earlier slices, which stay.
+                for (const [at, namespace] of namespaces.entries()) await model.adopt(at, store.space(namespace, 'fact'));
                 break;
               }
               told = (await store.forget(subject, selection, aNote())).deleted;

@@ -46,12 +46,12 @@ describe('an invalid pack file is skipped with the reason', () => {
     [
       'declares a cache without a ttl',
       packText({ more: 'memory: { cache: true },' }),
-      /without a ttl; set memory\.ttl to 1 to 86400/,
+      /without a valid memory\.ttl; set it to a whole number of seconds from 1 to 86400/,
     ],
     [
       'caches outputs for too long',
       packText({ more: 'memory: { cache: true, ttl: 100_000 },' }),
-      /without a ttl; set memory\.ttl to 1 to 86400/,
+      /without a valid memory\.ttl; set it to a whole number of seconds from 1 to 86400/,
     ],
     ['declares a ttl of more than a year', packText({ more: 'memory: { ttl: 31_536_001 },' }), /^test\.own: memory\.ttl: /],
     ['declares an invalid category', packText({ more: `memory: { category: 'x y' },` }), /^test\.own: memory\.category: /],
