@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 
 /**
- * Excludes the memory of this process and its children from core dumps on Linux, because a core dump would contain the key and
+ * Excludes the RAM of this process and its children from core dumps on Linux, because a core dump would contain the key and
  * decrypted facts (R-KEY-13). On other systems the owner must limit core dumps.
  */
 export function excludeFromCoreDumps(): void {

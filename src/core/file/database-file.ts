@@ -109,7 +109,7 @@ export class DatabaseFile {
       scrubbed = true;
     }
     // If the flush fails, the file looks scrubbed, but the disk may still contain the old bytes. The flag then makes the next
-    // call write them again.
+    // call write the zeros again.
     this.#unflushed = scrubbed;
     if (scrubbed) fdatasyncSync(this.#handle);
     this.#unflushed = false;
@@ -117,7 +117,7 @@ export class DatabaseFile {
     return scrubbed;
   }
 
-  /** Searches all pages for deleted bytes that a killed run did not scrub. Returns true if there are any. */
+  /** Searches all pages for deleted bytes that a killed process did not scrub. Returns true if there are any. */
   async scanForRemnants(): Promise<boolean> {
     const pages = Math.floor(fstatSync(this.#handle).size / PAGE);
     const bytes = Buffer.allocUnsafe(PAGES_AT_ONCE * PAGE);

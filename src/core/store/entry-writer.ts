@@ -253,9 +253,9 @@ export class EntryWriter {
   }
 
   /**
-   * Evicts surplus versions, and returns true if there were any. The current version is never evicted, but it counts as one of
-   * its author's versions. Of the versions of one writer, the version that was current for the shortest time is evicted first.
-   * So a loop of writes evicts its own versions instead of earlier ones.
+   * Evicts surplus versions, and returns true if there were any. The current version is never evicted, but counts as a version
+   * of its author. Of the versions of one writer, the version that was current for the shortest time is evicted first. So a loop
+   * of writes evicts its own versions instead of earlier ones.
    */
   #evictVersions(namespace: Namespace, hash: Buffer | undefined, { author, updatedAt }: Entry): boolean {
     const { connection, rows } = this.#context;

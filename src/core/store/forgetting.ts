@@ -276,8 +276,8 @@ export class ForgetJob {
   }
 
   /**
-   * Whether one tombstone for a whole kind or category replaces those of single entries. For a category, only if no master key
-   * is held to hash the entries' keys.
+   * Whether one tombstone is written for a whole kind or category. For a category, only if no master key is held to hash each
+   * entry's key.
    */
   get #coversScope(): boolean {
     return !needsKey(this.#selection) && (this.#selection.category === undefined || !this.#deps.keys.heldKeys);
@@ -305,8 +305,7 @@ export class ForgetJob {
     if (secret && name !== undefined) {
       connection.sql.insertHashTombstone.run(at, trusted, tombstoneHash(secret, namespaceOf(namespace), kind, name));
     } else {
-      // The entry's key cannot be decrypted or hashed, but the row may be intact in a backup. So write a tombstone for its whole
-      // category.
+      // The key cannot be decrypted or hashed, but the row may be intact in a backup. So write a tombstone for its category.
       this.#insertScopeTombstone(at, trusted, namespace.session, KIND_NUMBERS[kind], row.category);
     }
   }

@@ -17,7 +17,7 @@ export interface Namespace {
   readonly session?: string;
 }
 
-/** Who wrote an entry. The program sets these fields; a request cannot. */
+/** Who wrote an entry. Helmdeck Memory sets these fields; a request cannot. */
 export interface Author {
   readonly client: string;
   readonly transport: string;
@@ -40,7 +40,7 @@ export interface EntryDraft {
    * shorten the fact's lifetime to any value.
    */
   readonly grace?: number;
-  /** Whether `grace` also applies to a fact that has only versions of the writer. */
+  /** Whether `grace` also applies to a fact that has only versions by the writer. */
   readonly graceOwn?: boolean;
 }
 
@@ -164,9 +164,9 @@ export interface UndoRange {
 }
 
 /**
- * `removed`: the client had created the fact, so the fact was deleted. `restored`: the fact has the version before the client's
- * writes again. `skipped`: that version no longer exists, so the fact was not changed. `untouched`: another client wrote the last
- * version, so the fact was not changed.
+ * `removed`: the client had created the fact, so the fact was deleted. `restored`: the version before the client's writes is
+ * current again. `skipped`: that version no longer exists, so the fact was not changed. `untouched`: another client wrote the
+ * last version, so the fact was not changed.
  */
 export type RevertOutcome = 'removed' | 'restored' | 'skipped' | 'untouched';
 
@@ -194,8 +194,8 @@ export interface Space {
   /** Returns the earlier versions of a fact, newest first. */
   history(key: string): Promise<readonly Entry[]>;
   /**
-   * Lists categories, counts and recent keys. The result is always exact, and repeated calls are cheap because it comes from
-   * counters and cached keys.
+   * Lists categories, counts and recent keys. The result is always exact, and repeated calls are cheap, because the result comes
+   * from counters and cached keys.
    */
   overview(most: { readonly categories: number; readonly keys: number }): Promise<Overview>;
   /** Reads a fact with its history, for `restoreForgotten`. Call it before forgetting the fact. */
@@ -227,7 +227,7 @@ export type YieldTurn = () => Promise<unknown>;
 export interface ForgetResult {
   /** Number of deleted entries that were visible to callers. Earlier versions of forgotten facts are not counted. */
   readonly deleted: number;
-  /** True if no byte of the deleted entries is left in the live files. */
+  /** True if no byte of the deleted entries is left in the database file or its log. */
   readonly purged: boolean;
   /**
    * Number of backups, which can still contain sealed copies of the entries. Restoring one of these backups deletes the entries
@@ -257,7 +257,7 @@ export type EntryEvent =
   | { readonly what: 'deleted'; readonly row: number }
   | { readonly what: 'reset' };
 
-/** Named texts that the program stores for itself, encrypted like entries. */
+/** Named texts that Helmdeck Memory stores for itself, encrypted like entries. */
 export interface Vault {
   read(name: string): Promise<string | undefined>;
   write(name: string, text: string): Promise<void>;
@@ -278,8 +278,8 @@ export interface SweepResult {
 }
 
 /**
- * Stores entries. All methods that read or write entries are asynchronous, so that a database server could replace the file. An
- * entry with a broken seal is omitted from results and counted; all other entries stay readable.
+ * Stores entries. All methods that read or write entries are asynchronous, so that a database server could replace the SQLite
+ * file. An entry with a broken seal is omitted from results and counted; all other entries stay readable.
  */
 export interface MemoryStore extends AsyncDisposable {
   space(namespace: Namespace, kind: SpaceKind): Space;
@@ -287,9 +287,9 @@ export interface MemoryStore extends AsyncDisposable {
   namespaces(kind?: SpaceKind): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]>;
   /**
    * Deletes entries permanently, in slices, and resolves when their bytes are purged. All matching entries that existed at the
-   * start are deleted; an entry written during the forget is deleted only if a slice reaches it. If a slice fails, earlier slices
-   * stay deleted, and the next call deletes the rest. A selection by kind and category works without the master key, so entries can
-   * be forgotten even if their key is lost.
+   * start are deleted; an entry written during the forget is deleted only if a slice reaches it. If a slice fails, earlier
+   * slices stay deleted, and the next call deletes the rest. A selection by kind and category works without the master key, so
+   * entries can be forgotten even if that key is lost.
    */
   forget(subject: string, selection: Selection, note?: ActivityNote, yieldTurn?: YieldTurn): Promise<ForgetResult>;
   countMatching(subject: string, selection: Selection, yieldTurn?: YieldTurn): Promise<number>;
@@ -318,8 +318,8 @@ export interface MemoryStore extends AsyncDisposable {
   /** Counts the facts of all subjects that are expired by the machine's clock but still in the file. */
   countExpiredFacts(): Promise<number>;
   /**
-   * Calls `listener` soon after changes are durable, once for all changes of one event loop turn. The expiry of an entry is also a
-   * change.
+   * Calls `listener` soon after changes are durable, at most once per space in one event loop turn. The expiry of an entry is
+   * also a change.
    */
   onChange(listener: (changed: SpaceChange) => void): Disposable;
   /** Calls `listener` after the key became available, was lost or was locked. */

@@ -153,7 +153,7 @@ export class Sweeper {
     } while (!(await queue.run(() => this.#clearUntrustedDates(startedAt))));
   }
 
-  /** Does nothing and returns false if the clock was set back after `startedAt`, because more dates are then in the future. */
+  /** Returns false if the clock was set back after `startedAt`, because more dates are then in the future. */
   #clearUntrustedDates(startedAt: number): boolean {
     const { time } = this.#deps;
     if (time.now() < startedAt) return false;

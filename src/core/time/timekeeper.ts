@@ -12,7 +12,7 @@ const JUMP = DAY;
 const PROBATION = HOUR;
 /** Longest sleep, or time between two runs, that is accepted without the owner's confirmation, in milliseconds. */
 const MAX_UNCONFIRMED = 30 * DAY;
-/** Milliseconds of a clock correction that restarts the probation. */
+/** Minimum clock correction, in milliseconds, that restarts the probation. */
 const ADJUSTMENT = 5 * 60 * SECOND;
 
 /** A doubt about the wall clock: it is later than the expected time, and nothing has confirmed it yet. */
@@ -22,8 +22,8 @@ interface Doubt {
   /** Milliseconds by which the wall clock is ahead of the expected time. */
   readonly ahead: number;
   /**
-   * Whether the doubt was found at startup. The wall clock may then be right, because the program may not have been running for
-   * that time.
+   * Whether the doubt was found at startup. The wall clock may then be right, because time can have passed while the program was
+   * not running.
    */
   readonly atStart: boolean;
 }
@@ -110,7 +110,7 @@ export class Timekeeper {
     return this.#trust(Math.max(wall, Math.floor(expected)));
   }
 
-  /** Whether the clock is in doubt. While it is, no entry is deleted because it seems expired. */
+  /** Whether the clock is in doubt. While it is, entries that seem expired are not deleted. */
   get inDoubt(): boolean {
     this.update();
     return this.#doubt !== undefined;

@@ -38,7 +38,8 @@ interface WalkedRow extends EntryRow {
 
 /**
  * Encrypts every row with a new master key while the memory stays readable and writable. Each slice is one commit that also
- * stores the position, so a killed program resumes there. The old key is dropped only after every row was checked again (R-KEY).
+ * stores the position, so the rotation resumes there after a kill. The old key is dropped only after every row was checked again
+ * (R-KEY).
  */
 export class Rotation {
   readonly #deps: Deps;
@@ -142,7 +143,7 @@ export class Rotation {
     }
   }
 
-  /** Decrypts every row again. Only rows that were already known to be broken may stay under the old key. */
+  /** Decrypts every row again. Only rows that were already known to be broken can stay encrypted with the old key. */
   async #verify(): Promise<void> {
     const { connection, rows, keys } = this.#deps;
     const known = rows.brokenCount;

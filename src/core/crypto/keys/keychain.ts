@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import { type KeyReading, type KeySource, parseKey, type KeySlot } from './key-source.ts';
 
-/** The safe functions of keytar. `findCredentials` is left out, because it crashes the process if the keychain is locked. */
+/** The safe functions of keytar. Excludes `findCredentials`, which crashes the process if the keychain is locked. */
 export interface Keychain {
   getPassword(service: string, account: string): Promise<string | null>;
   setPassword(service: string, account: string, password: string): Promise<void>;
@@ -18,8 +18,7 @@ const TIMEOUT_MS = 5000;
 const waiting = 'it is waiting for you to unlock it';
 
 /**
- * Loads keytar on first use. Returns undefined if its system library is missing, so that the program also runs without a
- * keychain.
+ * Loads keytar on first use. Returns undefined if its system library is missing, so that Helmdeck Memory also runs without it.
  */
 export async function loadKeychain(): Promise<Keychain | undefined> {
   try {
