@@ -105,7 +105,7 @@ export class SealingKey {
     this.#nonces = createSecretKey(derive(this.#master, 'nonce', 32));
   }
 
-  /** Returns bytes by which the database recognizes this key. The key cannot be derived from these bytes. */
+  /** Returns bytes that the database stores to recognize this key. The key cannot be derived from these bytes. */
   proof(): Buffer {
     return derive(this.#master, 'proof', 32);
   }

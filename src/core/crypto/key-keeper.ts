@@ -160,7 +160,7 @@ export class KeyKeeper {
     return this.#broken.size;
   }
 
-  /** Counts the secrets that cannot be decrypted in the database of `connection`, which can be a backup. */
+  /** Counts the secrets that cannot be decrypted in `connection`, which can be a backup. */
   countBrokenSecrets(connection: Connection): number {
     const names = (connection.sql.metaBlobs.all() as string[]).filter((name) => !WRAPPED_KEY_NAMES.has(name));
     return names.filter((name) => !opens(this.ring, name, connection.meta(name))).length;

@@ -1,6 +1,6 @@
 /**
- * Joins received chunks in one growing buffer. A list of one-byte chunks would take about 400 times as much RAM as the limit for
- * a request body allows.
+ * Joins received chunks in one growing buffer. A list of one-byte chunks would take about 400 times the RAM of their bytes, and
+ * so evade the limit for a request body.
  */
 export class ByteBuffer {
   #buffer = Buffer.alloc(0);

@@ -21,7 +21,7 @@ export interface EntryRow {
   sealed: Buffer;
 }
 
-/** Lower bound of the expiry time for queries that also return expired entries. */
+/** Lower bound of `expires_at` for queries that also return expired entries. */
 export const INCLUDE_EXPIRED = -Number.MAX_SAFE_INTEGER;
 
 export interface NamespaceRow extends Required<Namespace> {

@@ -158,8 +158,8 @@ export function migrate(db: Database, steps: readonly Migration[], backUp?: (db:
 }
 
 /**
- * Creates the database under a temporary name and renames the complete file. So an incomplete `memory.db` is always damage,
- * never an interrupted creation.
+ * Creates the database under a temporary name and renames the complete file. So an empty or incomplete `memory.db` can only be a
+ * damaged file.
  */
 function create(file: string, steps: readonly Migration[]): void {
   const draft = `${file}.new`;

@@ -26,7 +26,7 @@ import { expiryWithGrace, type Grace, planRevert, restoredVersion } from './undo
 
 type Dates = Pick<Entry, 'updatedAt' | 'expiresAt'>;
 
-/** Number of rows evicted at once, so that not every write must evict a row. */
+/** Minimum rows evicted at once, so that not every write must evict a row. */
 const ROWS_EVICTED_AT_ONCE = 100;
 /**
  * Maximum bytes that one write of a fact can add: the longest value with all its tags, and the earlier version that the write
@@ -255,7 +255,7 @@ export class EntryWriter {
   /**
    * Evicts surplus versions, and returns true if there were any. The current version is never evicted, but counts as a version
    * of its author. Of the versions of one writer, the version that was current for the shortest time is evicted first. So a loop
-   * of writes evicts its own versions instead of earlier ones.
+   * of quick writes evicts its own versions and not earlier versions.
    */
   #evictVersions(namespace: Namespace, hash: Buffer | undefined, { author, updatedAt }: Entry): boolean {
     const { connection, rows } = this.#context;

@@ -6,7 +6,7 @@ import type { EntryEvents } from './events.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
 
-/** Maximum rows in the cache of decrypted rows: one or two pages for each active caller. */
+/** Maximum rows in the cache of decrypted rows: one or two result pages for each active caller. */
 const MAX_CACHED_ROWS = 1024;
 const MAX_CACHED_ROW_BYTES = 4096;
 

@@ -44,8 +44,8 @@ export function prepareKind(db: Database, kind: Kind) {
     expiredByCategory: db.prepare(
       `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
     ),
-    // While a forget lists rows in this order, no row can move to the part already listed: versions never change, and a change
-    // makes any other entry newer. SQLite answers the query from the index alone.
+    // While a forget lists rows in this order, no row can move to an earlier position: versions never change, and a change makes
+    // any other entry newer. SQLite answers the query from the index alone.
     rowsInOrder:
       kind === 'history'
         ? db.prepare(`SELECT rowid AS row, expires_at AS at FROM entry WHERE ${all} ${SOONEST_FIRST} LIMIT ?`)

@@ -63,7 +63,7 @@ export interface PutResult {
   readonly entry: Entry;
 }
 
-/** Changes to an entry. Absent fields stay unchanged. */
+/** Changes to an entry. Absent fields leave the entry unchanged. */
 export interface EntryUpdate {
   readonly category?: string;
   readonly tags?: readonly string[];
@@ -92,7 +92,7 @@ export interface PageQuery {
   readonly after?: EntryCursor;
 }
 
-/** A position in a sorted list of entries. The position stays valid when other entries are added or deleted. */
+/** A position in a sorted list of entries. The position stays valid when entries are added or deleted. */
 export interface EntryCursor {
   readonly at: number;
   readonly row: number;

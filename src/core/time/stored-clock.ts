@@ -134,7 +134,7 @@ export class StoredClock {
     this.#saving = true;
     const hadDoubt = this.#hasUnsavedDoubt;
     this.#hasUnsavedDoubt = false;
-    // After a failure, the next read or write tries again.
+    // After a failed save, the next read or write tries again.
     const done = (): boolean => (this.#saving = false);
     const failed = (): void => {
       this.#hasUnsavedDoubt ||= hadDoubt;

@@ -23,7 +23,8 @@ export interface Tombstone {
 }
 
 /**
- * State of the replaced memory that a restore must not undo: tombstones, and which tokens are valid. Only `secrets` needs a key.
+ * State of the replaced memory that a restore must not undo, such as tombstones and revoked tokens. Reading `secrets` needs the
+ * master key.
  */
 export interface NewerState {
   /** Random id of the memory. The backups of a memory have the same id. */

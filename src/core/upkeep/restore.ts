@@ -55,8 +55,8 @@ export interface RestoreResult {
    */
   readonly revokedTokens: number;
   /**
-   * Whether the replaced memory could be read. If not, facts forgotten and tokens revoked or paused after the backup can be back,
-   * and newer tokens are valid but not listed.
+   * Whether the replaced memory could be read. If not, facts forgotten after the backup can be stored again, tokens revoked or
+   * paused later can be active, and newer tokens are valid but not listed.
    */
   readonly readReplacedMemory: boolean;
 }
@@ -314,7 +314,7 @@ function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
 
 /**
  * Moves the replaced memory to the backups and returns its new path. Uses a hard link, so that `memory.db` exists at every
- * moment. A leftover log or journal is moved too, because SQLite would apply it to the restored file.
+ * moment. Also moves a leftover log or journal, because SQLite would apply it to the restored file.
  */
 function moveToBackups(file: string, folder: string, now: number): string | undefined {
   if (!existsSync(file)) {
