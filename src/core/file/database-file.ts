@@ -83,7 +83,7 @@ export class DatabaseFile {
       for (let at = size; at < bytes;) at += writeSync(this.#handle, zeros, 0, bytes - at, at);
       return bytes;
     } catch (error) {
-      // Return the partial space to the disk, because a forget may need it.
+      // Free the space that was written, because a forget may need it.
       ftruncateSync(this.#handle, size);
       throw error;
     }

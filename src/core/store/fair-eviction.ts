@@ -83,7 +83,7 @@ export class FairEviction {
     for (const position of fairEviction([...writers.values()], count)) {
       const row = numbers[position] ?? NaN;
       const found = this.#connection.sql.rowById.get(row) as { namespace: number; kind: number } | undefined;
-      // A row that is not in this record was read in a transaction that was rolled back, so remove it from the list.
+      // A row outside this namespace and kind was read in a transaction that was rolled back, so remove it from the list.
       if (found?.namespace !== id || found?.kind !== KIND_NUMBERS[kind]) record.writers.delete(row);
       else this.#rows.deleteRow({ row });
     }

@@ -86,7 +86,7 @@ export class UsageCounters {
            FROM temp.tally WHERE kind IN (${kinds}) AND ${subject}`,
       );
     this.#usage = { fact: usage(fact, `${fact}, ${history}`), pack: usage(pack, `${pack}`) };
-    // Counts expired facts with all their versions, and versions that expired before their fact.
+    // Counts expired facts with all their versions, and expired versions of other facts.
     const expiredFacts = db.prepare(
       `SELECT count(*) FILTER (WHERE kind = ${fact}) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM (
          SELECT kind, sealed FROM entry WHERE ${subject} AND kind IN (${fact}, ${history}) AND expires_at <= @now

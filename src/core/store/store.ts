@@ -151,7 +151,7 @@ export interface Overview {
     /** Newest first. */
     readonly recent: readonly string[];
   }[];
-  /** Number of categories that `categories` leaves out. */
+  /** Number of further categories, not listed in `categories`. */
   readonly more: number;
 }
 

@@ -91,7 +91,7 @@ export class StoredClock {
     return this.#time.update();
   }
 
-  /** Whether the clock is in doubt. While it is, entries that seem expired are not deleted. */
+  /** Whether the clock is in doubt. During a doubt, entries that seem expired are not deleted. */
   get inDoubt(): boolean {
     return this.#time.inDoubt;
   }

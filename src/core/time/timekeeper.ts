@@ -110,13 +110,13 @@ export class Timekeeper {
     return this.#trust(Math.max(wall, Math.floor(expected)));
   }
 
-  /** Whether the clock is in doubt. While it is, entries that seem expired are not deleted. */
+  /** Whether the clock is in doubt. During a doubt, entries that seem expired are not deleted. */
   get inDoubt(): boolean {
     this.update();
     return this.#doubt !== undefined;
   }
 
-  /** Returns the latest time that is not in doubt, with which the next run starts. */
+  /** Returns the latest time that is not in doubt. The next run starts with this time. */
   trusted(): number {
     return this.inDoubt ? Math.floor(this.#expected()) : this.#trusted;
   }
@@ -198,7 +198,7 @@ export class Timekeeper {
     const before = this.#doubt;
     const change = before ? ahead - before.ahead : 0;
     if (before && Math.abs(change) < ADJUSTMENT) return;
-    // If the clock is corrected, the remaining difference can still be time during which the program was not running.
+    // After a clock correction, the remaining difference can still be time during which the program was not running.
     const atStart = before ? before.atStart && change <= JUMP : this.#starting;
     this.#doubt = { since: this.#clock.steady(), ahead, atStart };
     this.#starting = false;

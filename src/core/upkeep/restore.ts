@@ -55,8 +55,8 @@ export interface RestoreResult {
    */
   readonly revokedTokens: number;
   /**
-   * Whether the replaced memory could be read. If not, facts forgotten after the backup can be stored again, tokens revoked or
-   * paused later can be active, and newer tokens are valid but not listed.
+   * Whether the replaced memory could be read. If not, facts forgotten and tokens revoked or paused after the backup can be
+   * active again, and newer tokens are valid but not listed.
    */
   readonly readReplacedMemory: boolean;
 }

@@ -38,7 +38,7 @@ export class FileUpkeep implements Upkeep {
     return this.#track(this.#rotation.run());
   }
 
-  /** Resumes a rotation that an earlier run of the program did not finish. */
+  /** Resumes a key rotation that an earlier process did not finish. */
   resume(): void {
     const { rotation, heldKeys } = this.#deps.keys;
     if (rotation.at === 'none' && heldKeys?.ring.retiring) this.rotate().catch(() => undefined);

@@ -64,9 +64,9 @@ export function hasSessionBus(
 }
 
 /**
- * Opens the OS keychain. A locked keychain reports "no item", exactly like an empty keychain. So the program also stores a canary
- * item, which contains no secret: "no item" means absent only if the canary can be read or written (R-KEY). The canary is read
- * first, because reading it can show the dialog in which the owner unlocks the keychain.
+ * Opens the OS keychain. A locked keychain reports "no item", exactly like an empty keychain. So Helmdeck Memory also stores a
+ * canary item, which contains no secret: "no item" means absent only if the canary can be read or written (R-KEY). The canary is
+ * read first, because reading it can show the dialog in which the owner unlocks the keychain.
  */
 export function openKeychainItems(
   what: string,
