@@ -25,7 +25,7 @@ const PUBLIC_HEAD = Buffer.from('302a300506032b656e032100', 'hex');
 /** Crockford's base-32 alphabet, which has no letters that look like digits. */
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** Names of the encrypted public half and of the wrapped master keys in the `meta` table. */
+/** Names, in the `meta` table, of the encrypted public half and of the wrapped master keys. */
 export const RECOVERY_PUBLIC_KEY = 'recovery public key';
 export const RECOVERY_WRAPPED_KEY = 'recovery';
 export const RECOVERY_WRAPPED_RETIRING_KEY = 'recovery of the retiring key';

@@ -70,7 +70,7 @@ export class SealedRows {
     return undefined;
   }
 
-  /** Decrypts a row. If the seal is broken, counts the row and returns undefined. */
+  /** Decrypts a row. If the seal is broken, adds the row to `brokenCount` and returns undefined. */
   open(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
     try {
       const { key, value, tags, author } = openEntry(this.#keys.ring, sealContextOf(namespace, kind, row), row.sealed);

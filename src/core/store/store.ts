@@ -177,9 +177,9 @@ export type RevertOutcome = 'removed' | 'restored' | 'skipped' | 'untouched';
 export interface Space {
   readonly kind: SpaceKind;
   /**
-   * Stores the draft under its key and moves the fact's earlier version to its history. If the fact already has the same content,
-   * only the expiry changes, and no note is written. Exception: if the write makes another client's fact expire sooner, the earlier
-   * version moves to the history, with its later expiry.
+   * Stores the draft under its key. The replaced version of a fact moves to its history. If the entry already has the same
+   * content, only the expiry changes, and no note is written. Exception: if the write makes another client's fact expire sooner,
+   * the earlier version moves to the history, with its later expiry.
    */
   put(draft: EntryDraft, note?: ActivityNote): Promise<PutResult>;
   get(key: string): Promise<Entry | undefined>;

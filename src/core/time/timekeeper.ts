@@ -15,7 +15,7 @@ const MAX_UNCONFIRMED = 30 * DAY;
 /** Minimum clock correction, in milliseconds, that restarts the probation. */
 const ADJUSTMENT = 5 * 60 * SECOND;
 
-/** A doubt about the wall clock: it is later than the expected time, and nothing has confirmed it yet. */
+/** A doubt about the wall clock: the clock is later than the expected time and not yet confirmed. */
 interface Doubt {
   /** Time of the wall clock's last jump, by the steady clock. */
   readonly since: number;

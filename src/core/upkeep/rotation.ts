@@ -27,7 +27,7 @@ interface Deps {
   readonly keys: KeyKeeper;
   readonly rows: SealedRows;
   readonly queue: CommitQueue;
-  /** Returns the number of segments that another file has already opened under the next key. */
+  /** Returns how many segments of the next key another file has already opened. */
   segmentsOf?(key: Buffer): number;
 }
 

@@ -18,7 +18,8 @@ const TIMEOUT_MS = 5000;
 const waiting = 'it is waiting for you to unlock it';
 
 /**
- * Loads keytar on first use. Returns undefined if its system library is missing, so that Helmdeck Memory also runs without it.
+ * Loads keytar on first use. Returns undefined if its system library is missing, so that Helmdeck Memory runs without a
+ * keychain.
  */
 export async function loadKeychain(): Promise<Keychain | undefined> {
   try {
