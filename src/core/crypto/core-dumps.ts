@@ -8,6 +8,6 @@ export function excludeFromCoreDumps(): void {
   try {
     writeFileSync('/proc/self/coredump_filter', '0');
   } catch {
-    // Ignore the error, because other systems do not have this file.
+    // Ignore the error, because only Linux has this file.
   }
 }

@@ -253,10 +253,7 @@ function opens(ring: KeyRing, name: string, sealed: unknown): boolean {
   }
 }
 
-/**
- * Completes a rotation that ended in the database but not in the key source. Until then, the new key is still in the `next` slot
- * of the source.
- */
+/** Completes a rotation that ended in the database but not in the key source, where the new key is still in the `next` slot. */
 async function finishRotation({ ring, source, slot }: HeldKeys): Promise<void> {
   if (ring.retiring || !source.save) return;
   const bytes = ring.current.export();

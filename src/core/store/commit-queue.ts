@@ -156,7 +156,7 @@ export class CommitQueue {
     } catch (error) {
       this.#rollback();
       const { failure, doubtful } = error instanceof DoubtfulDisk ? error : this.#host.explain(error);
-      // One job can exhaust a shared resource, such as disk space, so retry each job alone; nothing was committed. A failed
+      // Nothing was committed. One job can exhaust a shared resource, such as disk space, so retry each job alone. A failed
       // flush is never repeated, because the disk may have lost data of the first attempt without reporting it.
       if (jobs.length > 1 && !doubtful) for (const job of jobs) this.#commit([job]);
       else for (const job of jobs) job.reject(failure);

@@ -298,7 +298,7 @@ export interface MemoryStore extends AsyncDisposable {
    */
   usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }>;
   /**
-   * Adds a note about an action other than a write to a subject's activity record. While the memory is locked or its disk is
+   * Adds a note to a subject's activity record, about an action that is not a write. While the memory is locked or its disk is
    * full, the note waits in RAM.
    */
   recordActivity(subject: string, note: ActivityNote): Promise<void>;

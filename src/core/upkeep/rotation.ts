@@ -113,7 +113,7 @@ export class Rotation {
     await this.#end();
   }
 
-  /** Encrypts all rows after the stored position. Returns the number of rows that were still under the old key. */
+  /** Encrypts all rows after the stored position. Returns how many of them were still encrypted with the old key. */
   async #pass(kinds: ReadonlySet<Kind>): Promise<number> {
     const { connection, queue, keys } = this.#deps;
     const of = connection.sql.countRows.get() as number;
