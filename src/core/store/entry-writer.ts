@@ -255,7 +255,7 @@ export class EntryWriter {
   /**
    * Evicts surplus versions, and returns true if there were any. The current version is never evicted, but counts as a version
    * of its author. Of the versions of one writer, the version that was current for the shortest time is evicted first. So a loop
-   * of quick writes evicts its own versions and not earlier versions.
+   * of writes evicts its own versions and not earlier versions.
    */
   #evictVersions(namespace: Namespace, hash: Buffer | undefined, { author, updatedAt }: Entry): boolean {
     const { connection, rows } = this.#context;

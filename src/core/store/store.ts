@@ -119,7 +119,7 @@ export interface ActivityNote extends EntryDraft {
   readonly valueFor?: (outcome: WriteOutcome) => string;
 }
 
-/** Details of a write that only the store knows, which are added to the activity note. */
+/** Details of a write, known only to the store, for the activity note. */
 export interface WriteOutcome {
   /**
    * Update time of the fact, if later than the time of the note. Several writes within one millisecond get increasing update times.

@@ -99,7 +99,7 @@ export class FileUpkeep implements Upkeep {
     return this.#track(verifyMemory(connection, rows, keys));
   }
 
-  /** Stops a rotation after its current slice and waits until all running work has ended. */
+  /** Stops a rotation after its current slice and waits for all running maintenance. */
   async stop(): Promise<void> {
     this.#rotation.stop();
     await this.#running;
