@@ -83,7 +83,10 @@ const KEY_HASH_BYTES = 16;
 export const SEGMENT_RECORDS = 2 ** 20;
 const MAX_CACHED_SEGMENTS = 1024;
 
-/** Derives all keys from one master key, which itself encrypts nothing. Counts the records left in the open segment. */
+/**
+ * Derives all keys from one master key, which itself encrypts nothing. Counts the records that the open segment can still
+ * encrypt.
+ */
 export class SealingKey {
   readonly id: Buffer;
   readonly #master: KeyObject;
@@ -102,7 +105,7 @@ export class SealingKey {
     this.#nonces = createSecretKey(derive(this.#master, 'nonce', 32));
   }
 
-  /** Returns bytes by which the database recognizes this key. The key cannot be derived from these bytes. */
+  /** Returns bytes that the database stores to recognize this key. The key cannot be derived from these bytes. */
   proof(): Buffer {
     return derive(this.#master, 'proof', 32);
   }
@@ -170,7 +173,7 @@ export class SealingKey {
     return { segment: this.#current, secret: this.segment(this.#current) };
   }
 
-  /** Returns the master key, for storing it in another source. */
+  /** Returns the master key itself, for storing or wrapping it. */
   export(): Buffer {
     return this.#master.export();
   }
@@ -207,7 +210,7 @@ const derive = (master: KeyObject, purpose: string, bytes: number): Buffer =>
  * Format, key id and segment can be read without the key, and are authenticated together with everything else (R-SEAL).
  */
 const FORMAT = 1;
-/** Format of an entry whose author has the field `definedBy`. All other entries use the first format. */
+/** Format of an entry whose author has the field `definedBy`. All other entries use `FORMAT`. */
 const DEFINED_FORMAT = 2;
 const NONCE_BYTES = 12;
 const RANDOM_BYTES = 16;

@@ -17,7 +17,7 @@ export interface HeldKeys {
   readonly slot: KeySlot;
 }
 
-/** Result of the search for keys. `none`: there is no key, and the database does not need one yet. */
+/** Result of the search for keys. `none`: there is no key, and no key has encrypted the database yet. */
 export type KeyLookup =
   | { at: 'ok'; keys: HeldKeys }
   | { at: 'none'; unreadable: boolean }

@@ -52,7 +52,7 @@ export class KeyKeeper {
 
   /** Calls `listener` after the key became available, was lost or was locked, for any reason. */
   onChange(listener: () => void): Disposable {
-    // A new wrapper function, so that the same listener can subscribe twice to the Set.
+    // Wrap the listener, so that the `Set` can contain the same listener twice.
     const entry = (): void => listener();
     this.#listeners.add(entry);
     return { [Symbol.dispose]: () => void this.#listeners.delete(entry) };
@@ -160,7 +160,7 @@ export class KeyKeeper {
     return this.#broken.size;
   }
 
-  /** Counts the secrets that cannot be decrypted in this file or in a copy of it. */
+  /** Counts the secrets that cannot be decrypted in `connection`, which can be a backup. */
   countBrokenSecrets(connection: Connection): number {
     const names = (connection.sql.metaBlobs.all() as string[]).filter((name) => !WRAPPED_KEY_NAMES.has(name));
     return names.filter((name) => !opens(this.ring, name, connection.meta(name))).length;
@@ -253,10 +253,7 @@ function opens(ring: KeyRing, name: string, sealed: unknown): boolean {
   }
 }
 
-/**
- * Completes a rotation that ended in the database but not in the key source. Until then, the key is still in the `next` slot of
- * the source.
- */
+/** Completes a rotation that ended in the database but not in the key source, where the new key is still in the `next` slot. */
 async function finishRotation({ ring, source, slot }: HeldKeys): Promise<void> {
   if (ring.retiring || !source.save) return;
   const bytes = ring.current.export();

@@ -25,16 +25,16 @@ const PUBLIC_HEAD = Buffer.from('302a300506032b656e032100', 'hex');
 /** Crockford's base-32 alphabet, which has no letters that look like digits. */
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** Names of the encrypted public half and of the wrapped master keys in the `meta` table. */
+/** Names, in the `meta` table, of the encrypted public half and of the wrapped master keys. */
 export const RECOVERY_PUBLIC_KEY = 'recovery public key';
 export const RECOVERY_WRAPPED_KEY = 'recovery';
 export const RECOVERY_WRAPPED_RETIRING_KEY = 'recovery of the retiring key';
 export const WRAPPED_KEY_NAMES: ReadonlySet<string> = new Set([RECOVERY_WRAPPED_KEY, RECOVERY_WRAPPED_RETIRING_KEY]);
 
 /**
- * The recovery key is the private half of a key pair. The database stores the public half, encrypted, and the master key wrapped with
- * the public half. So a rotation can wrap the new master key without the recovery key. An old master key cannot decrypt newer data
- * (R-KEY).
+ * The recovery key is the private half of a key pair. The database stores the public half, encrypted, and the master key wrapped
+ * with the public half. So a rotation can wrap the new master key without the recovery key. The old master key does not decrypt
+ * data written later (R-KEY).
  */
 export interface RecoveryPair {
   /** The recovery key, which is shown once and never stored. */

@@ -4,7 +4,7 @@ import type { MemoryStore } from '../store/store.ts';
 
 /**
  * Throws if the memory is locked. Call it before responding from a cache in RAM, because the memory may have been locked after
- * the content was decrypted (R-LOCK-03).
+ * the cached content was decrypted (R-LOCK-03).
  */
 export function requireKey(store: Pick<MemoryStore, 'status'>): void {
   const { key } = store.status();

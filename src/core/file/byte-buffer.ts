@@ -1,6 +1,6 @@
 /**
- * Joins received chunks in one growing buffer. A list of one-byte chunks would take about 400 times as much memory, and so exceed
- * the limit for a request body.
+ * Joins received chunks in one growing buffer. A list of one-byte chunks would take about 400 times the RAM of their bytes, and
+ * so evade the limit for a request body.
  */
 export class ByteBuffer {
   #buffer = Buffer.alloc(0);

@@ -83,7 +83,7 @@ export class DatabaseFile {
       for (let at = size; at < bytes;) at += writeSync(this.#handle, zeros, 0, bytes - at, at);
       return bytes;
     } catch (error) {
-      // Return the partial space to the disk, because a forget may need it.
+      // Free the space that was written, because a forget may need it.
       ftruncateSync(this.#handle, size);
       throw error;
     }
@@ -109,7 +109,7 @@ export class DatabaseFile {
       scrubbed = true;
     }
     // If the flush fails, the file looks scrubbed, but the disk may still contain the old bytes. The flag then makes the next
-    // call write them again.
+    // call write the zeros again.
     this.#unflushed = scrubbed;
     if (scrubbed) fdatasyncSync(this.#handle);
     this.#unflushed = false;
@@ -117,7 +117,7 @@ export class DatabaseFile {
     return scrubbed;
   }
 
-  /** Searches all pages for deleted bytes that a killed run did not scrub. Returns true if there are any. */
+  /** Searches all pages for deleted bytes that a killed process did not scrub. Returns true if there are any. */
   async scanForRemnants(): Promise<boolean> {
     const pages = Math.floor(fstatSync(this.#handle).size / PAGE);
     const bytes = Buffer.allocUnsafe(PAGES_AT_ONCE * PAGE);

@@ -96,7 +96,7 @@ export class DiskReserve {
       writeFileSync(this.#file, Buffer.alloc(bytes), { mode: 0o600, flag: 'wx' });
       return true;
     } catch {
-      // Delete the partly written file, because it would only take space from others.
+      // Delete the partly written file, because it would only waste disk space.
       this.release();
       return false;
     }

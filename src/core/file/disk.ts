@@ -45,7 +45,7 @@ export class Disk {
     return this.#state;
   }
 
-  /** Runs a step on the file. Converts errors to failures that explain them. */
+  /** Runs a step on the database file. Converts its error to a failure for the caller. */
   attempt<T>(step: () => T): T {
     this.require();
     try {

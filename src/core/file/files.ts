@@ -56,7 +56,7 @@ export function syncFile(path: string): void {
   }
 }
 
-/** As `syncFile`, without blocking the event loop. */
+/** Like `syncFile`, but without blocking the event loop. */
 export async function flushFile(path: string): Promise<void> {
   const handle = await open(path, 'r+');
   try {

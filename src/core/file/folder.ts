@@ -17,7 +17,7 @@ export function lockFolder(folder: string): Disposable {
     createPrivately(file);
     // Wait up to 200 ms, because two processes that start at the same time can block each other briefly before one gets the lock.
     db = new Sqlite(file, { timeout: 200 });
-    // Keep the journal in memory, so that the program can start on a full disk.
+    // Keep the journal in RAM, so that locking works on a full disk.
     db.pragma('journal_mode = MEMORY');
     db.exec('BEGIN EXCLUSIVE');
   } catch (cause) {

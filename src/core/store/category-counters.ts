@@ -16,8 +16,8 @@ const inCategories = Object.values(KIND_NUMBERS)
   .join(', ');
 
 /**
- * SQL that creates the tables and triggers of the category counters. They are separate from the usage counters, because usage
- * counters must read every row, and category counters read only an index.
+ * SQL that creates the tables and triggers of the category counters. These are separate from the usage counters, because
+ * creating usage counters reads every row, and creating category counters reads only an index.
  */
 const CATEGORIES = `
   CREATE TEMP TABLE category_tally (

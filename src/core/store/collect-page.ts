@@ -3,7 +3,7 @@ import type { EntryCursor, Entry, EntryPage, PageQuery, Space } from './store.ts
 interface Steps {
   /** Called and awaited between two steps, so that other requests can run. */
   readonly between: () => Promise<unknown>;
-  /** Number of characters of values after which the page ends. Unlimited by default. */
+  /** The page ends when its values have this many characters in total. Unlimited by default. */
   readonly enough?: number;
 }
 

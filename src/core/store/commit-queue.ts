@@ -10,7 +10,8 @@ interface Host {
   /** Called before each transaction. Throws if the database file is not open. */
   readonly require?: () => void;
   /**
-   * Converts an error to the failure for the callers. `doubtful` is true if the error leaves the contents of the disk uncertain.
+   * Converts an error to the failure that callers receive. `doubtful` is true if the error leaves the contents of the disk
+   * uncertain.
    */
   readonly explain: (error: unknown) => Pick<DiskFailure, 'doubtful'> & { readonly failure: unknown };
   readonly committed?: () => void;
@@ -40,7 +41,7 @@ const BACKGROUND_PAUSE_FACTOR = 14;
 
 /**
  * Commits writes. Writes that arrive in the same event loop turn share one transaction and one disk flush. If one write fails,
- * the others still succeed. A promise resolves after the commit that makes its write durable (R-DUR-01).
+ * the others still succeed. The promise of a write resolves after the commit that makes the write durable (R-DUR-01).
  */
 export class CommitQueue {
   readonly #transactions: Transactions;
@@ -76,8 +77,8 @@ export class CommitQueue {
   }
 
   /**
-   * Runs a job that is not urgent: one per transaction, and only for a small part of the time while other jobs wait. `isAlone` is
-   * false if the job shares its transaction with other jobs, so it should then do less work.
+   * Runs a job that is not urgent: one per transaction, and only for a small part of the time while other jobs wait. `isAlone`
+   * is false if the job shares its transaction with other jobs and should therefore do less work.
    */
   runInBackground<T>(job: (isAlone: boolean) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -109,7 +110,7 @@ export class CommitQueue {
   /**
    * Waits for more jobs before the commit. Clients that received their responses together usually write again within a few event
    * loop turns, and waiting one turn is cheaper than one more flush. Stops waiting when a turn brings no more jobs, or when the
-   * wait is as long as a flush.
+   * wait has lasted as long as the last flush.
    */
   #collect(): void {
     const more = this.#waiting > this.#waitingBefore && this.#waiting < MAX_JOBS;
@@ -155,8 +156,8 @@ export class CommitQueue {
     } catch (error) {
       this.#rollback();
       const { failure, doubtful } = error instanceof DoubtfulDisk ? error : this.#host.explain(error);
-      // One job can exhaust a shared resource, such as disk space, so retry each job alone; nothing was committed. A failed flush
-      // is never repeated, because the disk may have lost the first attempt without reporting it.
+      // Nothing was committed. One job can exhaust a shared resource, such as disk space, so retry each job alone. A failed
+      // flush is never repeated, because the disk may have lost data of the first attempt without reporting it.
       if (jobs.length > 1 && !doubtful) for (const job of jobs) this.#commit([job]);
       else for (const job of jobs) job.reject(failure);
       return;

@@ -21,7 +21,7 @@ export interface EntryRow {
   sealed: Buffer;
 }
 
-/** Lower bound of the expiry time for queries that also return expired entries. */
+/** Lower bound of `expires_at` for queries that also return expired entries. */
 export const INCLUDE_EXPIRED = -Number.MAX_SAFE_INTEGER;
 
 export interface NamespaceRow extends Required<Namespace> {
@@ -32,7 +32,7 @@ export interface NamespaceRow extends Required<Namespace> {
 const LOG_FRAMES = 1000;
 /** Bytes by which the file grows at once. Growth makes the next flush slow, so the file grows rarely and in large steps. */
 const PREALLOCATED_BYTES = 128 * PAGE_BYTES;
-/** Number of changed pages at which they are scrubbed immediately, because changed pages can contain deleted bytes. */
+/** Number of changed pages that starts a scrub, because changed pages can contain deleted bytes. */
 const CHANGED_PAGES = 4000;
 
 /**
@@ -108,8 +108,8 @@ export class Connection {
   }
 
   /**
-   * Replaces the SQLite connection. Discards the list of pages that can contain deleted bytes, so call `scanForRemnants`
-   * afterwards.
+   * Replaces the SQLite connection. Closing the old connection can change pages without recording them, so call
+   * `scanForRemnants` afterwards.
    */
   reopen(): void {
     if (this.#path === undefined) return this.rollback();
@@ -149,7 +149,8 @@ export class Connection {
     // Create the counters before the transaction begins, because a rollback would delete their tables.
     if (this.#countsUsage) this.#usageCounters ??= new UsageCounters(this.#db);
     this.#sql.begin.run();
-    // A trigger that another program added could insert deleted rows again. During the transaction, no other program can add one.
+    // A trigger that another program added could insert deleted rows again. During the transaction, no other program can add a
+    // trigger.
     this.#requireSchema();
   }
 
@@ -271,8 +272,8 @@ export class Connection {
   }
 
   /**
-   * Moves a long log into the file. Called after a commit, so that no response waits for it. Returns true if so many pages have
-   * changed that they should be scrubbed, in a separate step.
+   * Moves a long log into the file. Called after a commit, so that no response waits for it. Returns true if the changed pages
+   * should then be scrubbed, in a separate step.
    */
   checkpointLongLog(): boolean {
     const frames = this.#logFrames();
@@ -300,7 +301,7 @@ export class Connection {
     return Math.max(0, (this.#sql.logSize.get() as { log: number }).log);
   }
 
-  /** Returns the id of a namespace, or undefined if nothing was ever stored in it. */
+  /** Returns the id of a namespace, or undefined if the database does not contain it. */
   namespaceId({ subject, session = '' }: Namespace): number | undefined {
     const name = `${subject.length}:${subject}${session}`;
     const known = this.#ids.get(name);

@@ -10,9 +10,7 @@ const MARGIN_MS = 60_000;
 const ROWS_READ_AT_ONCE = 1000;
 const ROWS_WRITTEN_AT_ONCE = 50;
 
-/**
- * Returns the milliseconds by which a date is in the future, if so many that only a wrong clock can have written it; otherwise 0.
- */
+/** Returns how many milliseconds a date is in the future, or 0 if at most `MARGIN_MS`. */
 export const aheadBy = (date: number, now: number): number => (date - now > MARGIN_MS ? date - now : 0);
 
 interface Deps {
@@ -43,7 +41,7 @@ export async function correctDates(deps: Deps): Promise<readonly SpaceChange[]> 
   }
 }
 
-/** Returns the row numbers of entries dated in the future, oldest first. */
+/** Returns the row numbers of entries dated in the future, earliest date first. */
 async function datedAhead({ connection, now, read }: Deps): Promise<number[]> {
   const found: { row: number; updated_at: number }[] = [];
   for (let last = 0; ;) {
@@ -56,7 +54,7 @@ async function datedAhead({ connection, now, read }: Deps): Promise<number[]> {
   return found.toSorted((one, other) => one.updated_at - other.updated_at || one.row - other.row).map(({ row }) => row);
 }
 
-/** Corrects the dates of one row. Returns the change to announce, or undefined if the row cannot be decrypted. */
+/** Corrects the dates of one row. Returns the change to announce, or undefined if the row is gone or cannot be decrypted. */
 function correct({ connection, rows, now }: Deps, number: number): SpaceChange | undefined {
   const row = connection.sql.rowById.get(number) as (EntryRow & { kind: number; namespace: number }) | undefined;
   const namespaceRow = row && connection.namespaces().find(({ id }) => id === row.namespace);

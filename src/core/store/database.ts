@@ -158,8 +158,8 @@ export function migrate(db: Database, steps: readonly Migration[], backUp?: (db:
 }
 
 /**
- * Creates the database under a temporary name and renames the complete file. So an empty or partly written `memory.db` is always
- * damaged.
+ * Creates the database under a temporary name and renames the complete file. So an empty or incomplete `memory.db` can only be a
+ * damaged file.
  */
 function create(file: string, steps: readonly Migration[]): void {
   const draft = `${file}.new`;
@@ -203,7 +203,7 @@ function inspect(file: string, version: number): void {
 
 /**
  * Rewrites and flushes the log. After an earlier failed flush, the system cache can contain parts of the log that never reached
- * the disk. SQLite would read these parts and append commits, and a power failure would lose all of them.
+ * the disk. SQLite would read these parts and append commits to them, and a power failure would lose both.
  */
 function flushAgain(log: string): void {
   const handle = openSync(log, 'r+');

@@ -122,7 +122,7 @@ export class EntryReader {
       for (const [index, row] of found.slice(0, chunk).entries()) {
         const entry = uncached ? rows.open(namespace, kind, row) : rows.openCached(namespace, kind, row);
         after = { at: row[by], row: row.row };
-        // On a damaged page, the column may not contain a blob, whatever its type says.
+        // On a damaged page, the column may not contain a blob, whatever its declared type.
         opened += Buffer.isBuffer(row.sealed) ? row.sealed.length : 0;
         if (entry && (matches?.(entry) ?? true)) {
           entries.push(entry);

@@ -26,7 +26,7 @@ import { expiryWithGrace, type Grace, planRevert, restoredVersion } from './undo
 
 type Dates = Pick<Entry, 'updatedAt' | 'expiresAt'>;
 
-/** Number of rows evicted at once, so that not every write must evict a row. */
+/** Minimum rows evicted at once, so that not every write must evict a row. */
 const ROWS_EVICTED_AT_ONCE = 100;
 /**
  * Maximum bytes that one write of a fact can add: the longest value with all its tags, and the earlier version that the write
@@ -40,7 +40,10 @@ export class EntryWriter {
   readonly #reader: EntryReader;
   readonly #forgetting: Forgetting;
   readonly #fairEviction: FairEviction;
-  /** The subject of the last write, and how many more of its writes certainly fit into the quota. These writes need no check. */
+  /**
+   * The subject of the last checked write, and how many more writes of this subject certainly fit into the quota without a
+   * check.
+   */
   #fitting = { subject: '', writes: 0 };
 
   constructor(context: StoreContext, reader: EntryReader, forgetting: Forgetting) {
@@ -113,7 +116,8 @@ export class EntryWriter {
       rows.insert(namespace, 'fact', this.#scheduleExpiry(entry), row);
       for (const version of versions.toReversed()) rows.insert(namespace, 'history', this.#scheduleExpiry(version));
       const secret = keys.tombstoneKey();
-      // Select by row number instead of time, because an older tombstone can have a later time if the clock was wrong.
+      // Select tombstones by row number and not by time, because an older tombstone can have a later time if the clock was
+      // wrong.
       if (secret) connection.sql.deleteTombstonesAfter.run(tombstoneHash(secret, namespace, 'fact', entry.key), lastTombstone);
       this.recordActivity(namespace, note);
       return true;
@@ -157,7 +161,7 @@ export class EntryWriter {
   }
 
   /**
-   * Returns the dates of a changed entry. A future update time marks an expiry that was set by a clock in doubt: the correction
+   * Returns the dates of a changed entry. A future update time marks an expiry that was set by a clock in doubt: `correctDates`
    * later moves both back by the same amount. An unchanged expiry therefore gets no future update time. If the earlier version
    * has a future update time, the new version gets an even later one. The new expiry is then moved ahead equally, because
    * otherwise the correction would move the expiry into the past.
@@ -175,8 +179,8 @@ export class EntryWriter {
   }
 
   /**
-   * Returns the version that an undo writes. If the undone version has a future date, a later correction of dates will move the
-   * restored version back too, so its expiry is moved ahead here to compensate.
+   * Returns the version that an undo writes. If the undone version has a future date, `correctDates` will later move the dates
+   * of the restored version back too, so its expiry is moved ahead here.
    */
   #restored(entry: Entry, to: Entry): Entry {
     const now = this.#trustedNow();
@@ -226,7 +230,7 @@ export class EntryWriter {
 
   /**
    * Deletes an expired or unreadable entry that a write replaces. While the clock is in doubt, a fact may not really have
-   * expired, so it becomes a version. That version is visible again when the clock is right.
+   * expired, so it becomes an earlier version, which is visible again when the clock is right.
    */
   #deleteReplaced(namespace: Namespace, kind: Kind, found: EntryRow): void {
     const { connection, rows, time } = this.#context;
@@ -249,9 +253,9 @@ export class EntryWriter {
   }
 
   /**
-   * Evicts surplus versions, and returns true if there were any. The current version is never evicted, but it counts for its
-   * author. Of the versions of one writer, the version that was current for the shortest time is evicted first. So a loop of
-   * writes evicts its own versions instead of earlier ones.
+   * Evicts surplus versions, and returns true if there were any. The current version is never evicted, but counts as a version
+   * of its author. Of the versions of one writer, the version that was current for the shortest time is evicted first. So a loop
+   * of writes evicts its own versions and not earlier versions.
    */
   #evictVersions(namespace: Namespace, hash: Buffer | undefined, { author, updatedAt }: Entry): boolean {
     const { connection, rows } = this.#context;
@@ -279,8 +283,8 @@ export class EntryWriter {
   }
 
   /**
-   * Runs a write and then checks the quota. If the quota is exceeded, the failure rolls back the whole write with its note. A
-   * write that needs no more storage than before is never rejected, even if the memory already exceeds the quota.
+   * Runs a write and then checks the quota. If the quota is exceeded, the failure rolls back the whole write with its activity
+   * note. A write that needs no more storage than before is never rejected, even if the memory already exceeds the quota.
    */
   #withinQuota<T>(namespace: Namespace, kind: Kind, write: () => T): T {
     const { quota, freeSpace } = this.#context;
@@ -312,7 +316,7 @@ export class EntryWriter {
     return this.#withoutExpired(subject, 'fact', this.#context.connection.usageCounters.usage(subject, 'fact'));
   }
 
-  /** Returns which quota is exceeded. Undefined if the storage is within the quota, or if it has not grown. */
+  /** Returns which limit is exceeded. Undefined if the storage is within the quota, or if it has not grown. */
   #exceededQuota(namespace: Namespace, kind: QuotaKind, before: Quota): keyof Quota | undefined {
     const { quota } = this.#context;
     if (!quota) return undefined;

@@ -14,8 +14,8 @@ export const entryOf = ({ key, value, category, tags, author, lifetime }: EntryD
 });
 
 /**
- * Returns the expiry time of an entry written at `now`. Rejects longer lifetimes, so no caller can make an entry permanent
- * (R-TIME-02).
+ * Returns the expiry time of an entry written at `now`. Rejects lifetimes above `TTL.max`, so no caller can make an entry
+ * permanent (R-TIME-02).
  */
 export function expiryOf(lifetime: number, now: number): number {
   if (lifetime > 0 && lifetime <= TTL.max * 1000) return now + lifetime;
@@ -50,7 +50,7 @@ export const shortens = (before: Entry, { author, expiresAt }: Pick<Entry, 'auth
 
 type Content = Pick<Entry, 'value' | 'category' | 'tags'>;
 
-/** Compares everything that makes a new version of an entry. A different author or expiry alone makes no new version. */
+/** Compares the fields whose change makes a new version of an entry. A different author or expiry alone makes no new version. */
 export const sameContent = (one: Content, other: Content): boolean =>
   one.value === other.value &&
   one.category === other.category &&

@@ -50,7 +50,7 @@ export class EntryEvents {
 
 /**
  * Calls a listener. If the listener throws, it receives `reset` and must read all entries again, because the write is already
- * durable and cannot fail. Other listeners are not affected.
+ * durable and cannot be undone. Other listeners are not affected.
  */
 function callOrReset(listener: (event: EntryEvent) => void, event: EntryEvent): void {
   try {
@@ -60,14 +60,14 @@ function callOrReset(listener: (event: EntryEvent) => void, event: EntryEvent): 
   }
 }
 
-/** Notifies listeners that a space changed, once for all changes of one event loop turn. */
+/** Notifies listeners that a space changed, at most once per space in one event loop turn. */
 export class ChangeNotifier {
   readonly #listeners = new Set<(changed: SpaceChange) => void>();
   readonly #pending = new Map<string, SpaceChange>();
   #scheduled = false;
 
   subscribe(listener: (changed: SpaceChange) => void): Disposable {
-    // A new wrapper function, so that the same listener can subscribe twice to the Set.
+    // Wrap the listener, so that the `Set` can contain the same listener twice.
     const entry = (changed: SpaceChange): void => listener(changed);
     this.#listeners.add(entry);
     return { [Symbol.dispose]: () => void this.#listeners.delete(entry) };

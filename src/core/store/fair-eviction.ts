@@ -32,10 +32,10 @@ export function fairEviction(
   return evicted;
 }
 
-/** Rows decrypted per write while the writers of a full record are read for the first time. */
+/** Rows decrypted per write while the writers of all rows are read for the first time. */
 const SCANNED_PER_WRITE = 128;
 
-/** The writer of each row of a full record, oldest row first. */
+/** The writer of each row of one kind in a namespace, oldest row first. */
 interface RecordWriters {
   readonly namespace: Namespace;
   readonly kind: Kind;
@@ -45,8 +45,8 @@ interface RecordWriters {
 }
 
 /**
- * Evicts rows from records to which several clients write, so that each client keeps its fair share. The writer of a row is
- * encrypted. So the writers of a full record are read once, a few rows per write, and are then updated by entry events.
+ * Evicts rows of a kind that several clients write, so that each client keeps its fair share. The writer of a row is encrypted.
+ * So the writers of all rows are read once, a few rows per write, and are then updated by entry events.
  */
 export class FairEviction {
   readonly #connection: Connection;
@@ -83,7 +83,7 @@ export class FairEviction {
     for (const position of fairEviction([...writers.values()], count)) {
       const row = numbers[position] ?? NaN;
       const found = this.#connection.sql.rowById.get(row) as { namespace: number; kind: number } | undefined;
-      // A row that is not in this record was read in a transaction that was rolled back, so remove it from the list.
+      // A row outside this namespace and kind was read in a transaction that was rolled back, so remove it from the list.
       if (found?.namespace !== id || found?.kind !== KIND_NUMBERS[kind]) record.writers.delete(row);
       else this.#rows.deleteRow({ row });
     }

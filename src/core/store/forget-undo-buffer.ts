@@ -14,8 +14,8 @@ type Covers = (version: Entry) => boolean;
 const MAX_FACTS = 16;
 
 /**
- * Stores facts that the window forgot, in RAM, for the seconds in which the owner can undo the forget. Each fact has a random
- * handle, so only the page that forgot a fact can restore it. A page cannot restore facts that it wrote itself.
+ * Keeps in RAM the facts that were forgotten in the window, for the seconds in which the owner can undo the forget. Each fact
+ * has a random handle, so only the page that forgot a fact can restore it, and no page can restore invented content.
  */
 export class ForgetUndoBuffer implements Disposable {
   readonly #clock: Clock;
@@ -29,8 +29,8 @@ export class ForgetUndoBuffer implements Disposable {
   }
 
   /**
-   * Adds a forgotten fact and returns its handle. Replaces an earlier forget of the same key. Returns undefined while a forget or
-   * an undo that covers the fact is running.
+   * Adds a forgotten fact and returns its handle. Replaces an earlier forget of the same key. Returns undefined while a running
+   * forget or undo excludes the fact.
    */
   add(forget: UndoableForget): string | undefined {
     const { namespace, fact } = forget;
@@ -55,12 +55,12 @@ export class ForgetUndoBuffer implements Disposable {
     this.#held.delete(handle);
   }
 
-  /** Drops the facts of a subject that have a covered version. */
+  /** Drops a subject's facts if any of their versions matches `covers`. */
   discard(subject: string, covers: Covers): void {
     this.#dropAll((held) => isCovered(held, subject, covers));
   }
 
-  /** Drops the covered facts, and rejects further covered facts until the caller disposes the returned value. */
+  /** Drops the facts that match `covers`, and rejects such facts until the caller disposes the returned value. */
   exclude(subject: string, covers: Covers): Disposable {
     this.discard(subject, covers);
     const exclusion = { subject, covers };

@@ -13,8 +13,8 @@ import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.t
 const TOMBSTONED: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
 const UNCOUNTED: ReadonlySet<Kind> = new Set(['history', 'activity']);
 /**
- * The order in which kinds are deleted. Activity rows come first, because the activity row of the forget itself is written later
- * and can reuse the row number of a deleted row. Versions come last, because by then only versions without a fact are left.
+ * The order in which kinds are deleted. Activity rows come first, so that the forget cannot delete its own activity row, which
+ * is written later and can reuse a listed row number. Versions come last, because by then only versions without a fact are left.
  */
 const ORDER: readonly Kind[] = ['activity', 'fact', 'audit', 'cache', 'pack', 'history'];
 
@@ -23,7 +23,7 @@ const ORDER: readonly Kind[] = ['activity', 'fact', 'audit', 'cache', 'pack', 'h
  * full disk the reserve must have space for the log of a slice. A slice always handles at least one row.
  */
 const SLICE = { ms: 0.3, rows: 12, bytes: STEP_BYTES };
-/** Row numbers read at once. Many are cheap, because they are read from an index. */
+/** Maximum row numbers read at once. Reading many is cheap, because an index contains them. */
 const LISTED = 1000;
 
 type Deps = Pick<StoreContext, 'connection' | 'keys' | 'rows' | 'time'>;
@@ -39,7 +39,7 @@ export class Forgetting {
     return new ForgetJob(this.#deps, subject, selection);
   }
 
-  /** Like `begin`, for counting only. Leaves out the kinds that are never counted. */
+  /** Like `begin`, but for counting only: skips the kinds that are never counted. */
   beginCount(subject: string, selection: Selection): ForgetJob {
     return new ForgetJob(this.#deps, subject, { ...selection, kinds: selection.kinds.filter((kind) => !UNCOUNTED.has(kind)) });
   }
@@ -64,7 +64,7 @@ export interface ForgetProgress {
   readonly row: number;
   /** The fact whose versions are being deleted, as it was when it matched the selection and its tombstone was written. */
   readonly partlyDeleted: EntryRow | undefined;
-  /** Whether the tombstones of the whole scope are written. */
+  /** Whether the tombstones of the whole scope have been written. */
   readonly tombstoned: boolean;
   /** Whether the activity record has a row for this forget. */
   readonly recorded: boolean;
@@ -84,7 +84,7 @@ export const FORGET_START: ForgetProgress = {
 interface Group {
   readonly namespace: NamespaceRow;
   readonly kind: Kind;
-  /** Numbers of the rows that existed when this group was listed. */
+  /** The `rowid` of each row that existed when this group was listed. */
   readonly listed: number[];
   /** Position where listing continues; undefined when the list is complete. */
   next: { at: number; row: number } | undefined;
@@ -100,9 +100,9 @@ interface Matching {
 export const needsKey = (selection: Selection): boolean => selection.key !== undefined || selection.matches !== undefined;
 
 /**
- * Deletes or counts the entries of a selection, one slice at a time. Writes tombstones, so that restoring a backup does not bring
- * the entries back. The job first lists row numbers, and then checks each row when it reaches that row. So the job ends even if
- * other clients keep writing, and it misses no row that exists throughout.
+ * Deletes or counts the entries of a selection, one slice at a time. Writes tombstones, so that restoring a backup does not
+ * bring the entries back. The job first lists row numbers, and then checks each row when it reaches that row. So the job ends
+ * even if other clients keep writing, and it misses no row that exists during the whole job.
  */
 export class ForgetJob {
   readonly #deps: Deps;
@@ -181,8 +181,8 @@ export class ForgetJob {
       const row = this.#read(group, number, budget);
       const isSameMatch = row !== undefined && partlyDeleted !== undefined && isUnchanged(row, partlyDeleted);
       if (partlyDeleted && !isSameMatch) {
-        // After the last slice, the fact was rewritten or deleted. Its versions that existed when the fact matched must still be
-        // deleted.
+        // After the previous slice, the fact was rewritten or deleted. Its versions that existed when the fact matched must
+        // still be deleted.
         if (!this.#deleteVersions(group, partlyDeleted, partlyDeleted.updated_at, budget)) continue;
         partlyDeleted = undefined;
       }
@@ -276,8 +276,8 @@ export class ForgetJob {
   }
 
   /**
-   * Whether one tombstone covers a whole kind or category. A category needs this only if there is no key with which to hash each
-   * name.
+   * Whether one tombstone is written for a whole kind or category. For a category, only if no master key is held to hash each
+   * entry's key.
    */
   get #coversScope(): boolean {
     return !needsKey(this.#selection) && (this.#selection.category === undefined || !this.#deps.keys.heldKeys);
@@ -285,8 +285,8 @@ export class ForgetJob {
 
   /**
    * Writes the tombstones of the whole scope. Called before the first row is deleted, so that an interrupted forget is also
-   * applied to older backups when they are restored. These tombstones cover only entries written before the forget began, because
-   * entries written during the forget can stay.
+   * applied to older backups when they are restored. These tombstones cover only entries written before the forget began,
+   * because entries written later can survive the forget.
    */
   #writeScopeTombstones(): void {
     const { kinds, session, category } = this.#selection;
@@ -305,7 +305,7 @@ export class ForgetJob {
     if (secret && name !== undefined) {
       connection.sql.insertHashTombstone.run(at, trusted, tombstoneHash(secret, namespaceOf(namespace), kind, name));
     } else {
-      // The name cannot be decrypted or hashed here, but the row may be intact in a backup, so cover its category.
+      // The key cannot be decrypted or hashed, but the row may be intact in a backup. So write a tombstone for its category.
       this.#insertScopeTombstone(at, trusted, namespace.session, KIND_NUMBERS[kind], row.category);
     }
   }
@@ -314,7 +314,7 @@ export class ForgetJob {
     this.#deps.connection.sql.insertScopeTombstone.run(at, trusted, this.#subject, session, kind, category);
   }
 
-  /** Throws if the key is needed and the memory was locked after the last slice. */
+  /** Throws if the selection needs the master key and the memory is locked. */
   #requireKey(): void {
     if (needsKey(this.#selection)) this.#deps.keys.requireKeys();
   }
@@ -348,7 +348,7 @@ class Budget {
     return this.#rows === 0 || !this.spent;
   }
 
-  /** Counts listed rows against the time limit only after many rows, because listing is cheap and most groups are empty. */
+  /** Applies the time limit to listing only after many rows, because listing is cheap and most groups are empty. */
   listed(rows: number): void {
     this.#listed += 10 + rows;
     this.#begun ||= this.#listed > LISTED / 2;
@@ -370,12 +370,13 @@ const isUnchanged = (row: EntryRow, matched: EntryRow): boolean =>
   row.row === matched.row && row.key_hash.equals(matched.key_hash) && sameSeal(row.sealed, matched.sealed);
 
 /**
- * Compares two seals. The check is needed because on a damaged page the columns may not contain blobs, whatever their type says.
+ * Compares two seals. The check is needed because on a damaged page the columns may not contain blobs, whatever their declared
+ * type.
  */
 const sameSeal = (one: unknown, other: unknown): boolean =>
   Buffer.isBuffer(one) && Buffer.isBuffer(other) ? one.equals(other) : one === other;
 
-/** Returns the sealed bytes of a row. On a damaged page the column may not contain a blob, whatever its type says. */
+/** Returns the sealed bytes of a row. On a damaged page the column may not contain a blob, whatever its declared type. */
 const sizeOf = ({ sealed }: EntryRow): number => (Buffer.isBuffer(sealed) ? sealed.length : 0);
 
 export const tombstoneHash = (secret: Buffer, { subject, session }: Namespace, kind: Kind, key: string): Buffer =>

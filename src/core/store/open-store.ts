@@ -34,7 +34,7 @@ export interface StoreOptions {
 
 /**
  * Opens the memory of a data folder. If there is neither a key nor a database file, the memory is only in RAM (R-KEY-03). An
- * existing file needs the key that encrypted it (R-KEY-04).
+ * existing database needs the key that encrypted it (R-KEY-04).
  */
 export async function openStore(options: StoreOptions): Promise<MemoryStore> {
   const { folder, clock, sources, quota } = options;
@@ -80,7 +80,7 @@ async function openKept(
 
 /**
  * Opens the database. If the disk is full, releases the reserve, so that SQLite has space for its other files, and tries again.
- * So reading and forgetting still work.
+ * Reading and forgetting then still work.
  */
 function openInAnySpace<T>(open: () => T, reserve: DiskReserve): T {
   try {

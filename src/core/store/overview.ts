@@ -41,7 +41,7 @@ const NEVER = Number.MAX_SAFE_INTEGER;
 const MAX_CACHED = 4096;
 
 /**
- * Reads overviews of the entries of one kind in a namespace. Counters provide the numbers, and the newest keys of each category
+ * Reads overviews of the entries of one kind in a namespace. Counters provide the counts, and the newest keys of each category
  * are cached. After an entry of a category changes or expires, only the new rows of that category are decrypted. If nothing
  * changed, the whole overview comes from the cache.
  */
@@ -92,7 +92,7 @@ export class OverviewReader {
     return { categories, more: living.length - categories.length };
   }
 
-  /** Clears the cache. Called at a lock, because keys are encrypted and must not stay in RAM. */
+  /** Clears the cache. Called at a lock, because decrypted entry keys must not stay in RAM. */
   clear(): void {
     this.#overviews.clear();
     this.#recent.clear();

@@ -6,12 +6,12 @@ import type { Kind, Quota } from './store.ts';
 
 const MOST: Partial<Record<Kind, number>> = RECORD_ROWS;
 
-/** Returns the maximum rows of a kind in one namespace. When there are more, the oldest are evicted. */
+/** Returns the maximum rows of a kind in one namespace. When there are more, rows are evicted. */
 export const rowLimit = (kind: Kind): number => MOST[kind] ?? Infinity;
 
 /**
- * Whether rows of this kind are protected from eviction by other clients. Cached pack results are not protected, because the pack
- * can run again.
+ * Whether rows of this kind are protected from eviction by other clients. Cached pack results are not protected, because the
+ * pack can compute them again.
  */
 export const isSharedKind = (kind: Kind): boolean => kind === 'activity' || kind === 'audit';
 
@@ -47,8 +47,8 @@ const SETTING: Record<keyof Quota, string> = { facts: 'HELMDECK_QUOTA_FACTS', by
 const { fact, history, pack } = KIND_NUMBERS;
 
 /**
- * SQL that creates usage counters in temporary tables. Triggers update the counters, so they include every change and are rolled
- * back with it. Expired rows are counted until a sweep deletes them.
+ * SQL that creates usage counters in temporary tables. Triggers update the counters, so the counters include every change and
+ * are rolled back with it. Expired rows are counted until a sweep deletes them.
  */
 const ROWS = `
   CREATE TEMP TABLE tally (
@@ -86,7 +86,7 @@ export class UsageCounters {
            FROM temp.tally WHERE kind IN (${kinds}) AND ${subject}`,
       );
     this.#usage = { fact: usage(fact, `${fact}, ${history}`), pack: usage(pack, `${pack}`) };
-    // Counts expired facts with all their versions, and versions that expired before their fact.
+    // Counts expired facts with all their versions, and expired versions of other facts.
     const expiredFacts = db.prepare(
       `SELECT count(*) FILTER (WHERE kind = ${fact}) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM (
          SELECT kind, sealed FROM entry WHERE ${subject} AND kind IN (${fact}, ${history}) AND expires_at <= @now

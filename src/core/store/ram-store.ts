@@ -16,7 +16,7 @@ const EPHEMERAL: KeyState = {
     'There is no key, so all facts are lost when Helmdeck Memory exits; create a key with helmdeck-memory key init --file, or set HELMDECK_MEMORY_KEY, and restart.',
 };
 
-/** A memory without a stored key: a database in RAM, encrypted with a random key that is stored nowhere else. */
+/** A memory without a stored key: a database in RAM, encrypted with a random key that exists only in RAM. */
 export class RamStore extends SqliteStore {
   constructor(clock: Clock, quota?: Quota) {
     const connection = new Connection(undefined, openInRam());

@@ -18,8 +18,8 @@ interface SchemaObject {
 }
 
 /**
- * Maximum characters of an object name in a message. Names in a tampered file are text of an attacker, so messages show only the
- * beginning.
+ * Maximum characters of an object name in a message. An attacker can choose the names in a tampered file, so messages show only
+ * the beginning.
  */
 const NAME_CHARACTERS = 60;
 
@@ -42,7 +42,7 @@ export function schemaDifferences(db: Database, steps: readonly Migration[], che
   for (const missing of expected.values())
     if (check === 'exact' || missing.type === 'table') differences.push(`${named(missing)} is missing`);
   if (check === 'our tables') return differences;
-  // Purging recognizes a page by its type byte. With `auto_vacuum`, SQLite adds pages of another type, which purging would
+  // Purging recognizes a page by its type byte. With `auto_vacuum`, SQLite adds pages without a type byte, which purging could
   // overwrite.
   if (db.pragma('auto_vacuum', { simple: true }) !== 0) differences.push('auto_vacuum was turned on');
   if (db.pragma('encoding', { simple: true }) !== 'UTF-8') differences.push('its text encoding was changed');

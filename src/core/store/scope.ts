@@ -2,7 +2,7 @@ import type { Scope } from '../../contract/forget.ts';
 import { isWrittenFor } from './entry.ts';
 import type { Entry, Selection } from './store.ts';
 
-/** Converts the scope of a forget request to a selection of entries, identically for every transport. */
+/** Converts the scope of a forget request to a selection of entries. All transports use this function. */
 export function selectionOf(scope: Scope): Selection {
   switch (scope.kind) {
     case 'all':

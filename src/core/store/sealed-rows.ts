@@ -6,7 +6,7 @@ import type { EntryEvents } from './events.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
 
-/** Maximum rows in the cache of decrypted rows: one or two pages for each active caller. */
+/** Maximum rows in the cache of decrypted rows: one or two result pages for each active caller. */
 const MAX_CACHED_ROWS = 1024;
 const MAX_CACHED_ROW_BYTES = 4096;
 
@@ -52,7 +52,8 @@ export class SealedRows {
   }
 
   /**
-   * Finds the row with this key, even if expired. During a key rotation, the row may still have the hash of the old master key.
+   * Finds the row with this key, even if expired. During a key rotation, the row may still have a hash made with the old master
+   * key.
    */
   find(namespace: Namespace, kind: Kind, key: string): EntryRow | undefined {
     const id = this.#connection.namespaceId(namespace);
@@ -69,7 +70,7 @@ export class SealedRows {
     return undefined;
   }
 
-  /** Decrypts a row. If the seal is broken, counts the row and returns undefined. */
+  /** Decrypts a row. If the seal is broken, adds the row to `brokenCount` and returns undefined. */
   open(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
     try {
       const { key, value, tags, author } = openEntry(this.#keys.ring, sealContextOf(namespace, kind, row), row.sealed);
@@ -84,8 +85,8 @@ export class SealedRows {
   }
 
   /**
-   * Decrypts a row like `open`, with a cache. A cached entry is used only if every byte of its row is unchanged and its key is
-   * still held.
+   * Decrypts a row like `open`, with a cache. A cached entry is used only if its row is unchanged and the master key of the row
+   * is still held.
    */
   openCached(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
     const known = this.#opened.get(row.row);
@@ -144,7 +145,7 @@ export class SealedRows {
     if (kind === 'fact') this.#connection.sql.deleteVersions.run(namespaceId, row.key_hash);
   }
 
-  /** Deletes the oldest rows of a kind that has no versions. */
+  /** Deletes the `count` oldest rows. Only for kinds without versions. */
   deleteOldest(namespaceId: number, kind: Kind, count: number): void {
     for (const row of this.#connection.statementsOf(kind).trim.all(namespaceId, count) as number[]) this.#gone(row);
   }

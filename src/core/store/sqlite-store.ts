@@ -38,14 +38,14 @@ import { Sweeper } from './sweeper.ts';
 import { SqliteVault } from './vault.ts';
 
 /**
- * Number of log pages at which a forget starts a checkpoint, so that the end of the forget does not have to move all pages into
- * the file.
+ * Pages in the write-ahead log at which a forget starts a checkpoint. Otherwise the end of the forget would move all pages at
+ * once.
  */
 const LOG_PAGES = 200;
 /** Milliseconds from startup to the first sweep, so that the sweep does not delay the first requests. */
 const FIRST_SWEEP_MS = 500;
 const IMMEDIATELY = 0;
-/** Maximum notes that wait in RAM for the key or for disk space. When another note is added, the oldest is dropped. */
+/** Maximum activity notes that wait in RAM for the key or for disk space. When another note is added, the oldest is dropped. */
 const MAX_UNRECORDED = 1000;
 
 export interface SqliteParts {
@@ -157,7 +157,7 @@ export class SqliteStore implements MemoryStore {
         await disk.shortenLog(LOG_PAGES, yieldTurn);
       }
     } catch (error) {
-      // The slices before the error are committed, so the bytes of their entries must be purged.
+      // The slices before the error are committed, so the bytes that they deleted must be purged.
       disk.purgeSoon();
       throw error;
     } finally {
@@ -172,8 +172,8 @@ export class SqliteStore implements MemoryStore {
   }
 
   /**
-   * Runs one slice in one commit, shared with other writers. On a full disk, the slice has its own commit, and the reserve
-   * provides disk space for the log.
+   * Runs one slice of a forget in a commit shared with other writers. On a full disk, uses a separate commit and the disk space
+   * of the reserve.
    */
   async #forgetSlice(
     job: ForgetJob,
@@ -297,7 +297,7 @@ export class SqliteStore implements MemoryStore {
       throw disk.explain(error).failure;
     });
     this.#beginCall();
-    // The key was removed from its source while the memory was open. As after a lock, no decrypted entry must stay in RAM.
+    // The key was removed from its source while the memory was open. As after a lock, decrypted entries must not stay in RAM.
     if (!keys.heldKeys) this.#dropOpened();
     this.#keyAvailable();
     return state;
@@ -332,7 +332,7 @@ export class SqliteStore implements MemoryStore {
     await queue.whenIdle();
     // Without a key, nothing was written, so the file must stay unchanged.
     if (keys.heldKeys) {
-      // A short-lived program has no sweep that would review the clock, so review it here.
+      // A short-lived process has no sweep that would review the clock, so review it here.
       await time.review();
       await queue.run(() => time.save()).catch(() => undefined);
       await this.#recordPending().catch(() => undefined);
@@ -428,5 +428,5 @@ export class SqliteStore implements MemoryStore {
 
 const isDiskFull = (error: unknown): boolean => asFailure(error).code === 'disk_full';
 
-/** Whether to record a forget: if it deleted entries, or if it cleared the activity record itself. */
+/** Whether to record a forget: true if the forget deleted entries or cleared the whole activity record. */
 const isRecordDue = ({ entries, done }: ForgetProgress, clearsRecord: boolean): boolean => entries > 0 || (clearsRecord && done);

@@ -9,8 +9,8 @@ const MUSL: Partial<Record<NodeJS.Architecture, string>> = {
 };
 
 /**
- * Returns the module to load. On Linux, `better-sqlite3` detects musl with a diagnostic report of the process, which adds 2 ms to
- * every startup. If the musl loader is missing, this loads the glibc binary directly instead.
+ * Returns the name of the module to load. On Linux, `better-sqlite3` detects musl with a diagnostic report of the process, which
+ * adds 2 ms to every startup. If the musl loader is missing, the glibc binary is loaded directly instead.
  */
 function entry(): string {
   const musl = MUSL[process.arch];

@@ -15,7 +15,7 @@ export type Statements = Record<keyof ReturnType<typeof prepare>, Statement>;
 export type KindStatements = Record<keyof ReturnType<typeof prepareKind>, Statement>;
 
 /**
- * Conditions that continue a page after a position in an index, so that reading the last page costs as much as reading the first.
+ * Conditions that begin a page after a position in an index, so that reading the last page costs as much as reading the first.
  */
 const NEWEST_FIRST = 'AND updated_at <= ? AND (updated_at < ? OR rowid < ?) ORDER BY updated_at DESC, rowid DESC';
 const OLDEST_FIRST = 'AND updated_at >= ? AND (updated_at > ? OR rowid > ?) ORDER BY updated_at, rowid';
@@ -44,8 +44,8 @@ export function prepareKind(db: Database, kind: Kind) {
     expiredByCategory: db.prepare(
       `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
     ),
-    // While a forget lists rows in this order, no row can move backwards: versions never change, and a change makes any other entry
-    // newer. SQLite answers the query from the index alone.
+    // While a forget lists rows in this order, no row can move to an earlier position: versions never change, and a change makes
+    // any other entry newer. SQLite answers the query from the index alone.
     rowsInOrder:
       kind === 'history'
         ? db.prepare(`SELECT rowid AS row, expires_at AS at FROM entry WHERE ${all} ${SOONEST_FIRST} LIMIT ?`)
@@ -139,8 +139,8 @@ export function prepare(db: Database) {
     datesAfter: db.prepare('SELECT rowid AS row, updated_at FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?'),
     rowById: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid = ?`),
     /**
-     * Each finds the largest row number in one index. `entry_expiry` contains every row; the other two indexes together contain
-     * every row.
+     * Each statement finds the largest row number in one index. `entry_expiry` contains every row; the other two indexes
+     * together contain every row.
      */
     lastByExpiry: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_expiry').pluck(),
     lastByChange: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_newest WHERE kind <> 2').pluck(),

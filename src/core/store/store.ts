@@ -17,7 +17,7 @@ export interface Namespace {
   readonly session?: string;
 }
 
-/** Who wrote an entry. The program sets these fields; a request cannot. */
+/** Who wrote an entry. Helmdeck Memory sets these fields; a request cannot. */
 export interface Author {
   readonly client: string;
   readonly transport: string;
@@ -40,7 +40,7 @@ export interface EntryDraft {
    * shorten the fact's lifetime to any value.
    */
   readonly grace?: number;
-  /** Whether `grace` also applies to a fact that has only versions of the writer. */
+  /** Whether `grace` also applies to a fact that has only versions by the writer. */
   readonly graceOwn?: boolean;
 }
 
@@ -63,7 +63,7 @@ export interface PutResult {
   readonly entry: Entry;
 }
 
-/** Changes to an entry. Absent fields stay unchanged. */
+/** Changes to an entry. Absent fields leave the entry unchanged. */
 export interface EntryUpdate {
   readonly category?: string;
   readonly tags?: readonly string[];
@@ -92,7 +92,7 @@ export interface PageQuery {
   readonly after?: EntryCursor;
 }
 
-/** A position in a sorted list of entries. The position stays valid when other entries are added or deleted. */
+/** A position in a sorted list of entries. The position stays valid when entries are added or deleted. */
 export interface EntryCursor {
   readonly at: number;
   readonly row: number;
@@ -119,7 +119,7 @@ export interface ActivityNote extends EntryDraft {
   readonly valueFor?: (outcome: WriteOutcome) => string;
 }
 
-/** Details of a write that only the store knows, which are added to the activity note. */
+/** Details of a write, known only to the store, for the activity note. */
 export interface WriteOutcome {
   /**
    * Update time of the fact, if later than the time of the note. Several writes within one millisecond get increasing update times.
@@ -151,7 +151,7 @@ export interface Overview {
     /** Newest first. */
     readonly recent: readonly string[];
   }[];
-  /** Number of categories that `categories` leaves out. */
+  /** Number of further categories, not listed in `categories`. */
   readonly more: number;
 }
 
@@ -164,9 +164,9 @@ export interface UndoRange {
 }
 
 /**
- * `removed`: the client had created the fact, so the fact was deleted. `restored`: the fact has the version before the client's
- * writes again. `skipped`: that version no longer exists, so the fact was not changed. `untouched`: another client wrote the last
- * version, so the fact was not changed.
+ * `removed`: the client had created the fact, so the fact was deleted. `restored`: the version before the client's writes is
+ * current again. `skipped`: that version no longer exists, so the fact was not changed. `untouched`: another client wrote the
+ * last version, so the fact was not changed.
  */
 export type RevertOutcome = 'removed' | 'restored' | 'skipped' | 'untouched';
 
@@ -177,9 +177,9 @@ export type RevertOutcome = 'removed' | 'restored' | 'skipped' | 'untouched';
 export interface Space {
   readonly kind: SpaceKind;
   /**
-   * Stores the draft under its key and moves the fact's earlier version to its history. If the fact already has the same content,
-   * only the expiry changes, and no note is written. Exception: if the write makes another client's fact expire sooner, the earlier
-   * version moves to the history, with its later expiry.
+   * Stores the draft under its key. The replaced version of a fact moves to its history. If the entry already has the same
+   * content, only the expiry changes, and no note is written. Exception: if the write makes another client's fact expire sooner,
+   * the earlier version moves to the history, with its later expiry.
    */
   put(draft: EntryDraft, note?: ActivityNote): Promise<PutResult>;
   get(key: string): Promise<Entry | undefined>;
@@ -194,8 +194,8 @@ export interface Space {
   /** Returns the earlier versions of a fact, newest first. */
   history(key: string): Promise<readonly Entry[]>;
   /**
-   * Lists categories, counts and recent keys. The result is always exact, and repeated calls are cheap because it comes from
-   * counters and cached keys.
+   * Lists categories, counts and recent keys. The result is always exact, and repeated calls are cheap, because the result comes
+   * from counters and cached keys.
    */
   overview(most: { readonly categories: number; readonly keys: number }): Promise<Overview>;
   /** Reads a fact with its history, for `restoreForgotten`. Call it before forgetting the fact. */
@@ -227,7 +227,7 @@ export type YieldTurn = () => Promise<unknown>;
 export interface ForgetResult {
   /** Number of deleted entries that were visible to callers. Earlier versions of forgotten facts are not counted. */
   readonly deleted: number;
-  /** True if no byte of the deleted entries is left in the live files. */
+  /** True if no byte of the deleted entries is left in the database file or its log. */
   readonly purged: boolean;
   /**
    * Number of backups, which can still contain sealed copies of the entries. Restoring one of these backups deletes the entries
@@ -257,7 +257,7 @@ export type EntryEvent =
   | { readonly what: 'deleted'; readonly row: number }
   | { readonly what: 'reset' };
 
-/** Named texts that the program stores for itself, encrypted like entries. */
+/** Named texts that Helmdeck Memory stores for itself, encrypted like entries. */
 export interface Vault {
   read(name: string): Promise<string | undefined>;
   write(name: string, text: string): Promise<void>;
@@ -278,8 +278,8 @@ export interface SweepResult {
 }
 
 /**
- * Stores entries. All methods that read or write entries are asynchronous, so that a database server could replace the file. An
- * entry with a broken seal is omitted from results and counted; all other entries stay readable.
+ * Stores entries. All methods that read or write entries are asynchronous, so that a database server could replace the SQLite
+ * file. An entry with a broken seal is omitted from results and counted; all other entries stay readable.
  */
 export interface MemoryStore extends AsyncDisposable {
   space(namespace: Namespace, kind: SpaceKind): Space;
@@ -287,9 +287,9 @@ export interface MemoryStore extends AsyncDisposable {
   namespaces(kind?: SpaceKind): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]>;
   /**
    * Deletes entries permanently, in slices, and resolves when their bytes are purged. All matching entries that existed at the
-   * start are deleted; an entry written during the forget is deleted only if a slice reaches it. If a slice fails, earlier slices
-   * stay deleted, and the next call deletes the rest. A selection by kind and category works without the master key, so entries can
-   * be forgotten even if their key is lost.
+   * start are deleted; an entry written during the forget is deleted only if a slice reaches it. If a slice fails, earlier
+   * slices stay deleted, and the next call deletes the rest. A selection by kind and category works without the master key, so
+   * entries can be forgotten even if that key is lost.
    */
   forget(subject: string, selection: Selection, note?: ActivityNote, yieldTurn?: YieldTurn): Promise<ForgetResult>;
   countMatching(subject: string, selection: Selection, yieldTurn?: YieldTurn): Promise<number>;
@@ -298,7 +298,7 @@ export interface MemoryStore extends AsyncDisposable {
    */
   usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }>;
   /**
-   * Adds a note about an action other than a write to a subject's activity record. While the memory is locked or its disk is
+   * Adds a note to a subject's activity record, about an action that is not a write. While the memory is locked or its disk is
    * full, the note waits in RAM.
    */
   recordActivity(subject: string, note: ActivityNote): Promise<void>;
@@ -318,8 +318,8 @@ export interface MemoryStore extends AsyncDisposable {
   /** Counts the facts of all subjects that are expired by the machine's clock but still in the file. */
   countExpiredFacts(): Promise<number>;
   /**
-   * Calls `listener` soon after changes are durable, once for all changes of one event loop turn. The expiry of an entry is also a
-   * change.
+   * Calls `listener` soon after changes are durable, at most once per space in one event loop turn. The expiry of an entry is
+   * also a change.
    */
   onChange(listener: (changed: SpaceChange) => void): Disposable;
   /** Calls `listener` after the key became available, was lost or was locked. */

@@ -9,7 +9,7 @@ import type { SpaceChange, SweepResult } from './store.ts';
 
 /** Maximum entries deleted in one commit. */
 const SLICE = 200;
-/** Maximum entries deleted in one commit while other writers wait for the commit. */
+/** Maximum entries deleted in one commit that also contains other writes. */
 const SHARED_SLICE = 8;
 /** Milliseconds until the next sweep after a failed sweep, for example on a full disk. */
 const RETRY_MS = 60_000;
@@ -18,7 +18,7 @@ const REVIEW_MS = 3_600_000;
 
 type Deps = Omit<StoreContext, 'sweeper' | 'quota' | 'freeSpace'> & { readonly clock: Clock };
 
-/** Deletes entries when they expire, and sleeps in between. Also corrects dates that were written while the clock was wrong. */
+/** Deletes entries when they expire, and waits in between. Also corrects dates that were written while the clock was wrong. */
 export class Sweeper {
   readonly #deps: Deps;
   #next: { at: number; timer: Disposable } | undefined;
@@ -44,8 +44,8 @@ export class Sweeper {
   }
 
   /**
-   * Starts a sweep that is overdue. Sweeps can be late, because timers stop while the machine sleeps and ignore changes of its
-   * clock.
+   * Starts a sweep that is overdue. Sweeps can be late, because timers stop while the machine sleeps and ignore changes of the
+   * wall clock.
    */
   catchUp(): void {
     if (this.#next && this.#next.at < this.#deps.time.now()) this.#start();
@@ -131,8 +131,8 @@ export class Sweeper {
   }
 
   /**
-   * Corrects dates from a wrong clock. Postponed during a key rotation, because a fact and its versions must stay under the same
-   * key.
+   * Corrects dates from a wrong clock. Postponed during a key rotation, because a fact and its versions must stay encrypted with
+   * the same key.
    */
   async #correctDates(): Promise<void> {
     const { connection, keys, rows, time, disk, queue, changes } = this.#deps;
@@ -153,7 +153,7 @@ export class Sweeper {
     } while (!(await queue.run(() => this.#clearUntrustedDates(startedAt))));
   }
 
-  /** Returns false if the clock was set back since `startedAt`, because then more dates are in the future. */
+  /** Returns false if the clock was set back after `startedAt`, because more dates are then in the future. */
   #clearUntrustedDates(startedAt: number): boolean {
     const { time } = this.#deps;
     if (time.now() < startedAt) return false;

@@ -17,8 +17,8 @@ export const isInUndoRange = ({ author, updatedAt }: Entry, { client, since, unt
   isWrittenFor(author, client) && updatedAt >= since && updatedAt <= until;
 
 /**
- * Plans the undo of a client's writes to one fact. If another client wrote the last version, the fact is not changed, even if the
- * client wrote earlier versions. `versions` are the earlier versions, newest first.
+ * Plans the undo of a client's writes to one fact. If another client wrote the last version, the fact is not changed, whoever
+ * wrote earlier versions. `versions` are the earlier versions, newest first.
  */
 export function planRevert(entry: Entry, versions: readonly Entry[], range: UndoRange): RevertPlan {
   const unwanted = (version: Entry): boolean => isInUndoRange(version, range);
@@ -37,7 +37,7 @@ export function planRevert(entry: Entry, versions: readonly Entry[], range: Undo
 
 /**
  * Returns the versions that were not undone, newest first. A version that an undo restored is replaced by its original. The
- * versions between the two were undone, and no later undo must restore them.
+ * versions between the two were undone, and a later undo must not restore them.
  */
 function effectiveVersions(versions: readonly Entry[]): Entry[] {
   const effective: Entry[] = [];

@@ -7,13 +7,13 @@ export const VAULT_PREFIX = 'vault ';
 export const SIGNING_SECRET = 'signing secret';
 export const TOKEN_RECORD = 'token ';
 /**
- * Prefix of marks for paused tokens. The mark is separate from the encrypted token record, so that the program can find paused
- * tokens by name at startup without the master key.
+ * Prefix of marks for paused tokens. The mark is separate from the encrypted token record, so that paused tokens can be found by
+ * name at startup without the master key.
  */
 export const PAUSED_TOKEN = 'paused token ';
 export const CREDENTIAL = 'credential ';
 
-/** Upper bound of the names: sorts after all names that begin with `VAULT_PREFIX`. */
+/** Upper bound of the vault's names: sorts after all names that begin with `VAULT_PREFIX`. */
 const AFTER = 'vault!';
 
 /** Functions with which the vault reads and writes. The `unopened` variants work without the master key. */
@@ -66,8 +66,8 @@ export class SqliteVault implements Vault {
   }
 
   /**
-   * Returns the current time, but never a time that is in doubt. If a wrong clock were used, revoked tokens would seem expired and
-   * their records would be deleted.
+   * Returns the current time, but never a time that is in doubt. With a wrong clock, revoked tokens would seem expired, and
+   * their revocations would be deleted.
    */
   #now(): number {
     const { time } = this.#context;

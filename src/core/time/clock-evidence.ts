@@ -37,10 +37,10 @@ const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 
 /**
  * Returns an id of the counter behind `os.uptime()`. If two readings have the same id, their difference is never more than the
- * time between them, whatever the wall clock was set to. Undefined if the system cannot guarantee this.
+ * time that passed between them, whatever the wall clock was set to. Undefined if the system cannot guarantee this.
  *
- * - Linux: the boot id and the time namespace. LXC containers replace /proc/uptime with the uptime of the container, so they give
- *   no id.
+ * - Linux: the boot id and the time namespace. LXC containers replace /proc/uptime with the uptime of the container, so they
+ *   give no id.
  * - macOS: the boot id. `os.uptime()` is the wall clock minus `kern.boottime`, and setting the clock moves both equally.
  * - Windows: the id of the installation, because programs cannot read a boot id. A new boot starts the counter at zero, so the
  *   difference is then less than the time between the readings.
@@ -79,7 +79,7 @@ const uuidIn = (text: string, pattern: string): string | undefined =>
 
 let known: { readonly origin: string | undefined } | undefined;
 
-/** Returns the id of this machine's uptime counter. Cached, because it does not change while the program runs. */
+/** Returns the id of this machine's uptime counter. Cached, because it does not change while the process runs. */
 export function uptimeOrigin(): string | undefined {
   known ??= {
     origin: uptimeOriginOf({

@@ -1,17 +1,17 @@
 import { uptime } from 'node:os';
 import { isSynchronized, uptimeOrigin } from './clock-evidence.ts';
 
-/** The program's only source of time. Tests use a clock that they set by hand. */
+/** The only source of time of this process. Tests use a clock that they set by hand. */
 export interface Clock {
   /** The wall clock, in milliseconds since 1970. It can jump forward and backward. */
   now(): number;
-  /** Milliseconds since a fixed moment of this run. This clock never jumps, but it can stop while the machine sleeps. */
+  /** Milliseconds since a fixed moment of this process. This clock never jumps, but it can stop while the machine sleeps. */
   steady(): number;
   /** Milliseconds since the machine booted, including sleep. Setting the wall clock does not change this value. */
   uptime(): number;
   /**
-   * Id of the counter behind `uptime`. Readings of two runs with the same id can be compared. Undefined if no comparison is
-   * possible.
+   * Id of the counter behind `uptime`. Two processes can compare their readings if the ids are equal. Undefined if no comparison
+   * is possible.
    */
   uptimeOrigin(): string | undefined;
   /** Whether the system reports that its wall clock is synchronized. Undefined if the system does not report this. */

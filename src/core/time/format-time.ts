@@ -9,8 +9,8 @@ const two = digits(60, 2);
 const three = digits(1000, 3);
 
 /**
- * Formats a time as RFC 3339 in UTC, like `toISOString`, but joins cached parts. A page of facts has 150 times, and `toISOString`
- * needed a third of the time of the whole page.
+ * Formats a time as RFC 3339 in UTC, like `toISOString`, but joins cached parts. A page of facts has 150 timestamps, and
+ * `toISOString` took a third of the time to build the page.
  */
 export function formatTime(ms: number): string {
   const day = Math.floor(ms / DAY_MS);

@@ -7,8 +7,8 @@ import { formatTime } from './format-time.ts';
 import { type ClockReading, type StoredTime, Timekeeper } from './timekeeper.ts';
 
 /**
- * Maximum milliseconds between two saves of the time while there are writes. The program can be killed at any moment, so the
- * stored time must not be older.
+ * Maximum milliseconds between two saves of the time while there are writes. The program can be killed at any moment, and the
+ * stored time must not be older than this.
  */
 const WRITE_INTERVAL_MS = 60_000;
 /** Maximum milliseconds between two saves of the time without writes. */
@@ -60,7 +60,7 @@ interface Deps {
   corrected(): void;
 }
 
-/** The clock of a store. The file stores its time, encrypted, from one run to the next. */
+/** The clock of a store. Its time is saved, encrypted, in the database file for the next run. */
 export class StoredClock {
   readonly #deps: Deps;
   readonly #time: Timekeeper;
@@ -69,8 +69,8 @@ export class StoredClock {
   #loaded = false;
   #saving = false;
   /**
-   * Whether a doubt began or changed and is not saved yet. It is saved without waiting for a write. Otherwise, after a restart,
-   * the clock's jump would look like time during which the program was not running.
+   * Whether a doubt began or changed and is not saved yet. A doubt is saved without waiting for a write. Otherwise, after a
+   * restart, the clock's jump would look like time during which the program was not running.
    */
   #hasUnsavedDoubt = false;
   #doubtfulWrites: boolean;
@@ -91,7 +91,7 @@ export class StoredClock {
     return this.#time.update();
   }
 
-  /** Whether the clock is in doubt. While it is, no entry is deleted because it seems expired. */
+  /** Whether the clock is in doubt. During a doubt, entries that seem expired are not deleted. */
   get inDoubt(): boolean {
     return this.#time.inDoubt;
   }
@@ -134,7 +134,7 @@ export class StoredClock {
     this.#saving = true;
     const hadDoubt = this.#hasUnsavedDoubt;
     this.#hasUnsavedDoubt = false;
-    // After a failure, the next read or write tries again.
+    // After a failed save, the next read or write tries again.
     const done = (): boolean => (this.#saving = false);
     const failed = (): void => {
       this.#hasUnsavedDoubt ||= hadDoubt;
@@ -160,7 +160,7 @@ export class StoredClock {
   }
 
   /**
-   * Accepts the wall clock, and marks entries that were written with an earlier, wrong time for correction. Call it in a
+   * Accepts the wall clock, and records that dates written with the earlier, wrong time need correction. Call it in a
    * transaction.
    */
   trustWall(): void {

@@ -12,18 +12,18 @@ const JUMP = DAY;
 const PROBATION = HOUR;
 /** Longest sleep, or time between two runs, that is accepted without the owner's confirmation, in milliseconds. */
 const MAX_UNCONFIRMED = 30 * DAY;
-/** Milliseconds of a clock correction that restarts the probation. */
+/** Minimum clock correction, in milliseconds, that restarts the probation. */
 const ADJUSTMENT = 5 * 60 * SECOND;
 
-/** A doubt about the wall clock: it is later than the expected time, and nothing has confirmed it yet. */
+/** A doubt about the wall clock: the clock is later than the expected time and not yet confirmed. */
 interface Doubt {
   /** Time of the wall clock's last jump, by the steady clock. */
   readonly since: number;
   /** Milliseconds by which the wall clock is ahead of the expected time. */
   readonly ahead: number;
   /**
-   * Whether the doubt was found at startup. The wall clock may then be right, because the program may not have been running for
-   * that time.
+   * Whether the doubt was found at startup. The wall clock may then be right, because time can have passed while the program was
+   * not running.
    */
   readonly atStart: boolean;
 }
@@ -110,13 +110,13 @@ export class Timekeeper {
     return this.#trust(Math.max(wall, Math.floor(expected)));
   }
 
-  /** Whether the clock is in doubt. While it is, no entry is deleted because it seems expired. */
+  /** Whether the clock is in doubt. During a doubt, entries that seem expired are not deleted. */
   get inDoubt(): boolean {
     this.update();
     return this.#doubt !== undefined;
   }
 
-  /** Returns the latest time that is not in doubt, with which the next run starts. */
+  /** Returns the latest time that is not in doubt. The next run starts with this time. */
   trusted(): number {
     return this.inDoubt ? Math.floor(this.#expected()) : this.#trusted;
   }
@@ -198,7 +198,7 @@ export class Timekeeper {
     const before = this.#doubt;
     const change = before ? ahead - before.ahead : 0;
     if (before && Math.abs(change) < ADJUSTMENT) return;
-    // If the clock is corrected, the remaining difference can still be time during which the program was not running.
+    // After a clock correction, the remaining difference can still be time during which the program was not running.
     const atStart = before ? before.atStart && change <= JUMP : this.#starting;
     this.#doubt = { since: this.#clock.steady(), ahead, atStart };
     this.#starting = false;

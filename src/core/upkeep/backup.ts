@@ -85,7 +85,7 @@ function asOneFile(file: string): void {
   }
 }
 
-/** A file name in the backup folder that is not used yet, also not by a backup that is being made. */
+/** Returns a path in the backup folder that no backup uses, not even an unfinished backup. */
 export function backupName(folder: string, label: string, now: number): { readonly file: string; readonly at: number } {
   const target = join(folder, BACKUPS_FOLDER);
   if (mkdirSync(target, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(folder);
@@ -97,7 +97,7 @@ export function backupName(folder: string, label: string, now: number): { readon
 
 const draftOf = (file: string): string => `${file}.new`;
 
-/** Creates the draft at once, so that no other backup takes its name. */
+/** Creates the draft immediately, so that no other backup takes its name. */
 function createDraft(folder: string, label: string, now: number): { file: string; draft: string; at: number } {
   const { file, at } = backupName(folder, label, now);
   const draft = draftOf(file);

@@ -45,8 +45,8 @@ export function removeDrafts(folder: string): void {
 }
 
 /**
- * Removes the second name that a killed restore can leave: a hard link to the memory among the backups. The log can be under that
- * second name only, so it is renamed.
+ * Removes the second name that a killed restore can leave: a hard link to the memory among the backups. The log can be under
+ * that second name only, so the log is renamed back.
  */
 function undoSecondName(file: string, backups: string): void {
   const memory = statOf(file);

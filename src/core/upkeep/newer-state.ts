@@ -23,7 +23,8 @@ export interface Tombstone {
 }
 
 /**
- * State of the replaced memory that a restore must not undo: tombstones, and which tokens are valid. Only `secrets` needs a key.
+ * State of the replaced memory that a restore must not undo, such as tombstones and revoked tokens. Reading `secrets` needs the
+ * master key.
  */
 export interface NewerState {
   /** Random id of the memory. The backups of a memory have the same id. */
@@ -173,7 +174,7 @@ function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secr
 /** Copies the newest recovery key's public half, so that an older recovery key stays invalid. */
 function carryRecoveryKey(connection: Connection, keys: KeyKeeper, { secrets }: NewerState): void {
   const publicKey = secrets.get(RECOVERY_PUBLIC_KEY);
-  // Do nothing during a rotation: the backup then has two wrapped keys, and both belong to its own recovery key.
+  // Do nothing during a rotation: the backup then has two wrapped keys, and both belong to the backup's own recovery key.
   if (!publicKey || keys.ring.retiring || keys.readSecret(RECOVERY_PUBLIC_KEY)?.equals(publicKey)) return;
   const master = keys.ring.current.export();
   keys.saveSecret(RECOVERY_PUBLIC_KEY, publicKey);
@@ -182,7 +183,8 @@ function carryRecoveryKey(connection: Connection, keys: KeyKeeper, { secrets }: 
 }
 
 /**
- * Copies the later stored time. Compared with the time stored in an old backup, the present would look like a jump of the clock.
+ * Copies the later of the two stored times. Compared with the time stored in an old backup, the present would look like a jump
+ * of the clock.
  */
 function carryClock(keys: KeyKeeper, { secrets }: NewerState): void {
   const newer = secrets.get(STORED_CLOCK);

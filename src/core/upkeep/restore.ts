@@ -47,7 +47,7 @@ export interface RestoreResult {
    */
   readonly stillForgotten: number;
   readonly broken: number;
-  /** File to which the replaced memory was moved, as a backup. */
+  /** Path of the replaced memory, which is now a backup. */
   readonly replacedMemory: string | undefined;
   /**
    * Number of tokens that were revoked because they are newer than the backup and their records cannot be decrypted without the
@@ -55,8 +55,8 @@ export interface RestoreResult {
    */
   readonly revokedTokens: number;
   /**
-   * Whether the replaced memory could be read. If not, facts forgotten and tokens revoked or paused after the backup can be back,
-   * and newer tokens are valid but not listed.
+   * Whether the replaced memory could be read. If not, facts forgotten and tokens revoked or paused after the backup can be
+   * active again, and newer tokens are valid but not listed.
    */
   readonly readReplacedMemory: boolean;
 }
@@ -235,7 +235,7 @@ const covers = (
   (scope.session === null || scope.session === session) &&
   (scope.category === null || scope.category === category);
 
-/** Encrypts the restored memory with this machine's key for it. If the machine has no such key, stores the recovered key. */
+/** Encrypts the restored memory with its key on this machine. If the machine has no key for it, stores the recovered key. */
 async function resealWithPresentKey(
   parts: Omit<ConstructorParameters<typeof Rotation>[0], 'queue'>,
   keySources: readonly KeySource[],
@@ -259,8 +259,8 @@ async function resealWithPresentKey(
 }
 
 /**
- * Stores the keys in their former source, or in the first source that can store a key. Overwrites a key there that does not
- * match. If that source is locked or unavailable, throws instead of using a less secure source.
+ * Stores the keys in their former source, or in the first source that can store a key. Overwrites any other key in that source.
+ * If that source is locked or unavailable, throws instead of using a less secure source.
  */
 async function storeKeys(keySources: readonly KeySource[], keys: Keys, from: string | undefined): Promise<void> {
   const writable = keySources.filter(({ save }) => save);
@@ -314,7 +314,7 @@ function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
 
 /**
  * Moves the replaced memory to the backups and returns its new path. Uses a hard link, so that `memory.db` exists at every
- * moment. A leftover log or journal is moved too, because SQLite would apply it to the restored file.
+ * moment. Also moves a leftover log or journal, because SQLite would apply it to the restored file.
  */
 function moveToBackups(file: string, folder: string, now: number): string | undefined {
   if (!existsSync(file)) {

@@ -27,7 +27,7 @@ interface Deps {
   readonly keys: KeyKeeper;
   readonly rows: SealedRows;
   readonly queue: CommitQueue;
-  /** Returns the number of segments that another file has already opened under the next key. */
+  /** Returns how many segments of the next key another file has already opened. */
   segmentsOf?(key: Buffer): number;
 }
 
@@ -38,7 +38,8 @@ interface WalkedRow extends EntryRow {
 
 /**
  * Encrypts every row with a new master key while the memory stays readable and writable. Each slice is one commit that also
- * stores the position, so a killed program resumes there. The old key is dropped only after every row was checked again (R-KEY).
+ * stores the position, so the rotation resumes there after a kill. The old key is dropped only after every row was checked again
+ * (R-KEY).
  */
 export class Rotation {
   readonly #deps: Deps;
@@ -112,7 +113,7 @@ export class Rotation {
     await this.#end();
   }
 
-  /** Encrypts all rows after the stored position. Returns the number of rows that were still under the old key. */
+  /** Encrypts all rows after the stored position. Returns how many of them were still encrypted with the old key. */
   async #pass(kinds: ReadonlySet<Kind>): Promise<number> {
     const { connection, queue, keys } = this.#deps;
     const of = connection.sql.countRows.get() as number;
@@ -142,7 +143,7 @@ export class Rotation {
     }
   }
 
-  /** Decrypts every row again. Only rows that were already known to be broken may stay under the old key. */
+  /** Decrypts every row again. Only rows that were already known to be broken can stay encrypted with the old key. */
   async #verify(): Promise<void> {
     const { connection, rows, keys } = this.#deps;
     const known = rows.brokenCount;

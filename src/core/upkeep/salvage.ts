@@ -111,7 +111,7 @@ function* factsOf(
   for (const row of rowsOf(connection, holes)) {
     if (row.expires_at <= now) continue;
     const namespace = namespaces.get(row.namespace);
-    // If the namespace list is damaged, try this subject: the seal opens only if the row belongs to it.
+    // If the namespace list is damaged, try the requested subject: the seal opens only if the row belongs to it.
     const entry = rows.open(namespace ?? whose, KIND_BY_NUMBER.get(row.kind) ?? 'fact', row);
     const theirs = !namespace || (namespace.subject === whose.subject && namespace.session === undefined);
     if (entry && theirs && KIND_BY_NUMBER.get(row.kind) === 'fact') yield entry;

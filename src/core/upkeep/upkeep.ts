@@ -38,7 +38,7 @@ export class FileUpkeep implements Upkeep {
     return this.#track(this.#rotation.run());
   }
 
-  /** Resumes a rotation that an earlier run of the program did not finish. */
+  /** Resumes a key rotation that an earlier process did not finish. */
   resume(): void {
     const { rotation, heldKeys } = this.#deps.keys;
     if (rotation.at === 'none' && heldKeys?.ring.retiring) this.rotate().catch(() => undefined);
@@ -99,7 +99,7 @@ export class FileUpkeep implements Upkeep {
     return this.#track(verifyMemory(connection, rows, keys));
   }
 
-  /** Stops a rotation after its current slice and waits until all running work has ended. */
+  /** Stops a rotation after its current slice and waits for all running maintenance. */
   async stop(): Promise<void> {
     this.#rotation.stop();
     await this.#running;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import { type KeyReading, type KeySource, parseKey, type KeySlot } from './key-source.ts';
 
-/** The safe functions of keytar. `findCredentials` is left out, because it crashes the process if the keychain is locked. */
+/** The safe functions of keytar. Excludes `findCredentials`, which crashes the process if the keychain is locked. */
 export interface Keychain {
   getPassword(service: string, account: string): Promise<string | null>;
   setPassword(service: string, account: string, password: string): Promise<void>;
@@ -18,7 +18,7 @@ const TIMEOUT_MS = 5000;
 const waiting = 'it is waiting for you to unlock it';
 
 /**
- * Loads keytar on first use. Returns undefined if its system library is missing, so that the program also runs without a
+ * Loads keytar on first use. Returns undefined if its system library is missing, so that Helmdeck Memory runs without a
  * keychain.
  */
 export async function loadKeychain(): Promise<Keychain | undefined> {
@@ -65,9 +65,9 @@ export function hasSessionBus(
 }
 
 /**
- * Opens the OS keychain. A locked keychain reports "no item", exactly like an empty keychain. So the program also stores a canary
- * item, which contains no secret: "no item" means absent only if the canary can be read or written (R-KEY). The canary is read
- * first, because reading it can show the dialog in which the owner unlocks the keychain.
+ * Opens the OS keychain. A locked keychain reports "no item", exactly like an empty keychain. So Helmdeck Memory also stores a
+ * canary item, which contains no secret: "no item" means absent only if the canary can be read or written (R-KEY). The canary is
+ * read first, because reading it can show the dialog in which the owner unlocks the keychain.
  */
 export function openKeychainItems(
   what: string,

@@ -40,9 +40,9 @@ function read(file: string, variable: string): string {
 }
 
 /**
- * Rejects a file that other users could read or change, by OpenSSH's rule for private keys: no other user may have access to a
- * file of this user. A file of root is allowed to be readable, because service managers provide secrets that way, but only root
- * may have write access to it. Pipes are not checked, because no one else can read them.
+ * Rejects a file that other users could read or change, by OpenSSH's rule for private keys: other users must have no access to a
+ * file of this user. A file of root can be readable, because service managers provide secrets that way, but only root can be
+ * allowed to change it. Pipes are not checked, because no one else can read them.
  */
 function refuseLooseMode(stats: Stats, variable: string): void {
   if (process.platform === 'win32' || !stats.isFile()) return;
