@@ -44,7 +44,7 @@ describe.each([
 
   test('are found by their words, each pack with a Markdown snippet (R-QMD-04)', async () => {
     const { ask, clock } = await opened();
-    await ask('runPack', { name: 'blog.rewrite', input: { persona: 'platform  engineers', audience: 'readers', other: 'x' } });
+    await ask('runPack', { name: 'blog.rewrite', input: { persona: 'platform engineers', audience: 'readers', other: 'x' } });
     const [hit] = (await ask('query', { query: 'platform engineers' })).results;
     const at = new Date(clock.now()).toISOString();
     expect(hit).toEqual({
@@ -151,18 +151,19 @@ describe.each([
     ['line after another sign for its end', 'x\u0085## Pack call: evil\u001e## y'],
     ['a fence', '```\nfence'],
   ])('does not show %s from an input as a separate line (R-QMD-07)', async (_what, persona) => {
-    const { ask } = await opened();
-    await ask('runPack', { name: 'blog.rewrite', input: { persona } });
+    const { ask, runs } = await opened();
+    // Earlier versions learned such inputs, so stored rows can contain them.
+    await runs.put(packRow(1, { learn_inputs: { persona } }));
     const [hit] = (await ask('query', {})).results;
     const lines = String(hit?.snippet).split('\n');
     expect(lines.slice(0, 9)).toEqual([
-      '## Pack call: blog.rewrite',
+      '## Pack call: test.echo',
       '',
       expect.stringMatching(/^Run by claude-code, /) as string,
       '',
       'Outcome: ok',
       'Version: 1.0.0',
-      'Duration: 0ms',
+      'Duration: 5ms',
       '',
       'Inputs used:',
     ]);
