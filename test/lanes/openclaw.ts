@@ -16,7 +16,7 @@ import { RamStore } from '../../src/core/store/ram-store.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import { type Listener, startListener } from '../../src/listeners/listener.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
-import type { Entry } from '../../src/main/connect/connector.ts';
+import type { ClientEntry } from '../../src/main/connect/connector.ts';
 import { json5 } from '../../src/main/connect/json-text.ts';
 import { openClaw } from '../../src/main/connect/openclaw/openclaw.ts';
 import { localMachine } from '../../src/main/connect/programs.ts';
@@ -166,7 +166,7 @@ async function lane(): Promise<void> {
 
 /** Calls the memory through the server that the configuration names, as OpenClaw's agents do. */
 async function storeAsAgent(): Promise<void> {
-  const { command, args, env } = json5.valueAt(readFileSync(config, 'utf8'), ['mcp', 'servers', 'helmdeck']) as Entry;
+  const { command, args, env } = json5.valueAt(readFileSync(config, 'utf8'), ['mcp', 'servers', 'helmdeck']) as ClientEntry;
   const agent = new Client({ name: 'an agent', version: '1' });
   await agent.connect(new StdioClientTransport({ command, args: [...args], env: { ...env }, stderr: 'ignore' }));
   try {

@@ -322,3 +322,17 @@ function requireMayChange(caller: Caller, found: Found): void {
     `id belongs to a pipeline by ${whose}, which only ${author.owner ? 'the owner' : 'its author and the owner'} can change or delete; choose another id, or ask the owner.`,
   );
 }
+
+export const ADOPTION_NEEDED =
+  'This pipeline was stored before authors were recorded, so it cannot run. Ask the owner of this memory to review and adopt it.';
+
+/** Returns why the pipeline cannot run until the owner adopts it, or undefined if it can run. */
+export function whyAdoptionNeeded(
+  { author, legacy }: AttributedDefinition,
+  isRunnable: (author: DefinitionAuthor) => boolean,
+): string | undefined {
+  if (legacy) return ADOPTION_NEEDED;
+  return isRunnable(author)
+    ? undefined
+    : `The author of this pipeline, ${author.client}, has no valid token any more, so the pipeline cannot run until the owner of this memory adopts it.`;
+}

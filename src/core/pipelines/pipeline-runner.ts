@@ -15,8 +15,8 @@ import { signatures } from '../store/entry.ts';
 import type { Author, MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { formatTime } from '../time/format-time.ts';
-import { DefinitionStore, type AttributedDefinition } from './definition-store.ts';
-import { type RunRecord, PipelineStore } from './pipeline-store.ts';
+import { ADOPTION_NEEDED, DefinitionStore, type AttributedDefinition } from './definition-store.ts';
+import { interruptedRun, PipelineStore, type RunRecord } from './pipeline-store.ts';
 import { valueAt, fillReferences, type Reference } from './references.ts';
 import { resolveInputs, validateDefinition } from './validate-definition.ts';
 
@@ -78,9 +78,6 @@ interface RunStart {
   readonly inputs: Map<string, unknown>;
   readonly during: CallContext;
 }
-
-const LEGACY =
-  'This pipeline was stored before authors were recorded, so it cannot run. Ask the owner of this memory to review and adopt it.';
 
 export const DEFINITION_CHANGED = 'The pipeline was changed or deleted during this run, so the run was cancelled.';
 
@@ -260,7 +257,7 @@ export class PipelineRunner implements Disposable {
     const { run } = kept;
     if (run.status !== 'running') return run;
     const running = this.#of(subject, run.run_id);
-    return running ? snapshotOf(running.active) : interrupted(kept);
+    return running ? snapshotOf(running.active) : interruptedRun(kept);
   }
 
   #of(subject: string, runId: string): Running | undefined {
@@ -270,7 +267,7 @@ export class PipelineRunner implements Disposable {
 
   /** Returns the caller of a step: the run's caller, with only the rights that the author also has at this moment. */
   async #acting(caller: Caller, { author, legacy }: Pick<AttributedDefinition, 'author' | 'legacy'>): Promise<Caller> {
-    if (legacy) throw new Failure('insufficient_scope', LEGACY);
+    if (legacy) throw new Failure('insufficient_scope', ADOPTION_NEEDED);
     const acting = await this.#deps.authorship.effectiveCaller(caller, author);
     if (hasScope(acting, 'packs:run')) return acting;
     throw new Failure(
@@ -447,7 +444,7 @@ export class PipelineRunner implements Disposable {
       // Read the record again, because the run may have ended while earlier runs were processed.
       const left = await this.#runs.run(subject, runId);
       if (left?.kept.run.status !== 'running') continue;
-      const run = interrupted(left.kept);
+      const run = interruptedRun(left.kept);
       await this.#saveEnd(subject, left.entry.author, { ...left.kept, run });
     }
   }
@@ -486,35 +483,3 @@ const cancelled = ({ reason }: AbortSignal): RunEnd => ({
 
 /** Returns a copy of the run's state, because the run continues to change. */
 const snapshotOf = ({ run }: ActiveRun): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });
-
-/**
- * Returns the failed state of a run that was interrupted. The end of the run was not observed, so the end time and duration are
- * left out.
- */
-function interrupted({ run }: RunRecord): PipelineRun {
-  const step = run.steps.find(({ status }) => status === 'running')?.id;
-  return {
-    ...run,
-    status: 'failed',
-    steps: run.steps.map((each) => ({
-      ...each,
-      status: each.status === 'running' ? 'failed' : each.status === 'waiting' ? 'skipped' : each.status,
-    })),
-    failure: {
-      error: 'cancelled',
-      message: 'The program stopped or was locked before this run ended. Start it again if needed.',
-      ...(step !== undefined && { step }),
-    },
-  };
-}
-
-/** Returns why the pipeline cannot run until the owner adopts it, or undefined if it can run. */
-export function whyAdoptionNeeded(
-  { author, legacy }: AttributedDefinition,
-  isRunnable: (author: DefinitionAuthor) => boolean,
-): string | undefined {
-  if (legacy) return LEGACY;
-  return isRunnable(author)
-    ? undefined
-    : `The author of this pipeline, ${author.client}, has no valid token any more, so the pipeline cannot run until the owner of this memory adopts it.`;
-}

@@ -116,3 +116,24 @@ export class PipelineStore {
 }
 
 const runIn = ({ value }: Entry): RunRecord => JSON.parse(value) as RunRecord;
+
+/**
+ * Returns the failed state of a run that was interrupted. The end of the run was not observed, so the end time and duration are
+ * left out.
+ */
+export function interruptedRun({ run }: RunRecord): PipelineRun {
+  const step = run.steps.find(({ status }) => status === 'running')?.id;
+  return {
+    ...run,
+    status: 'failed',
+    steps: run.steps.map((each) => ({
+      ...each,
+      status: each.status === 'running' ? 'failed' : each.status === 'waiting' ? 'skipped' : each.status,
+    })),
+    failure: {
+      error: 'cancelled',
+      message: 'The program stopped or was locked before this run ended. Start it again if needed.',
+      ...(step !== undefined && { step }),
+    },
+  };
+}

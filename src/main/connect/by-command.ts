@@ -1,9 +1,9 @@
 import { readConfigFile } from './config-file.ts';
-import type { Connector, Entry } from './connector.ts';
+import type { Connector, ClientEntry } from './connector.ts';
 
 interface OwnCommand {
   /** Arguments that make the client's own program add our entry for all projects of the user. */
-  readonly args: (entry: Entry) => readonly string[];
+  readonly args: (entry: ClientEntry) => readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -34,5 +34,5 @@ export const byCommand = (client: Connector, { args, environment }: OwnCommand):
 });
 
 /** Returns the option, such as `--env`, and `NAME=value` for each environment variable of the entry. */
-export const variables = (option: string, { env }: Entry): string[] =>
+export const variables = (option: string, { env }: ClientEntry): string[] =>
   Object.entries(env).flatMap(([name, value]) => [option, `${name}=${value}`]);

@@ -21,7 +21,7 @@ import type { ClientConnections } from '../../core/operations/clients-port.ts';
 import { formatTime } from '../../core/time/format-time.ts';
 import { addPath, editsIn, pathsIn, StepRunner, withPathsInErrors } from './changes.ts';
 import { digestOf, isReadableByOthers, restoreMode, readConfigFile, requireWritable } from './config-file.ts';
-import type { Connector, EditStep, Entry, OriginalTexts, Look, Offer, Step, LocalMachine } from './connector.ts';
+import type { Connector, EditStep, ClientEntry, OriginalTexts, Look, Offer, Step, LocalMachine } from './connector.ts';
 import { changedLines } from './diff.ts';
 import { COMMAND, entryFor, installBridge, startsBridge, startsBridgeFor } from './launch.ts';
 import { findProgram } from './programs.ts';
@@ -159,7 +159,7 @@ export class Connections implements ClientConnections {
   }
 
   /** Returns the absolute path of the program that an entry starts. Searches the PATH for our own command. */
-  #programOf({ command }: Entry): string | undefined {
+  #programOf({ command }: ClientEntry): string | undefined {
     if (isAbsolute(command)) return command;
     return command === COMMAND ? findProgram(this.#deps.machine, command) : undefined;
   }
@@ -451,10 +451,10 @@ function stateOf(
 }
 
 /** True if the entry in the configuration equals the recorded entry. Ignores environment variables that the user added. */
-const matches = ({ env, ...entry }: Entry, { env: own, ...ours }: Entry): boolean =>
+const matches = ({ env, ...entry }: ClientEntry, { env: own, ...ours }: ClientEntry): boolean =>
   isDeepStrictEqual(entry, ours) && Object.entries(own).every(([name, value]) => env[name] === value);
 
-const missingFileOf = ({ command, args: [bridge] }: Entry): string | undefined =>
+const missingFileOf = ({ command, args: [bridge] }: ClientEntry): string | undefined =>
   [command, bridge].find((path) => path !== undefined && isAbsolute(path) && !existsSync(path));
 
 const tokenOf = ({ id, paused, expires_at, last_used_at }: TokenRow): NonNullable<ClientRow['token']> => ({

@@ -9,7 +9,7 @@ export const ENTRY = 'helmdeck';
  * An entry in a client's configuration: the command that starts our bridge. Contains no token, because the bridge reads the token
  * from a file.
  */
-export interface Entry {
+export interface ClientEntry {
   /** Absolute path. */
   readonly command: string;
   readonly args: readonly string[];
@@ -33,7 +33,7 @@ export interface LocalMachine extends HostMachine {
 export interface Offer {
   /** The connector's id. Also recorded as the author of everything that the client writes. */
   readonly client: string;
-  readonly entry: Entry;
+  readonly entry: ClientEntry;
   /** The data folder, which contains `endpoint.json`. */
   readonly folder: string;
   /** Path of the file that contains the token. Only its owner can read the file. */
@@ -107,7 +107,7 @@ export type Step = EditStep | RunStep | RemoveStep;
 export type Look =
   | { readonly at: 'absent' }
   /** `entry` is the command in the configuration. Absent if the client starts no command. */
-  | { readonly at: 'present'; readonly entry?: Entry; readonly disabled?: true }
+  | { readonly at: 'present'; readonly entry?: ClientEntry; readonly disabled?: true }
   /** Our extension bundle is installed in the client, so the client needs only the token. */
   | { readonly at: 'bundled'; readonly disabled?: true }
   /**
@@ -148,7 +148,7 @@ export interface Connector {
    */
   disconnect(machine: LocalMachine, originals: OriginalTexts): Promise<readonly Step[]>;
   /** Returns a link that, when opened, makes the client ask its user to add our entry. Contains no token. */
-  link?(entry: Entry): string;
+  link?(entry: ClientEntry): string;
   /**
    * Tests a client that starts no command: sends the request that the client would send, but only to a server that has proved
    * that it is this program.

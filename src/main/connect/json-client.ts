@@ -1,5 +1,5 @@
 import { cachedByFile } from './config-file.ts';
-import type { Connector, Detected, Entry, Look, LocalMachine } from './connector.ts';
+import type { Connector, Detected, ClientEntry, Look, LocalMachine } from './connector.ts';
 import { ENTRY } from './connector.ts';
 import { restoreValue, type json5, setValue, valueAt } from './json-text.ts';
 import { startsBridge } from './launch.ts';
@@ -9,7 +9,7 @@ interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bri
   /** Names of the nested keys that lead to the object with the MCP servers, such as `mcpServers`. */
   readonly servers: readonly string[];
   /** Converts an entry to this client's format. The default writes `command`, `args` and, if not empty, `env`. */
-  readonly formatEntry?: (entry: Entry) => object;
+  readonly formatEntry?: (entry: ClientEntry) => object;
 }
 
 /** Creates the connector of a client that reads its MCP servers from a JSON file. */
@@ -36,7 +36,7 @@ export function jsonClient({ servers, formatEntry = commonFormat, ...client }: J
   };
 }
 
-const commonFormat = ({ command, args, env }: Entry): object => ({
+const commonFormat = ({ command, args, env }: ClientEntry): object => ({
   command,
   args,
   ...(Object.keys(env).length > 0 && { env }),
@@ -67,7 +67,7 @@ export function isOurs(value: unknown): boolean {
 }
 
 /** Parses a client's entry. `entry` is absent if the value does not contain a valid command. */
-export function entryOf(value: unknown): { entry?: Entry } {
+export function entryOf(value: unknown): { entry?: ClientEntry } {
   const { command, args = [], env = {} } = Object(value) as { command?: unknown; args?: unknown; env?: unknown };
   const texts = (all: unknown[]): all is string[] => all.every((one) => typeof one === 'string');
   if (typeof command !== 'string' || !Array.isArray(args) || !texts(args)) return {};

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, join, sep } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { writeDurableFile } from '../../core/file/files.ts';
-import type { Connector, Entry, LocalMachine } from './connector.ts';
+import type { Connector, ClientEntry, LocalMachine } from './connector.ts';
 import { findProgram, isSafe, isTrustedFile } from './programs.ts';
 
 /** Oldest major version of Node that can run the bridge. */
@@ -24,7 +24,7 @@ export function entryFor(
   machine: LocalMachine,
   folder: string,
   { id: client, bringsNode }: Pick<Connector, 'id' | 'bringsNode'>,
-): Entry {
+): ClientEntry {
   const command = nodeFor(machine) ?? (bringsNode ? 'node' : undefined);
   if (command === undefined) throw new Failure('unavailable', NO_NODE);
   // Always set HELMDECK_DATA_DIR, because the client's environment can have a different default data folder.
@@ -38,11 +38,11 @@ export const COMMAND = 'helmdeck-memory';
  * True if an entry starts our bridge. Recognizes entries that this program wrote for any data folder, and entries that users
  * wrote by hand as documented.
  */
-export const startsBridge = ({ command, args }: Entry): boolean =>
+export const startsBridge = ({ command, args }: ClientEntry): boolean =>
   basename(args[0] ?? '') === BRIDGE || (basename(command).split('.')[0] === COMMAND && args.includes('mcp'));
 
 /** True if the entry starts our bridge with the token of this client. */
-export const startsBridgeFor = (entry: Entry, client: string): boolean =>
+export const startsBridgeFor = (entry: ClientEntry, client: string): boolean =>
   startsBridge(entry) && entry.args[entry.args.indexOf('--client') + 1] === client;
 
 /**
@@ -51,9 +51,9 @@ export const startsBridgeFor = (entry: Entry, client: string): boolean =>
  * other programs can write entries too, and a test must not run their commands.
  */
 export function ownProgramOf(
-  { command, args: [first = ''] }: Entry,
+  { command, args: [first = ''] }: ClientEntry,
   machine: LocalMachine,
-  recorded: Entry | undefined,
+  recorded: ClientEntry | undefined,
 ): string | undefined {
   const own = findProgram(machine, COMMAND);
   if (command === COMMAND || command === own) return first === 'mcp' ? own : undefined;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { ClientVerification } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { Entry, LocalMachine } from './connector.ts';
+import type { ClientEntry, LocalMachine } from './connector.ts';
 import { ownProgramOf } from './launch.ts';
 import { environmentFor } from './programs.ts';
 
@@ -33,7 +33,11 @@ interface BridgeSession {
 }
 
 /** Tests an entry: starts its command and calls a tool that changes nothing. */
-export async function verify(entry: Entry, machine: LocalMachine, recorded: Entry | undefined): Promise<ClientVerification> {
+export async function verify(
+  entry: ClientEntry,
+  machine: LocalMachine,
+  recorded: ClientEntry | undefined,
+): Promise<ClientVerification> {
   let tools = 0;
   try {
     return await withBridge(entry, { machine, recorded }, async (session) => {
@@ -69,16 +73,16 @@ const BRIDGE_SETTINGS = ['HELMDECK_DATA_DIR', 'HELMDECK_CLIENT', 'HELMDECK_TOKEN
 const INHERITED =
   /^(PATH|PATHEXT|HOME|USERPROFILE|HOMEDRIVE|HOMEPATH|USER|LOGNAME|USERNAME|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SystemRoot|SystemDrive|windir|ComSpec|APPDATA|LOCALAPPDATA|ProgramData|XDG_\w+|DBUS_SESSION_BUS_ADDRESS)$/i;
 
-const bridgeEnvironment = (machine: LocalMachine): Entry['env'] =>
+const bridgeEnvironment = (machine: LocalMachine): ClientEntry['env'] =>
   Object.fromEntries(Object.entries(environmentFor(machine)).filter(([name]) => INHERITED.test(name)));
 
-const bridgeSettings = (environment: Entry['env']): Entry['env'] =>
+const bridgeSettings = (environment: ClientEntry['env']): ClientEntry['env'] =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => BRIDGE_SETTINGS.includes(name)));
 
 /** Determines which program an entry can start. `recorded` is the entry that we wrote for this client. */
 export interface EntryContext {
   readonly machine: LocalMachine;
-  readonly recorded: Entry | undefined;
+  readonly recorded: ClientEntry | undefined;
 }
 
 /**
@@ -86,7 +90,7 @@ export interface EntryContext {
  * afterwards.
  */
 export async function withBridge<T>(
-  entry: Entry,
+  entry: ClientEntry,
   { machine, recorded }: EntryContext,
   body: (session: BridgeSession) => Promise<T>,
 ): Promise<T> {

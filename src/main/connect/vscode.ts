@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { byCommand } from './by-command.ts';
-import { ENTRY, type Entry } from './connector.ts';
+import { ENTRY, type ClientEntry } from './connector.ts';
 import { detectProgram } from './detect.ts';
 import { jsonClient } from './json-client.ts';
 import { applicationData } from './places.ts';
@@ -9,8 +9,8 @@ import { applicationData } from './places.ts';
 /** Folders that contain VS Code's command on macOS. VS Code adds its command to the PATH only if the user requests that. */
 const MACOS = ['/Applications/Visual Studio Code.app/Contents/Resources/app/bin'];
 
-const formatEntry = ({ command, args, env }: Entry): object => ({ type: 'stdio', command, args, env });
-const namedEntry = (entry: Entry): string => JSON.stringify({ name: ENTRY, ...formatEntry(entry) });
+const formatEntry = ({ command, args, env }: ClientEntry): object => ({ type: 'stdio', command, args, env });
+const namedEntry = (entry: ClientEntry): string => JSON.stringify({ name: ENTRY, ...formatEntry(entry) });
 
 export const vscode = byCommand(
   jsonClient({

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { stripVTControlCharacters } from 'node:util';
 import { readConfigFile } from '../connect/config-file.ts';
-import type { Entry, LocalMachine } from '../connect/connector.ts';
+import type { ClientEntry, LocalMachine } from '../connect/connector.ts';
 import { json5 } from '../connect/json-text.ts';
 import { lookAtMcporter, mcporterEntry, wantsMcporter } from '../connect/openclaw/mcporter.ts';
 import { openClaw } from '../connect/openclaw/openclaw.ts';
@@ -35,7 +35,7 @@ export async function examineOpenClaw(machine: LocalMachine, folder: string): Pr
   }
 }
 
-async function entryFindings(machine: LocalMachine, config: string): Promise<{ findings: Finding[]; entry?: Entry }> {
+async function entryFindings(machine: LocalMachine, config: string): Promise<{ findings: Finding[]; entry?: ClientEntry }> {
   const old = oldKeys(readConfigFile(config)?.text ?? '');
   const findings =
     old.length === 0
@@ -63,7 +63,7 @@ async function entryFindings(machine: LocalMachine, config: string): Promise<{ f
 const oldKeys = (text: string): string[] =>
   ['backend', 'qmd'].filter((key) => json5.valueAt(text, ['memory', key]) !== undefined).map((key) => `memory.${key}`);
 
-async function toolsFinding({ machine, recorded }: EntryContext, entry: Entry): Promise<Finding> {
+async function toolsFinding({ machine, recorded }: EntryContext, entry: ClientEntry): Promise<Finding> {
   const { works, why = '', tools } = await verify(entry, machine, recorded);
   return works
     ? ok('tools', `The command that OpenClaw's agents start reaches the memory and offers ${tools} tools.`)
@@ -71,7 +71,7 @@ async function toolsFinding({ machine, recorded }: EntryContext, entry: Entry): 
 }
 
 /** Checks the search that is registered with mcporter, by running the command that mcporter runs. */
-async function qmdFindings(context: EntryContext, folder: string, entry: Entry): Promise<Finding[]> {
+async function qmdFindings(context: EntryContext, folder: string, entry: ClientEntry): Promise<Finding[]> {
   const { machine } = context;
   if (!wantsMcporter(machine))
     return [ok('qmd', 'The search is not registered with mcporter: HELMDECK_OPENCLAW_QMD or OPENCLAW_QMD_ENABLED turns it off.')];
@@ -101,7 +101,7 @@ function wasConnectedWithout(folder: string, path: string): boolean {
 }
 
 /** Stores a test fact as OpenClaw's agents do, searches for the fact through OpenClaw's gateway, and deletes the fact. */
-async function searchFinding(context: EntryContext, entry: Entry): Promise<Finding> {
+async function searchFinding(context: EntryContext, entry: ClientEntry): Promise<Finding> {
   const word = `smoke${randomBytes(6).toString('hex')}`;
   const key = `helmdeck/doctor/${word}`;
   try {

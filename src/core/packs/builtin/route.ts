@@ -5,7 +5,8 @@ import { inputObject, lazy, notTextError, type SchemaOutput } from '../../../con
 import type { MyDefaults } from '../../../contract/views.ts';
 import type { Authorship, DefinitionAuthor } from '../../access/authorship.ts';
 import { type Caller, hasScope } from '../../access/caller.ts';
-import { whyAdoptionNeeded, type PipelineRunner } from '../../pipelines/pipeline-runner.ts';
+import { whyAdoptionNeeded } from '../../pipelines/definition-store.ts';
+import type { PipelineRunner } from '../../pipelines/pipeline-runner.ts';
 import type { Catalogue } from '../catalogue.ts';
 import type { Defaults } from '../defaults.ts';
 import { definePack, type Pack } from '../pack.ts';

@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { HostMachine } from '../../config/config.ts';
 import { readConfigFile } from '../config-file.ts';
-import { ENTRY, type EditStep, type Entry, type OriginalTexts } from '../connector.ts';
+import { ENTRY, type EditStep, type ClientEntry, type OriginalTexts } from '../connector.ts';
 import { entryOf } from '../json-client.ts';
 import { restoreValue, setValue, valueAt } from '../json-text.ts';
 import { startsBridge } from '../launch.ts';
@@ -29,10 +29,10 @@ function mcporterConfig(machine: HostMachine): string {
  * Returns an entry that starts a search-only server. The entry contains neither the memory's address nor a token, so that it
  * stays valid if either changes.
  */
-export const mcporterEntry = ({ command, args, env }: Entry): Entry => ({ command, args: [...args, '--qmd'], env });
+export const mcporterEntry = ({ command, args, env }: ClientEntry): ClientEntry => ({ command, args: [...args, '--qmd'], env });
 
 /** Reports whether mcporter's configuration contains our entry (`ours`), another entry with our name (`other`), or neither. */
-export function lookAtMcporter(machine: HostMachine, entry: Entry): { path: string; at: 'ours' | 'other' | 'absent' } {
+export function lookAtMcporter(machine: HostMachine, entry: ClientEntry): { path: string; at: 'ours' | 'other' | 'absent' } {
   const path = mcporterConfig(machine);
   const text = readConfigFile(path)?.text;
   const value = text === undefined ? undefined : valueAt(text, SERVER);
@@ -40,7 +40,7 @@ export function lookAtMcporter(machine: HostMachine, entry: Entry): { path: stri
   return { path, at: isDeepStrictEqual(value, mcporterEntry(entry)) ? 'ours' : 'other' };
 }
 
-export const registerInMcporter = (machine: HostMachine, entry: Entry): EditStep => ({
+export const registerInMcporter = (machine: HostMachine, entry: ClientEntry): EditStep => ({
   does: 'edit',
   path: mcporterConfig(machine),
   edit: (before = '') => setValue(before, SERVER, mcporterEntry(entry)),

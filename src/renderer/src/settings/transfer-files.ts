@@ -11,7 +11,7 @@ interface Batch {
   readonly lines: readonly string[];
 }
 
-export type Report = Omit<ImportReceipt, 'dry_run'>;
+export type ImportReport = Omit<ImportReceipt, 'dry_run'>;
 
 /** Exports all facts as JSON lines, oldest first, in the same format as the command-line export. */
 export async function exportAll(call: MemoryClient, onProgress: (done: number) => void): Promise<Blob> {
@@ -38,8 +38,8 @@ export async function importAll(
   call: MemoryClient,
   lines: readonly string[],
   { dry, onProgress, signal }: Options,
-): Promise<Report> {
-  const total: Report = { created: 0, updated: 0, unchanged: 0, dropped: 0, errors: [] };
+): Promise<ImportReport> {
+  const total: ImportReport = { created: 0, updated: 0, unchanged: 0, dropped: 0, errors: [] };
   for (const { first, lines: batch } of batchesOf(lines)) {
     if (signal.aborted) return total;
     const tooLong = batch.flatMap((line, index) => (sizeOf(line) > BATCH_BYTES ? [first + index] : []));

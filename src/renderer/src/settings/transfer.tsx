@@ -10,7 +10,7 @@ import { FileInput } from '../ui/field.tsx';
 import { Section } from '../ui/page.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { ImportDialog } from './import-dialog.tsx';
-import { exportAll, importAll, type Report } from './transfer-files.ts';
+import { exportAll, importAll, type ImportReport } from './transfer-files.ts';
 import { UndoImport } from './undo-import.tsx';
 
 const MAX_ERRORS = 50;
@@ -86,7 +86,7 @@ interface ChosenFile {
   readonly name: string;
   readonly lines: readonly string[];
   /** The result of a dry run of the import. */
-  readonly preview: Report;
+  readonly preview: ImportReport;
 }
 
 function useTransfer() {
@@ -96,7 +96,7 @@ function useTransfer() {
   const { busy, failure, run } = useTask();
   const [progress, setProgress] = useState<Progress>();
   const [chosen, setChosen] = useState<ChosenFile>();
-  const [report, setReport] = useState<Report>();
+  const [report, setReport] = useState<ImportReport>();
   const controller = useRef(new AbortController());
 
   const withProgress = async <T,>(
@@ -116,7 +116,7 @@ function useTransfer() {
     setChosen(undefined);
     setReport(undefined);
   };
-  const importLines = (lines: readonly string[], toReport = (result: Report): Report => result): void =>
+  const importLines = (lines: readonly string[], toReport = (result: ImportReport): ImportReport => result): void =>
     void run(async () => {
       reset();
       const result = await withProgress('Importing', lines.length, (onProgress, signal) =>
@@ -194,7 +194,7 @@ function FilePreview({ chosen: { name, preview }, cancel, importLines }: FilePre
   );
 }
 
-function summary({ created, updated, unchanged, dropped, errors }: Report): string {
+function summary({ created, updated, unchanged, dropped, errors }: ImportReport): string {
   const parts = [
     `${created.toLocaleString()} new`,
     `${updated.toLocaleString()} changed`,
@@ -205,7 +205,7 @@ function summary({ created, updated, unchanged, dropped, errors }: Report): stri
   return `${parts.join(', ')}.`;
 }
 
-function Errors({ errors }: { errors: Report['errors'] }) {
+function Errors({ errors }: { errors: ImportReport['errors'] }) {
   if (errors.length === 0) return undefined;
   return (
     <ul className="plain" aria-label="Rejected lines">
