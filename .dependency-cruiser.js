@@ -1,9 +1,9 @@
 // Dependencies point one way: contract ← core ← listeners ← main, contract ← preload, contract ← renderer.
-// test/architecture.test.ts plants an offence against each rule by its name: a new rule needs one there.
+// test/architecture.test.ts plants an offence for every rule. Add one there for a new rule.
 
 import { Visitor } from '@swc/core/Visitor.js';
 
-// The visitor that the cruiser walks swc's tree with is older than `using` and stops at it; a `using` is a `const` in all we ask.
+// dependency-cruiser's visitor for swc does not know `using` and stops at it. For imports, `using` equals `const`.
 const { visitStatement } = Visitor.prototype;
 Visitor.prototype.visitStatement = function (statement) {
   if (statement.type !== 'UsingDeclaration') return visitStatement.call(this, statement);
@@ -27,7 +27,7 @@ export default {
   forbidden: [
     {
       name: 'contract-stands-alone',
-      comment: 'Both sides of every wire read the contract, the window too: zod and nothing else.',
+      comment: 'All sides use the contract, including the window. It may import only zod.',
       severity: 'error',
       from: { path: '^src/contract/' },
       to: { pathNot: ['^src/contract/', packages('zod')] },
@@ -35,7 +35,7 @@ export default {
     folder('core-below-listeners', 'core', ['contract'], 'The core is used by listeners and knows none of them.'),
     {
       name: 'core-speaks-no-wire',
-      comment: 'The core is plain Node and runs the same in every root: no Electron, no HTTP, no MCP.',
+      comment: 'The core is plain Node: no Electron, no HTTP, no MCP.',
       severity: 'error',
       from: { path: '^src/core/' },
       to: { path: [packages('electron', 'hono', '@hono', '@modelcontextprotocol'), '^(node:)?(http|https|http2|net|tls)$'] },
@@ -43,7 +43,7 @@ export default {
     folder('listeners-below-main', 'listeners', ['core', 'contract'], 'A listener is handed what it needs by main.'),
     {
       name: 'listeners-own-no-window-and-no-file',
-      comment: 'A listener turns bytes into a call of perform and back; Electron and SQLite are behind that door.',
+      comment: 'A listener turns a request into a call of perform. It must not use Electron or SQLite.',
       severity: 'error',
       from: { path: '^src/listeners/' },
       to: { path: packages('electron', 'better-sqlite3') },
@@ -56,14 +56,14 @@ export default {
     ),
     {
       name: 'electron-in-the-shell',
-      comment: 'Whatever else main holds also runs headless, where there is no Electron.',
+      comment: 'Only the shell may use Electron. The rest of main also runs headless.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/main/(index\\.ts|shell/)', '^src/preload/'] },
+      from: { path: '^src/', pathNot: ['^src/main/(roots/index\\.ts|shell/)', '^src/preload/'] },
       to: { path: packages('electron') },
     },
     {
       name: 'preload-carries-types-only',
-      comment: 'The sandbox has Electron and no other module; of the contract the preload takes types.',
+      comment: 'The sandboxed preload may import only Electron, and types from the contract.',
       severity: 'error',
       from: { path: '^src/preload/' },
       to: { pathNot: ['^src/preload/', packages('electron')], dependencyTypesNot: ['type-only'] },
@@ -77,34 +77,34 @@ export default {
     ),
     {
       name: 'window-has-no-node',
-      comment: 'There is no Node in a browser.',
+      comment: 'The window runs in a browser, without Node.',
       severity: 'error',
       from: { path: '^src/renderer/' },
       to: { dependencyTypes: ['core'] },
     },
     {
       name: 'window-carries-no-zod',
-      comment: 'Main parses; the window takes types, and the contract files that hold no schema.',
+      comment: 'Main validates. The window may import types, and contract modules without schemas.',
       severity: 'error',
       from: { path: '^src/renderer/' },
       to: {
         path: ['^src/contract/', packages('zod')],
-        pathNot: '^src/contract/(limits|failure|in-parts|time-left)\\.ts$',
+        pathNot: '^src/contract/(limits|failure|preview-in-parts|time-left)\\.ts$',
         dependencyTypesNot: ['type-only'],
       },
     },
     {
       name: 'no-circle',
-      comment: 'Two modules that need each other are one module, or three.',
+      comment: 'Modules must not import each other in a cycle. Merge them, or move the shared part to a third module.',
       severity: 'error',
       from: { path: '^src/' },
       to: { circular: true },
     },
   ],
   options: {
-    // Under TypeScript 7, which has no compiler API, the default parser sees no module at all and reports success.
+    // The default parser needs TypeScript's compiler API, which TypeScript 7 lacks. It would find no modules and report success.
     parser: 'swc',
-    // Type imports count: a type from the wrong folder is the wrong direction too.
+    // Check type imports too.
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },

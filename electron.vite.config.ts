@@ -8,9 +8,8 @@ export default defineConfig({
   main: {
     plugins: [
       {
-        // A source with a single letter beyond ASCII is kept in two bytes a letter, and is read the slower for it. Comments apart,
-        // such letters stand in strings and patterns, where an escape means the same; in String.raw too, as all of those that hold
-        // one become patterns.
+        // V8 stores and reads a source file with any non-ASCII character as two bytes per character, which is slower. Outside comments
+        // such characters occur only in strings and patterns, where an escape is equivalent.
         name: 'in-ascii',
         generateBundle(_options, files) {
           for (const file of Object.values(files)) {
@@ -29,24 +28,24 @@ export default defineConfig({
     build: {
       rollupOptions: {
         input: {
-          index: 'src/main/index.ts',
-          headless: 'src/main/headless.ts',
-          cli: 'src/main/cli.ts',
+          index: 'src/main/roots/index.ts',
+          headless: 'src/main/roots/headless.ts',
+          cli: 'src/main/roots/cli.ts',
         },
-        // An ES module makes Node look at everything that its own modules export, and load what nobody uses of them.
+        // CommonJS starts faster: Node would analyse the exports of every ES module and load unused ones.
         output: { format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' },
       },
       externalizeDeps: {
-        // Left out by itself is only what package.json requires; this one is optional there, and its binary cannot be bundled.
+        // Only regular dependencies are external by default. keytar is optional, and its binary cannot be bundled.
         include: ['keytar'],
-        // Of these a start needs little: one file with that much is read faster than their hundred.
+        // The start uses a small part of these packages. One bundled file loads faster than their hundred files.
         exclude: ['zod', '@modelcontextprotocol/sdk', 'smol-toml'],
       },
     },
   },
   preload: {
     build: {
-      // The sandbox knows no modules.
+      // A sandboxed preload cannot be an ES module.
       rollupOptions: { input: { index: 'src/preload/index.ts' }, output: { format: 'cjs', entryFileNames: '[name].cjs' } },
     },
   },
@@ -62,7 +61,7 @@ export default defineConfig({
     ],
     build: {
       minify: true,
-      // The window's policy allows no script but ours, and every Chromium it meets preloads modules by itself.
+      // The window's content security policy forbids the inline polyfill, and Chromium supports module preload.
       modulePreload: { polyfill: false },
       rollupOptions: { input: 'src/renderer/index.html' },
     },

@@ -6,14 +6,14 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/built.ts'],
     reporters: ['default', './test/support/reporter.ts'],
-    // A focused test would quietly leave the others out.
+    // A focused test would silently skip the others.
     allowOnly: false,
     restoreMocks: true,
-    // What hangs is found all the same; a machine that is busy with other things fails nothing.
+    // Long enough for a busy machine; a hang is still detected.
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 45_000, interval: 20 } },
-    // Many files wait for most of their time: for a process, a page, a clock that cannot be set.
+    // Many test files mostly wait for a process or a page, so run more workers than cores.
     maxWorkers: 2 * availableParallelism(),
   },
 });

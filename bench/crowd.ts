@@ -9,24 +9,24 @@ import { served } from './served.ts';
 
 const FACTS = 5000;
 const SUBJECTS = 10;
-/** Below what one subject may have of each. */
+/** Below the limits for one subject. */
 const SESSIONS = 1000;
 const STREAMS = 500;
-/** Connections that say nothing, or too little. */
+/** Connections that send nothing or an incomplete request. */
 const SLOW = 200;
 const SECONDS = 10;
 const A_SECOND = 100;
-/** Pages of facts that are asked for at most. */
+/** The most pages of facts that the bench requests. */
 const UNREAD = 1000;
 const MIB = 2 ** 20;
 
 interface Task {
-  readonly what: 'open sessions' | 'open streams' | 'be slow' | 'read nothing' | 'ask';
+  readonly what: 'open sessions' | 'open streams' | 'send slowly' | 'read nothing' | 'ask';
   readonly port: number;
   readonly tokens: readonly string[];
 }
 
-/** What those cost who have come and say nothing, or take nothing: their memory, and how long the others wait. */
+/** Measures what idle, slow and non-reading clients cost: memory, and latency for other clients. */
 export async function crowd(): Promise<Result[]> {
   await using mine = await served(FACTS);
   const { tokens, port } = mine;
@@ -47,7 +47,7 @@ export async function crowd(): Promise<Result[]> {
   bytes.push(process.memoryUsage.rss());
   const crowding = fork(import.meta.filename, ['client']);
   const others = (what: Task['what']) => send(crowding, { what, port, tokens: minted.map(({ token }) => token) });
-  const slow = others('be slow');
+  const slow = others('send slowly');
   const amongSlow = await task('ask');
   bytes.push(process.memoryUsage.rss());
   const gone = await slow;
@@ -65,8 +65,8 @@ export async function crowd(): Promise<Result[]> {
     from: `${(from / MIB).toFixed(0)} MiB before, ${(to / MIB).toFixed(0)} MiB with them`,
   });
   return [
-    grown(`${SESSIONS} sessions that nobody uses`, atFirst, withSessions),
-    grown(`${STREAMS} streams that hear of nothing`, withSessions, withAll),
+    grown(`${SESSIONS} unused sessions`, atFirst, withSessions),
+    grown(`${STREAMS} idle streams`, withSessions, withAll),
     {
       what: `recall among ${STREAMS} idle streams, ${A_SECOND} a second, p99`,
       figure: quantile(among, 0.99),
@@ -74,28 +74,28 @@ export async function crowd(): Promise<Result[]> {
       bar: { atMost: 100 },
       from: `${quantile(among, 0.5).toFixed(2)} ms at p50; alone ${quantile(alone, 0.5).toFixed(2)} and ${quantile(alone, 0.99).toFixed(2)} ms`,
     },
-    grown(`${SLOW} connections that say too little`, withAll, withSlow, 64),
+    grown(`${SLOW} slow connections`, withAll, withSlow, 64),
     {
-      what: `the last of ${SLOW} connections that say too little is gone`,
+      what: `the last of ${SLOW} slow connections is closed`,
       figure: Math.max(...gone) / 1000,
       unit: 's',
       bar: { atMost: 10 },
       from: `the first after ${(Math.min(...gone) / 1000).toFixed(1)} s`,
     },
     {
-      what: `recall among ${SLOW} connections that say too little, ${A_SECOND} a second, p95`,
+      what: `recall among ${SLOW} slow connections, ${A_SECOND} a second, p95`,
       figure: quantile(amongSlow, 0.95),
       unit: 'ms',
       bar: { atMost: 50 },
       from: `${quantile(amongSlow, 0.5).toFixed(2)} ms at p50`,
     },
-    grown(`${UNREAD} answers on a stream that nobody reads`, beforeUnread, beforeUnread + unread),
+    grown(`${UNREAD} responses on an unread stream`, beforeUnread, beforeUnread + unread),
   ];
 }
 
 async function send(asker: ChildProcess, task: Task): Promise<number[]> {
   asker.send(task);
-  // Nobody else speaks to us on this channel.
+  // Only our own child process sends on this channel.
   const [answer] = (await once(asker, 'message')) as [number[] | string];
   if (typeof answer === 'string') throw new Error(answer);
   return answer;
@@ -103,7 +103,7 @@ async function send(asker: ChildProcess, task: Task): Promise<number[]> {
 
 const API = '/api/v1';
 
-/** Everybody who comes, in a process of their own, so that nothing of theirs is counted as ours. */
+/** All clients, in a separate process, so that their memory and CPU time are not counted. */
 function client(): void {
   const agent = new Agent({ keepAlive: true });
   const ask = (port: number, path: string, token: string, body?: object): Promise<void> => {
@@ -132,7 +132,7 @@ function client(): void {
         await Promise.all(tokens.map((token) => ask(port, `${API}/events`, token)));
       return [];
     },
-    async 'be slow'({ port, tokens: [token = ''] }) {
+    async 'send slowly'({ port, tokens: [token = ''] }) {
       const post = `POST ${API}/memory/store HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n`;
       const begun = `${post}Authorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`;
       const firsts = ['', 'GET /hea', post, begun];
@@ -141,7 +141,7 @@ function client(): void {
           const { promise, resolve } = Promise.withResolvers<number>();
           const start = performance.now();
           const socket = connect(port, '127.0.0.1', () => socket.write(firsts[index % firsts.length] ?? ''));
-          // Some say a little more from time to time.
+          // Some connections send a few more bytes from time to time.
           const more = setInterval(() => index % 8 === 2 && socket.writable && socket.write('X-More: x\r\n'), 500);
           socket.resume().on('error', () => undefined);
           socket.once('close', () => {
@@ -168,7 +168,7 @@ function client(): void {
       const messages = await promise;
       stream.pause();
       const page = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'memory_list', arguments: { limit: 200 } } };
-      // It is over when the stream is closed on whoever does not read it.
+      // Stop when the server has closed the unread stream.
       for (let asked = 0; asked < UNREAD; asked += 1) {
         const said = await ask(port, messages, token, page).catch(String);
         if (typeof said === 'string' && said.endsWith('404')) break;
@@ -194,7 +194,7 @@ function client(): void {
       (error: unknown) => process.send?.(String(error)),
     );
   });
-  // Streams would hold it open when whoever started it has what they wanted.
+  // Exit now, because open streams would keep this process alive.
   process.on('disconnect', () => process.exit());
 }
 

@@ -28,7 +28,7 @@ interface Task {
   readonly tokens: readonly string[];
 }
 
-/** How long one subject waits for a recall while two clients of another one forget, and ask how much they would. */
+/** Measures how long a recall takes while two clients of another subject run forgets and dry runs. */
 export async function forgetting(): Promise<Result[]> {
   await using mine = await served(FACTS, {
     quota: ROOM,
@@ -72,7 +72,7 @@ export async function forgetting(): Promise<Result[]> {
   ];
 }
 
-/** A real forget of everything, watched from the event loop of the store itself. */
+/** Runs a real forget of everything and measures the delays on the store's own event loop. */
 async function longestSlice(): Promise<Result> {
   const { ours } = await import('./memory.ts');
   await using mine = await ours(FACTS, { quota: ROOM, textOf: (index) => `${index} `.padEnd(LETTERS, 'what the owner said; ') });
@@ -107,7 +107,7 @@ async function answerOf(child: ChildProcess): Promise<number[]> {
   return answer;
 }
 
-/** Those who ask, in processes of their own, so that nothing of theirs is counted as ours. */
+/** The clients, in separate processes, so that their CPU time is not counted. */
 function client(): void {
   const agent = new Agent({ keepAlive: true });
   const state = { enough: false };

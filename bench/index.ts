@@ -1,7 +1,6 @@
 /**
- * What ours costs over what cannot be done without, in the same run: over bare SQLite with the same tables, indexes, pragmas
- * and bytes, and over a bare HTTP server. A floor does nothing but put the bytes there or fetch them, and where something must
- * be opened, open it.
+ * Compares our code with a floor in the same run: bare SQLite with the same tables, indexes, pragmas and bytes, and a bare HTTP
+ * server. A floor only writes or reads the bytes and, where needed, decrypts them.
  */
 import { crowd } from './crowd.ts';
 import { forgetting } from './forgetting.ts';
@@ -20,7 +19,7 @@ import { sweep } from './sweep.ts';
 import { writes } from './writes.ts';
 
 const results: Result[] = [];
-// The rotation first: the garbage of the others would be collected in the middle of one of its slices.
+// Run the rotation first, so that the garbage of other benches is not collected during one of its slices.
 for (const measure of [
   rotation,
   writes,

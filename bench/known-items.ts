@@ -1,10 +1,10 @@
-import type { Searchable } from '../src/core/search/search-index.ts';
+import type { SearchableFact } from '../src/core/search/fact-index.ts';
 import { baselines, ours } from '../test/core/search/relevance/engines.ts';
 import { made, numbers } from './vocabulary.ts';
 
 /**
- * Finding a fact again by words of it that have suffered: a check on facts and questions nobody chose, in a language that
- * does not exist. Prints the mean reciprocal rank, in hundredths: 100 when the fact asked for always stands first.
+ * Known-item search with damaged queries. Facts and queries are random words of an invented language, so nobody can tune to them.
+ * Prints the mean reciprocal rank in hundredths: 100 if the wanted fact is always the first hit.
  */
 const FACTS = 4000;
 const QUESTIONS = 400;
@@ -25,7 +25,7 @@ const shapes: readonly (() => string)[] = [
   () => `${sentence(5)} v${below(9)}.${below(30)}.${below(9)} ${sentence(4)}`,
 ];
 
-const facts: readonly Searchable[] = Array.from({ length: FACTS }, (_, index) => ({
+const facts: readonly SearchableFact[] = Array.from({ length: FACTS }, (_, index) => ({
   key: `${word()}/${word()}-${index}`,
   category: pick(['one', 'two', 'three']),
   tags: [word()],
@@ -39,7 +39,7 @@ const shuffled = (words: readonly string[]): string[] =>
     .toSorted((one, other) => one.order - other.order)
     .map(({ one }) => one);
 
-/** Words of a value that are not in every other fact. */
+/** Words of a value that are rare among the facts. */
 const wordsOf = (value: string, count: number): string[] =>
   shuffled(value.split(/[ /.]/).filter((one) => one.length > 4)).slice(0, count);
 

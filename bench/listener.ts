@@ -5,35 +5,35 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Caller } from '../src/core/caller.ts';
-import { systemClock } from '../src/core/clock.ts';
-import { openDoor } from '../src/core/door.ts';
-import { Finder } from '../src/core/finder.ts';
-import type { Perform } from '../src/core/perform.ts';
-import { Tokens } from '../src/core/tokens.ts';
-import { startListener } from '../src/listeners/server.ts';
+import type { Caller } from '../src/core/access/caller.ts';
+import { TokenRegistry } from '../src/core/access/token-registry.ts';
+import { createCore } from '../src/core/operations/create-core.ts';
+import type { Perform } from '../src/core/operations/perform.ts';
+import { Finder } from '../src/core/search/finder.ts';
+import { systemClock } from '../src/core/time/clock.ts';
+import { startListener } from '../src/listeners/listener.ts';
 import { aFact, type Floor, floor, ours } from './memory.ts';
 import { median, quantile, report, type Result } from './report.ts';
 
 const FACTS = 100_000;
-/** Every store here is a new fact. */
+/** Every store creates a new fact. */
 const ROOM = { facts: 10_000_000, bytes: 2 ** 40 };
 const API = '/api/v1';
 const WARM_UP = 500;
 const TURNS = 1000;
 /** In every tenth fact. */
 const COMMON = 'cellar';
-/** A word of one fact only, and like no other: its number, shuffled, in letters. */
+/** A word that only one fact contains: its shuffled number, spelled in letters. */
 const own = (index: number): string =>
   (Math.imul(index + 1, 0x9e3779b1) >>> 0).toString(26).replaceAll(/\d/g, (digit) => 'zyxwvutsrq'.charAt(Number(digit)));
-/** Stores, or pages of long values, of one client that are under way all the time while others ask. */
+/** How many stores or pages of long values one client keeps in flight while others send requests. */
 const FLOOD = 32;
 const FLOODS = 5;
 const LONG_PAGE = `${API}/memory/facts?values=1&limit=200`;
 
 /**
- * What REST costs over bare node:http that does one raw durable insert, or answers what it has at hand: in the same run, with
- * the same bytes, asked in turn with `fetch`, as agents' libraries ask.
+ * Compares REST with bare node:http that does one raw durable insert or sends a prepared response: in the same run, with the same
+ * bytes, requested alternately with `fetch`, as agents' libraries do.
  */
 export async function listener(): Promise<Result[]> {
   await using mine = await ours(FACTS, {
@@ -42,11 +42,11 @@ export async function listener(): Promise<Result[]> {
   });
   using raw = floor(FACTS);
   const { store } = mine;
-  await using tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  await using tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
   using finder = new Finder(store);
-  // As the program does it at its start: what is stored is indexed from then on.
+  // Build the index, as the program does at its start. Later stores update it.
   await finder.prepare();
-  const { perform } = openDoor({ store, tokens, finder, clock: systemClock });
+  const { perform } = createCore({ store, tokens, finder, clock: systemClock });
   const atHand = new Map<string, unknown>();
   const remembered = (async (caller: Caller, name: string, input: unknown) => {
     const known = atHand.get(name) ?? (await perform(caller, name, input));
@@ -58,7 +58,7 @@ export async function listener(): Promise<Result[]> {
   await using alone = await serve(remembered, tokens);
   await using bare = await serveBare(raw);
   const { token: greedy } = await tokens.mint({
-    name: 'one who asks for much',
+    name: 'greedy client',
     client: 'bench',
     subject: 'greedy',
     scopes: ['memory:read', 'memory:write'],
@@ -130,7 +130,7 @@ export async function listener(): Promise<Result[]> {
     };
   };
 
-  /** What others wait for an answer at most, nearly always, while one client stores or reads as much as it can. */
+  /** Measures the p99 latency of other clients while one client stores or reads as fast as it can. */
   const flooded = async (what: 'stores' | 'pages', path: string): Promise<Result> => {
     bare.answer = await ask(whole.url, path);
     bare.page = await ask(whole.url, LONG_PAGE, undefined, greedy);
@@ -148,7 +148,7 @@ export async function listener(): Promise<Result[]> {
       return took;
     };
     const calm = await p99(whole.url);
-    // Where three programs share two cores, one turn of either tells more of the machine than of them.
+    // Three programs share two cores, so a single round would measure the scheduler. Take several.
     const times = { bare: [] as number[], ours: [] as number[] };
     for (let turn = 0; turn < FLOODS; turn += 1) {
       times.bare.push(await under(bare.url));
@@ -160,7 +160,7 @@ export async function listener(): Promise<Result[]> {
       figure: other / one,
       unit: what === 'stores' ? 'times bare node:http with raw SQLite' : 'times bare node:http with the same bytes',
       bar: { atMost: 3 },
-      from: `${one.toFixed(1)} ms bare, ${other.toFixed(1)} ms ours, ${calm.toFixed(1)} ms ours when nobody else asks`,
+      from: `${one.toFixed(1)} ms bare, ${other.toFixed(1)} ms ours, ${calm.toFixed(1)} ms ours without load`,
     };
   };
 
@@ -173,7 +173,7 @@ export async function listener(): Promise<Result[]> {
       if (hits[0]?.key === `found/${turn}`) found += 1;
     }
     return {
-      what: 'stored facts that the very next search finds',
+      what: 'stored facts that the next search finds',
       figure: found / TURNS,
       unit: 'of all',
       bar: { atLeast: 1 },
@@ -195,8 +195,8 @@ export async function listener(): Promise<Result[]> {
     await flooded('stores', fact),
     await flooded('pages', fact),
     await foundAtOnce(),
-    // What the listener adds by itself: guard, token, route, limits.
-    await latency('an answer at hand', fact, undefined, undefined, alone.url),
+    // The cost of the listener alone: guard, token, route, limits.
+    await latency('prepared response', fact, undefined, undefined, alone.url),
   ];
 }
 
@@ -206,7 +206,7 @@ async function timed(step: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-async function serve(perform: Perform, tokens: Tokens): Promise<{ url: string } & AsyncDisposable> {
+async function serve(perform: Perform, tokens: TokenRegistry): Promise<{ url: string } & AsyncDisposable> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-bench-listener-'));
   const served = await startListener({
     perform,
@@ -226,7 +226,7 @@ async function serve(perform: Perform, tokens: Tokens): Promise<{ url: string } 
   };
 }
 
-/** The least that could be called a server of it. */
+/** A minimal server with the same responses. */
 async function serveBare(raw: Floor): Promise<{ url: string; answer: string; page: string } & AsyncDisposable> {
   let index = 2 * FACTS;
   const server = createServer((request, response) => {
@@ -262,7 +262,7 @@ async function serveBare(raw: Floor): Promise<{ url: string; answer: string; pag
   return bare;
 }
 
-/** A client that never rests, in a process of its own. Says so once it is under way, and ends when it is killed. */
+/** A client that sends requests without pause, in a separate process. It reports its start and runs until it is killed. */
 async function flood(what: string, url: string, token: string, from: number): Promise<void> {
   let index = from;
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };

@@ -11,7 +11,7 @@ import { median, report, type Result } from './report.ts';
 import { served } from './served.ts';
 
 const FACTS = 5000;
-/** Every store here is a new fact. */
+/** Every store creates a new fact. */
 const ROOM = { facts: 1_000_000, bytes: 2 ** 40 };
 const ROUNDS = 20;
 const CALLS = 200_000;
@@ -38,7 +38,7 @@ interface Took {
 const MCP = '/api/v1/mcp';
 const HEADERS = { Accept: 'application/json, text/event-stream' };
 
-/** What an MCP call costs beside the same over REST, and beside a call of the SDK's own server that does nothing. */
+/** Compares an MCP call with the same call over REST, and with an empty call to the SDK's own server. */
 export async function mcp(): Promise<Result[]> {
   await using mine = await served(FACTS, { quota: ROOM });
   const { tokens, port } = mine;
@@ -78,14 +78,14 @@ export async function mcp(): Promise<Result[]> {
       rate(stores) / rate(nothings),
       "of the SDK's empty calls",
       { atLeast: 1 },
-      `${rate(nothings).toFixed(0)} a second there, ${rate(stores).toFixed(0)} ours`,
+      `${rate(nothings).toFixed(0)} a second from the SDK's server, ${rate(stores).toFixed(0)} ours`,
     ),
     beside(
       'recalls over MCP, 8 at a time',
       rate(recalls) / rate(nothingsAgain),
       "of the SDK's empty calls",
       { atLeast: 1 },
-      `${rate(nothingsAgain).toFixed(0)} a second there, ${rate(recalls).toFixed(0)} ours`,
+      `${rate(nothingsAgain).toFixed(0)} a second from the SDK's server, ${rate(recalls).toFixed(0)} ours`,
     ),
     beside(
       `memory after ${CALLS} calls in one session`,
@@ -114,11 +114,11 @@ const rate = (rounds: readonly Took[]): number => median(rounds.map(({ took, tim
 
 async function send(asker: ChildProcess, round: Round): Promise<Took> {
   asker.send(round);
-  // Nobody else speaks to us on this channel.
+  // Only our own child process sends on this channel.
   return ((await once(asker, 'message')) as [Took])[0];
 }
 
-/** Both take turns, so that whatever else the machine does meets both alike. */
+/** Alternates between both, so that other load on the machine affects both equally. */
 async function inTurns(
   asker: ChildProcess,
   doors: readonly [Door, Door],
@@ -130,14 +130,14 @@ async function inTurns(
   for (let turn = 0; turn < ROUNDS + 2; turn += 1) {
     for (const side of [0, 1] as const) {
       const took = await send(asker, { ...doors[side], atOnce, bodies: Array.from({ length: count }, bodies[side]) });
-      // The first ones warm both up.
+      // The first rounds warm up both.
       if (turn > 1) all[side].push(took);
     }
   }
   return all;
 }
 
-/** Resident bytes early and late in a session that reads and now and then writes. */
+/** Resident memory early and late in a session that mostly reads and sometimes writes. */
 async function longSession(asker: ChildProcess, door: Door): Promise<[number, number]> {
   const samples: { readonly calls: number; readonly bytes: number }[] = [];
   const body = (turn: number): string => {
@@ -164,7 +164,7 @@ async function sessionAt(port: number, path: string, token: string): Promise<Rec
   return { ...HEADERS, 'Mcp-Session-Id': answer.headers.get('mcp-session-id') ?? '' };
 }
 
-/** The SDK's server on the SDK's transport, with one tool that does nothing at all. */
+/** The SDK's server on the SDK's transport with one empty tool. */
 async function emptyServer(): Promise<AsyncDisposable & { readonly port: number }> {
   const server = new Server({ name: 'empty', version: '1' }, { capabilities: { tools: {} } });
   server.setRequestHandler(CallToolRequestSchema, () => ({ content: [{ type: 'text', text: '{}' }] }));
@@ -182,7 +182,7 @@ async function emptyServer(): Promise<AsyncDisposable & { readonly port: number 
   };
 }
 
-/** An agent's program, in a process of its own as agents are: Node's own client on kept connections. */
+/** An agent in a separate process: Node's HTTP client with keep-alive connections. */
 function client(): void {
   const agent = new Agent({ keepAlive: true });
   const ask = ({ port, path, token, headers: more }: Door, body: string): Promise<void> => {

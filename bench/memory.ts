@@ -3,16 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import { type Clock, systemClock } from '../src/core/clock.ts';
-import { openDatabase } from '../src/core/database.ts';
-import { fileSource } from '../src/core/keys/file.ts';
-import { openStore } from '../src/core/open-store.ts';
-import type { Draft, MemoryStore, Quota, Space } from '../src/core/store.ts';
+import { fileSource } from '../src/core/crypto/keys/file-source.ts';
+import { openDatabase } from '../src/core/store/database.ts';
+import { openStore } from '../src/core/store/open-store.ts';
+import type { EntryDraft, MemoryStore, Quota, Space } from '../src/core/store/store.ts';
+import { type Clock, systemClock } from '../src/core/time/clock.ts';
 
 const DAY = 86_400_000;
 
-/** A fact with a value of 200 bytes, as an agent would store it. */
-export const aFact = (index: number): Draft => ({
+/** A typical fact with a value of 200 bytes. */
+export const aFact = (index: number): EntryDraft => ({
   key: `preferences/area/${index}`,
   value: `${index} `.padEnd(200, 'what the owner said about it, in plain words; '),
   category: 'user_facts',
@@ -21,7 +21,7 @@ export const aFact = (index: number): Draft => ({
   lifetime: 90 * DAY,
 });
 
-/** What our row of that fact holds beside the open columns. */
+/** The sealed column of that fact's row. */
 const SEALED_BYTES = 315;
 
 export interface Ours extends AsyncDisposable {
@@ -36,7 +36,7 @@ export interface Floor extends Disposable {
   insert(index: number): void;
   batch(from: number, count: number): void;
   get(index: number): Buffer;
-  /** The newest fifty from a moment back. */
+  /** The fifty newest facts before a given time. */
   page(from: number): Buffer[];
 }
 
@@ -49,13 +49,13 @@ export interface Options {
   readonly textOf?: (index: number) => string;
 }
 
-/** Our store with so many facts in it. */
+/** Our store with the given number of facts. */
 export async function ours(facts: number, { quota, clock = systemClock, categoryOf, textOf }: Options = {}): Promise<Ours> {
   const folder = folderFor('ours');
-  await fileSource(folder).keep('current', randomBytes(32));
+  await fileSource(folder).save('current', randomBytes(32));
   const store = await openStore({ folder, clock, sources: () => [fileSource(folder)], ...(quota && { quota }) });
   const space = store.space({ subject: 'me' }, 'fact');
-  const draftOf = (index: number): Draft => ({
+  const draftOf = (index: number): EntryDraft => ({
     ...aFact(index),
     ...(categoryOf && { category: categoryOf(index) }),
     ...(textOf && { value: textOf(index) }),
@@ -74,12 +74,12 @@ export async function ours(facts: number, { quota, clock = systemClock, category
   };
 }
 
-/** The same file with the same rows, and nothing of ours around it. */
+/** The same rows in bare SQLite, without our code. */
 export function floor(facts: number): Floor {
   const folder = folderFor('floor');
   const file = join(folder, 'memory.db');
   const db = openDatabase(file);
-  // As SQLite does it when nobody tells it otherwise.
+  // SQLite's default.
   db.pragma('wal_autocheckpoint = 1000');
   db.exec("INSERT INTO namespace (id, subject, session) VALUES (1, 'me', '')");
   const hashes = createSecretKey(randomBytes(32));
@@ -106,7 +106,7 @@ export function floor(facts: number): Floor {
     try {
       decipher.final();
     } catch {
-      // The bytes are random, and checking them costs the same.
+      // The bytes are random, so decryption fails. It costs the same as success.
     }
     return plain;
   };

@@ -1,11 +1,11 @@
 import Sqlite from 'better-sqlite3';
-import type { Caller } from '../src/core/caller.ts';
-import { systemClock } from '../src/core/clock.ts';
-import { openDoor } from '../src/core/door.ts';
-import { Finder } from '../src/core/finder.ts';
-import type { Perform } from '../src/core/perform.ts';
-import type { MemoryStore } from '../src/core/store.ts';
-import { Tokens } from '../src/core/tokens.ts';
+import type { Caller } from '../src/core/access/caller.ts';
+import { TokenRegistry } from '../src/core/access/token-registry.ts';
+import { createCore } from '../src/core/operations/create-core.ts';
+import type { Perform } from '../src/core/operations/perform.ts';
+import { Finder } from '../src/core/search/finder.ts';
+import type { MemoryStore } from '../src/core/store/store.ts';
+import { systemClock } from '../src/core/time/clock.ts';
 import { aFact, ours } from './memory.ts';
 import { median, quantile, type Result } from './report.ts';
 
@@ -20,13 +20,13 @@ export const aCaller: Caller = {
   scopes: new Set(['memory:read', 'memory:write']),
 };
 
-/** The one door to a memory, as every surface has it. */
+/** The operations of a memory, as every surface calls them. */
 export async function doorOf(store: MemoryStore): Promise<Perform> {
-  const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-  return openDoor({ store, tokens, finder: new Finder(store), clock: systemClock }).perform;
+  const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  return createCore({ store, tokens, finder: new Finder(store), clock: systemClock }).perform;
 }
 
-/** What every conversation begins with, asked of many facts; also right after one of them changed. */
+/** Measures `my-memory`, the first call of most conversations: with many facts, repeated, and right after a write. */
 export async function myMemory(): Promise<Result[]> {
   const results: Result[] = [];
   for (const categories of [8, 50]) {
@@ -48,7 +48,7 @@ export async function myMemory(): Promise<Result[]> {
       });
       after.push(await timed(() => perform(aCaller, 'myMemory', {})));
     }
-    for (const [when, times] of Object.entries({ asked: again, 'asked right after a write': after })) {
+    for (const [when, times] of Object.entries({ repeated: again, 'right after a write': after })) {
       results.push({
         what: `my-memory of ${FACTS} facts in ${categories} categories, ${when}`,
         figure: median(times),
@@ -61,7 +61,7 @@ export async function myMemory(): Promise<Result[]> {
   return results;
 }
 
-/** What it would cost to count each time. */
+/** The cost of counting in SQL at each call. */
 function countPlainly(file: string): number {
   const db = new Sqlite(file, { readonly: true });
   const count = db.prepare(

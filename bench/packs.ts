@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
-import { systemClock } from '../src/core/clock.ts';
-import { openDoor } from '../src/core/door.ts';
-import { Finder } from '../src/core/finder.ts';
+import { TokenRegistry } from '../src/core/access/token-registry.ts';
+import { createCore } from '../src/core/operations/create-core.ts';
 import { definePack } from '../src/core/packs/pack.ts';
-import { Tokens } from '../src/core/tokens.ts';
+import { Finder } from '../src/core/search/finder.ts';
+import { systemClock } from '../src/core/time/clock.ts';
 import { aFact, ours } from './memory.ts';
 import { aCaller } from './my-memory.ts';
 import { median, quantile, report, type Result } from './report.ts';
@@ -19,23 +19,23 @@ const me = { ...aCaller, scopes: new Set([...aCaller.scopes, 'packs:run' as cons
 const echo = {
   version: '1.0.0',
   title: 'Echo',
-  description: 'Says what it hears.',
+  description: 'Returns its input.',
   input: z.strictObject({ what: z.string() }),
   output: z.object({ said: z.string() }),
   handler: async ({ input: { what } }: { input: { what: string } }) => ({ said: what }),
 };
 
-/** With nothing on: no memory, no answers kept, no record. */
+/** All services off: no memory, no cache, no activity record. */
 const bare = definePack({ ...echo, name: 'bench.bare', unaudited: true });
 const cached = definePack({ ...echo, name: 'bench.cached', memory: { cache: true, ttl: 3600 } });
 
-/** What the engine costs around a handler that does nothing, and an answer that is given again beside a fact that is read. */
+/** Measures the engine's overhead around an empty handler, and compares a cache hit with a recall. */
 export async function packs(): Promise<Result[]> {
   await using mine = await ours(FACTS, { quota: { facts: 2 * FACTS, bytes: 2 ** 40 } });
   const { store } = mine;
-  await using tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  await using tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
   using finder = new Finder(store);
-  using door = openDoor({ store, tokens, finder, clock: systemClock, packs: { packs: [bare, cached] } });
+  using door = createCore({ store, tokens, finder, clock: systemClock, packs: { packs: [bare, cached] } });
   const { perform } = door;
   const input = (turn: number) => ({ what: `question ${turn % QUESTIONS}` });
   const steps: readonly ((turn: number) => Promise<unknown>)[] = [
@@ -64,7 +64,7 @@ export async function packs(): Promise<Result[]> {
       from: `${direct.toFixed(1)} µs direct, ${around.toFixed(1)} µs ours, p99 ${slowest(1)} µs`,
     },
     {
-      what: 'an answer of a pack given again, with its row',
+      what: 'cached output of a pack, with its activity row',
       figure: again / recall,
       unit: 'times a recall',
       bar: { atMost: 1.5 },

@@ -5,7 +5,7 @@ import { beside, type Result } from './report.ts';
 const FACTS = 10_000;
 const QUOTA = { facts: 10 * FACTS, bytes: 2 ** 40 };
 
-/** What a write costs with everything around it, beside one that nobody counts or records. No bar: it is there to be seen. */
+/** Compares a full write with a bare put, which has no quota and no activity row. For information: it has no bar. */
 export async function quota(): Promise<Result[]> {
   const results: Result[] = [];
   for (const { at, how } of [

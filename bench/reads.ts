@@ -1,10 +1,10 @@
-import type { Cursor } from '../src/core/store.ts';
+import type { EntryCursor } from '../src/core/store/store.ts';
 import { aFact, floor, ours } from './memory.ts';
 import { beside, type Result } from './report.ts';
 
 const FACTS = 100_000;
 
-/** Reading by key, and the first and the last page of a long list. */
+/** Measures a read by key, and the first and last page of a long list. */
 export async function reads(): Promise<Result[]> {
   await using mine = await ours(FACTS);
   using bare = floor(FACTS);
@@ -23,8 +23,8 @@ export async function reads(): Promise<Result[]> {
     () => mine.facts.page({ sort: 'updated', limit: 50 }),
   );
 
-  // The place before the last fifty, as a reader comes to it.
-  let after: Cursor | undefined;
+  // The cursor of a reader who has reached the last page.
+  let after: EntryCursor | undefined;
   for (let seen = 0; seen < FACTS - 50;) {
     const page = await mine.facts.page({ sort: 'updated', limit: Math.min(200, FACTS - 50 - seen), ...(after && { after }) });
     seen += page.entries.length;

@@ -3,7 +3,7 @@ import { kindsOf, measure } from '../test/core/search/relevance/measure.ts';
 import { facts, type Judged, queries } from '../test/core/search/relevance/suite.ts';
 import { report, type Result } from './report.ts';
 
-/** How well search finds what it should, beside what anybody could use instead: nDCG@10 and recall@5, in hundredths. */
+/** Compares the relevance of search with other engines: nDCG@10 and recall@5, in hundredths. */
 function table(title: string, engines: Readonly<Record<string, Engine>>, asked: readonly Judged[]): void {
   const names = Object.keys(engines);
   console.log(`\n${title}`.padEnd(25), names.map((name) => name.padStart(15)).join(''));
@@ -33,7 +33,7 @@ table(
   queries.filter(({ held }) => held),
 );
 
-/** How far ours is above the best of the others: by five points over all, and below it by no more than one in any kind. */
+/** Our lead over the best other engine. Bars: at least five points over all questions, and at least -1 for each kind. */
 function lead(what: 'ndcg' | 'recall', kind: string): Result {
   const asked = kind === 'all' ? queries : queries.filter((query) => query.kind === kind);
   const [mine = NaN, ...others] = Object.values(engines).map((engine) => measure(engine, asked)[what]);

@@ -2,15 +2,15 @@ export interface Result {
   readonly what: string;
   readonly figure: number;
   readonly unit: string;
-  /** What was promised: at least, or at most. Absent where a figure is only there to be seen. */
+  /** The bar. Undefined if the figure is only for information. */
   readonly bar?: { readonly atLeast: number } | { readonly atMost: number };
-  /** The numbers behind the figure. */
+  /** The measurements behind the figure. */
   readonly from: string;
 }
 
 const met = ({ figure, bar }: Result): boolean => !bar || ('atLeast' in bar ? figure >= bar.atLeast : figure <= bar.atMost);
 
-/** Prints a line a figure; true when every bar was reached. */
+/** Prints one line for each figure. Returns true if every bar was met. */
 export function report(results: readonly Result[]): boolean {
   for (const result of results) {
     const { what, figure, unit, bar, from } = result;
@@ -22,15 +22,15 @@ export function report(results: readonly Result[]): boolean {
   return results.every(met);
 }
 
-/** The number below which such a part of all lie. */
+/** The quantile of the numbers: `part` of them are at most this value. */
 export const quantile = (numbers: readonly number[], part: number): number =>
   numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length * part)] ?? NaN;
 
 export const median = (numbers: readonly number[]): number => quantile(numbers, 0.5);
 
 /**
- * How fast ours is beside the floor, 1 being as fast. Both take turns, round by round, so that whatever else the machine
- * does meets both alike; the medians are compared.
+ * Our speed relative to the floor; 1 means equal. Alternates between both in rounds, so that other load on the machine affects both
+ * equally, and compares the medians.
  */
 export async function beside(
   rounds: number,

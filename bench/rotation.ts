@@ -3,7 +3,7 @@ import type { Result } from './report.ts';
 
 const ROWS = 100_000;
 
-/** A rotation, and the longest time in which it let nobody else do anything. */
+/** Measures a rotation and the longest time for which it blocks the event loop. */
 export async function rotation(): Promise<Result[]> {
   await using mine = await ours(ROWS);
   let longest = 0;
@@ -33,7 +33,7 @@ export async function rotation(): Promise<Result[]> {
       figure: longest,
       unit: 'ms',
       bar: { atMost: 20 },
-      from: 'the event loop, watched from beside',
+      from: 'delay of the event loop',
     },
   ];
 }

@@ -1,26 +1,26 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../src/core/clock.ts';
-import { openDoor } from '../src/core/door.ts';
-import { Finder } from '../src/core/finder.ts';
-import { Tokens } from '../src/core/tokens.ts';
-import { startListener } from '../src/listeners/server.ts';
+import { TokenRegistry } from '../src/core/access/token-registry.ts';
+import { createCore } from '../src/core/operations/create-core.ts';
+import { Finder } from '../src/core/search/finder.ts';
+import { systemClock } from '../src/core/time/clock.ts';
+import { startListener } from '../src/listeners/listener.ts';
 import { type Options, ours } from './memory.ts';
 
 export interface Served extends AsyncDisposable {
-  readonly tokens: Tokens;
+  readonly tokens: TokenRegistry;
   readonly url: string;
   readonly port: number;
 }
 
-/** Our store with so many facts in it, behind our listener. */
+/** Our store with the given number of facts, behind our listener. */
 export async function served(facts: number, options?: Options): Promise<Served> {
   await using opened = new AsyncDisposableStack();
   const { store } = opened.use(await ours(facts, options));
-  const tokens = opened.use(await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
+  const tokens = opened.use(await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
   const finder = opened.use(new Finder(store));
-  const { perform } = opened.use(openDoor({ store, tokens, finder, clock: systemClock }));
+  const { perform } = opened.use(createCore({ store, tokens, finder, clock: systemClock }));
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-bench-served-'));
   opened.defer(() => rmSync(folder, { recursive: true }));
   const { url } = opened.use(

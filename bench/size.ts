@@ -2,12 +2,12 @@ import { statSync } from 'node:fs';
 import { ours } from './memory.ts';
 import type { Result } from './report.ts';
 
-/** What the file grows by for each fact of 200 bytes that has no history, indexes included. */
+/** Measures how much the file grows for each fact of 200 bytes without history, indexes included. */
 export async function size(): Promise<Result[]> {
   const facts = 20_000;
   await using mine = await ours(facts);
   await mine.store.sweep(1);
-  // Nothing of it is still in the log.
+  // A forget empties the write-ahead log into the file.
   await mine.store.forget('nobody', { kinds: ['fact'] });
   const bytes = statSync(mine.file).size;
   return [

@@ -1,6 +1,6 @@
 /**
- * What the built program costs before anybody asks and while nobody does, beside a bare node:http server started the same
- * way: `npm run build` first, then `node bench/start.ts`. Resident memory and processor time are read from /proc, so on Linux only.
+ * Compares the start and the idle cost of the built program with a bare node:http server. Run `npm run build` first, then
+ * `node bench/start.ts`. Linux only: reads resident memory and processor time from /proc.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ const IDLE_MS = 20_000;
 const PROGRAM = join(import.meta.dirname, '../out/main/headless.cjs');
 const API = '/api/v1';
 
-/** The least that could be called a server. */
+/** A minimal server. */
 const BARE = `
   import { createServer } from 'node:http';
   const server = createServer((request, response) => {
@@ -30,19 +30,19 @@ const BARE = `
 interface Running extends AsyncDisposable {
   readonly url: string;
   readonly token: string;
-  /** From the spawn to the first answer. */
+  /** Milliseconds from the spawn to the first response. */
   readonly took: number;
-  /** Bytes, right after it. */
+  /** Resident bytes right after the first response. */
   readonly resident: number;
   readonly pid: number;
 }
 
 export async function starts(): Promise<Result[]> {
-  if (!existsSync(PROGRAM)) throw new Error('There is no out/main/headless.cjs yet: npm run build');
+  if (!existsSync(PROGRAM)) throw new Error('out/main/headless.cjs is missing. Run: npm run build');
   const results: Result[] = [];
   for (const facts of [0, FACTS]) {
     await using made = await ours(facts, { quota: ROOM });
-    // Only one may have it open; the folder stays until the end.
+    // Only one process can open the memory, so stop this one and keep the folder.
     await made.store[Symbol.asyncDispose]();
     const folder = dirname(made.file);
     results.push(...(await startsOf(folder, facts)));
@@ -70,9 +70,9 @@ async function startsOf(folder: string, facts: number): Promise<Result[]> {
     from: `${median(bare).toFixed(0)} ${unit} bare, ${median(own).toFixed(0)} ${unit} ours`,
   });
   return [
-    beside('first answer after the start', took, 'ms', 1.5),
-    // With facts there is their index beside it, which is there to be paid for.
-    beside('resident memory at the first answer', resident, 'MiB', facts === 0 ? 1.5 : undefined),
+    beside('first response after the start', took, 'ms', 1.5),
+    // No bar with facts, because their index needs memory too.
+    beside('resident memory at the first response', resident, 'MiB', facts === 0 ? 1.5 : undefined),
   ];
 }
 
@@ -91,20 +91,20 @@ async function searchable(folder: string, facts: number): Promise<Result> {
     figure: seconds,
     unit: 's',
     bar: { atMost: 5 },
-    from: `${(running.took / 1000).toFixed(2)} s of them until the first answer`,
+    from: `${(running.took / 1000).toFixed(2)} s until the first response`,
   };
 }
 
 async function idle(folder: string, facts: number): Promise<Result> {
   await using running = await run(folder);
-  // What the start still has to do is not idleness.
+  // Wait until the start has finished its background work.
   for (let before = NaN; before !== (before = processorTime(running.pid));) await wait(1000);
   const before = processorTime(running.pid);
   await wait(IDLE_MS);
   const spent = processorTime(running.pid) - before;
   const percent = (100 * spent) / (IDLE_MS / 1000);
   return {
-    what: `processor time while nobody asks, ${facts} facts`,
+    what: `processor time while idle, ${facts} facts`,
     figure: percent,
     unit: '% of one',
     bar: { atMost: 0.05 },
@@ -156,7 +156,7 @@ async function spoken({ stdout }: ChildProcess): Promise<string> {
     const url = /running at (http:\/\/\S+)\./.exec(said)?.[1];
     if (url !== undefined) return url;
   }
-  throw new Error(`It did not start: ${said}`);
+  throw new Error(`The program did not start: ${said}`);
 }
 
 async function ask(url: string, path: string, token: string): Promise<string> {
@@ -169,7 +169,7 @@ async function ask(url: string, path: string, token: string): Promise<string> {
 const residentOf = (pid: number): number =>
   1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? NaN);
 
-/** Seconds that its threads ran, its own and the system's for it: what the system counts in ticks would be one tick or none. */
+/** Seconds of CPU time of all threads. Reads schedstat, because the ticks in /proc/PID/stat are too coarse. */
 function processorTime(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const ran = threads.map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]));

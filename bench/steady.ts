@@ -11,7 +11,7 @@ const WARM_UP = 20_000;
 const REQUESTS = 100_000;
 const IN_ONE_GO = 1000;
 const AT_ONCE = 8;
-/** So few that their history is full when the warm-up is over, and a prime, so that each meets every sort of request. */
+/** Few enough to fill their history during the warm-up; prime, so that each key meets every kind of request. */
 const KEYS = 151;
 const API = '/api/v1';
 const MCP = `${API}/mcp`;
@@ -21,7 +21,7 @@ interface Asked {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Statuses that are no surprise: what is forgotten is not found by whoever asks next. */
+  /** Expected failure statuses, such as 404 after a forget. */
   readonly expected: readonly number[];
 }
 
@@ -30,7 +30,7 @@ interface Round {
   readonly asked: readonly Asked[];
 }
 
-/** What stays behind of many requests of every sort, refused ones among them, over REST and MCP in one process. */
+/** Measures leaks: memory and handles after many requests of every kind, including refused ones, over REST and MCP in one process. */
 export async function steady(): Promise<Result[]> {
   await using mine = await served(KEYS);
   const { tokens, url, port } = mine;
@@ -64,14 +64,14 @@ export async function steady(): Promise<Result[]> {
       from: `${mib(early.rss)}, then ${mib(late.rss)}`,
     },
     {
-      what: 'heap that each mixed request leaves behind',
+      what: 'heap leaked by each mixed request',
       figure: (late.heap - early.heap) / REQUESTS,
       unit: 'bytes',
       bar: { atMost: 10 },
       from: `${mib(early.heap)}, then ${mib(late.heap)}, collected`,
     },
     {
-      what: 'handles and timers that mixed requests leave behind',
+      what: 'handles and timers leaked by mixed requests',
       figure: late.handles - early.handles,
       unit: 'more than before',
       bar: { atMost: 0 },
@@ -80,7 +80,7 @@ export async function steady(): Promise<Result[]> {
   ];
 }
 
-/** Enough that a collection in the midst of one does not count. */
+/** Enough samples that a garbage collection during one does not matter. */
 const SAMPLES = 10;
 
 const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
@@ -95,7 +95,7 @@ function heapNow(): number {
 
 const handlesNow = (): number => process.getActiveResourcesInfo().length;
 
-/** The one whose turn it is: as a person's agents ask in a day, and what others try. */
+/** Returns the request for this turn: a mix of what agents send in a day, and of invalid requests. */
 function mixed(turn: number, token: string, session: Readonly<Record<string, string>>): Asked {
   const { key, value, category, tags } = aFact(turn % KEYS);
   const fact = { key, value: `${turn} ${value}`, category, tags };
@@ -148,7 +148,7 @@ function mixed(turn: number, token: string, session: Readonly<Record<string, str
     () => call(`memory_${turn}`, {}),
   ];
   const sort = sorts[turn % sorts.length];
-  if (!sort) throw new Error('There is a request for every turn.');
+  if (!sort) throw new Error('Every turn needs a request.');
   return sort();
 }
 
@@ -156,7 +156,7 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 async function send(asker: ChildProcess, round: Round): Promise<void> {
   asker.send(round);
-  // Nobody else speaks to us on this channel.
+  // Only our own child process sends on this channel.
   const [trouble] = (await once(asker, 'message')) as [string];
   if (trouble !== '') throw new Error(trouble);
 }
@@ -172,7 +172,7 @@ async function sessionAt(url: string, token: string): Promise<Record<string, str
   return { 'Mcp-Session-Id': answer.headers.get('mcp-session-id') ?? '' };
 }
 
-/** Everybody who asks, in a process of their own, so that nothing of theirs is counted as ours. */
+/** The client, in a separate process, so that its memory is not counted. */
 function client(): void {
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
   const ask = (port: number, { method, path, headers, body, expected }: Asked): Promise<void> => {

@@ -1,5 +1,5 @@
 import Sqlite from 'better-sqlite3';
-import { type Clock, systemClock } from '../src/core/clock.ts';
+import { type Clock, systemClock } from '../src/core/time/clock.ts';
 import { aFact, ours } from './memory.ts';
 import { median, quantile, type Result } from './report.ts';
 
@@ -9,7 +9,7 @@ const REPETITIONS = 7;
 const WRITES = 3000;
 const HOUR = 3_600_000;
 
-/** What somebody who writes one fact after the other notices of ten thousand others that expire at once. */
+/** Measures how much a sweep of ten thousand expired facts delays a client that writes one fact after another. */
 export async function sweep(): Promise<Result[]> {
   const time = skippingClock();
   const { clock } = time;
@@ -60,7 +60,7 @@ export async function sweep(): Promise<Result[]> {
   ];
 }
 
-/** Runs like the machine's, and lets time go by at once. */
+/** Runs like the system clock, and can jump forward. */
 function skippingClock(): { clock: Clock; skip(ms: number): void } {
   let skipped = 0;
   return {
@@ -68,6 +68,7 @@ function skippingClock(): { clock: Clock; skip(ms: number): void } {
       now: () => systemClock.now() + skipped,
       steady: () => systemClock.steady() + skipped,
       uptime: () => systemClock.uptime() + skipped,
+      uptimeOrigin: () => undefined,
       synchronized: () => systemClock.synchronized(),
       after: (ms, action) => systemClock.after(ms, action),
     },

@@ -25,7 +25,7 @@ const onsets = [
 const vowels = ['a', 'e', 'i', 'o', 'u', 'ai', 'ou'];
 const codas = ['', '', 'n', 'r', 'l', 's', 'm', 'nd', 'rt', 'ck'];
 
-/** The same numbers in every run. */
+/** A seeded random generator: the same numbers in every run. */
 export function numbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -34,7 +34,7 @@ export function numbers(seed: number): () => number {
   };
 }
 
-/** Words of no language, so many of them, drawn as often as words are: the second half as often as the first. */
+/** A vocabulary of invented words with a Zipf distribution: the second word is half as frequent as the first. */
 export function made(count: number, seed = 1): () => string {
   const random = numbers(seed);
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;

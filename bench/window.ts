@@ -1,6 +1,6 @@
 /**
- * What the desktop costs over an empty window of Electron, started the same way: `npm run build` first, then, on a screen,
- * `node bench/window.ts`. HELMDECK_TEST_ELECTRON names Electron's binary; else it is the one that npm start fetched.
+ * Compares the desktop with an empty Electron window. Run `npm run build` first, then `node bench/window.ts` on a machine with a
+ * display. HELMDECK_TEST_ELECTRON names the Electron binary; the default is the one that `npm start` downloads.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,14 +15,14 @@ const ELECTRON = process.env['HELMDECK_TEST_ELECTRON'] ?? join(ROOT, 'node_modul
 const FACTS = 100_000;
 const ROOM = { facts: 10_000_000, bytes: 2 ** 40 };
 const ROUNDS = 9;
-/** Behind the first rows: until then modules are loaded and the index is built, which happens once and is told apart. */
+/** How long after the first rows. Modules load and the index is built until then; that is reported separately. */
 const SETTLED_MS = 4000;
 const USED_MS = 6000;
 const PATIENCE_MS = 60_000;
-/** Root has no sandbox, in either. */
+/** Chromium's sandbox does not work as root. Both sides run without it then. */
 const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
 
-/** As little as can be called a window. */
+/** A minimal window. */
 const EMPTY = `
   const { app, BrowserWindow } = require('electron');
   app.whenReady().then(() => {
@@ -33,8 +33,8 @@ const EMPTY = `
 `;
 
 /**
- * In the page. Each letter counts until nothing changes in the window any more, frame included, which is later than the first hit. The
- * words are those of the facts, so that each has hits.
+ * Runs in the page. Measures each typed letter until the window stops changing, which is after the first hit. Every query has hits,
+ * because its words are those of the facts.
  */
 const TYPE = `
   const field = document.querySelector('input[type=search]');
@@ -60,7 +60,7 @@ const TYPE = `
   })();
 `;
 
-/** In the page: the longest of the frames while the list is scrolled faster than any hand does. */
+/** Runs in the page. Measures the longest frame during very fast scrolling of the list. */
 const SCROLL = `
   setTimeout(() => {
     const list = document.querySelector('[role=listbox]');
@@ -78,7 +78,7 @@ const SCROLL = `
   }, 1000);
 `;
 
-/** Loaded before either: says when the window is shown, when the first row is there, and how long the main process was busy in one go. */
+/** Preloaded into both. Reports when the window is shown, when it has its first row, and the longest task of the main process. */
 const WATCH = `
   const { app } = require('electron');
   const say = (what, figure) => console.log('bench ' + what + ' ' + figure);
@@ -129,7 +129,7 @@ interface Shown {
 }
 
 export async function windows(): Promise<Result[]> {
-  if (!existsSync(ELECTRON)) throw new Error('There is no Electron: set HELMDECK_TEST_ELECTRON, or run npm start once');
+  if (!existsSync(ELECTRON)) throw new Error('Electron is missing. Set HELMDECK_TEST_ELECTRON, or run npm start once.');
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-bench-window-'));
   try {
     writeFileSync(join(folder, 'watch.cjs'), WATCH);
@@ -142,7 +142,7 @@ export async function windows(): Promise<Result[]> {
 
 async function starts(folder: string, facts: number): Promise<Result[]> {
   await using made = await ours(facts, { quota: ROOM });
-  // Only one may have it open; the folder stays until the end.
+  // Only one process can open the memory, so stop this one and keep the folder.
   await made.store[Symbol.asyncDispose]();
   const empty: number[] = [];
   const shown: number[] = [];
@@ -166,7 +166,7 @@ async function starts(folder: string, facts: number): Promise<Result[]> {
       figure: Math.max(0, median(rows)),
       unit: 'ms',
       bar: { atMost: 100 },
-      from: `between ${Math.min(...rows).toFixed(0)} and ${Math.max(...rows).toFixed(0)} ms; below 0 they were there first`,
+      from: `between ${Math.min(...rows).toFixed(0)} and ${Math.max(...rows).toFixed(0)} ms; negative if the rows were there before the window`,
     },
   ];
 }
@@ -181,7 +181,7 @@ async function use(folder: string): Promise<Result[]> {
       what: `longest task of the main process while it starts, ${FACTS} facts`,
       figure: start,
       unit: 'ms',
-      from: `from the window shown until ${SETTLED_MS / 1000} s behind its first rows`,
+      from: `from the window shown until ${SETTLED_MS / 1000} s after its first rows`,
     },
     {
       what: `longest task of the main process while it searches, lists and writes, ${FACTS} facts`,
@@ -191,7 +191,7 @@ async function use(folder: string): Promise<Result[]> {
       from: `${USED_MS / 1000} s of use`,
     },
     {
-      what: `a letter typed into the search until its hits stand there, p95, ${FACTS} facts`,
+      what: `typed letter in the search field to its hits, p95, ${FACTS} facts`,
       figure: keystroke,
       unit: 'ms',
       bar: { atMost: 50 },
@@ -207,7 +207,7 @@ async function use(folder: string): Promise<Result[]> {
   ];
 }
 
-/** Starts what is to be shown, and ends it when it has said the last that is wanted. */
+/** Starts the program, and stops it when it has reported the figure `until`. */
 async function launch(folder: string, what: string, environment: Record<string, string>, until: keyof Shown): Promise<Shown> {
   const { PATH = '', DISPLAY = '', XAUTHORITY = '' } = process.env;
   const begun = performance.timeOrigin + performance.now();
@@ -226,7 +226,7 @@ async function launch(folder: string, what: string, environment: Record<string, 
   child.kill('SIGTERM');
   await ended;
   clearTimeout(timer);
-  if (Number.isNaN(told(until))) throw new Error(`It did not come to say ${until}: ${said}`);
+  if (Number.isNaN(told(until))) throw new Error(`The program did not report ${until}: ${said}`);
   return {
     shown: told('shown') - begun,
     row: told('row') - begun,

@@ -1,7 +1,7 @@
 import { aFact, floor, ours } from './memory.ts';
 import { beside, type Result } from './report.ts';
 
-/** Durable writes of new facts: every one is on the disk before it is answered. */
+/** Measures durable writes of new facts: each is on the disk before its response. */
 export async function writes(): Promise<Result[]> {
   const results: Result[] = [];
   for (const facts of [1000, 100_000]) {

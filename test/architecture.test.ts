@@ -7,10 +7,10 @@ import { describe, expect, test } from 'vitest';
 
 const rules = await readRules('./.dependency-cruiser.js');
 
-/** What the cruiser found in a `src` folder; our own, if no other is named. */
+/** Runs dependency-cruiser on a `src` folder; the default is our own. */
 async function look(baseDir = process.cwd()) {
   const { output } = await cruise(['src'], { ...rules, validate: true, baseDir });
-  // Only a reporter turns the result into text, and none is asked for.
+  // Without a reporter the output is an object, never text.
   const { modules, summary } = output as ICruiseResult;
   return {
     modules: modules.map((module) => module.source).filter((source) => /^src\/.*\.tsx?$/.test(source)),
@@ -19,7 +19,7 @@ async function look(baseDir = process.cwd()) {
   };
 }
 
-/** The same, over a `src` made of these files. */
+/** Runs dependency-cruiser on a `src` folder with the given files. */
 async function plant(files: Record<string, string>) {
   using root = mkdtempDisposableSync(join(tmpdir(), 'architecture-'));
   for (const [name, text] of Object.entries({ 'package.json': '{"type":"module"}', ...files })) {
@@ -29,21 +29,21 @@ async function plant(files: Record<string, string>) {
   return await look(root.path);
 }
 
-describe('our own modules', async () => {
+describe('the modules under src', async () => {
   const found = await look();
 
-  test('are all seen', () => {
+  test('are all checked', () => {
     const ours = globSync('src/**/*.{ts,tsx}');
     expect(ours.length).toBeGreaterThan(0);
     expect(found.modules.toSorted()).toEqual(ours.toSorted());
   });
 
-  test('keep every rule', () => {
+  test('break no rule', () => {
     expect(found.offences).toEqual([]);
   });
 });
 
-describe('a planted offence is caught', () => {
+describe('a planted offence is reported', () => {
   const known = {
     'src/contract/fact.ts': '',
     'src/core/memory.ts': '',
@@ -80,7 +80,7 @@ describe('a planted offence is caught', () => {
       ['src/listeners/mcp/a.ts', value('better-sqlite3')],
     ],
     'main-beside-the-window': [['src/main/a.ts', value('../renderer/src/app.ts')]],
-    'electron-in-the-shell': [['src/main/assemble.ts', value('electron')]],
+    'electron-in-the-shell': [['src/main/roots/assemble.ts', value('electron')]],
     'preload-carries-types-only': [
       ['src/preload/index.ts', value('zod')],
       ['src/preload/index.ts', value('../contract/fact.ts')],
@@ -103,18 +103,18 @@ describe('a planted offence is caught', () => {
     },
   );
 
-  test('by every rule there is', () => {
+  test('for every rule', () => {
     expect(Object.keys(offences).toSorted()).toEqual(rules.ruleSet?.forbidden?.map(({ name }) => name).toSorted());
   });
 });
 
-test('what the layers allow is let through', async () => {
+test('imports that the layers allow are not reported', async () => {
   const { offences } = await plant({
     'src/contract/fact.ts': `import { z } from 'zod'; import { TTL } from './limits.ts'; z(TTL);`,
     'src/contract/limits.ts': 'export const TTL = 1;',
     'src/core/memory.ts': `import Database from 'better-sqlite3'; import { fact } from '../contract/fact.ts'; fact(Database);`,
-    'src/listeners/rest.ts': `import { Hono } from 'hono'; import { memory } from '../core/memory.ts'; memory(Hono);`,
-    'src/main/index.ts': `import { app } from 'electron'; import { rest } from '../listeners/rest.ts'; app(rest);`,
+    'src/listeners/rest-routes.ts': `import { Hono } from 'hono'; import { memory } from '../core/memory.ts'; memory(Hono);`,
+    'src/main/roots/index.ts': `import { app } from 'electron'; import { rest } from '../listeners/rest.ts'; app(rest);`,
     'src/main/shell/tray.ts': `import { Tray } from 'electron'; Tray();`,
     'src/preload/index.ts': `import { ipcRenderer } from 'electron'; import type { F } from '../contract/fact.ts'; ipcRenderer(1 as F);`,
     'src/renderer/src/app.tsx': `import { TTL } from '../../contract/limits.ts'; import type { F } from '../../contract/fact.ts'; TTL as F;`,

@@ -10,13 +10,13 @@ interface Package {
   optionalDependencies?: Record<string, string>;
 }
 
-// Both files are npm's own; their shape is its promise.
+// Safe: npm writes both files and documents their shape.
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Package & { overrides: Record<string, string> };
 const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as { packages: Record<string, Package> };
 const installed = Object.entries(lock.packages).filter(([path]) => path !== '');
 
 describe('the lock file', () => {
-  test('holds every platform package of every dependency', () => {
+  test('contains every platform package of every dependency', () => {
     const names = new Set(installed.map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)));
     const missing = Object.entries(lock.packages).flatMap(([path, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies)
@@ -26,7 +26,7 @@ describe('the lock file', () => {
     expect(missing).toEqual([]);
   });
 
-  test('proves every package by its hash and ties none to a host', () => {
+  test('has a hash for every package, and no host name', () => {
     expect(installed.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path)).toEqual([]);
     expect(installed.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
   });

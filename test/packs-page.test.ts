@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import type { Request } from '../src/contract/operations.ts';
-import type { Hook } from '../src/core/packs/hook.ts';
-import { aCaller, openMemory } from './support/memory.ts';
-import { openWithOwn, OWN } from './support/own-packs.ts';
+import type { OperationRequest } from '../src/contract/operations.ts';
+import type { PackHook } from '../src/core/packs/hook.ts';
+import { aCaller, openTestMemory } from './support/memory.ts';
+import { openMemoryWithOwnPack, OWN_PACK } from './support/own-packs.ts';
 import { aPack } from './support/packs.ts';
 import { tempFolder } from './support/temp-folder.ts';
 
@@ -14,9 +14,9 @@ const blocks = (language: string): string[] =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, text = '']) => text);
 
 describe('docs/packs.md', () => {
-  test('shows a pack that works as it stands (R-PACK-21)', async () => {
+  test('shows a pack that works unchanged (R-PACK-21)', async () => {
     const [pack = ''] = blocks('js');
-    const { run } = await openWithOwn(pack);
+    const { run } = await openMemoryWithOwnPack(pack);
     const asked = { text: `Short. ${'word '.repeat(25)}.`, audience: 'everyone' };
     expect(await run(asked)).toMatchObject({
       cached: false,
@@ -27,23 +27,23 @@ describe('docs/packs.md', () => {
     await expect(run({ text: '' })).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('keeps no answer that its memory changes', async () => {
+  test('does not cache an output that depends on the memory', async () => {
     const [kept, remembering] = blocks('js').filter((text) => text.includes('export default'));
     expect(kept).toMatch(/cache: true/);
     expect(kept).not.toMatch(/recall|memory\.store/);
-    const { run } = await openWithOwn(remembering ?? '');
+    const { run } = await openMemoryWithOwnPack(remembering ?? '');
     expect(await run({ title: 'Whales' })).toMatchObject({ cached: false, output: { times: 1 } });
     expect(await run({ title: 'Whales' })).toMatchObject({ cached: false, output: { times: 2 } });
     expect(await run({ title: 'Sharks' })).toMatchObject({ cached: false, output: { times: 1 } });
   });
 
-  test('says what is learned from it, as it is', async () => {
-    const { run, store } = await openWithOwn(blocks('js')[0] ?? '');
+  test('describes truthfully what the program learns from runs', async () => {
+    const { run, store } = await openMemoryWithOwnPack(blocks('js')[0] ?? '');
     await run({ text: `${'word '.repeat(25)}.`, audience: 'everyone' });
     const { entries } = await store.space({ subject: 'me' }, 'audit').page({ sort: 'updated', limit: 10 });
     expect(entries.map(({ value }) => JSON.parse(value) as unknown)).toMatchObject([
       {
-        pack: OWN,
+        pack: OWN_PACK,
         outcome: 'ok',
         learn_inputs: { audience: 'everyone' },
         findings: [{ code: 'long_sentence', severity: 'info' }],
@@ -51,10 +51,10 @@ describe('docs/packs.md', () => {
     ]);
   });
 
-  test('shows a pipeline that runs as it stands (R-PACK-12)', async () => {
-    const { as, store } = await openWithOwn(blocks('js')[0] ?? '');
-    const text = (blocks('json')[0] ?? '').replace('words.check', OWN);
-    const { id } = await as(aCaller())('createPipeline', JSON.parse(text) as Request<'createPipeline'>);
+  test('shows a pipeline that runs unchanged (R-PACK-12)', async () => {
+    const { as, store } = await openMemoryWithOwnPack(blocks('js')[0] ?? '');
+    const text = (blocks('json')[0] ?? '').replace('words.check', OWN_PACK);
+    const { id } = await as(aCaller())('createPipeline', JSON.parse(text) as OperationRequest<'createPipeline'>);
     const { run_id: runId } = await as(aCaller())('runPipeline', { id, inputs: { text: 'Short. And good.' } });
     await expect
       .poll(async () => (await as(aCaller())('pipelineRun', { run_id: runId })).status, { timeout: 45_000 })
@@ -62,10 +62,10 @@ describe('docs/packs.md', () => {
     expect(await store.space({ subject: 'me' }, 'fact').get('texts/last')).toMatchObject({ value: '2 sentences, for everyone' });
   });
 
-  test('shows a hook that traces runs as it stands (R-PACK-02)', async () => {
+  test('shows a hook that traces runs and works unchanged (R-PACK-02)', async () => {
     const path = join(tempFolder(), 'tracing.ts');
     writeFileSync(path, blocks('ts')[0] ?? '');
-    const { tracing } = (await import(pathToFileURL(path).href)) as { tracing: (write: (span: object) => void) => Hook };
+    const { tracing } = (await import(pathToFileURL(path).href)) as { tracing: (write: (span: object) => void) => PackHook };
     const spans: object[] = [];
     const pack = aPack(
       ({ input: { what } }) => {
@@ -74,7 +74,7 @@ describe('docs/packs.md', () => {
       },
       { memory: { cache: true, ttl: 60 } },
     );
-    const { as } = await openMemory({ packs: { packs: [pack], hooks: [tracing((span) => void spans.push(span))] } });
+    const { as } = await openTestMemory({ packs: { packs: [pack], hooks: [tracing((span) => void spans.push(span))] } });
     const run = (what: string) => as(aCaller())('runPack', { name: 'test.echo', input: { what } });
     await run('hello');
     await run('hello');

@@ -10,26 +10,26 @@ const tests = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf
   .map((path) => ({ path, text: readFileSync(join(import.meta.dirname, path), 'utf8') }));
 
 describe('the promises of docs/contract.md', () => {
-  test('are read from every row that holds one', () => {
+  test('are read from every row with an id', () => {
     const rows = contract.split('\n').filter((line) => line.startsWith('| R-'));
     expect(requirements.map(({ id }) => id)).toEqual(rows.map((line) => cited(line)[0]));
     expect(requirements.filter(({ planned }) => planned)).toHaveLength(rows.filter((line) => line.includes('(planned)')).length);
   });
 
-  test('speak of no promise that is not there', () => {
+  test('refer only to promises that exist', () => {
     const known = new Set(requirements.map(({ id }) => id));
     expect(cited(contract).filter((id) => !known.has(id))).toEqual([]);
   });
 
-  test('are each proved by a test, or marked planned and cited by none', () => {
+  test('each have a test, or are marked as planned and have no test', () => {
     expect(gaps(requirements, tests)).toEqual([]);
   });
 });
 
-describe('the check of promises', () => {
+describe('the check itself', () => {
   const promises = readRequirements('| R-AAA-01 | It is so. |\n| R-AAA-02 (planned) | It will be so. |');
 
-  test('finds nothing where every promise is proved', () => {
+  test('reports nothing when every promise has a test', () => {
     expect(gaps(promises, [{ path: 'a.test.ts', text: 'R-AAA-01' }])).toEqual([]);
   });
 
@@ -41,7 +41,7 @@ describe('the check of promises', () => {
     expect(gaps(promises, [{ path: 'a.test.ts', text }])).toEqual([says]);
   });
 
-  test('finds an id given twice', () => {
+  test('reports a duplicate id', () => {
     const twice = readRequirements('| R-AAA-01 | It is so. |\n| R-AAA-01 | It is otherwise. |');
     expect(gaps(twice, [{ path: 'a.test.ts', text: 'R-AAA-01' }])).toEqual(['R-AAA-01 is promised twice.']);
   });

@@ -14,7 +14,7 @@ export interface TestFile {
 const row = /^\|\s*(R-[A-Z]+-\d{2})(\s*\(planned\))?\s*\|\s*(\S.*?)\s*\|$/gm;
 const citation = /\bR-[A-Z]+-\d{2}\b/g;
 
-/** docs/contract.md is the only list: a second one here could promise something else. */
+/** docs/contract.md is the only list of promises. */
 export const contract: string = readFileSync(new URL('../docs/contract.md', import.meta.url), 'utf8');
 
 export const readRequirements = (text: string): Requirement[] =>
@@ -24,12 +24,12 @@ export const readRequirements = (text: string): Requirement[] =>
 
 export const requirements: readonly Requirement[] = readRequirements(contract);
 
-/** A promise is cited where a test is named, not where a comment speaks of it. */
+/** Only ids in test names count, not ids in comments. */
 const comment = /^\s*(?:\/\/|\/?\*|#).*$/gm;
 
 export const cited = (text: string): string[] => text.replace(comment, '').match(citation) ?? [];
 
-/** What is wrong between promises and tests, a line for each; none when every promise that is built is proved. */
+/** Compares promises with tests. Returns one line for each problem. */
 export function gaps(promises: readonly Requirement[], tests: readonly TestFile[]): string[] {
   const known = new Map(promises.map((promise) => [promise.id, promise]));
   const proved = new Set(tests.flatMap(({ text }) => cited(text)));

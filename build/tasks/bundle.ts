@@ -5,7 +5,7 @@ import { zip } from './zip.ts';
 
 export const BUNDLE = `out/renderer/${CLAUDE_BUNDLE}`;
 
-/** Where each file of the bundle comes from. The bridge is the very file that the program brings along. */
+/** The source of each file in the bundle. The bridge is the same file that the program ships. */
 const FILES = {
   'manifest.json': 'integrations/claude-desktop/manifest.json',
   'icon.png': 'build/icons/512x512.png',
@@ -13,7 +13,7 @@ const FILES = {
   LICENSE: 'LICENSE',
 };
 
-/** What Claude Desktop installs with one click, given out by the window. Every build holds it; `npm run bundle` writes it alone. */
+/** The bundle that Claude Desktop installs with one click. The window offers it. Every build contains it; `npm run bundle` writes only it. */
 export const bundle = (): Buffer =>
   zip(Object.fromEntries(Object.entries(FILES).map(([name, path]) => [name, readFileSync(path)])));
 

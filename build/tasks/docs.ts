@@ -1,26 +1,39 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { api } from './api.ts';
-import { commands } from './commands.ts';
-import { effects } from './effects.ts';
-import { picture } from './picture.ts';
-import { schema } from './schema.ts';
+import { type SettingName, settingOf, SETTINGS } from '../../src/main/config/settings-table.ts';
+import { renderApi } from './api.ts';
+import { renderCommands } from './commands.ts';
+import { renderDependencies } from './dependencies.ts';
+import { renderEffects } from './effects.ts';
+import { renderSchema } from './schema.ts';
+import { renderTable } from './table.ts';
 
-const marked = /(?<=<!-- picture.*-->\n).*(?=<!-- end of picture -->)/s;
-
-async function architecture(): Promise<string> {
-  const text = readFileSync('docs/architecture.md', 'utf8');
-  if (!marked.test(text)) throw new Error('docs/architecture.md has lost the marks round its picture.');
-  const drawn = `\`\`\`mermaid\n${await picture()}\n\`\`\`\n`;
-  return text.replace(marked, () => drawn);
+/** Replaces the text between the marker comments `<!-- name: … -->` and `<!-- end of name -->` of a page. */
+function replaceMarked(path: string, name: string, text: string): string {
+  const page = readFileSync(path, 'utf8');
+  const marked = new RegExp(`(?<=<!-- ${name}.*-->\n).*(?=<!-- end of ${name} -->)`, 's');
+  if (!marked.test(page)) throw new Error(`${path} has no marker comments around its ${name}. Restore them.`);
+  return page.replace(marked, () => text);
 }
 
-/** Documents that the code knows best, and how each is written. */
+const architecture = async (): Promise<string> =>
+  replaceMarked('docs/architecture.md', 'picture', `\`\`\`mermaid\n${await renderDependencies()}\n\`\`\`\n`);
+
+function settings(): string {
+  const rows = (Object.keys(SETTINGS) as SettingName[]).map((name) => {
+    const { help, default: usual, whenUnset = '', changeable } = settingOf(name);
+    return [`\`${name}\`${changeable ? ' \\*' : ''}`, help, usual === undefined ? whenUnset : `\`${usual}\``];
+  });
+  return replaceMarked('docs/settings.md', 'settings', `${renderTable(['setting', 'what it sets', 'default'], rows)}\n`);
+}
+
+/** The generated documents and their generators. */
 export const documents: Record<string, () => string | Promise<string>> = {
-  'docs/api.md': api,
+  'docs/api.md': renderApi,
   'docs/architecture.md': architecture,
-  'docs/commands.md': commands,
-  'docs/effects.md': effects,
-  'docs/schema.sql': schema,
+  'docs/commands.md': renderCommands,
+  'docs/effects.md': renderEffects,
+  'docs/schema.sql': renderSchema,
+  'docs/settings.md': settings,
 };
 
 if (import.meta.main) {

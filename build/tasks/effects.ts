@@ -1,9 +1,9 @@
-import { needsConsent } from '../../src/contract/effect.ts';
+import { needsConsent } from '../../src/contract/operations.ts';
 import { operations } from '../../src/contract/operations.ts';
-import { table } from './table.ts';
+import { renderTable } from './table.ts';
 
-/** Every operation with its effect, from the table of operations. */
-export function effects(): string {
+/** Renders every operation with its effect from the table of operations. */
+export function renderEffects(): string {
   const rows = Object.entries(operations).map(([name, { effect }]): [string, string, string] => {
     if (typeof effect === 'string') return [`\`${name}\``, `\`${effect}\``, needsConsent(effect) ? 'yes' : ''];
     const { condition, effect: then, otherwise } = effect;
@@ -21,12 +21,12 @@ are never asked: the scopes of their token decide. [ADR 64](adr/0064-consent-bel
 | --- | --- |
 | \`none\` | Changes nothing that outlives the call. |
 | \`reversible\` | Changes something that can be changed back. |
-| \`runs\` | Runs packs. A pack that asks servers outside \`discloses\`, an own pack that deletes \`destroys\`, and what a pack asks of the memory is decided there. |
+| \`runs\` | Runs packs. A pack that sends requests to other servers \`discloses\`, and an own pack that deletes \`destroys\`. When a pack calls an operation of the memory, the effect of that operation applies. |
 | \`destroys\` | Deletes or replaces something that cannot be brought back. |
 | \`grants\` | Gives access that a program or a person does not have. |
 | \`discloses\` | Sends data to another program or machine. |
 | \`executes\` | Lets a program start that could not be started before. |
 
-${table(['operation', 'effect', 'asks for consent'], rows)}
+${renderTable(['operation', 'effect', 'asks for consent'], rows)}
 `;
 }

@@ -1,24 +1,21 @@
-/**
- * Writes `test/fixtures/memory-v<schema>.db` with this version's own code: run once when a schema is released, and never
- * again for that schema.
- */
+/** Writes `test/fixtures/memory-v<schema>.db` with the current code. Run it once when a schema is released, never again for that schema. */
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrations } from '../../src/core/migrations/index.ts';
-import { openStore } from '../../src/core/open-store.ts';
-import type { Namespace, SpaceKind } from '../../src/core/store.ts';
-import { DAY, handClock, START } from '../../test/support/clock.ts';
+import { migrations } from '../../src/core/store/migrations/index.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import type { Namespace, SpaceKind } from '../../src/core/store/store.ts';
+import { DAY, manualClock, START } from '../../test/support/clock.ts';
 import { aDraft, withKey } from '../../test/support/store.ts';
 
 const target = join(import.meta.dirname, '../../test/fixtures', `memory-v${migrations.length}.db`);
 if (existsSync(target))
-  throw new Error(`Schema ${migrations.length} has its fixture already; what has been released does not change.`);
+  throw new Error(`Schema ${migrations.length} already has a fixture. The fixture of a released schema must not change.`);
 
 const folder = mkdtempSync(join(tmpdir(), 'helmdeck-fixture-'));
 try {
   {
-    await using store = await openStore({ folder, clock: handClock(), sources: withKey() });
+    await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });
     const put = (namespace: Namespace, kind: SpaceKind, key: string) => store.space(namespace, kind).put(aDraft({ key }));
     const me: Namespace = { subject: 'me' };
     await store.space(me, 'fact').put(aDraft());
@@ -31,8 +28,8 @@ try {
     await put({ subject: 'you' }, 'pack', 'p');
     await store.forget('me', { kinds: ['fact'], key: 'gone' });
     await store.upkeep?.makeRecoveryKey();
-    await store.vault.keep('a secret', 'of the program');
-    await store.vault.revoke('a token', START + 365 * DAY);
+    await store.vault.write('a secret', 'of the program');
+    await store.vault.revokeToken('a token', START + 365 * DAY);
   }
   copyFileSync(join(folder, 'memory.db'), target);
 } finally {

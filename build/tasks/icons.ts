@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Paint, png } from './png.ts';
 
-/** A drawer in the owner's desk: what the icons show. Written by `npm run icons`; nothing else draws them. */
+/** `npm run icons` draws the icons: two drawers of a desk. */
 const ICONS = join(import.meta.dirname, '../icons');
 
 const BLUE: Paint = [0.184, 0.384, 0.8, 1];
@@ -19,7 +19,7 @@ function within([left, top, right, bottom]: Box, radius: number, x: number, y: n
   return dx * dx + dy * dy <= radius * radius;
 }
 
-/** Two drawers, the upper one with a handle in front of the paper it holds. */
+/** Two drawers. The upper one has a handle in front of its paper. */
 function drawers(x: number, y: number): 'front' | 'gap' | undefined {
   const body: Box = [0.14, 0.16, 0.86, 0.84];
   if (!within(body, 0.1, x, y)) return undefined;
@@ -34,22 +34,22 @@ function application(x: number, y: number): Paint | undefined {
   return inner === 'front' ? WHITE : BLUE;
 }
 
-type Mood = 'on' | 'paused' | 'locked' | 'needs-you';
+type TrayState = 'on' | 'paused' | 'locked' | 'needs-you';
 
-/** Told apart by shape, because menu bars take away colour: a bar through it, a keyhole, a dot. */
-function tray(mood: Mood, ink: Paint, dot: Paint) {
+/** The states differ in shape, because menu bars remove colour: a bar, a keyhole, a dot. */
+function tray(state: TrayState, ink: Paint, dot: Paint) {
   return (x: number, y: number): Paint | undefined => {
-    if (mood === 'needs-you') {
+    if (state === 'needs-you') {
       const far = Math.hypot(x - 0.8, y - 0.2);
       if (far < 0.17) return dot;
       if (far < 0.23) return undefined;
     }
-    if (mood === 'paused') {
+    if (state === 'paused') {
       const bar = Math.abs(x + y - 1);
       if (bar < 0.05) return ink;
       if (bar < 0.13) return undefined;
     }
-    if (mood === 'locked') {
+    if (state === 'locked') {
       const hole = Math.hypot(x - 0.5, y - 0.44) < 0.11 || (Math.abs(x - 0.5) < 0.05 && y > 0.44 && y < 0.68);
       return within([0.14, 0.16, 0.86, 0.84], 0.1, x, y) && !hole ? ink : undefined;
     }
@@ -60,13 +60,13 @@ function tray(mood: Mood, ink: Paint, dot: Paint) {
 mkdirSync(ICONS, { recursive: true });
 for (const size of [16, 24, 32, 48, 64, 128, 256, 512]) writeFileSync(join(ICONS, `${size}x${size}.png`), png(size, application));
 writeFileSync(join(ICONS, 'icon.png'), png(1024, application));
-for (const mood of ['on', 'paused', 'locked', 'needs-you'] as const) {
+for (const state of ['on', 'paused', 'locked', 'needs-you'] as const) {
   for (const [scale, suffix] of [
     [1, ''],
     [2, '@2x'],
   ] as const) {
-    writeFileSync(join(ICONS, `tray-${mood}Template${suffix}.png`), png(16 * scale, tray(mood, BLACK, BLACK)));
-    // Panels elsewhere are dark or light, and say so to nobody: white with a dark edge would be mud at this size, so it is blue.
-    writeFileSync(join(ICONS, `tray-${mood}${suffix}.png`), png(22 * scale, tray(mood, [0.36, 0.55, 0.95, 1], AMBER)));
+    writeFileSync(join(ICONS, `tray-${state}Template${suffix}.png`), png(16 * scale, tray(state, BLACK, BLACK)));
+    // Linux and Windows panels can be dark or light, and programs cannot tell which. Blue is visible on both.
+    writeFileSync(join(ICONS, `tray-${state}${suffix}.png`), png(22 * scale, tray(state, [0.36, 0.55, 0.95, 1], AMBER)));
   }
 }

@@ -1,9 +1,8 @@
 import { build, type Rolldown } from 'vite';
 
 /**
- * What runs the owner's own packs: the process, and the code in the realm of the pack, each as one file that needs no other.
- * Packs are given the whole of zod; built together with the program, which needs half of it, they would have every start load what
- * nobody there uses.
+ * Builds the two files that run own packs: the child process and the code inside the pack's realm. Each file is self-contained.
+ * They are built separately because packs get all of zod, and the program would otherwise load all of it at every start.
  */
 const FILES = {
   'own-pack.mjs': 'src/main/own-packs/child.ts',

@@ -1,36 +1,35 @@
-/** Writes the pictures of the window in docs/pictures: the built window in a real Chromium, over a memory with facts that are made up. */
+/** Takes the screenshots in docs/pictures: the built window in a real Chromium, with a memory of invented facts. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
 import { chromium as driver, type Page } from 'playwright-core';
-import type { Caller } from '../../src/core/caller.ts';
-import type { Clock } from '../../src/core/clock.ts';
-import { openDoor } from '../../src/core/door.ts';
-import { Finder } from '../../src/core/finder.ts';
-import { fileSource } from '../../src/core/keys/file.ts';
-import { openStore } from '../../src/core/open-store.ts';
-import { Tokens } from '../../src/core/tokens.ts';
-import { startListener } from '../../src/listeners/server.ts';
-import { readBuild } from '../../src/main/build.ts';
-import { readConfig } from '../../src/main/config.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import { fileSource } from '../../src/core/crypto/keys/file-source.ts';
+import { createCore } from '../../src/core/operations/create-core.ts';
+import { Finder } from '../../src/core/search/finder.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import type { Clock } from '../../src/core/time/clock.ts';
+import { startListener } from '../../src/listeners/listener.ts';
+import { readConfig } from '../../src/main/config/config.ts';
+import { SettingsEditor } from '../../src/main/config/settings-editor.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
-import { surroundingsOf } from '../../src/main/connect/programs.ts';
-import { KeptSettings } from '../../src/main/kept-settings.ts';
-import { packsOutside, wayOut } from '../../src/main/packs.ts';
-
-const ROOT = join(import.meta.dirname, '../..');
+import { localMachine } from '../../src/main/connect/programs.ts';
+import { createNetworkPacks, createLazyEgress } from '../../src/main/egress/network-packs.ts';
+import { readBuildInfo, ROOT } from '../../src/main/roots/installation.ts';
 const PICTURES = join(ROOT, 'docs/pictures');
 const HOUR = 3_600_000;
 
-/** The same moment for every picture, so that only what changed looks changed. */
+/** A fixed time, so that pictures differ only where the window changed. */
 let now = Date.UTC(2026, 5, 3, 14, 2);
 const clock: Clock = {
   now: () => now,
   steady: () => now,
   uptime: () => now,
+  uptimeOrigin: () => undefined,
   synchronized: () => Promise.resolve(true),
   after: () => ({ [Symbol.dispose]: () => undefined }),
 };
@@ -86,10 +85,10 @@ const caller = (client: string): Caller => ({
 
 const folder = mkdtempSync(join(tmpdir(), 'helmdeck-pictures-'));
 const keyFile = fileSource(folder);
-await keyFile.keep('current', randomBytes(32));
+await keyFile.save('current', randomBytes(32));
 const store = await openStore({ folder, clock, sources: () => [keyFile] });
-const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-// A home with agents in it that were used before, and nothing of whoever draws this.
+const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+// A home folder with used agents, and nothing of the developer who takes the pictures.
 const home = join(folder, 'home');
 mkdirSync(join(home, '.codex'), { recursive: true });
 mkdirSync(join(home, '.gemini'));
@@ -97,20 +96,20 @@ writeFileSync(join(home, '.claude.json'), '{}');
 writeFileSync(join(home, '.codex', 'config.toml'), '');
 writeFileSync(join(home, '.gemini', 'settings.json'), '{}');
 const machine = { environment: { PATH: '', HOME: home }, platform: process.platform, home: () => home };
-const around = surroundingsOf(machine, () => []);
-const clients = new Connections({ connectors: CONNECTORS, around, tokens, folder, now: () => now });
-// What is set is nobody's either, but looks like it.
+const host = localMachine(machine, () => []);
+const clients = new Connections({ connectors: CONNECTORS, machine: host, tokens, folder, now: () => now });
+// Invented settings.
 const environment = { HELMDECK_DATA_DIR: '/home/ada/.local/share/helmdeck-memory', HELMDECK_FETCH_HOSTS: 'docs.example.com' };
 const config = readConfig({ environment, platform: 'linux', home: () => '/home/ada' });
-const { version } = readBuild(ROOT);
-const { perform } = openDoor({
+const { version } = readBuildInfo();
+const { perform } = createCore({
   store,
   tokens,
   finder: new Finder(store),
   clock,
   clients: async () => clients,
-  packs: { packs: packsOutside({ clock, egress: wayOut({ clock }), fetchHosts: config.fetchHosts }) },
-  settings: new KeptSettings(config, { environment: {} }),
+  packs: { packs: createNetworkPacks({ clock, egress: createLazyEgress({ clock }), fetchHosts: config.fetchHosts }) },
+  settings: new SettingsEditor(config, { environment: {} }),
   program: { version, listening: () => ({ at: 'listening', url: `http://${config.address}` }) },
 });
 const listener = await startListener({
@@ -119,7 +118,7 @@ const listener = await startListener({
   onChange: (hear) => store.onChange(hear),
   folder,
   address: '127.0.0.1:0',
-  pages: join(ROOT, 'out/renderer'),
+  windowFolder: join(ROOT, 'out/renderer'),
   version,
   clock,
 });
@@ -129,7 +128,7 @@ const browser = await driver.launch({
 });
 mkdirSync(PICTURES, { recursive: true });
 
-await picture('first-run', (page) => page.getByText(/^Found on this machine/).waitFor());
+await picture('first-run', (page) => page.getByText(/^Found on this computer/).waitFor());
 for (const [client, key, value, category, tags, hours] of facts) {
   now += 7 * 60_000;
   await perform(caller(client), 'remember', {
@@ -170,7 +169,7 @@ await store[Symbol.asyncDispose]();
 rmSync(folder, { recursive: true });
 process.exit();
 
-/** In light and dark. */
+/** Takes one screenshot in light and one in dark mode. */
 async function picture(name: string, show: (page: Page) => Promise<unknown>): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     const page = await browser.newPage({
@@ -185,7 +184,7 @@ async function picture(name: string, show: (page: Page) => Promise<unknown>): Pr
     await page.clock.setFixedTime(now);
     await page.goto(listener.windowLink() ?? '');
     await show(page);
-    // What was asked has been answered, and is painted.
+    // Wait until every request has a response and the page is painted.
     await page.waitForTimeout(300);
     await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`), caret: 'hide', animations: 'disabled' });
     await page.close();

@@ -1,11 +1,11 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** Red, green, blue and cover, each 0 to 1. */
+/** Red, green, blue and alpha, each from 0 to 1. */
 export type Paint = readonly [red: number, green: number, blue: number, cover: number];
 
 const FINE = 4;
 
-/** A square picture as PNG. `paint` says what is at a point of it, both from 0 to 1; edges are smoothed by looking 16 times. */
+/** Renders a square PNG. `paint` returns the colour at a point with coordinates from 0 to 1. Each pixel averages 16 samples. */
 export function png(size: number, paint: (x: number, y: number) => Paint | undefined): Buffer {
   const rows = Buffer.alloc(size * (1 + size * 4));
   for (let row = 0; row < size; row += 1) {
@@ -16,7 +16,7 @@ export function png(size: number, paint: (x: number, y: number) => Paint | undef
   const head = Buffer.alloc(13);
   head.writeUInt32BE(size, 0);
   head.writeUInt32BE(size, 4);
-  // 8 bits each of red, green, blue and cover.
+  // 8 bits each for red, green, blue and alpha.
   head.set([8, 6, 0, 0, 0], 8);
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
   return Buffer.concat([

@@ -1,12 +1,12 @@
 import Sqlite from 'better-sqlite3';
-import { migrate } from '../../src/core/database.ts';
-import { migrations } from '../../src/core/migrations/index.ts';
+import { migrate } from '../../src/core/store/database.ts';
+import { migrations } from '../../src/core/store/migrations/index.ts';
 
-/** What an empty memory looks like after all migrations, as SQLite itself tells it. */
-export function schema(): string {
+/** The schema of an empty memory after all migrations, as SQLite reports it. */
+export function renderSchema(): string {
   const db = new Sqlite(':memory:');
   migrate(db, migrations);
-  // SQLite keeps a statement as it was written, with the indentation it had inside our code.
+  // SQLite stores each statement verbatim, with the indentation from our source.
   const statements = db.prepare<[], string>('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid').pluck().all();
   db.close();
   const heading = `-- Version ${migrations.length}, written by npm run docs.\n`;

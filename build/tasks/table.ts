@@ -1,5 +1,5 @@
-/** Rows as Markdown writes them; outside of code, what looks like HTML would not be seen. */
-export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+/** Renders a Markdown table. Escapes `<` outside code, because Markdown would treat it as HTML. */
+export const renderTable = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows]
     .map((cells) => `| ${cells.map((cell) => visible(cell).replaceAll('|', String.raw`\|`)).join(' | ')} |`)
     .join('\n');

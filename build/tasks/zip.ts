@@ -1,14 +1,14 @@
 import { crc32 } from 'node:zlib';
 
-/** As every zip that names no time says it: the first day that the format knows. */
+/** The earliest date of the zip format, used where a zip records no time. */
 const FIRST_DAY = 0x0021;
 const VERSION = 20;
-/** Made under Unix, so that what follows is a mode: a plain file that all may read. */
+/** Host system Unix, so that the attributes are a mode: a regular file that everyone can read. */
 const UNIX = 3 << 8;
 const MODE = 0o100644;
 const UTF8_NAMES = 0x0800;
 
-/** A zip of plain files, as they are: the same files give the same bytes, whatever packs elsewhere would make of them. */
+/** Creates an uncompressed zip. The same files always give the same bytes. */
 export function zip(files: Readonly<Record<string, Buffer>>): Buffer {
   const bodies: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -33,11 +33,11 @@ export function zip(files: Readonly<Record<string, Buffer>>): Buffer {
 
 type Field = readonly [bytes: 2 | 4, value: number];
 
-/** What is said of a file twice: before it, and in the directory at the end. */
+/** The fields that a zip stores twice for each file: before the file and in the central directory. */
 const facts = (name: Buffer, bytes: Buffer): Field[] => [
   [2, VERSION],
   [2, UTF8_NAMES],
-  // Stored: what a compressor makes of a file differs with its version.
+  // Stored without compression, because compressed bytes differ between zlib versions.
   [2, 0],
   [2, 0],
   [2, FIRST_DAY],

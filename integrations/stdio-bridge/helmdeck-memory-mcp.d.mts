@@ -7,10 +7,13 @@ interface Surroundings {
   readonly stdout?: Writable;
 }
 
-/** Runs until the client goes; the process should end then. */
+/** Runs the bridge until the client disconnects. The process should exit then. */
 export declare function runBridge(surroundings?: Surroundings): Promise<void>;
 
-/** Where the bridge looks for the program: the rule of src/main/config.ts. */
+/**
+ * Returns the path of the data folder, in which the bridge finds the program's address. Must match `resolveDataFolder` in
+ * src/main/config/config.ts.
+ */
 export declare function dataFolder(
   environment: Readonly<Record<string, string | undefined>>,
   platform: NodeJS.Platform,

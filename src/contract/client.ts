@@ -1,214 +1,253 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ask, flag, notText, Time } from './text.ts';
+import { count, flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 import { Subject } from './token.ts';
 
-const clientShape = 'must be the id of a client, such as claude-code; list the clients to see which there are';
+const clientShape = 'must be the id of a client, such as `claude-code`; list the clients to see their ids';
 
-export const ClientId = later(() =>
+export const ClientId = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[a-z][a-z0-9-]{0,31}$/, { error: clientShape })
-    .describe('Which client, by its id in the list.'),
+    .describe('Id of the client, such as `claude-code`.'),
 );
 
-export const ClientsInput = later(() =>
-  ask(
-    {},
-    {
-      title: 'List clients',
-      description: 'Which programs can be connected on this machine, which are, and when each of them was last there.',
-    },
+export const ClientsInput = lazy(() =>
+  noInput(
+    'List clients',
+    'Lists the programs that can be connected to this memory. Shows which are connected, and when each last used its token.',
   ),
 );
 
 export const CLIENT_STATES = ['not_installed', 'not_connected', 'connected', 'differs', 'wiped', 'broken', 'no_token'] as const;
 export type ClientState = (typeof CLIENT_STATES)[number];
 
-export const ClientRow = later(() =>
+export const ClientRow = lazy(() =>
   z.object({
     id: ClientId(),
-    name: z.string().describe('As people know it.'),
-    installed: z.boolean().describe('Whether it seems to be on this machine.'),
-    version: z.string().exactOptional().describe('Its version, where that can be seen without starting it.'),
-    config: z.string().describe('Its configuration, which our entry stands in, or would.'),
-    transport: z.enum(['stdio', 'http']).describe('How it reaches the memory.'),
+    name: z.string().describe('Display name.'),
+    installed: z.boolean().describe('Whether the client appears to be installed on this machine.'),
+    version: z
+      .string()
+      .exactOptional()
+      .describe('Version of the client. Absent if the version can be found only by starting the client.'),
+    config: z
+      .string()
+      .describe("The client's configuration, to which the entry for this memory is added when the client is connected."),
+    transport: z
+      .enum(['stdio', 'http'])
+      .describe('How the client connects. `stdio`: it starts a program. `http`: it sends requests to the URL of this memory.'),
     state: z
       .enum(CLIENT_STATES)
       .describe(
-        'differs: an entry with our name that is not the one put there; wiped: ours has gone; broken: see why; no_token: its token was revoked or has expired.',
+        'State of the connection. `differs`: the entry for this memory was changed after it was added. `wiped`: the entry was removed. `broken`: the connection cannot work, for the reason in `why`. `no_token`: the token was revoked or has expired.',
       ),
-    why: z.string().exactOptional().describe('What is wrong and what to do.'),
-    subject: z.string().exactOptional().describe('Whose memory it was connected to.'),
-    connected_at: Time().exactOptional().describe('When it was connected.'),
+    why: z.string().exactOptional().describe('The problem, and how to solve it. Absent if there is no problem.'),
+    subject: z.string().exactOptional().describe('The subject to whose memory the client is connected.'),
+    connected_at: Time().exactOptional().describe('When the client was connected.'),
     token: z
       .object({
-        id: z.string().describe('By this it is revoked, or paused.'),
-        paused: z.boolean().describe('Whether it is refused until it is let in again.'),
-        expires_at: Time().describe('When it expires.'),
-        last_used_at: Time().exactOptional().describe('When it was last used, to the minute; absent if it never was.'),
+        id: z.string().describe('Id of the token, needed to pause or revoke the token.'),
+        paused: z.boolean().describe('Whether the token is paused. Requests with a paused token are refused.'),
+        expires_at: Time().describe('When the token expires.'),
+        last_used_at: Time()
+          .exactOptional()
+          .describe('When the token was last used, to the minute. Absent if the token was never used.'),
       })
       .exactOptional()
-      .describe('The token that it was given.'),
+      .describe('The token that was created for the client. Absent if the client has no token.'),
   }),
 );
-export type ClientRow = Of<typeof ClientRow>;
+export type ClientRow = SchemaOutput<typeof ClientRow>;
 
-export const ClientList = later(() => z.object({ clients: z.array(ClientRow()).describe('Every client that is known here.') }));
-export type ClientList = Of<typeof ClientList>;
+export const ClientList = lazy(() =>
+  z.object({ clients: z.array(ClientRow()).describe('All clients that Helmdeck Memory can connect.') }),
+);
+export type ClientList = SchemaOutput<typeof ClientList>;
 
-const Whose = later(() => Subject().default('me').describe('Whose memory it opens; clients with one subject share one memory.'));
+const ClientSubject = lazy(() =>
+  Subject().default('me').describe('The subject whose memory the client uses. Clients with the same subject share one memory.'),
+);
 
-export const PlanConnectionInput = later(() =>
-  ask(
-    { client: ClientId(), subject: Whose() },
+export const PlanConnectionInput = lazy(() =>
+  inputObject(
+    { client: ClientId(), subject: ClientSubject() },
     {
       title: 'Plan a connection',
       description:
-        "Shows what connecting a client would change in that client's own files, and what would be run. Changes nothing.",
+        "Shows which of the client's files would be changed and which commands would be run to connect the client. Nothing is changed.",
     },
   ),
 );
-export type PlanConnectionInput = Of<typeof PlanConnectionInput>;
+export type PlanConnectionInput = SchemaOutput<typeof PlanConnectionInput>;
 
-export const ConnectionPlan = later(() =>
+export const ConnectionPlan = lazy(() =>
   z.object({
     client: ClientId(),
-    basis: z.string().describe('Names what the plan was made from; sent back, it makes sure that nothing else is done.'),
+    basis: z
+      .string()
+      .describe(
+        'Identifies the contents of the files that the plan is based on. Send this value with the connect request, so that the request fails if the files have changed.',
+      ),
     files: z
       .array(
         z.object({
-          path: z.string().describe('The file, behind all links.'),
-          created: z.boolean().describe('Whether there is none yet.'),
+          path: z.string().describe('Path of the file, with symbolic links resolved.'),
+          created: z.boolean().describe('Whether the file does not exist yet and would be created.'),
           holds_token: z
             .literal(true)
             .exactOptional()
-            .describe('It comes to hold the token, and then nobody but its owner may read it.'),
+            .describe('Present if the token would be stored in this file. Only the owner of the file will be able to read it.'),
           lines: z
             .array(
               z.object({
-                sign: z.enum([' ', '-', '+']).describe('Stays, goes or comes.'),
-                text: z.string().describe('The line.'),
+                sign: z
+                  .enum([' ', '-', '+'])
+                  .describe('Kind of the line: a space for unchanged, a minus sign for removed, a plus sign for added.'),
+                text: z.string().describe('Text of the line.'),
               }),
             )
-            .describe('What changes, with the lines around it.'),
+            .describe('The changed lines, with unchanged lines around them.'),
         }),
       )
-      .describe('Files that change.'),
+      .describe('Files that would change.'),
     commands: z
-      .array(z.object({ program: z.string().describe('The program.'), args: z.array(z.string()).describe('Its arguments.') }))
-      .describe('What is run to change them, if it is not done directly.'),
+      .array(
+        z.object({
+          program: z.string().describe('Name or path of the program.'),
+          args: z.array(z.string()).describe('Arguments of the program.'),
+        }),
+      )
+      .describe('Commands that would be run. Empty if Helmdeck Memory edits the files directly.'),
     link: z
       .string()
       .exactOptional()
-      .describe('Opened, it has the client offer to add the same entry, for another profile of it; it holds no token.'),
-    afterwards: z.string().exactOptional().describe('What its owner has to do for the client to notice.'),
+      .describe(
+        'A link that adds the same entry to another profile of the client. The client asks its user first. The link does not contain a token.',
+      ),
+    afterwards: z
+      .string()
+      .exactOptional()
+      .describe(
+        'Step that the owner must take before the client uses the new entry, such as restarting the client. Absent if there is no such step.',
+      ),
   }),
 );
-export type ConnectionPlan = Of<typeof ConnectionPlan>;
+export type ConnectionPlan = SchemaOutput<typeof ConnectionPlan>;
 
-export const Verification = later(() =>
+export const ClientVerification = lazy(() =>
   z.object({
-    works: z.boolean().describe('Whether what the client starts came through to this memory and got an answer.'),
-    why: z.string().exactOptional().describe('What is wrong and what to do.'),
-    tools: z.int().min(0).describe('How many tools it was offered.'),
+    works: z
+      .boolean()
+      .describe('Whether the test succeeded: the program that the client starts reached this memory and got a response.'),
+    why: z.string().exactOptional().describe('The problem, and how to solve it. Absent if the test succeeded.'),
+    tools: count('Number of MCP tools that the client can use.'),
   }),
 );
-export type Verification = Of<typeof Verification>;
+export type ClientVerification = SchemaOutput<typeof ClientVerification>;
 
-export const ConnectClientInput = later(() =>
-  ask(
+export const ConnectClientInput = lazy(() =>
+  inputObject(
     {
       client: ClientId(),
-      subject: Whose(),
+      subject: ClientSubject(),
       basis: z
-        .string({ error: notText })
-        .max(128, { error: 'must be the basis of a plan; take it from there, or leave it out' })
+        .string({ error: notTextError })
+        .max(128, { error: 'must be the `basis` value of a plan; copy it from the plan, or leave it out' })
         .exactOptional()
-        .describe('The plan that was shown: when the files have changed since, nothing is done.'),
+        .describe(
+          'The `basis` value of the plan that was shown. If it is sent, the request fails if the files have changed since the plan was made.',
+        ),
     },
     {
       title: 'Connect a client',
       description:
-        "Gives a client a token of its own and puts our entry into the client's configuration, keeping everything else there as it is; then tries it.",
+        "Creates a token for the client, adds the entry for this memory to the client's configuration, and tests the connection. The rest of the configuration stays unchanged.",
     },
   ),
 );
-export type ConnectClientInput = Of<typeof ConnectClientInput>;
+export type ConnectClientInput = SchemaOutput<typeof ConnectClientInput>;
 
-export const ConnectReceipt = later(() =>
+export const ConnectReceipt = lazy(() =>
   z.object({
     client: ClientId(),
-    subject: z.string().describe('Whose memory it opens.'),
-    token: z.string().describe('The id of its token.'),
-    expires_at: Time().describe('When its token expires.'),
-    verified: Verification().describe('How trying it went.'),
-    afterwards: z.string().exactOptional().describe('What its owner has to do for the client to notice.'),
+    subject: z.string().describe('The subject whose memory the client uses.'),
+    token: z.string().describe("Id of the client's token."),
+    expires_at: Time().describe('When the token expires.'),
+    verified: ClientVerification().describe('Result of the connection test.'),
+    afterwards: z
+      .string()
+      .exactOptional()
+      .describe(
+        'Step that the owner must take before the client uses the new entry, such as restarting the client. Absent if there is no such step.',
+      ),
   }),
 );
-export type ConnectReceipt = Of<typeof ConnectReceipt>;
+export type ConnectReceipt = SchemaOutput<typeof ConnectReceipt>;
 
-export const DisconnectClientInput = later(() =>
-  ask(
+export const DisconnectClientInput = lazy(() =>
+  inputObject(
     { client: ClientId() },
     {
       title: 'Disconnect a client',
       description:
-        'Revokes its token, and takes our entry out of its configuration: byte for byte as before where nobody else has changed it since.',
+        "Revokes the client's token and removes the entry for this memory from the client's configuration. A file that has not changed since the client was connected is restored byte for byte.",
     },
   ),
 );
-export type DisconnectClientInput = Of<typeof DisconnectClientInput>;
+export type DisconnectClientInput = SchemaOutput<typeof DisconnectClientInput>;
 
-export const DisconnectReceipt = later(() =>
+export const DisconnectReceipt = lazy(() =>
   z.object({
     client: ClientId(),
     files: z
       .array(
         z.object({
-          path: z.string().describe('The file.'),
+          path: z.string().describe('Path of the file.'),
           as_before: z
             .boolean()
-            .describe('true: it is again what it was before; false: it was changed since, and only our entry went.'),
+            .describe(
+              'If `true`, the file is the same as before the client was connected. If `false`, the file was also changed by another program or a person, so only the entry was removed.',
+            ),
         }),
       )
-      .describe('What was put right.'),
+      .describe('Files that were restored or edited.'),
   }),
 );
-export type DisconnectReceipt = Of<typeof DisconnectReceipt>;
+export type DisconnectReceipt = SchemaOutput<typeof DisconnectReceipt>;
 
-export const VerifyClientInput = later(() =>
-  ask(
+export const VerifyClientInput = lazy(() =>
+  inputObject(
     { client: ClientId() },
     {
-      title: 'Try a client',
-      description: 'Starts what the client would start, as its configuration says, and asks this memory through it.',
+      title: 'Test a connection',
+      description:
+        "Starts the program that the client's configuration names, and sends a request to this memory through that program.",
     },
   ),
 );
-export type VerifyClientInput = Of<typeof VerifyClientInput>;
+export type VerifyClientInput = SchemaOutput<typeof VerifyClientInput>;
 
-export const PauseTokenInput = later(() =>
-  ask(
+export const PauseTokenInput = lazy(() =>
+  inputObject(
     {
       id: z
-        .string({ error: notText })
-        .regex(/^[!-~]{1,128}$/, { error: 'must be the id of a token; take it from the list of tokens' })
-        .describe('The token, by its id in the list.'),
-      paused: flag().describe('true refuses it until false lets it in again.'),
+        .string({ error: notTextError })
+        .regex(/^[!-~]{1,128}$/, { error: 'must be the id of a token; copy it from the list of tokens' })
+        .describe('Id of the token.'),
+      paused: flag().describe('If `true`, pauses the token. If `false`, resumes it.'),
     },
     {
       title: 'Pause a token',
-      description: 'Refuses a token until it is let in again. Nothing else about it changes.',
+      description: 'Pauses or resumes a token. While the token is paused, requests with it are refused.',
     },
   ),
 );
-export type PauseTokenInput = Of<typeof PauseTokenInput>;
+export type PauseTokenInput = SchemaOutput<typeof PauseTokenInput>;
 
-export const PauseReceipt = later(() =>
+export const PauseReceipt = lazy(() =>
   z.object({
-    id: z.string().describe('The token.'),
-    paused: z.boolean().describe('Whether it is refused now.'),
+    id: z.string().describe('Id of the token.'),
+    paused: z.boolean().describe('Whether the token is now paused.'),
   }),
 );
-export type PauseReceipt = Of<typeof PauseReceipt>;
+export type PauseReceipt = SchemaOutput<typeof PauseReceipt>;

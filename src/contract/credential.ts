@@ -1,73 +1,75 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ask, notText, Time } from './text.ts';
+import { inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 
-export const CredentialName = later(() =>
+export const CredentialName = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, {
-      error: 'must be the name of a credential, such as github; list them to see which there are',
+      error: 'must be the name of a credential, such as `github`; list the credentials to see their names',
     })
-    .describe('Which one, by the name that packs know it by, such as github.'),
+    .describe('Name of the credential, such as `github`. Packs refer to the credential by this name.'),
 );
 
-/** Goes into a header as it is. The keychains of some systems take no more. */
+/** The allowed form of a secret: printable ASCII for HTTP headers, and short because some OS keychains limit the length. */
 export const CREDENTIAL_SHAPE = /^[!-~]{8,1024}$/;
 
-export const CredentialsInput = later(() =>
-  ask(
-    {},
-    { title: 'List credentials', description: 'Which credentials packs can use, and which of them are there. Never a secret.' },
+export const CredentialsInput = lazy(() =>
+  noInput(
+    'List credentials',
+    'Lists the credentials that packs can use, and whether each credential is set. The secrets are never shown.',
   ),
 );
 
-export const CredentialList = later(() =>
+export const CredentialList = lazy(() =>
   z.object({
     credentials: z
       .array(
         z.object({
           name: CredentialName(),
-          packs: z.array(z.string()).describe('The packs that use it.'),
+          packs: z.array(z.string()).describe('Packs that use the credential.'),
           kept_in: z
             .enum(['keychain', 'settings'])
             .exactOptional()
-            .describe('Where it is: in the OS keychain, or handed in by a setting; absent while there is none.'),
-          set_at: Time().exactOptional().describe('When it was put into the keychain.'),
+            .describe(
+              'Location of the secret. `keychain`: in the OS keychain. `settings`: in a setting. Absent if the credential is not set.',
+            ),
+          set_at: Time().exactOptional().describe('Time at which the secret was stored in the OS keychain.'),
         }),
       )
-      .describe('A to Z.'),
+      .describe('Credentials in alphabetical order.'),
   }),
 );
-export type CredentialList = Of<typeof CredentialList>;
+export type CredentialList = SchemaOutput<typeof CredentialList>;
 
-export const SetCredentialInput = later(() =>
-  ask(
+export const SetCredentialInput = lazy(() =>
+  inputObject(
     {
       name: CredentialName(),
       secret: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .regex(CREDENTIAL_SHAPE, {
-          error: 'must have 8 to 1,024 printable ASCII characters, none of them a space; send it as it was given to you',
+          error: 'must have 8 to 1,024 printable ASCII characters without spaces; send the secret exactly as you received it',
         })
-        .describe('The secret itself. It goes into the OS keychain and is never shown again.'),
+        .describe('The secret. It is stored in the OS keychain and never shown again.'),
     },
     {
       title: 'Set a credential',
-      description: 'Puts a secret for a service outside into the OS keychain, for packs that use it. An earlier one is replaced.',
+      description:
+        'Stores the secret for an external service in the OS keychain, so that packs can use it. Replaces the earlier secret, if there is one.',
     },
   ),
 );
-export type SetCredentialInput = Of<typeof SetCredentialInput>;
+export type SetCredentialInput = SchemaOutput<typeof SetCredentialInput>;
 
-export const CredentialReceipt = later(() => z.object({ name: CredentialName() }));
-export type CredentialReceipt = Of<typeof CredentialReceipt>;
+export const CredentialReceipt = lazy(() => z.object({ name: CredentialName() }));
+export type CredentialReceipt = SchemaOutput<typeof CredentialReceipt>;
 
-export const DropCredentialInput = later(() =>
-  ask(
+export const DropCredentialInput = lazy(() =>
+  inputObject(
     { name: CredentialName() },
     {
-      title: 'Drop a credential',
-      description: 'Takes a credential out of the OS keychain, and forgets the answers kept with it.',
+      title: 'Delete a credential',
+      description: 'Deletes the secret from the OS keychain. Also deletes the cached results of packs that used the secret.',
     },
   ),
 );

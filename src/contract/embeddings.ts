@@ -1,14 +1,25 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
 import { EMBEDDING } from './limits.ts';
-import type { SidecarState, SidecarTrouble } from './status.ts';
-import { ask, fitsBytes, flag, notText, Time, wholeNumber } from './text.ts';
+import {
+  count,
+  fitsBytes,
+  flag,
+  inputObject,
+  lazy,
+  noInput,
+  notTextError,
+  type SchemaOutput,
+  Time,
+  wholeNumber,
+} from './schema.ts';
+import type { SidecarState, SidecarFailureCode } from './status.ts';
 
-const why = later(() => z.string().describe('What is the matter.'));
-const remedy = later(() => z.string().describe('What the owner can do.'));
-const model = later(() => z.string().describe('The model that embeds.'));
+const why = lazy(() => z.string().describe('Description of the problem.'));
+const remedy = lazy(() => z.string().describe('How the owner can solve the problem.'));
+const model = lazy(() => z.string().describe('Name of the embedding model.'));
 
-const TROUBLES = {
+/** Every failure code, for the schema. `satisfies` makes the compiler reject a missing code. */
+const FAILURE_CODES = {
   not_installed: true,
   unsafe: true,
   too_old: true,
@@ -21,57 +32,66 @@ const TROUBLES = {
   pull_failed: true,
   gone: true,
   foreign: true,
-} satisfies Record<SidecarTrouble, true>;
+} satisfies Record<SidecarFailureCode, true>;
 
-const State = later(() =>
+const State = lazy(() =>
   z.discriminatedUnion('at', [
-    z.object({ at: z.literal('off').describe('Nobody turned embeddings on; nothing runs.') }),
+    z.object({ at: z.literal('off').describe('Embeddings are turned off.') }),
     z.object({
-      at: z.literal('asleep').describe('They are on, and no program of ours runs that would serve them.'),
+      at: z.literal('asleep').describe('Embeddings are turned on, but Helmdeck Memory is not running.'),
       remedy: remedy(),
     }),
-    z.object({ at: z.literal('starting').describe('Ollama is being started or looked at.') }),
+    z.object({ at: z.literal('starting').describe('Ollama is being started or checked.') }),
     z.object({
-      at: z.literal('unapproved').describe('The owner has not approved this Ollama.'),
-      changed: z.boolean().describe('Whether another one was approved before.'),
+      at: z.literal('unapproved').describe('The owner has not approved the Ollama binary that was found.'),
+      changed: z.boolean().describe('Whether the owner approved a different Ollama binary earlier.'),
       remedy: remedy(),
     }),
-    z.object({ at: z.literal('no_model').describe('Ollama runs without the model.'), model: model(), remedy: remedy() }),
     z.object({
-      at: z.literal('pulling').describe('The model is being fetched.'),
+      at: z.literal('no_model').describe('Ollama is running, but the model is not installed.'),
       model: model(),
-      done: z.number().min(0).describe('Bytes that are there.'),
-      of: z.number().min(0).describe('Bytes in all; 0 while nobody knows.'),
+      remedy: remedy(),
     }),
     z.object({
-      at: z.literal('ready').describe('Texts can be embedded.'),
+      at: z.literal('pulling').describe('The model is being downloaded.'),
       model: model(),
-      whose: z.enum(['own', 'adopted']).describe('own: started by us. adopted: it ran already, and its owner chose it.'),
+      done: z.number().min(0).describe('Number of bytes downloaded.'),
+      of: z.number().min(0).describe('Size of the download in bytes, or 0 while the size is unknown.'),
     }),
     z.object({
-      at: z.literal('failed').describe('Texts cannot be embedded.'),
-      // The keys are exactly these; the compiler compares above.
-      trouble: z.enum(Object.keys(TROUBLES) as [SidecarTrouble, ...SidecarTrouble[]]).describe('What it is, as a code.'),
+      at: z.literal('ready').describe('Embeddings work.'),
+      model: model(),
+      whose: z
+        .enum(['own', 'adopted'])
+        .describe(
+          'Which Ollama is used. `own`: one that Helmdeck Memory started. `adopted`: one that was already running and that the owner chose.',
+        ),
+    }),
+    z.object({
+      at: z.literal('failed').describe('Embeddings do not work.'),
+      trouble: z
+        .enum(Object.keys(FAILURE_CODES) as [SidecarFailureCode, ...SidecarFailureCode[]])
+        .describe('Code of the failure.'),
       why: why(),
       remedy: remedy(),
-      retry_at: Time().exactOptional().describe('When it is tried again by itself; absent when the owner is needed.'),
+      retry_at: Time().exactOptional().describe('Time of the next automatic retry. Absent if the owner must solve the problem.'),
     }),
   ]),
 );
 
-export const SidecarStatus = later(() => State().describe('Where embeddings stand.') satisfies z.ZodType<SidecarState>);
+export const SidecarStatus = lazy(() => State().describe('State of the local embeddings.') satisfies z.ZodType<SidecarState>);
 
-const bounds = `of 1 byte to ${EMBEDDING.bytes / 1024} KiB`;
-const notTexts = `must be a text or a list of 1 to ${EMBEDDING.texts} texts, each ${bounds}; send them as JSON strings`;
+const sizeRange = `of 1 byte to ${EMBEDDING.bytes / 1024} KiB`;
+const notTexts = `must be a text or a list of 1 to ${EMBEDDING.texts} texts, each ${sizeRange}; send them as JSON strings`;
 
 const text = (error = notTexts) =>
   z.string({ error }).refine((one) => one !== '' && one.isWellFormed() && fitsBytes(one, EMBEDDING.bytes), { error });
 
-/** As OpenAI's clients send it, so that they need no change. */
-export const EmbedInput = later(() =>
-  ask(
+/** The request format of OpenAI's embeddings API, so that programs written for that API work unchanged. */
+export const EmbedInput = lazy(() =>
+  inputObject(
     {
-      model: z.string({ error: notText }).describe('The model; it must be the one that is set.'),
+      model: z.string({ error: notTextError }).describe('Name of the model. It must be the configured embedding model.'),
       input: z
         .union(
           [text(), z.array(text(), { error: notTexts }).min(1, { error: notTexts }).max(EMBEDDING.texts, { error: notTexts })],
@@ -79,141 +99,157 @@ export const EmbedInput = later(() =>
             error: notTexts,
           },
         )
-        .describe('What to embed.'),
+        .describe('The text or texts to embed.'),
       encoding_format: z
-        .enum(['float', 'base64'], { error: 'must be float or base64; send one of them' })
+        .enum(['float', 'base64'], { error: 'must be `float` or `base64`; send one of them' })
         .default('float')
-        .describe('float: a list of numbers. base64: the same as 32-bit floats, the lowest byte first.'),
+        .describe(
+          'Format of the vectors. `float`: a list of numbers. `base64`: the same numbers as little-endian 32-bit floats, in Base64.',
+        ),
       dimensions: wholeNumber(1, 65_536)
         .exactOptional()
-        .describe('How many numbers a vector has; what the model does not make is refused.'),
-      user: z.string({ error: notText }).exactOptional().describe('Taken and left aside.'),
+        .describe('Number of dimensions of each vector. It must be the number that the model produces.'),
+      user: z.string({ error: notTextError }).exactOptional().describe('Accepted for compatibility with OpenAI, but ignored.'),
     },
-    { title: 'Embed texts', description: 'Turns texts into vectors, on this machine alone.' },
+    { title: 'Embed texts', description: 'Computes an embedding vector for each text. The texts do not leave this machine.' },
   ),
 );
-export type EmbedInput = Of<typeof EmbedInput>;
+export type EmbedInput = SchemaOutput<typeof EmbedInput>;
 
-const tokens = (what: string) => z.int().min(0).describe(what);
-
-export const Embedded = later(() =>
+export const EmbedResponse = lazy(() =>
   z.object({
-    object: z.literal('list').describe('As the wire wants it.'),
+    object: z.literal('list').describe('Always `list`, as in the OpenAI API.'),
     data: z
       .array(
         z.object({
-          object: z.literal('embedding').describe('As the wire wants it.'),
-          index: z.int().min(0).describe('Which of the texts.'),
-          embedding: z.union([z.array(z.number()), z.string()]).describe('Its vector.'),
+          object: z.literal('embedding').describe('Always `embedding`, as in the OpenAI API.'),
+          index: count('Position of the text in the request, starting at 0.'),
+          embedding: z
+            .union([z.array(z.number()), z.string()])
+            .describe('Embedding vector of the text, in the requested format.'),
         }),
       )
-      .describe('A vector for each text, in their order.'),
+      .describe('One vector for each text, in the same order.'),
     model: model(),
     usage: z
-      .object({ prompt_tokens: tokens('Tokens of all texts.'), total_tokens: tokens('The same.') })
-      .describe('How much was read.'),
+      .object({
+        prompt_tokens: count('Number of tokens in all texts.'),
+        total_tokens: count('The same number as `prompt_tokens`.'),
+      })
+      .describe('Token usage.'),
   }),
 );
-export type Embedded = Of<typeof Embedded>;
+export type EmbedResponse = SchemaOutput<typeof EmbedResponse>;
 
-export const EmbeddingsInput = later(() =>
-  ask(
-    {},
-    {
-      title: 'Show embeddings',
-      description: 'Where embeddings stand, which Ollama serves them, what their model needs, and the end of its log.',
-    },
+export const EmbeddingsInput = lazy(() =>
+  noInput(
+    'Show embeddings',
+    'Shows the state of embeddings, the Ollama program that computes them, the disk space and RAM that the model needs, and the last lines of the Ollama log.',
   ),
 );
 
-const Binary = later(() =>
+const Binary = lazy(() =>
   z.object({
-    path: z.string().describe('Where it lies.'),
-    size: z.int().min(0).exactOptional().describe('Its bytes; absent while nobody may trust them.'),
-    sha256: z.string().exactOptional().describe('What it is; absent while nobody may trust it.'),
-    approved: z.boolean().describe('Whether the owner approved exactly this one.'),
+    path: z.string().describe('Path of the file.'),
+    size: z.int().min(0).exactOptional().describe('Size in bytes. Absent if the file is not safe to use.'),
+    sha256: z.string().exactOptional().describe('SHA-256 of the file. Absent if the file is not safe to use.'),
+    approved: z.boolean().describe('Whether the owner has approved this exact file.'),
   }),
 );
 
-const room = (what: string) => z.number().min(0).exactOptional().describe(what);
+const bytes = (description: string) => z.number().min(0).exactOptional().describe(description);
 
-export const EmbeddingsReport = later(() =>
+export const EmbeddingsReport = lazy(() =>
   z.object({
     state: SidecarStatus(),
-    on: z.boolean().describe('Whether the owner wants embeddings.'),
-    adopt: z.boolean().describe('Whether the owner chose the Ollama that runs already.'),
-    adoptable: z.string().describe('Where that one is reached.'),
-    ollama: Binary().exactOptional().describe('The Ollama that we would start.'),
-    version: z.string().exactOptional().describe('Its version, while it runs.'),
+    on: z.boolean().describe('Whether embeddings are turned on.'),
+    adopt: z.boolean().describe('Whether the owner chose to use an Ollama that was already running.'),
+    adoptable: z.string().describe('Address at which Helmdeck Memory looks for an Ollama that is already running.'),
+    ollama: Binary().exactOptional().describe('The Ollama binary that Helmdeck Memory would start. Absent if none was found.'),
+    version: z.string().exactOptional().describe('Version of the Ollama that is running. Absent if the version is unknown.'),
     model: z
       .object({
         name: model(),
-        disk: room('Bytes that it takes on the disk, where that is known.'),
-        memory: room('Bytes that it takes in memory while it works, where that is known.'),
+        disk: bytes('Size of the model on disk, in bytes. Absent if unknown.'),
+        memory: bytes('RAM that the model needs while it runs, in bytes. Absent if unknown.'),
       })
-      .describe('What embeds.'),
-    free: z.object({ disk: room('Bytes free on the disk.'), memory: room('Bytes free in memory.') }).describe('What there is.'),
-    log: z.array(z.string()).describe('The end of what Ollama said, without anything that was embedded.'),
+      .describe('The embedding model.'),
+    free: z
+      .object({
+        disk: bytes('Free disk space, in bytes. Absent if unknown.'),
+        memory: bytes('Free RAM, in bytes. Absent if unknown.'),
+      })
+      .describe('Free disk space and RAM of this machine.'),
+    log: z
+      .array(z.string())
+      .describe('The last lines of the Ollama log. Lines that could contain text sent for embedding are left out.'),
   }),
 );
-export type EmbeddingsReport = Of<typeof EmbeddingsReport>;
+export type EmbeddingsReport = SchemaOutput<typeof EmbeddingsReport>;
 
-export const SetEmbeddingsInput = later(() =>
-  ask(
+export const SetEmbeddingsInput = lazy(() =>
+  inputObject(
     {
-      on: flag().describe('Whether texts can be embedded.'),
+      on: flag().describe('Whether embeddings are turned on.'),
       adopt: flag()
         .exactOptional()
-        .describe('true: by the Ollama that runs already. false: by one of our own. As before when absent.'),
+        .describe(
+          'If `true`, uses an Ollama that is already running. If `false`, Helmdeck Memory starts its own Ollama. If absent, the choice is not changed.',
+        ),
     },
-    { title: 'Turn embeddings on or off', description: 'Begins or ends embeddings. Turned on again, what failed is tried anew.' },
+    {
+      title: 'Turn embeddings on or off',
+      description: 'Turns embeddings on or off. After a failure, turn embeddings on again to retry.',
+    },
   ),
 );
-export type SetEmbeddingsInput = Of<typeof SetEmbeddingsInput>;
+export type SetEmbeddingsInput = SchemaOutput<typeof SetEmbeddingsInput>;
 
-export const ApproveOllamaInput = later(() =>
-  ask(
+export const ApproveOllamaInput = lazy(() =>
+  inputObject(
     {
       hash: z
-        .string({ error: notText })
-        .regex(/^[0-9a-f]{64}$/, { error: 'must be the SHA-256 that is shown, in 64 hexadecimal digits; copy it' })
-        .describe('The SHA-256 of what is approved, as it was shown.'),
+        .string({ error: notTextError })
+        .regex(/^[0-9a-f]{64}$/, { error: 'must be a SHA-256 hash of 64 hexadecimal digits; copy it from the embeddings status' })
+        .describe('SHA-256 of the binary to approve, copied from the embeddings status.'),
     },
-    { title: 'Approve Ollama', description: 'Lets the program start exactly this Ollama; another one is asked about again.' },
-  ),
-);
-
-export const PullModelInput = later(() =>
-  ask(
-    {},
-    { title: 'Fetch the model', description: 'Begins to fetch the model, or goes on where it was cancelled. Ask how far it is.' },
-  ),
-);
-
-export const CancelPullInput = later(() =>
-  ask(
-    {},
-    { title: 'Cancel fetching', description: 'Stops fetching the model. What is there stays, for when it is fetched again.' },
-  ),
-);
-
-const notSentence = `must be a text ${bounds}; send it as a JSON string`;
-
-export const TestEmbeddingsInput = later(() =>
-  ask(
     {
-      one: text(notSentence).describe('A sentence.'),
-      other: text(notSentence).describe('Another sentence.'),
+      title: 'Approve Ollama',
+      description: 'Allows Helmdeck Memory to start this Ollama binary. If the binary changes, it must be approved again.',
     },
-    { title: 'Try embeddings', description: 'How near two sentences are to each other.' },
   ),
 );
 
-export const TestedEmbeddings = later(() =>
+export const PullModelInput = lazy(() =>
+  noInput(
+    'Download the model',
+    'Starts the download of the embedding model, or resumes a cancelled download. The embeddings status shows the progress.',
+  ),
+);
+
+export const CancelPullInput = lazy(() =>
+  noInput('Cancel the download', 'Stops the download of the embedding model. A later download resumes where this one stopped.'),
+);
+
+const notSentence = `must be a text ${sizeRange}; send it as a JSON string`;
+
+export const TestEmbeddingsInput = lazy(() =>
+  inputObject(
+    {
+      one: text(notSentence).describe('The first sentence.'),
+      other: text(notSentence).describe('The second sentence.'),
+    },
+    { title: 'Test embeddings', description: 'Embeds two sentences and compares their meaning, to check that embeddings work.' },
+  ),
+);
+
+export const EmbeddingsTest = lazy(() =>
   z.object({
-    nearness: z.number().describe('From -1 to 1; 1 is the same.'),
-    dimensions: z.int().min(1).describe('How many numbers a vector has.'),
-    duration_ms: z.int().min(0).describe('How long it took.'),
+    nearness: z
+      .number()
+      .describe('Cosine similarity of the two sentences, from -1 to 1. The value 1 means that they have the same meaning.'),
+    dimensions: z.int().min(1).describe('Number of dimensions of each vector.'),
+    duration_ms: count('Duration of the test in milliseconds.'),
   }),
 );
-export type TestedEmbeddings = Of<typeof TestedEmbeddings>;
+export type EmbeddingsTest = SchemaOutput<typeof EmbeddingsTest>;

@@ -1,6 +1,18 @@
-import { withProgramCall } from './program-call.ts';
+import { withCliCommand } from './cli-command.ts';
 
-/** Everything a caller can be told went wrong: the code, and how HTTP and JSON-RPC number it. */
+/**
+ * Every failure code with its HTTP status. Codes that MCP reports as a specific JSON-RPC error also have the error number.
+ *
+ * - `insufficient_scope`: the token, or the author of a pipeline, does not have the required scope. The owner can grant the
+ *   scope.
+ * - `declined`: the operation needs the owner's consent, and the owner refused.
+ * - `invalid_config`: a setting, or the folder or file that it names, is wrong. Only the owner can correct the setting.
+ * - `store_unavailable`: the memory's own file cannot be opened, read or written.
+ * - `unavailable`: a resource other than the memory's file, such as a port or a program, is missing, busy or not running.
+ * - `handler_failed`: a pack, or a server or program that it called, failed or sent an unexpected response.
+ * - `cancelled`: the operation was cancelled before it ended. HTTP has no status for cancellation, and 409 (Conflict) is the
+ *   closest. The JSON-RPC error number -32800 is from the Language Server Protocol.
+ */
 export const failures = {
   invalid_input: { http: 400, rpc: -32602 },
   missing_bearer: { http: 401 },
@@ -11,6 +23,7 @@ export const failures = {
   declined: { http: 403 },
   not_found: { http: 404, rpc: -32602 },
   method_not_allowed: { http: 405, rpc: -32601 },
+  cancelled: { http: 409, rpc: -32800 },
   payload_too_large: { http: 413 },
   unsupported_media_type: { http: 415 },
   quota_exceeded: { http: 429 },
@@ -21,37 +34,41 @@ export const failures = {
   session_unavailable: { http: 503, rpc: -32603 },
   key_unavailable: { http: 503, rpc: -32603 },
   qmd_unavailable: { http: 503, rpc: -32603 },
+  unavailable: { http: 503, rpc: -32603 },
   store_unavailable: { http: 503, rpc: -32603 },
   embeddings_unavailable: { http: 503, rpc: -32603 },
   timeout: { http: 504 },
   disk_full: { http: 507 },
+  invalid_config: { http: 500, rpc: -32603 },
   internal: { http: 500, rpc: -32603 },
 } as const satisfies Record<string, { http: number; rpc?: number }>;
 
 export type FailureCode = keyof typeof failures;
 
 /**
- * The one error that crosses a boundary. `message` is one sentence for the person or agent who asked:
- * what is wrong and what to do. It never holds a value, a key, a token or a path of this machine's internals;
- * what a developer needs travels as `cause` and stays inside.
+ * The only kind of error that is sent to clients. `message` tells the caller what is wrong and what to do, and never contains a
+ * fact's value, a key, a token or an internal path. `cause` has the details for developers and is never sent.
  */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly code: FailureCode;
-  /** Seconds after which the same may succeed. */
+  /** Seconds to wait before sending the same request again. */
   readonly retryAfter: number | undefined;
 
   constructor(code: FailureCode, message: string, options?: ErrorOptions & { retryAfter?: number }) {
-    super(withProgramCall(message), options);
+    super(withCliCommand(message), options);
     this.code = code;
     this.retryAfter = options?.retryAfter;
   }
 }
 
-/** What is thrown by accident is our fault, never the caller's: it is told as `internal`, without its text. */
+/**
+ * Converts any error to a failure. An error that is not a `Failure` is a bug in this program. Its text is not sent to the client,
+ * because the text could contain private data.
+ */
 export const asFailure = (error: unknown): Failure =>
   error instanceof Failure
     ? error
-    : new Failure('internal', 'Something went wrong inside Helmdeck Memory; try again, and look at its log if it stays.', {
+    : new Failure('internal', 'Helmdeck Memory had an internal error; try again, and check the log if the error happens again.', {
         cause: error,
       });

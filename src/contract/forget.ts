@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { Category } from './field.ts';
-import { later, type Of } from './later.ts';
-import { ask, flag } from './text.ts';
+import { CategoryField } from './fact-fields.ts';
+import { count, flag, inputObject, lazy, type SchemaOutput } from './schema.ts';
 
 const whole = ['all', 'facts', 'packs', 'pipelines'] as const;
 const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client'] as const;
@@ -9,7 +8,7 @@ const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client']
 type Whole = (typeof whole)[number];
 type Named = (typeof named)[number];
 
-/** What to forget. `name` is the text after the first colon, byte for byte; only a category is folded, as facts store it. */
+/** The entries to forget. `name` is the text after the kind and a colon. A category is in lower case, as it is stored. */
 export type Scope = { kind: Whole } | { kind: Named; name: string };
 
 const spellings =
@@ -19,8 +18,8 @@ const isWhole = (word: string): word is Whole => whole.some((known) => known ===
 const isNamed = (word: string): word is Named => named.some((known) => known === word);
 
 /**
- * Nothing is guessed: a scope that cannot be read exactly is no scope, because the nearest one may erase too much.
- * A lone surrogate is refused too: in UTF-8 it would become U+FFFD, and so name a fact that was not meant.
+ * Parses a scope. Returns undefined for other text, because a guess could delete too much. Text with a lone surrogate is refused
+ * too: in UTF-8 the surrogate becomes U+FFFD, so the scope could match a different fact.
  */
 export function parseScope(text: string): Scope | undefined {
   if (isWhole(text)) return { kind: text };
@@ -33,7 +32,10 @@ export function parseScope(text: string): Scope | undefined {
 
 export const spellScope = (scope: Scope): string => ('name' in scope ? `${scope.kind}:${scope.name}` : scope.kind);
 
-/** What stands in clear can be forgotten in every state of the key; keys, tags and clients are sealed and must be opened first. */
+/**
+ * Whether entries in the scope can be found only with the master key. Keys, tags and clients are sealed; kinds and categories are
+ * not.
+ */
 export function needsKey({ kind }: Scope): boolean {
   switch (kind) {
     case 'all':
@@ -52,14 +54,17 @@ export function needsKey({ kind }: Scope): boolean {
   }
 }
 
-/** Answering "0 deleted" would read as success to a client that misspelled the category. */
+/**
+ * The error for an impossible category. A response of "0 deleted" would look like success to a client that misspelled the
+ * category.
+ */
 const notACategory =
-  'names a category that no fact can have; send 1 to 64 of a-z, 0-9, "_", "." and "-", beginning with a letter or digit, and packs or pipelines for what the engine writes';
+  'names a category that no fact can have; send 1 to 64 characters of a-z, 0-9, "_", "." and "-" that begin with a letter or digit, or use the scope packs or pipelines for reserved categories';
 
 const unreadable = `must say what to forget; send one of ${spellings}`;
 
-export const ForgetInput = later(() =>
-  ask(
+export const ForgetInput = lazy(() =>
+  inputObject(
     {
       scope: z
         .string({ error: unreadable })
@@ -67,7 +72,7 @@ export const ForgetInput = later(() =>
         .transform((text, issues): Scope => {
           const scope = parseScope(text);
           if (scope?.kind === 'category') {
-            const category = Category().safeParse(scope.name);
+            const category = CategoryField().safeParse(scope.name);
             if (category.success) return { kind: 'category', name: category.data };
             issues.addIssue(notACategory);
           } else {
@@ -77,52 +82,51 @@ export const ForgetInput = later(() =>
           return z.NEVER;
         })
         .describe(
-          `What to forget: ${spellings}. The text after the colon is matched exactly; only a category is lower-cased, as facts store it. Prefer key: for a single fact.`,
+          `What to forget: ${spellings}. The text after the colon is matched exactly, but the case of a category is ignored. Use \`key:<key>\` for a single fact.`,
         ),
-      dry_run: flag().default(false).describe('true counts what would go and deletes nothing.'),
+      dry_run: flag().default(false).describe('If `true`, only counts the entries that would be deleted. Nothing is deleted.'),
     },
     {
       title: 'Forget',
       description:
-        'Deletes from this memory for good, history and bytes included. There is no undo: when in doubt, ask with dry_run first.',
+        'Permanently deletes facts and other entries, including their history and their bytes on disk. This cannot be undone, so use `dry_run` first if you are not sure.',
     },
   ),
 );
-export type ForgetInput = Of<typeof ForgetInput>;
+export type ForgetInput = SchemaOutput<typeof ForgetInput>;
 
-export const ForgetReceipt = later(() =>
+export const ForgetReceipt = lazy(() =>
   z.object({
-    scope: z.string().describe('The scope as it was read: as sent, with a category in lower case.'),
-    deleted: z.int().min(0).describe('How many entries went, each counted once; with dry_run, how many would go.'),
-    purged: z.boolean().describe('Whether no byte of them is left in the live files.'),
-    older_backups: z
-      .int()
-      .min(0)
-      .describe('Backups and other copies in the data folder that may still hold sealed copies; a restore forgets them again.'),
+    scope: z.string().describe('The scope as it was sent. If the scope is a category, it is in lower case.'),
+    deleted: count(
+      'Number of deleted entries. Each entry is counted once. In a dry run, the number of entries that would be deleted.',
+    ),
+    purged: z.boolean().describe('Whether all bytes of the entries are removed from the database files.'),
+    older_backups: count('Number of backups and other copies that may contain the sealed entries. A restore deletes them again.'),
     undo: z
       .string()
       .exactOptional()
-      .describe('What undoes this forget for a few seconds; only the window is given it, for a single fact.'),
-    dry_run: z
-      .literal(true)
-      .exactOptional()
-      .describe('Present when nothing was deleted because it was only asked how much would go.'),
+      .describe(
+        'Value with which the window can undo this forget operation within a few seconds. Present only in responses to the window, and only for a single fact.',
+      ),
+    dry_run: z.literal(true).exactOptional().describe('Present if this was a dry run, so nothing was deleted.'),
   }),
 );
-export type ForgetReceipt = Of<typeof ForgetReceipt>;
+export type ForgetReceipt = SchemaOutput<typeof ForgetReceipt>;
 
-export const UndoForgetInput = later(() =>
-  ask(
+export const UndoForgetInput = lazy(() =>
+  inputObject(
     {
       undo: z
-        .string({ error: 'must be text; send what the forget answered' })
-        .regex(/^[0-9a-f]{32}$/, { error: 'must be what the forget answered; send that' })
-        .describe('What the forget answered as undo.'),
+        .string({ error: 'must be text; send the `undo` value from the response to the forget request' })
+        .regex(/^[0-9a-f]{32}$/, { error: 'must be the `undo` value from the response to the forget request; send it unchanged' })
+        .describe('The `undo` value from the response to the forget request.'),
     },
     {
       title: 'Undo a forget',
-      description: 'Brings back one fact with its author, times and history, seconds after the window forgot it.',
+      description:
+        'Restores a fact that the window has just forgotten, with its author, times and history. Works only for a few seconds.',
     },
   ),
 );
-export type UndoForgetInput = Of<typeof UndoForgetInput>;
+export type UndoForgetInput = SchemaOutput<typeof UndoForgetInput>;

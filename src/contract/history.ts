@@ -1,94 +1,128 @@
 import * as z from 'zod';
+import { PageCursor } from './fact-fields.ts';
 import { DefinedBy, FactVersion } from './fact.ts';
-import { Cursor } from './field.ts';
-import { later, type Of } from './later.ts';
 import { PAGE } from './limits.ts';
-import { RECORDED_ACTIONS, type RecordedAction } from './recorded.ts';
-import { ask, flag, notText, Time, wholeNumber } from './text.ts';
+import { count, flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
-export const FactHistory = later(() =>
+export const FactHistory = lazy(() =>
   z.object({
-    key: z.string().describe('Name of the fact.'),
-    versions: z.array(FactVersion()).describe('Its earlier versions, newest first; the present one is not among them.'),
+    key: z.string().describe('Key of the fact.'),
+    versions: z.array(FactVersion()).describe('Earlier versions, newest first.'),
   }),
 );
-export type FactHistory = Of<typeof FactHistory>;
+export type FactHistory = SchemaOutput<typeof FactHistory>;
 
-/** The answer to a client that wrote what it should not have: one name and one time say what to take back. */
-export const UndoInput = later(() =>
-  ask(
+export const UndoInput = lazy(() =>
+  inputObject(
     {
       client: z
-        .string({ error: notText })
-        .min(1, { error: 'is missing; send the name of the program as activity shows it' })
-        .describe('The program whose writes to take back, exactly as activity shows it.'),
-      since: Time().describe('Take back what it wrote at or after this time.'),
-      from: Cursor()
+        .string({ error: notTextError })
+        .min(1, { error: 'is missing; send the name of the program as it appears in the activity list' })
+        .describe('Name of the program whose writes are undone, exactly as it appears in the activity list.'),
+      since: Time().describe('Start of the period: writes at or after this time are undone.'),
+      from: PageCursor()
         .optional()
-        .describe('The id of the activity row to begin with: what it wrote before that row in the same moment stays.'),
-      until: Time().optional().describe('Leave alone what it wrote after this time; absent, up to now.'),
-      dry_run: flag().default(false).describe('true counts what would be taken back and changes nothing.'),
+        .describe('Id of the activity row of the first write to undo. Earlier writes in the same millisecond are not undone.'),
+      until: Time()
+        .optional()
+        .describe('End of the period: writes after this time are not undone. If absent, all writes up to now are undone.'),
+      dry_run: flag().default(false).describe('If `true`, only counts the changes that would be undone. Nothing is changed.'),
     },
     {
       title: 'Undo what a client did',
-      description: 'Forgets the facts a client created since a time, and returns the facts it changed to the version before.',
+      description:
+        'Undoes the writes of one client in a period. Facts that the client created are deleted, and facts that the client changed are restored to their previous version.',
     },
   ),
 );
-export type UndoInput = Of<typeof UndoInput>;
+export type UndoInput = SchemaOutput<typeof UndoInput>;
 
-export const UndoReceipt = later(() =>
+export const UndoReceipt = lazy(() =>
   z.object({
-    client: z.string().describe('The program whose writes were taken back.'),
-    since: Time().describe('The time from which on they were.'),
-    until: Time().exactOptional().describe('The time up to which they were; absent when it was up to now.'),
-    removed: z.int().min(0).describe('Facts it had created, now forgotten.'),
-    restored: z.int().min(0).describe('Facts it had changed, now as before.'),
-    skipped: z.array(z.string()).describe('Keys left as they are, because the version before is gone.'),
+    client: z.string().describe('The program whose writes were undone.'),
+    since: Time().describe('Start of the period: writes at or after this time were undone.'),
+    until: Time()
+      .exactOptional()
+      .describe('End of the period: writes after this time were not undone. Absent if all later writes were undone.'),
+    removed: count('Number of facts that the program had created and that are now deleted.'),
+    restored: count('Number of facts that the program had changed and that are now restored.'),
+    skipped: z
+      .array(z.string())
+      .describe('Keys of facts that were not restored, because their previous version no longer exists.'),
     pipelines: z
       .object({
-        removed: z.array(z.string()).describe('Pipelines it had created, now deleted.'),
-        restored: z.array(z.string()).describe('Pipelines it had replaced or adopted, now as before.'),
+        removed: z.array(z.string()).describe('Ids of pipelines that the program had created and that are now deleted.'),
+        restored: z
+          .array(z.string())
+          .describe('Ids of pipelines that the program had replaced or adopted and that are now restored.'),
         skipped: z
           .array(z.string())
           .describe(
-            'Pipelines left as they are: the version before is gone, or only their author and the owner may change them.',
+            'Ids of pipelines that were not restored. Either the previous version no longer exists, or only the author and the owner are allowed to change the pipeline.',
           ),
       })
       .exactOptional()
-      .describe('What became of pipelines; absent when it changed none.'),
-    dry_run: z
-      .literal(true)
-      .exactOptional()
-      .describe('Present when nothing was changed because it was only asked how much would be.'),
+      .describe('Pipelines whose changes were undone. Absent if the program had not changed any pipeline.'),
+    dry_run: z.literal(true).exactOptional().describe('Present if this was a dry run, so nothing was changed.'),
   }),
 );
-export type UndoReceipt = Of<typeof UndoReceipt>;
+export type UndoReceipt = SchemaOutput<typeof UndoReceipt>;
+
+/**
+ * The admin operations that are recorded as activity, each with the input field that is recorded as its target. That field must
+ * contain a name or an id, never a fact's value, a key or a token.
+ */
+export const RECORDED_ACTIONS = {
+  adoptPipeline: 'id',
+  mintToken: 'name',
+  revokeToken: 'id',
+  pauseToken: 'id',
+  endWindowSession: 'id',
+  connectClient: 'client',
+  disconnectClient: 'client',
+  setCredential: 'name',
+  dropCredential: 'name',
+  changeSetting: 'name',
+  setEmbeddings: undefined,
+  approveOllama: undefined,
+  pullModel: undefined,
+  cancelPull: undefined,
+  trustClock: undefined,
+  lock: undefined,
+  unlock: undefined,
+  rotateKey: undefined,
+  makeRecoveryKey: undefined,
+  backup: undefined,
+} as const;
+
+export type RecordedAction = keyof typeof RECORDED_ACTIONS;
 
 const ACTIONS = Object.keys(RECORDED_ACTIONS) as RecordedAction[];
 
-export const ActivityInput = later(() =>
-  ask(
+export const ActivityInput = lazy(() =>
+  inputObject(
     {
-      limit: wholeNumber(1, PAGE.most).default(PAGE.default).describe(`Rows in one page, at most ${PAGE.most}.`),
-      cursor: Cursor().optional(),
-      all: flag().default(false).describe('true shows the record of every memory here; only an admin may ask that.'),
+      limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Number of rows per page. At most ${PAGE.max}.`),
+      cursor: PageCursor().optional(),
+      all: flag()
+        .default(false)
+        .describe('If `true`, lists the activity in the memories of all subjects. Needs the scope `admin`.'),
     },
     {
       title: 'Show activity',
-      description: 'Who wrote or forgot what in this memory, when, and through which program; newest first.',
+      description: 'Lists the changes to this memory, newest first: the operation, the program that called it, and the time.',
     },
   ),
 );
-export type ActivityInput = Of<typeof ActivityInput>;
+export type ActivityInput = SchemaOutput<typeof ActivityInput>;
 
-export const Activity = later(() =>
+export const Activity = lazy(() =>
   z.object({
     activity: z
       .array(
         z.object({
-          id: z.string().describe('Names this row; undo can begin with it.'),
-          at: Time().describe('When it happened.'),
+          id: z.string().describe('Id of the row. Send this id as `from` to undo the changes from this row on.'),
+          at: Time().describe('Time of the operation.'),
           operation: z
             .enum([
               'remember',
@@ -102,24 +136,40 @@ export const Activity = later(() =>
               'deletePipeline',
               ...ACTIONS,
             ])
-            .describe('What was done.'),
-          client: z.string().describe('The program that did it.'),
+            .describe('Name of the operation.'),
+          client: z.string().describe('The program that called the operation.'),
           defined_by: DefinedBy(),
-          namespace: z.string().exactOptional().describe('In whose memory; present when all were asked for.'),
-          key: z.string().exactOptional().describe('The fact it was done to; absent when it was more than one.'),
-          target: z.string().exactOptional().describe('The pipeline, token, client, setting or credential that was changed.'),
-          scope: z.string().exactOptional().describe('What was forgotten, when it was more than one fact.'),
+          namespace: z
+            .string()
+            .exactOptional()
+            .describe('Subject whose memory was changed. Present if the request had `all` set to `true`.'),
+          key: z
+            .string()
+            .exactOptional()
+            .describe('Key of the fact. Absent if the operation changed several facts, or did not change a fact.'),
+          target: z
+            .string()
+            .exactOptional()
+            .describe('Name or id of the pipeline, token, client, setting or credential that was changed.'),
+          scope: z.string().exactOptional().describe('Scope of a forget operation. Absent if only a single key was forgotten.'),
+          failed: z
+            .literal(true)
+            .exactOptional()
+            .describe('Present if the operation failed. Some of its changes may still have been made.'),
           shortened: z
             .object({
-              from: Time().describe('When the fact would have expired.'),
-              to: Time().describe('When it expires since this write.'),
+              from: Time().describe('Expiry time of the fact before this write.'),
+              to: Time().describe('Expiry time of the fact after this write.'),
             })
             .exactOptional()
-            .describe("Present when the write made another client's fact expire sooner; undo restores the later time."),
+            .describe("Present if this write made another client's fact expire sooner. Undo restores the later expiry time."),
         }),
       )
-      .describe('What was done, newest first.'),
-    next_cursor: z.string().exactOptional().describe('Send it as cursor for the next page; absent on the last.'),
+      .describe('Rows, newest first.'),
+    next_cursor: z
+      .string()
+      .exactOptional()
+      .describe('Send this value as `cursor` to get the next page. Absent on the last page.'),
   }),
 );
-export type Activity = Of<typeof Activity>;
+export type Activity = SchemaOutput<typeof Activity>;

@@ -1,139 +1,147 @@
-/** Figures both sides of every wire agree on. No zod here: the window imports this file too. */
+/** Limits that the core and the window share. This file must not import zod, because the window would then load zod too. */
 
 const KIB = 1024;
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-/** Lifetimes in seconds. No fact lives for ever: 0 or nothing asks for the default. */
+/** Allowed lifetimes of a fact, in seconds. A lifetime of 0 or an absent lifetime means the default, so every fact expires. */
 export const TTL = { min: HOUR, max: 365 * DAY, default: 90 * DAY } as const;
 
-/** What goes within so many seconds goes soon. */
+/** Maximum remaining seconds of a fact that is shown as expiring soon. */
 export const EXPIRING_SOON = 7 * DAY;
 
 export const KEY_BYTES = 512;
 export const VALUE_BYTES = 64 * KIB;
-export const TAGS = { most: 32, characters: 64 } as const;
+export const TAGS = { max: 32, characters: 64 } as const;
 export const CATEGORY = { default: 'user_facts', pack: 'pack_memory', pattern: /^[a-z0-9][a-z0-9_.-]{0,63}$/ } as const;
 
-/** Names the engine writes under. An agent that could write there would teach the owner's agents false habits. */
+/** Categories that agents cannot write to. Otherwise an agent could store facts that look like run records or cached results. */
 export const RESERVED_CATEGORIES: ReadonlySet<string> = new Set(['pack_history', 'pipeline_history', 'plan_history', 'cache']);
 export const RESERVED_KEY_PREFIXES = ['pack_history/', 'pipeline_history/', 'plan_history/'] as const;
 
-/** Earlier versions kept for each key. */
+/** Maximum number of earlier versions stored for each key. */
 export const HISTORY_VERSIONS = 20;
 
-/** A client that shortens the life of another client's fact leaves the fact at least this long, in seconds. */
+/** Minimum remaining lifetime, in seconds, of a fact whose lifetime is shortened by a client that did not write the fact. */
 export const SHORTENING_GRACE = 7 * DAY;
 
-/** A forgotten fact is held for this long so that the window can undo the forget: eight seconds, and two for the way there. */
+/** Maximum number of stored backups. The next backup replaces the oldest. */
+export const BACKUPS_KEPT = 7;
+
+/** Milliseconds for which a deleted fact stays in RAM so that the window can restore it. The window offers undo for 8 seconds. */
 export const UNDO_FORGET_MS = 10_000;
 
-/** How long the record of who wrote and forgot what is kept, in seconds. */
+/** Lifetime of activity rows, in seconds. */
 export const ACTIVITY_TTL = 30 * DAY;
 
-/** How long a forgotten thing is kept out of restored backups: as long as the longest lifetime. */
+/**
+ * Lifetime, in seconds, of a tombstone, which deletes an entry again if an old backup is restored. Entries never live longer than
+ * their tombstones.
+ */
 export const TOMBSTONE_TTL = TTL.max;
 
-export const PAGE = { default: 50, most: 200 } as const;
+export const PAGE = { default: 50, max: 200 } as const;
 
-/** Bounds of a question to the search. */
-export const QUERY = { default: 20, most: 100, characters: 1000, searches: 32, asked: 6 } as const;
+export const QUERY = { default: 20, max: 100, characters: 1000, searches: 32, searchesUsed: 6 } as const;
 
-/** Rows of the record of runs that a search looks at: the newest. */
+/** Maximum number of run records in the search index. Older records are not searched. */
 export const SEARCHED_RUNS = 1000;
 
-/** What a subject may hold unless its owner says otherwise. */
+/** Default quota of a subject: number and bytes of facts. */
 export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;
 
-/** Rows that one memory keeps of what comes by itself: who did what, what ran, answers of packs. The oldest make room. */
-export const ROWS = { activity: 10_000, audit: 10_000, cache: 1000 } as const;
+/** Maximum number of database rows of each kind in one memory. Above the maximum, the oldest rows are deleted. */
+export const RECORD_ROWS = { activity: 10_000, audit: 10_000, cache: 1000 } as const;
 
-/** What a token may be used for. `admin` includes the others. */
+/** The scopes that a token can have. `admin` includes all other scopes. */
 export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'admin'] as const;
 
-/** How long a token lives that the app issues, in days. */
+/** Maximum lifetime of an issued token, in days. */
 export const TOKEN_DAYS = 365;
 
-/** Lines that one request imports; a surface that has more sends more requests. */
-export const TRANSFER = { lines: 500 } as const;
+export const IMPORT_REQUEST = { lines: 500 } as const;
 
-/** Other memories that facts can be brought from. */
-export const SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
+/** Formats of other programs' memories that can be imported. */
+export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
 
-/** What is read of another memory at once: bytes, entries in it, and the letters of a name in it that is repeated in every fact. */
-export const BRING = { bytes: 512 * KIB, entries: 5000, name: 200 } as const;
+/**
+ * Limits of one import from another program's memory. `name` limits the length of a name, in characters, because the name is
+ * repeated in every fact about the named thing.
+ */
+export const IMPORT_TEXT = { bytes: 512 * KIB, entries: 5000, name: 200 } as const;
 
-/** Tags and clients to choose from, of each the most used. */
-export const NAMES = 1000;
+/** Maximum number of tags, and of clients, that the window offers as filters: the most frequent ones. */
+export const LISTED_NAMES = 1000;
 
-/** What `my-memory` shows at most; as JSON it grows beyond `bytes` for nothing but the newest key of each category. */
+/** Limits of the `my-memory` response. The response exceeds `bytes` only to include the newest key of each category. */
 export const OVERVIEW = { categories: 50, keys: 5, bytes: 1000 } as const;
 
-/** What `context` loads at most. */
 export const CONTEXT = { facts: 50, bytes: 32_000 } as const;
 
-/** Where agents find the memory unless its owner says otherwise. */
 export const DEFAULT_ADDRESS = '127.0.0.1:7345';
 
-/** What answers to a search hold at most: all values together, the part of one that fits, a value within markdown. */
+/** Limits of search results: bytes of all values together, characters of one snippet, and characters of one value in Markdown. */
 export const SNIPPET = { bytes: 32_000, characters: 240, markdown: 2000 } as const;
 
-/** What packs are held to. Lifetimes and times are seconds, but for progress and results, which count milliseconds. */
+/** Limits of packs. Times are in seconds. */
 export const PACK = {
-  /** An answer is kept for a day at most. */
+  /** Maximum lifetime of a cached result. */
   cacheTtl: DAY,
-  /** What is larger is not kept. */
+  /** Maximum bytes of a cached result. */
   cacheBytes: 512 * KIB,
-  /** Of one run, unless its pack asks for another, and at most. */
-  time: 30,
-  longest: 600,
-  /** Runs of one subject under way at once. */
+  /** Default time limit of a run. */
+  timeout: 30,
+  /** Longest time limit that a pack can request for its runs. */
+  maxTimeout: 600,
+  /** Maximum number of concurrent runs per subject. */
   atOnce: 64,
-  /** How long rows of what ran are kept. */
-  auditTtl: 30 * DAY,
+  recordTtl: 30 * DAY,
   findings: 50,
-  /** Entries that packs may remember for one subject. They may take as many bytes as its facts, and take none of theirs. */
+  /**
+   * Maximum number of entries that packs store for one subject. These entries have a byte quota of their own, equal to that of
+   * facts.
+   */
   memory: 10_000,
-  /** A session ends after so long a rest. */
-  sessionRest: HOUR,
-  /** Sessions that one subject may have open. */
+  /** A pack session expires after this time without use. */
+  sessionIdle: HOUR,
+  /** Maximum number of open pack sessions per subject. */
   sessions: 100,
-  /** What a pack may say at most. */
+  /** Maximum size of the output of one pack run, in bytes. */
   outputBytes: 1024 * KIB,
 } as const;
 
-/** What pipelines are held to. Lifetimes are seconds. */
+/** Limits of pipelines. Lifetimes are in seconds. */
 export const PIPELINE = {
   steps: 20,
   inputs: 20,
-  /** Of one definition. */
+  /** Maximum bytes of a pipeline. */
   bytes: 32 * KIB,
-  /** Of a title or description where others read them: in lists, resources and recommendations. */
+  /** Maximum number of characters of a title or description that is shown to other agents. */
   shownCharacters: 200,
-  /** Lists and objects within each other, in what is kept or sent. */
+  /** Maximum nesting depth of JSON in pipelines, inputs and outputs. */
   depth: 32,
-  /** Definitions of one subject. */
-  most: 100,
-  /** A definition is kept for so long after it was changed or run. */
+  /** Maximum number of pipelines per subject. */
+  definitions: 100,
+  /** Lifetime of a pipeline. Each change and each run restarts the lifetime. */
   ttl: TTL.max,
-  /** Runs of one subject under way at once. */
+  /** Maximum number of concurrent runs per subject. */
   atOnce: 8,
-  /** Runs of one subject that are kept after they ended; the oldest make room. */
+  /** Maximum number of stored records of ended runs per subject. The oldest are deleted first. */
   runs: 1000,
   runTtl: 7 * DAY,
-  /** All that the record of a run shows of its outputs. */
+  /** Maximum total bytes of the outputs in one run record. */
   shownBytes: 768 * KIB,
-  /** All outputs of a run together. */
+  /** Maximum total bytes of all step outputs of one run. */
   outputBytes: 8 * 1024 * KIB,
-  /** The input of one step, with what its references stand for. */
+  /** Maximum bytes of the input of one step, after references are replaced by their values. */
   inputBytes: 1024 * KIB,
 } as const;
 
-/** What my-defaults shows at most. */
-export const DEFAULTS = { each: 12, findings: 20, recent: 200 } as const;
+/** Maximum numbers of packs, pipelines (`each`), findings and recent runs in the `my-defaults` response. */
+export const MY_DEFAULTS = { each: 12, findings: 20, recent: 200 } as const;
 
-/** Inputs from which habits may be learned, if they are texts at the top. */
-export const LEARNABLE = [
+/** Names of the inputs whose usual values `my-defaults` learns. Only text at the top level of the input is learned. */
+export const LEARNABLE_INPUTS = [
   'persona',
   'audience',
   'angle',
@@ -147,33 +155,35 @@ export const LEARNABLE = [
   'author',
 ] as const;
 
-/** What packs are held to when they ask outside. Times are seconds. */
+/** Limits of requests that packs send to other hosts. Times are in seconds. */
 export const EGRESS = {
   bytes: 1024 * KIB,
-  /** Of all headers of one answer. */
+  /** Maximum bytes of all headers of one response. */
   headerBytes: 16 * KIB,
   redirects: 5,
-  /** From the first question to the last byte, redirects included. */
-  time: 20,
-  /** Without a sign of life. */
-  silence: 10,
+  /** Time limit from the first request to the last byte of the response, including redirects. */
+  timeout: 20,
+  /** Maximum time during which the host sends no data. */
+  idleTimeout: 10,
 } as const;
 
-/** What embedding is held to. Times are seconds. */
+/** Limits of embedding requests. Times are in seconds. */
 export const EMBEDDING = {
-  /** Texts in one question, and bytes in each. */
+  /** Maximum number of texts in one request. */
   texts: 256,
+  /** Maximum bytes of one text. */
   bytes: 64 * KIB,
-  /** Texts that Ollama is handed at once: what hangs is told from what is large. */
+  /** Maximum number of texts in one request to Ollama. Small, so that a busy Ollama can respond within `batchTimeout`. */
   batch: 16,
-  /** Within this a batch is answered, its model being loaded included. */
-  patience: 90,
-  /** Within this a question is answered, its waiting included: what it takes longer for is asked in parts. */
-  wholePatience: 240,
-  /** Questions under way or waiting, of one subject and in all. */
-  waitingOfOne: 16,
-  waiting: 64,
+  /** Time limit of one request to Ollama, including the time to load the model. */
+  batchTimeout: 90,
+  /** Time limit of one client request, including its time in the queue. A client must split a request that takes longer. */
+  requestTimeout: 240,
+  /** Maximum number of running and queued requests of one subject. */
+  queuedPerSubject: 16,
+  /** Maximum number of running and queued requests in total. */
+  queued: 64,
 } as const;
 
-/** What Claude Desktop installs with one click, as a file among those of the window. */
+/** File name of the extension bundle for Claude Desktop, in the folder of the window's static files. */
 export const CLAUDE_BUNDLE = 'helmdeck-memory.mcpb';

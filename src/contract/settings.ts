@@ -1,72 +1,87 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ask, notText } from './text.ts';
+import { count, inputObject, lazy, noInput, notTextError, type SchemaOutput } from './schema.ts';
 
 const SETTING_LENGTH = 200;
 
-const count = (what: string) => z.int().min(0).describe(what);
-const share = (of: string) =>
-  z.object({ used: count('How much there is.'), most: count('How much there may be.') }).describe(`${of} of this subject.`);
+const quota = (description: string) =>
+  z
+    .object({ used: count('Amount in use, in the unit of the quota.'), most: count('Maximum amount, in the unit of the quota.') })
+    .describe(description);
 
-export const SettingsInput = later(() =>
-  ask(
-    {},
-    {
-      title: 'Show settings',
-      description: 'What is set and where, where the memory lies and is reached, and how much of its quota a subject uses.',
-    },
+export const SettingsInput = lazy(() =>
+  noInput(
+    'Show settings',
+    'Shows every setting with its value and source, the data folder, the address for agents, and how much of the quota is used.',
   ),
 );
 
-export const SettingRow = later(() =>
+export const SettingRow = lazy(() =>
   z.object({
-    name: z.string().describe('Its one name, in the environment as in the configuration file.'),
-    from: z.enum(['environment', 'file', 'nowhere']).describe('Where it is set; nowhere: it is as usual.'),
-    value: z.string().exactOptional().describe('What it is set to; absent while it is not set, and for what is secret.'),
-    usual: z.string().exactOptional().describe('What holds while it is not set.'),
-    changeable: z.boolean().describe('It can be changed here, where the environment does not set it.'),
-    choices: z.array(z.string()).exactOptional().describe('Words that it can be, where it is one of a few.'),
-    next: z.string().exactOptional().describe('What was set here since, and holds from the next start.'),
+    name: z.string().describe('Name of the setting: the same in the environment and in the configuration file.'),
+    from: z
+      .enum(['environment', 'file', 'nowhere'])
+      .describe('Where the value comes from: the environment, the configuration file, or `nowhere` if the default applies.'),
+    value: z.string().exactOptional().describe('Current value. Absent if the setting is not set, or if the value is secret.'),
+    usual: z.string().exactOptional().describe('Default value.'),
+    changeable: z
+      .boolean()
+      .describe(
+        'Whether the setting can be changed by Helmdeck Memory. A setting from the environment can be changed only there.',
+      ),
+    choices: z
+      .array(z.string())
+      .exactOptional()
+      .describe('The allowed values. Absent if the setting accepts any text or number.'),
+    next: z
+      .string()
+      .exactOptional()
+      .describe('New value, which takes effect when Helmdeck Memory is restarted. Absent if no change is pending.'),
   }),
 );
-export type SettingRow = Of<typeof SettingRow>;
+export type SettingRow = SchemaOutput<typeof SettingRow>;
 
-/** Settings are read at a start, from the environment and from the owner's own file. */
-export const Settings = later(() =>
+export const SettingsReport = lazy(() =>
   z.object({
     folder: z.string().describe('The data folder.'),
-    command: z.string().describe('What starts the command line of this program, in any folder.'),
-    address: z.string().describe('Where agents reach the memory, as it is set.'),
-    file: z.string().exactOptional().describe('The configuration file that was read; absent when there is none.'),
-    settings: z.array(SettingRow()).describe('Every setting there is.'),
+    command: z.string().describe('Command that runs the Helmdeck Memory command line from any folder.'),
+    address: z.string().describe('Address on which Helmdeck Memory accepts connections from agents, as configured.'),
+    file: z.string().exactOptional().describe('Path of the configuration file. Absent if there is no such file.'),
+    settings: z.array(SettingRow()).describe('All settings.'),
     updates: z
       .string()
       .exactOptional()
-      .describe('Who is asked for a newer version when its owner wants to know; absent where this build asks nobody.'),
+      .describe(
+        'Host name of the update server. It is contacted only when the owner checks for updates. Absent if this build cannot check for updates.',
+      ),
     quota: z
-      .object({ facts: share('Facts'), bytes: share('Bytes, earlier versions included,') })
-      .describe('What the subject may hold.'),
+      .object({
+        facts: quota('Number of facts in the memory of this subject.'),
+        bytes: quota('Bytes in the memory of this subject, including earlier versions of facts.'),
+      })
+      .describe('How much this subject stores, and how much it is allowed to store.'),
   }),
 );
-export type Settings = Of<typeof Settings>;
+export type SettingsReport = SchemaOutput<typeof SettingsReport>;
 
-export const ChangeSettingInput = later(() =>
-  ask(
+export const ChangeSettingInput = lazy(() =>
+  inputObject(
     {
-      name: z.string({ error: notText }).describe('One of the settings that are changeable.'),
+      name: z
+        .string({ error: notTextError })
+        .describe('Name of the setting. It must be one of the settings that can be changed.'),
       value: z
-        .string({ error: notText })
-        .max(SETTING_LENGTH, `must be at most ${SETTING_LENGTH} characters; send a shorter one`)
+        .string({ error: notTextError })
+        .max(SETTING_LENGTH, `must have at most ${SETTING_LENGTH} characters; send a shorter value`)
         .exactOptional()
-        .describe('As the environment would hold it; without it the setting is as usual again.'),
+        .describe('New value, in the same format as in the environment. If absent, the default is restored.'),
     },
     {
       title: 'Change a setting',
       description:
-        'Writes a setting into the configuration file, from where the next start reads it. What the environment sets is changed there.',
+        'Writes a setting to the configuration file. The new value takes effect when Helmdeck Memory is restarted. A setting from the environment can be changed only there.',
     },
   ),
 );
 
-/** What the program was started with, as its owner may see it. */
-export type StartedWith = Omit<Settings, 'quota' | 'updates'>;
+/** The settings at startup, without the values that change while the program runs. */
+export type SettingsSnapshot = Omit<SettingsReport, 'quota' | 'updates'>;

@@ -1,4 +1,4 @@
-/** Where the key that seals the memory stands. Each state carries what the owner can do about it. */
+/** The state of the master key. `why` is the problem, and `remedy` is what the owner can do about the problem. */
 export type KeyState =
   | { at: 'ok'; source: string }
   | { at: 'ephemeral'; remedy: string }
@@ -7,25 +7,22 @@ export type KeyState =
   | { at: 'mismatch'; why: string; remedy: string }
   | { at: 'unavailable'; why: string; remedy: string };
 
-/** Entries can be read and kept, if only in RAM. */
-export const isAtHand = (key: KeyState): key is Extract<KeyState, { at: 'ok' | 'ephemeral' }> =>
+/** Whether entries can be read and written. With an ephemeral key, entries exist only in RAM. */
+export const isKeyAvailable = (key: KeyState): key is Extract<KeyState, { at: 'ok' | 'ephemeral' }> =>
   key.at === 'ok' || key.at === 'ephemeral';
 
-/** A key that is not at hand, in sentences that end with what to do. */
-export function sayNoKey(key: Exclude<KeyState, { at: 'ok' | 'ephemeral' }>): string {
+export function describeMissingKey(key: Exclude<KeyState, { at: 'ok' | 'ephemeral' }>): string {
   return `The key of this memory is ${'why' in key ? `${key.at}: ${key.why}` : key.at}. ${key.remedy}`;
 }
 
-/** The health of the file: `open`, or why it cannot be used at present. */
 export type FileState = { at: 'open' } | { at: 'failed'; why: string; remedy: string };
 
-/** The same of a file that cannot be reached. */
-export const sayNoFile = ({ why, remedy }: Extract<FileState, { at: 'failed' }>): string =>
-  `The memory cannot be reached: ${why}. ${remedy}`;
+export const describeFileFailure = ({ why, remedy }: Extract<FileState, { at: 'failed' }>): string =>
+  `The memory cannot be opened: ${why}. ${remedy}`;
 
 /**
- * How the machine's clock compares with the time that the memory has seen. While it is ahead, expired entries are hidden
- * and nothing is deleted for good.
+ * The state of this machine's clock, compared with the time that the memory has recorded. `machine` is the clock's time and
+ * `memory` is the expected time. While the clock is ahead of the recorded time, expired entries are hidden but not deleted.
  */
 export type ClockState =
   | { at: 'ok' }
@@ -33,25 +30,23 @@ export type ClockState =
   | { at: 'ahead'; machine: string; memory?: string; why: string; remedy: string; review_in_seconds?: number }
   | { at: 'behind'; machine: string; memory: string; why: string; remedy: string };
 
-/** Whether nothing may be deleted because it seems to have expired. */
-export const isInDoubt = (clock: ClockState): boolean => clock.at === 'ahead' || clock.at === 'unchecked';
+/** Whether the clock may be wrong. In that case, expired entries must not be deleted. */
+export const isClockInDoubt = (clock: ClockState): boolean => clock.at === 'ahead' || clock.at === 'unchecked';
 
 export interface StoreStatus {
-  /** `file` is sealed on disk; `memory` is gone when the program ends. */
+  /** `file`: entries are stored on disk, sealed. `memory`: entries are only in RAM and are lost when the program exits. */
   kept: 'file' | 'memory';
   key: KeyState;
   file: FileState;
-  /** Entries whose seal was found broken since the program started. They are left out of every answer. */
+  /** Number of entries with a broken seal that were found since the program started. Responses never include these entries. */
   quarantined: number;
   clock: ClockState;
   rotation: { at: 'none' } | { at: 'running'; done: number; of: number };
 }
 
-/** Whether agents can come. */
 export type ListeningState = { at: 'listening'; url: string } | { at: 'paused' } | { at: 'failed'; why: string };
 
-/** What keeps embeddings away. Each has a remedy of its own. */
-export type SidecarTrouble =
+export type SidecarFailureCode =
   | 'not_installed'
   | 'unsafe'
   | 'too_old'
@@ -65,7 +60,7 @@ export type SidecarTrouble =
   | 'gone'
   | 'foreign';
 
-/** Where the machine's own embeddings stand. Each state carries only what is true in it, and what the owner can do about it. */
+/** The state of the local embeddings. `remedy` is what the owner can do about the problem. */
 export type SidecarState =
   | { at: 'off' }
   | { at: 'asleep'; remedy: string }
@@ -74,4 +69,4 @@ export type SidecarState =
   | { at: 'no_model'; model: string; remedy: string }
   | { at: 'pulling'; model: string; done: number; of: number }
   | { at: 'ready'; model: string; whose: 'own' | 'adopted' }
-  | { at: 'failed'; trouble: SidecarTrouble; why: string; remedy: string; retry_at?: string };
+  | { at: 'failed'; trouble: SidecarFailureCode; why: string; remedy: string; retry_at?: string };

@@ -2,13 +2,16 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How much of a lifetime is left, as every surface shows it. */
+/** The remaining lifetime of a fact, as the window and the command line show it. */
 export interface TimeLeft {
   readonly count: number;
   readonly unit: 'minute' | 'hour' | 'day';
 }
 
-/** Rounded to the nearest whole unit, so that a fact that was stored for 90 days a moment ago has 90. Undefined once it has expired. */
+/**
+ * Returns the time until `expiresAt`, rounded to the nearest unit, so that a fact just stored for 90 days shows 90 days. Returns
+ * undefined if the fact has expired. `now` is in milliseconds since 1970.
+ */
 export function timeLeft(expiresAt: string, now: number): TimeLeft | undefined {
   const ms = Date.parse(expiresAt) - now;
   if (ms <= 0) return undefined;

@@ -1,52 +1,60 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
 import { TOKEN_DAYS, TOKEN_SCOPES } from './limits.ts';
-import { ask, flag, notText, Time, wholeNumber } from './text.ts';
+import { flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
-/** What a token that names no scope may be used for, and what a new one gets unless its owner says otherwise. */
-const USUAL_SCOPES = TOKEN_SCOPES.filter((scope) => scope !== 'admin');
+/** The scopes of a token without a `scopes` claim, and of new tokens by default. */
+const DEFAULT_SCOPES = TOKEN_SCOPES.filter((scope) => scope !== 'admin');
 
-const subjectShape = 'must have 1 to 128 printable ASCII characters, none of them a colon or a space; choose another';
-const clientShape = 'must have 1 to 64 letters, digits, spaces, ".", "_" or "-", and not spaces alone; choose another';
-const idShape = 'must have 1 to 128 printable ASCII characters without a space; take it from the list of tokens';
-const scopesShape = `must be a list of scopes, which are ${TOKEN_SCOPES.join(', ')}; write a JSON array`;
-const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out any other`;
+const subjectShape = 'must have 1 to 128 printable ASCII characters without colons and spaces; choose another';
+const clientShape = 'must have 1 to 64 letters, digits, spaces, ".", "_" or "-", and not only spaces; choose another';
+const idShape = 'must have 1 to 128 printable ASCII characters without spaces; copy it from the list of tokens';
+const scopesShape = `must be a list of scopes from ${TOKEN_SCOPES.join(', ')}; write a JSON array`;
+const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out other scopes`;
 const timeShape = 'must be in seconds since 1970; write it as a JSON number';
-const nameShape = 'must have 1 to 64 characters, none of them invisible; choose another';
+const ownNameShape = 'is a name that Helmdeck Memory uses for its own writes; choose another';
+const nameShape = 'must have 1 to 64 visible characters; choose another';
 
-export const Subject = later(() =>
+export const Subject = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[!-9;-~]{1,128}$/, { error: subjectShape, abort: true })
-    .refine((subject) => subject !== 'unknown', { error: 'is the name of whoever has none; choose another' }),
+    .refine((subject) => subject !== 'unknown', { error: 'is reserved for requests without a subject; choose another' }),
 );
 
 export const isSubject = (value: unknown): value is string => Subject().safeParse(value).success;
 
-const Client = later(() =>
+const Client = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[A-Za-z0-9 ._-]{1,64}$/, { error: clientShape, abort: true })
     .refine((client) => client.trim() !== '', { error: clientShape }),
 );
 
-const TokenId = later(() => z.string({ error: notText }).regex(/^[!-~]{1,128}$/, { error: idShape }));
+/**
+ * Client names that are recorded for the owner's own writes. Tokens must not have these names, because their writes would look
+ * like the owner's.
+ */
+const OWN_NAMES: ReadonlySet<string> = new Set(['commandline', 'window', 'packtest']);
 
-const Scopes = later(() => z.array(z.enum(TOKEN_SCOPES, { error: scopeShape }), { error: scopesShape }));
+const isOwnName = (client: string): boolean => OWN_NAMES.has(client.toLowerCase().replaceAll(/[ ._-]/g, ''));
 
-const Seconds = later(() => z.number({ error: timeShape }));
+const TokenId = lazy(() => z.string({ error: notTextError }).regex(/^[!-~]{1,128}$/, { error: idShape }));
+
+const Scopes = lazy(() => z.array(z.enum(TOKEN_SCOPES, { error: scopeShape }), { error: scopesShape }));
+
+const Seconds = lazy(() => z.number({ error: timeShape }));
 
 export const ISSUER = 'helmdeck';
 export const AUDIENCE = 'helmdeck-memory';
 
-const audienceShape = `must be ${AUDIENCE}; write it so, or leave it out`;
+const audienceShape = `must be ${AUDIENCE}; correct it or leave it out`;
 
-/** What must be so in a token, whoever made it. Claims that are not named here mean nothing to us. */
-export const TokenClaims = later(() =>
+/** The claims of a token. Claims that are not listed here are ignored. */
+export const TokenClaims = lazy(() =>
   z.object({
-    iss: z.literal(ISSUER, { error: `must be ${ISSUER}; write it so` }),
+    iss: z.literal(ISSUER, { error: `must be ${ISSUER}; correct it` }),
     sub: Subject(),
     exp: Seconds(),
     aud: z
@@ -58,93 +66,102 @@ export const TokenClaims = later(() =>
     iat: Seconds().exactOptional(),
     jti: TokenId().exactOptional(),
     client: Client().default('unknown'),
-    // An empty list is a list: such a token may do nothing.
-    scopes: Scopes().default(USUAL_SCOPES),
+    // The default applies only if the claim is absent. A token with an empty list has no rights.
+    scopes: Scopes().default(DEFAULT_SCOPES),
   }),
 );
-export type TokenClaims = Of<typeof TokenClaims>;
+export type TokenClaims = SchemaOutput<typeof TokenClaims>;
 
-/** No more of a text is looked at than it may have. */
-const seen = later(() => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u);
+const visibleName = lazy(() => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u);
 
-export const MintInput = later(() =>
-  ask(
+export const MintInput = lazy(() =>
+  inputObject(
     {
       name: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .trim()
-        .refine((name) => seen().test(name), { error: nameShape })
-        .describe('What its owner calls the token, such as "OpenClaw on the laptop".'),
-      client: Client().default('unknown').describe('The program that will use it, as it is shown beside what it writes.'),
-      subject: Subject().default('me').describe('Whose memory it opens. Tokens with one subject share one memory.'),
+        .refine((name) => visibleName().test(name), { error: nameShape })
+        .describe('A name that helps you recognize the token, such as "OpenClaw on the laptop".'),
+      client: Client()
+        .refine((client) => !isOwnName(client), { error: ownNameShape })
+        .default('unknown')
+        .describe('Name of the program that will use the token. It is shown with each fact that the program writes.'),
+      subject: Subject()
+        .default('me')
+        .describe('The subject whose memory the token gives access to. Tokens with the same subject share one memory.'),
       scopes: Scopes()
-        .min(1, { error: 'must name at least one scope; leave the field out for the usual ones' })
-        .default(USUAL_SCOPES)
-        .describe('What it may be used for; everything but admin unless told.'),
-      days: wholeNumber(1, TOKEN_DAYS).default(TOKEN_DAYS).describe(`Days until it expires, at most ${TOKEN_DAYS}.`),
+        .min(1, { error: 'must have at least one scope; leave the field out for the default scopes' })
+        .default(DEFAULT_SCOPES)
+        .describe('Scopes of the token. If absent, the token gets all scopes except `admin`.'),
+      days: wholeNumber(1, TOKEN_DAYS).default(TOKEN_DAYS).describe(`Days until the token expires, at most ${TOKEN_DAYS}.`),
     },
     {
-      title: 'Make a token',
+      title: 'Create a token',
       description:
-        'Makes a token for one program of the owner. The token is shown once and kept nowhere; its record can be revoked.',
+        'Creates a token for one of your programs. The token is shown only once and is not stored. Use its id to revoke it.',
     },
   ),
 );
-export type MintInput = Of<typeof MintInput>;
+export type MintInput = SchemaOutput<typeof MintInput>;
 
-const TokenRecord = later(() =>
+const TokenRecord = lazy(() =>
   z.object({
-    id: z.string().describe('By this it is revoked.'),
-    name: z.string().describe('What its owner calls it.'),
-    client: z.string().describe('The program that it was made for.'),
-    subject: z.string().describe('Whose memory it opens.'),
-    scopes: z.array(z.enum(TOKEN_SCOPES)).describe('What it may be used for.'),
-    created_at: Time().describe('When it was made.'),
-    expires_at: Time().describe('When it expires.'),
+    id: z.string().describe('Id of the token, needed to revoke the token.'),
+    name: z.string().describe('Name that the owner gave the token.'),
+    client: z.string().describe('Name of the program for which the token was created.'),
+    subject: z.string().describe('The subject whose memory the token gives access to.'),
+    scopes: z.array(z.enum(TOKEN_SCOPES)).describe('Scopes of the token.'),
+    created_at: Time().describe('When the token was created.'),
+    expires_at: Time().describe('When the token expires.'),
   }),
 );
 
-export const MintReceipt = later(() =>
+export const MintReceipt = lazy(() =>
   TokenRecord().extend({
     token: z.string().describe('The token itself. It cannot be shown again.'),
   }),
 );
-export type MintReceipt = Of<typeof MintReceipt>;
+export type MintReceipt = SchemaOutput<typeof MintReceipt>;
 
-export const TokensInput = later(() =>
-  ask({}, { title: 'List tokens', description: 'Every token that was made here and not revoked, newest first.' }),
+export const TokensInput = lazy(() =>
+  noInput('List tokens', 'Lists the tokens that Helmdeck Memory created, newest first. Revoked tokens are not included.'),
 );
-export type TokensInput = Of<typeof TokensInput>;
+export type TokensInput = SchemaOutput<typeof TokensInput>;
 
-export const TokenList = later(() =>
+export const TokenList = lazy(() =>
   z.object({
     tokens: z
       .array(
         TokenRecord().extend({
-          last_used_at: Time().exactOptional().describe('When it was last used, to the minute; absent if it never was.'),
-          paused: z.literal(true).exactOptional().describe('Present while it is refused, until it is let in again.'),
+          last_used_at: Time()
+            .exactOptional()
+            .describe('When the token was last used, to the minute. Absent if the token was never used.'),
+          paused: z.literal(true).exactOptional().describe('Present while the token is paused.'),
         }),
       )
-      .describe('Tokens made here, newest first; an expired one stays in the list for 30 days.'),
+      .describe('Tokens, newest first. An expired token stays in the list for 30 days.'),
   }),
 );
-export type TokenList = Of<typeof TokenList>;
+export type TokenList = SchemaOutput<typeof TokenList>;
 
-export const RevokeInput = later(() =>
-  ask(
+export const RevokeInput = lazy(() =>
+  inputObject(
     {
-      id: TokenId().describe('The token, by its id in the list of tokens.'),
+      id: TokenId().describe('Id of the token, from the list of tokens.'),
       unrecorded: flag()
         .default(false)
-        .describe('true revokes an id that is not in the list: the jti of a token that was made elsewhere with the same secret.'),
+        .describe(
+          'If `true`, an id that is not in the list is accepted too. Needed to revoke a token that another program signed with the same secret; its id is the `jti` claim.',
+        ),
     },
     {
       title: 'Revoke a token',
-      description: 'Makes a token useless for good, at once and also after a restore. What it was used for stays.',
+      description:
+        'Revokes a token immediately and permanently. It stays revoked even if an older backup is restored. Facts that were written with the token are not deleted.',
     },
   ),
 );
-export type RevokeInput = Of<typeof RevokeInput>;
+export type RevokeInput = SchemaOutput<typeof RevokeInput>;
 
-export const RevokeReceipt = later(() => z.object({ id: z.string().describe('The token that is of no use any more.') }));
-export type RevokeReceipt = Of<typeof RevokeReceipt>;
+export const RevokeReceipt = lazy(() => z.object({ id: z.string().describe('Id of the revoked token.') }));
+export type RevokeReceipt = SchemaOutput<typeof RevokeReceipt>;

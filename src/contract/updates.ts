@@ -1,53 +1,48 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ask, notText } from './text.ts';
+import { lazy, noInput, notTextError, type SchemaOutput } from './schema.ts';
 
-const PART = String.raw`(?:0|[1-9]\d{0,8})`;
-const MARK = String.raw`[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*`;
+const NUMBER = String.raw`(?:0|[1-9]\d{0,8})`;
+const IDENTIFIERS = String.raw`[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*`;
 
-/** As Semantic Versioning writes one: three numbers, what it came before, what it was built from. */
-export const VERSION = new RegExp(String.raw`^(${PART})\.(${PART})\.(${PART})(?:-(${MARK}))?(?:\+${MARK})?$`);
+/** Matches a Semantic Versioning version. Captures its three numbers and its pre-release identifiers. */
+export const VERSION = new RegExp(String.raw`^(${NUMBER})\.(${NUMBER})\.(${NUMBER})(?:-(${IDENTIFIERS}))?(?:\+${IDENTIFIERS})?$`);
 
-const Version = later(() =>
+const Version = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .max(64, { error: 'is longer than 64 characters; shorten it' })
-    .regex(VERSION, { error: 'must be a version such as 1.2.3; write it so' }),
+    .regex(VERSION, { error: 'must be a version; write it as 1.2.3' }),
 );
 
-/** It is shown and never opened, so it must be readable and nothing else. */
-const Url = later(() =>
+/** An HTTPS URL from the update server. This program shows the URL but never opens it. */
+const Url = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .max(2048, { error: 'is longer than 2,048 characters; shorten it' })
-    .regex(/^https:\/\/[!-~]+$/, { error: 'must begin with https:// and hold no space; write it so' }),
+    .regex(/^https:\/\/[!-~]+$/, { error: 'must begin with https:// and contain no spaces; correct it' }),
 );
 
-/** What is answered where this program asks; further fields mean nothing to it. */
-export const Release = later(() => z.object({ version: Version(), url: Url() }));
-export type Release = Of<typeof Release>;
+/** The response of the update server. Fields that are not listed here are ignored. */
+export const Release = lazy(() => z.object({ version: Version(), url: Url() }));
+export type Release = SchemaOutput<typeof Release>;
 
-export const CheckForUpdatesInput = later(() =>
-  ask(
-    {},
-    {
-      title: 'Check for updates',
-      description:
-        'Asks the one place that this build knows which version is the newest. It is asked for nothing else and at no other time, and nothing is fetched from it or installed.',
-    },
+export const CheckForUpdatesInput = lazy(() =>
+  noInput(
+    'Check for updates',
+    'Asks the update server for the newest version of Helmdeck Memory. Does not download or install anything.',
   ),
 );
 
-export const UpdatesFound = later(() =>
+export const UpdateReport = lazy(() =>
   z.object({
-    version: z.string().describe('The version that runs.'),
+    version: z.string().describe('The version of Helmdeck Memory that is running.'),
     newer: z
       .object({
-        version: Version().describe('The newest version.'),
-        url: Url().describe('Where it is told of; nothing opens it.'),
+        version: Version().describe('Version number.'),
+        url: Url().describe('URL of the page that describes the newest version. Helmdeck Memory never opens this URL.'),
       })
       .exactOptional()
-      .describe('Absent where none is newer than the one that runs.'),
+      .describe('The newest version. Absent if the running version is the newest.'),
   }),
 );
-export type UpdatesFound = Of<typeof UpdatesFound>;
+export type UpdateReport = SchemaOutput<typeof UpdateReport>;

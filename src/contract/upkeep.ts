@@ -1,62 +1,100 @@
 import * as z from 'zod';
-import { later } from './later.ts';
-import { KeyStatus } from './projection.ts';
-import { ask, Time } from './text.ts';
+import { count, flag, inputObject, lazy, noInput, type SchemaOutput, Time } from './schema.ts';
+import { ClockStatus, KeyStatus } from './views.ts';
 
-/** What only the owner asks: keeping the memory safe, beside using it. */
-const nothing = (title: string, description: string) => ask({}, { title, description });
-const count = (what: string) => z.int().min(0).describe(what);
+const file = lazy(() => z.string().describe('Path of the backup file.'));
+const at = lazy(() => Time().describe('When the backup was made.'));
 
-const file = later(() => z.string().describe('Where it lies.'));
-const at = later(() => Time().describe('When it was made.'));
-
-export const LockInput = later(() =>
-  nothing('Lock the memory', 'Drops the key and everything opened with it, until it is unlocked.'),
-);
-export const UnlockInput = later(() => nothing('Unlock the memory', 'Asks the place of the key again.'));
-export const KeyReport = later(() => z.object({ key: KeyStatus() }));
-
-export const RotateKeyInput = later(() =>
-  nothing('Rotate the key', 'Seals everything anew under a new master key. The memory stays in use meanwhile.'),
-);
-export const RotatedKey = later(() => z.object({ key: KeyStatus() }));
-
-export const RecoveryKeyInput = later(() =>
-  nothing(
-    'Make a recovery key',
-    'Makes the key that opens this memory when its own is lost. It is shown once; a newer one makes the older useless.',
+export const LockInput = lazy(() =>
+  noInput(
+    'Lock the memory',
+    'Removes the master key and all unsealed data from RAM. Facts cannot be read or written until the memory is unlocked.',
   ),
 );
-export const RecoveryKey = later(() =>
-  z.object({ recovery_key: z.string().describe('To be written down; it is kept nowhere.') }),
+export const UnlockInput = lazy(() =>
+  noInput('Unlock the memory', 'Loads the master key again from where it is stored, so that facts can be read and written.'),
+);
+export const KeyReport = lazy(() => z.object({ key: KeyStatus() }));
+
+export const RotateKeyInput = lazy(() =>
+  noInput(
+    'Rotate the key',
+    'Creates a new master key and seals all entries again with it. The memory can be used during the rotation.',
+  ),
+);
+export const RotateKeyReceipt = lazy(() => z.object({ key: KeyStatus() }));
+
+export const RecoveryKeyInput = lazy(() =>
+  noInput(
+    'Create a recovery key',
+    'Creates a recovery key, which opens this memory if the master key is lost. The recovery key is shown only once. It replaces the previous recovery key.',
+  ),
+);
+export const RecoveryKey = lazy(() =>
+  z.object({ recovery_key: z.string().describe('The recovery key. Write it down, because it is not stored.') }),
 );
 
-export const BackupInput = later(() => nothing('Make a backup', 'Writes a complete sealed copy and verifies every row of it.'));
-export const BackupReceipt = later(() =>
+export const BackupInput = lazy(() =>
+  noInput('Make a backup', 'Writes a complete, sealed copy of the memory, and verifies every entry in the copy.'),
+);
+export const BackupReceipt = lazy(() =>
   z.object({
     file: file(),
     at: at(),
-    broken: count('Entries whose seal is broken, in the memory as in its copy.'),
+    broken: count('Number of entries with a broken seal. They are in both the memory and the backup.'),
   }),
 );
 
-export const BackupsInput = later(() =>
-  nothing('List backups', 'The backups there are, newest first, and whether a recovery key was made.'),
+export const BackupsInput = lazy(() =>
+  noInput('List backups', 'Lists the backups, newest first, and shows whether a recovery key exists.'),
 );
-export const Backups = later(() =>
+export const BackupList = lazy(() =>
   z.object({
-    backups: z.array(z.object({ file: file(), at: at() })).describe('Newest first.'),
-    recovery_key: z.boolean().describe('Whether a recovery key was made that opens this memory.'),
+    backups: z.array(z.object({ file: file(), at: at() })).describe('Backups, newest first.'),
+    recovery_key: z.boolean().describe('Whether a recovery key for this memory exists.'),
   }),
 );
 
-export const VerifyInput = later(() =>
-  nothing('Verify the memory', 'Opens the seal of every entry, and checks the structure and the schema of the file.'),
+export const VerifyInput = lazy(() =>
+  noInput('Verify the memory', 'Checks the seal of every entry, and checks the structure and the schema of the database file.'),
 );
-export const Verified = later(() =>
+export const VerifyReport = lazy(() =>
   z.object({
-    entries: count('Entries whose seal is whole.'),
-    broken: count('Entries, tokens and secrets whose seal is broken; they are left out of every answer.'),
-    structure: z.array(z.string()).describe('What is wrong with the structure of the file; empty when it is sound.'),
+    entries: count('Number of entries with a valid seal.'),
+    broken: count('Number of entries, tokens and secrets with a broken seal. They are left out of all responses.'),
+    structure: z.array(z.string()).describe('Errors in the structure of the database file. Empty if the structure is valid.'),
   }),
 );
+
+/**
+ * Maximum difference, in milliseconds, between this machine's clock and the time that the owner enters to confirm the clock. A
+ * larger difference means that the clock is wrong or the owner mistyped.
+ */
+export const CLOCK_TOLERANCE_MS = 3_600_000;
+
+export const TrustClockInput = lazy(() =>
+  inputObject(
+    {
+      time: Time().describe(
+        'The current date and time, checked by the owner on another clock. It must be within an hour of the clock of this machine.',
+      ),
+      dry_run: flag().default(false).describe('If `true`, only counts the facts that would be deleted. Nothing is changed.'),
+    },
+    {
+      title: 'Trust the clock',
+      description:
+        'Confirms that the clock of this machine is right. Needed after the clock jumped forward, or if it is behind the time that this memory has recorded. Facts that have expired according to this clock are deleted permanently.',
+    },
+  ),
+);
+export type TrustClockInput = SchemaOutput<typeof TrustClockInput>;
+
+export const TrustClockReceipt = lazy(() =>
+  z.object({
+    clock: ClockStatus(),
+    expired: count(
+      'Number of facts of all subjects that have expired according to this clock. They are deleted permanently, except in a dry run.',
+    ),
+  }),
+);
+export type TrustClockReceipt = SchemaOutput<typeof TrustClockReceipt>;

@@ -1,45 +1,41 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ask, notText, Time } from './text.ts';
+import { inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 
-export const WindowSessionsInput = later(() =>
-  ask(
-    {},
-    {
-      title: 'List browser sessions',
-      description: 'Every browser that has the window open with a session of its own, the one used last first.',
-    },
+export const WindowSessionsInput = lazy(() =>
+  noInput(
+    'List browser sessions',
+    'Lists the browser sessions in which the Helmdeck Memory window is open, most recently used first.',
   ),
 );
 
-const WindowSession = later(() =>
+const WindowSession = lazy(() =>
   z.object({
-    id: z.string().describe('Ends the session; it opens nothing.'),
-    browser: z.string().describe('The browser as it describes itself, shortened. Nothing proves it.'),
-    opened_at: Time().describe('When its link was followed.'),
-    last_used_at: Time().describe('When it last asked for something.'),
-    expires_at: Time().describe('When it ends, used or not.'),
+    id: z.string().describe('Id of the session, needed to end the session. The id is not a secret and gives no access.'),
+    browser: z.string().describe('Name of the browser, as the browser reports it. The name is not verified.'),
+    opened_at: Time().describe('When the link to the window was opened.'),
+    last_used_at: Time().describe('When the session was last used.'),
+    expires_at: Time().describe('When the session expires, even if it is in use.'),
   }),
 );
-export type WindowSession = Of<typeof WindowSession>;
+export type WindowSession = SchemaOutput<typeof WindowSession>;
 
-export const WindowSessionList = later(() =>
-  z.object({ sessions: z.array(WindowSession()).describe('Open sessions, the one used last first.') }),
+export const WindowSessionList = lazy(() =>
+  z.object({ sessions: z.array(WindowSession()).describe('Open sessions, most recently used first.') }),
 );
 
-export const EndWindowSessionInput = later(() =>
-  ask(
+export const EndWindowSessionInput = lazy(() =>
+  inputObject(
     {
       id: z
-        .string({ error: notText })
-        .regex(/^[0-9a-f]{12}$/, { error: 'must be the id of a browser session; take it from the list' })
-        .describe('The session, by its id in the list.'),
+        .string({ error: notTextError })
+        .regex(/^[0-9a-f]{12}$/, { error: 'must be the id of a browser session; copy it from the list of browser sessions' })
+        .describe('Id of the session, from the list of browser sessions.'),
     },
     {
       title: 'End a browser session',
-      description: 'Closes the window in one browser at once. A new link opens it again.',
+      description: 'Ends one browser session immediately. To open the window in that browser again, create a new link.',
     },
   ),
 );
 
-export const EndedWindowSession = later(() => z.object({ id: z.string().describe('The session that has ended.') }));
+export const EndWindowSessionReceipt = lazy(() => z.object({ id: z.string().describe('Id of the session that was ended.') }));

@@ -1,58 +1,68 @@
 import type { FailureCode } from './failure.ts';
-import type { OperationName, Output, Request } from './operations.ts';
+import type { OperationName, OperationOutput, OperationRequest } from './operations.ts';
 import type { ListeningState } from './status.ts';
 
-/** An answer as it crosses to the window: a failure keeps its code, which an exception would lose on the way. */
-export type Crossed =
+/**
+ * A response to the window. Failures are sent as values, because an exception would lose its code when Electron's IPC copies it.
+ */
+export type BridgeResponse =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly code: FailureCode; readonly message: string };
 
-/** Something changed in a memory; what, has to be asked. */
+/** An event for the window: entries of `kind` have changed in `namespace` and must be read again. */
 export interface WindowChange {
   readonly namespace: string;
   readonly kind: string;
 }
 
 /**
- * All that the window knows of the program: the same over a loopback connection and in Electron. It is the owner's, so it may
- * say whose memory is open, one at a time.
+ * The window's connection to the program, over HTTP or Electron's IPC. The window can use any subject, because it belongs to the
+ * owner.
  */
 export interface Bridge {
   readonly place: 'browser' | 'desktop';
-  /** When the signal is aborted the answer is wanted no more, and what can be stopped is. */
-  call(subject: string, name: string, input: unknown, signal?: AbortSignal): Promise<Crossed>;
-  /** Undefined: anything may have changed, because for a while nothing could be heard. The result takes it back. */
-  onChange(hear: (change: WindowChange | undefined) => void): () => void;
+  /** Calls an operation. Aborting the signal cancels the operation, if the operation supports cancellation. */
+  call(subject: string, name: string, input: unknown, signal?: AbortSignal): Promise<BridgeResponse>;
+  /**
+   * Calls the listener after each change. After a reconnect, calls it with undefined, because changes could have been missed.
+   * Returns a function that unsubscribes.
+   */
+  onChange(listener: (change: WindowChange | undefined) => void): () => void;
 }
-
-/** What the preload puts into the page. No signal can pass it, so a call that may be given up brings a word to name it by. */
-export interface Pipe extends Pick<Bridge, 'place' | 'onChange'> {
-  call(subject: string, name: string, input: unknown, word?: string): Promise<Crossed>;
-}
-
-/** The same with types, for one memory. */
-export type Client = <Name extends OperationName>(
-  name: Name,
-  input: Request<Name>,
-  signal?: AbortSignal,
-) => Promise<Output<Name>>;
 
 /**
- * What only the desktop can be asked, by the same call. A browser got here through the listener, so there it stands, and gives up a call
- * by hanging up. That the listener changed is told as a change of this kind, in no namespace.
+ * The interface that Electron's preload script exposes to the page. An AbortSignal cannot be passed, so calls are cancelled by
+ * `callId`.
+ */
+export interface PreloadBridge extends Pick<Bridge, 'place' | 'onChange'> {
+  call(subject: string, name: string, input: unknown, callId?: string): Promise<BridgeResponse>;
+}
+
+export type MemoryClient = <Name extends OperationName>(
+  name: Name,
+  input: OperationRequest<Name>,
+  signal?: AbortSignal,
+) => Promise<OperationOutput<Name>>;
+
+/**
+ * Calls that only the desktop window supports, each with the type of its result. A browser does not need these calls: it reaches
+ * the window through the listener, and it cancels a call by closing the connection. When the listener's state changes, the
+ * desktop window receives a `WindowChange` of the kind `listening` with an empty namespace.
  */
 export interface DesktopCalls {
-  /** Gives up the call that brought this word; whether it was still under way. */
+  /** Cancels the call with the given id. `cancelled` is false if that call had already ended. */
   cancel: { readonly cancelled: boolean };
   listening: ListeningState;
-  /** Tries once more; the answer is how it went. */
   resumeListening: ListeningState;
-  /** Shows the bundle for Claude Desktop where it lies, in the system's own window of files. */
+  /** Shows the extension bundle for Claude Desktop in the system's file manager. */
   showBundle: { readonly shown: true };
-  /** Whether the system starts the program with its owner's session, where it can, and whether it then shows no window. */
+  /**
+   * `starts`: whether the system starts the program at login. Absent if the system does not support that. `hidden`: whether the
+   * program then starts without showing its window.
+   */
   atLogin: { readonly starts?: boolean; readonly hidden: boolean };
-  /** Changes either; the answer is how it is then. */
+  /** Changes the settings of `atLogin` and returns the new settings. */
   chooseAtLogin: DesktopCalls['atLogin'];
-  /** Tells whether the page holds something that was typed and not saved, which whoever quits would lose. */
+  /** Tells the program whether the page has unsaved input, so that the program can ask before it quits. */
   unsaved: { readonly unsaved: boolean };
 }

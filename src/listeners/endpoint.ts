@@ -3,37 +3,40 @@ import { rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { later, type Of } from '../contract/later.ts';
-import { codeOf, writePrivately } from '../core/files.ts';
+import { lazy, type SchemaOutput } from '../contract/schema.ts';
+import { errorCodeOf, writePrivateFile } from '../core/file/files.ts';
 import { OwnerClient } from './owner-client.ts';
-import { readPrivately } from './private-file.ts';
-import { provedBy } from './proof.ts';
+import { readPrivateFile } from './private-file.ts';
+import { connectProved } from './proved-connection.ts';
 
 const ENDPOINT_FILE = 'endpoint.json';
 const TOKEN_FILE = 'owner-token';
 
-/** What `endpoint.json` tells the owner's other programs (R-HTTP-03). */
-const Endpoint = later(() =>
+/** The content of `endpoint.json`, which the owner's other programs read to find this program (R-HTTP-03). */
+const Endpoint = lazy(() =>
   z.object({
-    // A token is sent there.
+    // Only loopback addresses are accepted, because clients send their token to this URL.
     url: z.string().regex(/^http:\/\/(127\.0\.0\.1|\[::1\]):\d{1,5}$/),
     pid: z.int().min(1),
-    /** Tells this run of the program from every other. */
+    /** Identifies this run of the program. */
     instance: z.string().min(1),
-    /** 32 bytes in hexadecimal digits. Whoever knows them is the program that wrote this file. */
+    /** Secret key of 32 bytes, in hexadecimal. The program that wrote this file uses the key to prove its identity. */
     proof_key: z.string().regex(/^[0-9a-f]{64}$/),
     started_at: z.string(),
   }),
 );
-type Endpoint = Of<typeof Endpoint>;
+type Endpoint = SchemaOutput<typeof Endpoint>;
 
-export interface Published extends Disposable {
-  /** The answer to a challenge, which nobody else can give. */
+export interface PublishedEndpoint extends Disposable {
+  /** Returns the response to a challenge. The response proves that this program wrote `endpoint.json`. */
   readonly prove: (challenge: string) => string;
 }
 
-/** Tells the owner's programs where the memory is and how to get in (R-AUTH-08), until it is disposed. */
-export function publish(folder: string, { url, token, now }: { url: string; token: string; now: number }): Published {
+/** Writes `endpoint.json` and `owner-token` (R-AUTH-08). Disposing the result deletes both files. */
+export function publishEndpoint(
+  folder: string,
+  { url, token, now }: { url: string; token: string; now: number },
+): PublishedEndpoint {
   const endpoint: Endpoint = {
     url,
     pid: process.pid,
@@ -41,23 +44,23 @@ export function publish(folder: string, { url, token, now }: { url: string; toke
     proof_key: randomBytes(32).toString('hex'),
     started_at: new Date(now).toISOString(),
   };
-  // In this order: whoever sees the endpoint finds its token.
-  writePrivately(join(folder, TOKEN_FILE), `${token}\n`);
-  writePrivately(join(folder, ENDPOINT_FILE), `${JSON.stringify(endpoint, null, 2)}\n`);
+  // The token is written first, so that a program that finds `endpoint.json` also finds the token.
+  writePrivateFile(join(folder, TOKEN_FILE), `${token}\n`);
+  writePrivateFile(join(folder, ENDPOINT_FILE), `${JSON.stringify(endpoint, null, 2)}\n`);
   const key = Buffer.from(endpoint.proof_key, 'hex');
   return {
     prove: (challenge) => createHmac('sha256', key).update(challenge).digest('hex'),
     [Symbol.dispose]() {
-      // A program that started since has written its own.
-      if (present(folder)?.instance !== endpoint.instance) return;
+      // Do not delete the files if another instance of the program has replaced them.
+      if (tryReadEndpoint(folder)?.instance !== endpoint.instance) return;
       rmSync(join(folder, ENDPOINT_FILE), { force: true });
       rmSync(join(folder, TOKEN_FILE), { force: true });
     },
   };
 }
 
-/** Undefined also for what cannot be read: then nobody is told anything there. */
-function present(folder: string): Endpoint | undefined {
+/** Like `readEndpoint`, but returns undefined instead of throwing if another user owns the file or can read it. */
+function tryReadEndpoint(folder: string): Endpoint | undefined {
   try {
     return readEndpoint(folder);
   } catch {
@@ -65,28 +68,28 @@ function present(folder: string): Endpoint | undefined {
   }
 }
 
-/** The process that says it listens on this port, if it lives. */
-export function publisherOn(folder: string, port: number): number | undefined {
-  const endpoint = present(folder);
-  return endpoint && Number(new URL(endpoint.url).port) === port && lives(endpoint.pid) ? endpoint.pid : undefined;
+/** Returns the pid in `endpoint.json`, if that file names this port and that process is running. */
+export function publisherPid(folder: string, port: number): number | undefined {
+  const endpoint = tryReadEndpoint(folder);
+  return endpoint && Number(new URL(endpoint.url).port) === port && isProcessAlive(endpoint.pid) ? endpoint.pid : undefined;
 }
 
-interface Way {
+interface ProgramEndpoint {
   readonly url: string;
-  /** A connection that has proved where it leads. */
+  /** Opens a connection and verifies that the other side is the program that wrote `endpoint.json`. */
   readonly connect: () => Promise<Socket>;
 }
 
-/** To the program that serves this data folder, for whoever has a token of their own; undefined where none says that it does. */
-export function wayTo(folder: string): Way | undefined {
-  const endpoint = present(folder);
-  if (!endpoint || !lives(endpoint.pid)) return undefined;
+/** Finds the running program that serves this data folder, for a caller that has its own token. */
+export function findEndpoint(folder: string): ProgramEndpoint | undefined {
+  const endpoint = tryReadEndpoint(folder);
+  if (!endpoint || !isProcessAlive(endpoint.pid)) return undefined;
   const { url, proof_key } = endpoint;
-  return { url, connect: provedBy(url, Buffer.from(proof_key, 'hex')) };
+  return { url, connect: connectProved(url, Buffer.from(proof_key, 'hex')) };
 }
 
 function readEndpoint(folder: string): Endpoint | undefined {
-  const text = readPrivately(join(folder, ENDPOINT_FILE));
+  const text = readPrivateFile(join(folder, ENDPOINT_FILE));
   if (text === undefined) return undefined;
   try {
     return Endpoint().safeParse(JSON.parse(text)).data;
@@ -96,32 +99,31 @@ function readEndpoint(folder: string): Endpoint | undefined {
 }
 
 /**
- * The program that serves this data folder, or undefined when none does: there is no endpoint.json, or what wrote it is gone.
- * It has proved itself before it is handed out, and proves itself on every connection before that carries the token: whoever
- * sits on its port learns nothing (R-HTTP-11).
+ * Finds the running program that serves this data folder, and connects as the owner. On every connection, the program is verified
+ * before the owner's token is sent, so that another program on the same port cannot get the token (R-HTTP-11).
  */
-export async function findProgram(folder: string): Promise<OwnerClient | undefined> {
+export async function findOwnerClient(folder: string): Promise<OwnerClient | undefined> {
   const endpoint = readEndpoint(folder);
-  if (!endpoint || !lives(endpoint.pid)) return undefined;
-  const token = readPrivately(join(folder, TOKEN_FILE))?.trim();
+  if (!endpoint || !isProcessAlive(endpoint.pid)) return undefined;
+  const token = readPrivateFile(join(folder, TOKEN_FILE))?.trim();
   if (token === undefined) return undefined;
   const { url, pid, proof_key } = endpoint;
-  const connect = provedBy(url, Buffer.from(proof_key, 'hex'));
+  const connect = connectProved(url, Buffer.from(proof_key, 'hex'));
   try {
     (await connect()).destroy();
   } catch (error) {
-    if (codeOf(error) === 'ECONNREFUSED') return undefined;
+    if (errorCodeOf(error) === 'ECONNREFUSED') return undefined;
     throw error;
   }
   return new OwnerClient({ url, pid, token, connect });
 }
 
-/** A number may have gone to another process since: what it answers decides. */
-export function lives(pid: number): boolean {
+/** Whether a process with this pid is running. It can be another process than expected, because pids are reused. */
+export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return codeOf(error) === 'EPERM';
+    return errorCodeOf(error) === 'EPERM';
   }
 }

@@ -1,8 +1,8 @@
 import { Failure } from '../contract/failure.ts';
 
 /**
- * Throws unless the request was made by a program of this machine, or by a page of our own origin. It proves no identity: both
- * still need a token. Takes headers as they came: Node joins or drops what came twice.
+ * Throws if the Host header is not an address of this server, or if the request comes from a web page of another origin. Does not
+ * authenticate the caller. Takes raw headers, because Node joins or drops repeated headers.
  */
 export type Guard = (rawHeaders: readonly string[]) => void;
 
@@ -10,9 +10,9 @@ const OWN_NAMES = ['127.0.0.1', 'localhost', '[::1]'];
 const HTTP_PORT = 80;
 
 /**
- * A page that the owner visits must not reach this memory through their browser (R-HTTP-04, R-HTTP-05). Its own name can be
- * made to point here, so only exact names of ours pass; and no browser hides from us what a page asked for: it sends Origin
- * or Sec-Fetch-Site. A page of our own origin is let through, as clients expect that send our address as their Origin.
+ * Creates a guard against web pages that attack this server from the owner's browser (R-HTTP-04, R-HTTP-05). An attacker can
+ * point a domain name at this machine, so the Host header must match exactly. Browsers mark requests from other origins with the
+ * headers Origin or Sec-Fetch-Site. The server's own origin is allowed, because some clients send the server's address as Origin.
  */
 export function createGuard(port: number, allowedHosts: readonly string[] = []): Guard {
   const hosts: ReadonlySet<string> = new Set([
@@ -22,50 +22,68 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
   ]);
   return (rawHeaders) => {
     let host: string | undefined;
-    let named = 0;
+    let hostCount = 0;
     let origin: string | undefined;
     let site: string | undefined;
     for (let index = 0; index < rawHeaders.length; index += 2) {
-      switch (nameAt(rawHeaders, index)) {
+      switch (lowerCaseNameAt(rawHeaders, index)) {
         case 'host':
-          named += 1;
+          hostCount += 1;
           host = rawHeaders[index + 1];
           break;
         case 'origin':
-          // Whichever of two counts would depend on who reads them.
-          if (origin !== undefined) throw fromAPage();
+          // Two Origin headers are refused, because a proxy and this server could use different ones.
+          if (origin !== undefined) throw foreignOrigin();
           origin = rawHeaders[index + 1] ?? '';
           break;
         case 'sec-fetch-site':
-          if (site !== undefined) throw fromAPage();
+          if (site !== undefined) throw foreignOrigin();
           site = rawHeaders[index + 1] ?? '';
           break;
         default:
       }
     }
-    if (named !== 1 || host === undefined || !hosts.has(host)) {
+    if (hostCount !== 1 || host === undefined || !hosts.has(host)) {
       throw new Failure(
         'forbidden_host',
-        `This memory answers to its own address only; use http://127.0.0.1:${port} and leave the Host header to your HTTP library.`,
+        `The Host header is not an address of Helmdeck Memory; use http://127.0.0.1:${port} and let your HTTP library set the Host header.`,
       );
     }
-    // `none`: the owner typed the address, or followed the link in a terminal.
-    if (site !== undefined && site !== 'same-origin' && site !== 'none') throw fromAPage();
-    if (origin !== undefined && !isOwn(origin, host)) throw fromAPage();
+    // Sec-Fetch-Site is `none` when the owner types the address or opens the link from a terminal.
+    if (site !== undefined && site !== 'same-origin' && site !== 'none') throw foreignOrigin();
+    if (origin !== undefined && !isSameOrigin(origin, host)) throw foreignOrigin();
   };
 }
 
-/** The page came from where it now asks; a proxy in front of us may speak TLS. */
-const isOwn = (origin: string, host: string): boolean => origin === `http://${host}` || origin === `https://${host}`;
+/** Whether the origin is the server's own. `https` is accepted too, because a proxy in front of this server may use TLS. */
+const isSameOrigin = (origin: string, host: string): boolean => origin === `http://${host}` || origin === `https://${host}`;
 
-/** Lower case costs more than the rest of the guard: only headers of a length that counts get there. */
-function nameAt(rawHeaders: readonly string[], index: number): string {
+/** Returns the header name in lower case, or '' for names of other lengths than Host, Origin and Sec-Fetch-Site, to save time. */
+function lowerCaseNameAt(rawHeaders: readonly string[], index: number): string {
   const name = rawHeaders[index] ?? '';
   return name.length === 4 || name.length === 6 || name.length === 14 ? name.toLowerCase() : '';
 }
 
-const fromAPage = (): Failure =>
-  new Failure(
-    'forbidden_origin',
-    'Web pages of other origins cannot reach this memory; call it from a program, without an Origin header.',
-  );
+const foreignOrigin = (): Failure =>
+  new Failure('forbidden_origin', 'Web pages cannot call Helmdeck Memory; call it from a program, without an Origin header.');
+
+const SCHEME = /^bearer +([!-~]+) *$/i;
+const AUTHORIZATION = 'authorization';
+
+/**
+ * Returns the token from the Authorization header, which is the only place where a token is accepted (R-HTTP-08). Does not verify
+ * the token.
+ */
+export function readBearerToken(rawHeaders: readonly string[]): string {
+  let credentials: string | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length !== AUTHORIZATION.length || name.toLowerCase() !== AUTHORIZATION) continue;
+    // Two Authorization headers are refused, because a proxy and this server could use different ones.
+    if (credentials !== undefined) throw new Failure('invalid_token', 'There are two Authorization headers; send exactly one.');
+    credentials = rawHeaders[index + 1] ?? '';
+  }
+  const token = credentials === undefined ? undefined : SCHEME.exec(credentials)?.[1];
+  if (token !== undefined) return token;
+  throw new Failure('missing_bearer', 'This request needs a token; send it as "Authorization: Bearer <token>".');
+}

@@ -2,41 +2,48 @@ const KIB = 1024;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-/** What a connection may cost us (R-HTTP-06, R-HTTP-07). Times are milliseconds. */
-export const LIMITS = {
-  /** From the first byte awaited to the last byte of the headers. */
+/** Limits of one connection, and of all connections together (R-HTTP-06, R-HTTP-07). Times are in milliseconds. */
+export const CONNECTION_LIMITS = {
   headersMs: 8 * SECOND,
-  /** From the headers to the last byte of a body. */
+  /** Time limit for receiving the request body, after the headers. */
   bodyMs: 7 * SECOND,
-  /** Within this an import must have brought a line, or `progressBytes`, and a reader must have taken something. */
+  /**
+   * Time within which an import must receive a line or `progressBytes`, and within which a client must read part of its response.
+   */
   progressMs: 7 * SECOND,
   progressBytes: 16 * KIB,
-  /** How long one import may keep us waiting for its lines in all; without this a line now and then would hold a stream for ever. */
+  /**
+   * Total time that one import can wait for lines. Without this limit, a client that rarely sends a line could import forever.
+   */
   importWaitMs: 10 * MINUTE,
-  /** Between two requests. Node adds a second. */
+  /** Maximum idle time between two requests on a connection. Node waits one second longer than this. */
   idleMs: 7 * SECOND,
+  /** Interval at which Node checks for slow connections. */
   checkMs: SECOND,
-  /** The longest token takes half of it. */
+  /** Maximum size of all request headers together: twice the length of the longest token. */
   headerBytes: 16 * KIB,
   bodyBytes: 1024 * KIB,
-  /** Of all bodies that are being read; whoever sends the most of them is refused first. */
-  bodiesBytes: 64 * 1024 * KIB,
-  /** Of all answers that were not taken yet; whoever leaves the most of them loses a connection first. */
-  answersBytes: 64 * 1024 * KIB,
-  depth: 64,
-  /** Whoever has the most of them gives way to the next. */
+  /**
+   * Maximum bytes of all request bodies being received. Above it, the largest body of the subject that sends the most bytes is
+   * refused.
+   */
+  bodyTotalBytes: 64 * 1024 * KIB,
+  /** Maximum bytes of all unread responses. Above this limit, a connection of the subject with the most unread data is closed. */
+  unreadTotalBytes: 64 * 1024 * KIB,
+  jsonDepth: 64,
+  /** Maximum number of open connections. Above this limit, a connection of the subject with the most connections is closed. */
   connections: 1000,
-  /** Questions one connection may have asked before they are answered. */
-  unanswered: 64,
-  /** Streams, exports and imports one subject may have open. */
+  /** Maximum number of unanswered requests per connection. */
+  pendingRequests: 64,
+  /** Maximum number of open streams, exports and imports per subject. */
   streams: 64,
-  /** What a stream may hold for a reader who does not read. */
-  unreadBytes: 64 * KIB,
+  unreadStreamBytes: 64 * KIB,
+  /** Interval between two keep-alive comments on an event stream. */
   keepAliveMs: 15 * SECOND,
-  /** How long the rest of a refused body is thrown away, so that whoever sends it comes to read the answer. */
+  /** How long the rest of a refused body is read and discarded, so that the client can read the error response. */
   lingerMs: 2 * SECOND,
-  /** At most so many bytes of it. After that nothing is read, and the sender waits. */
+  /** Maximum bytes of a refused body that are read and discarded. */
   lingerBytes: 4 * 1024 * KIB,
-  /** What requests under way get to come to their end when the program ends. */
+  /** How long the server waits for pending requests when the program exits. */
   closingMs: 2 * SECOND,
 } as const;

@@ -3,32 +3,31 @@ import { type FailureCode, failures } from '../contract/failure.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { TokenScope } from '../contract/token.ts';
 import { Export, ImportLine } from '../contract/transfer.ts';
-import { EMBEDDINGS } from './embeddings.ts';
-import { ImportTotal } from './import.ts';
-import { API, fieldIn, inputSchema, type RestRow, restTable } from './rest.ts';
+import { ImportReport } from './import-route.ts';
+import { API_PATH, EMBEDDINGS_PATH, pathFieldOf, restInputSchema, type RestRow, restTable } from './rest-routes.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-interface Described {
+interface RouteDescription {
   readonly summary: string;
   readonly description?: string | undefined;
   readonly scope: TokenScope | undefined;
   readonly parameters?: readonly object[];
   readonly requestBody?: object;
-  readonly answer: object;
+  readonly response: object;
   readonly status?: number | undefined;
-  /** Beyond those that every route may fail with. */
-  readonly fails: readonly FailureCode[];
+  /** The failures of this route, except those that all routes have. */
+  readonly failures: readonly FailureCode[];
 }
 
-/** The document of this REST interface, made of the schemas that validate (R-REST-15). */
+/** Returns the OpenAPI document of the REST interface, generated from the schemas that also validate requests (R-REST-15). */
 export function openApi(version: string): object {
   return {
     openapi: '3.1.0',
     info: {
       title: 'Helmdeck Memory',
       version,
-      description: 'One shared memory for all the AI agents on this machine. Every time is RFC 3339 in UTC.',
+      description: 'One shared memory for all the AI agents on this machine. All times are in UTC, in the format of RFC 3339.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -37,26 +36,31 @@ export function openApi(version: string): object {
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
       schemas: { Failure: failureSchema },
-      responses: refusals,
+      responses: failureResponses,
     },
   };
 }
 
 function paths(): Record<string, Record<string, object>> {
   const all: Record<string, Record<string, object>> = {};
-  const add = (method: string, path: string, route: Described): void => {
-    (all[path] ??= {})[method.toLowerCase()] = spell(route);
+  const add = (method: string, path: string, route: RouteDescription): void => {
+    (all[path] ??= {})[method.toLowerCase()] = describeRoute(route);
   };
-  for (const row of restTable) add(row.method, API + row.path, operationAt(row));
-  for (const [method, path, route] of others()) add(method, path, route);
+  for (const row of restTable) add(row.method, API_PATH + row.path, operationAt(row));
+  for (const [method, path, route] of otherRoutes()) add(method, path, route);
   return all;
 }
 
-const ALWAYS: readonly FailureCode[] = ['invalid_input', 'invalid_token', 'forbidden_host', 'internal', 'store_unavailable'];
-const WRITES: readonly FailureCode[] = ['quota_exceeded', 'disk_full'];
-const BODY: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type', 'rate_limited'];
-/** Those that name something that may not be there. */
-const NAMING: ReadonlySet<OperationName> = new Set<OperationName>([
+const COMMON_FAILURES: readonly FailureCode[] = [
+  'invalid_input',
+  'invalid_token',
+  'forbidden_host',
+  'internal',
+  'store_unavailable',
+];
+const WRITE_FAILURES: readonly FailureCode[] = ['quota_exceeded', 'disk_full'];
+const BODY_FAILURES: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type', 'rate_limited'];
+const CAN_FAIL_NOT_FOUND: ReadonlySet<OperationName> = new Set<OperationName>([
   'recall',
   'patch',
   'history',
@@ -72,32 +76,32 @@ const NAMING: ReadonlySet<OperationName> = new Set<OperationName>([
   'cancelPipelineRun',
   'checkForUpdates',
 ]);
-/** What a pack may fail with, and whoever else asks outside. */
-const RUNS: readonly FailureCode[] = ['handler_failed', 'timeout', 'rate_limited'];
-const RUNNING: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'runPipeline', 'checkForUpdates']);
+/** Failures of operations that run packs or send requests to other hosts. */
+const RUN_FAILURES: readonly FailureCode[] = ['cancelled', 'handler_failed', 'unavailable', 'timeout', 'rate_limited'];
+const CALLS_OUTSIDE: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'runPipeline', 'checkForUpdates']);
 
-function operationAt({ path, operation, from, bodyIs, status }: RestRow): Described {
+function operationAt({ path, operation, inputIn: from, bodyField: bodyIs, status }: RestRow): RouteDescription {
   const { output, scope } = operations[operation];
-  const { $schema: _, title, description, ...input } = inputSchema(operation);
-  const inPath = fieldIn(path);
+  const { $schema: _, title, description, ...input } = restInputSchema(operation);
+  const inPath = pathFieldOf(path);
   const inBody: Schema = bodyIs === undefined ? without(input, inPath) : fieldOf(input, bodyIs);
   return {
     summary: title ?? operation,
-    description: bodyIs === undefined ? description : `${description} The body: ${String(inBody['description'])}`,
+    description: bodyIs === undefined ? description : `${description} The request body: ${String(inBody['description'])}`,
     scope,
     ...(from === 'body' && {
-      requestBody: { required: needed(inBody).size > 0, content: { 'application/json': { schema: inBody } } },
+      requestBody: { required: requiredOf(inBody).size > 0, content: { 'application/json': { schema: inBody } } },
     }),
     parameters: parametersOf(input, inPath).filter(
       ({ in: where, name }) => where === 'path' || from === 'query' || (bodyIs !== undefined && name !== bodyIs),
     ),
-    answer: json(outputSchema(output())),
+    response: json(outputSchema(output())),
     status,
-    fails: [
-      ...(from === 'body' ? BODY : []),
-      ...(scope === 'memory:read' ? [] : WRITES),
-      ...(NAMING.has(operation) ? (['not_found'] as const) : []),
-      ...(RUNNING.has(operation) ? RUNS : []),
+    failures: [
+      ...(from === 'body' ? BODY_FAILURES : []),
+      ...(scope === 'memory:read' ? [] : WRITE_FAILURES),
+      ...(CAN_FAIL_NOT_FOUND.has(operation) ? (['not_found'] as const) : []),
+      ...(CALLS_OUTSIDE.has(operation) ? RUN_FAILURES : []),
     ],
   };
 }
@@ -109,13 +113,13 @@ const fieldOf = (schema: Schema, name: string): Schema => fieldsOf(schema)[name]
 function without(schema: Schema, name: string | undefined): Schema {
   if (name === undefined) return schema;
   const { [name]: _named, ...properties } = fieldsOf(schema);
-  const required = [...needed(schema)].filter((one) => one !== name);
+  const required = [...requiredOf(schema)].filter((field) => field !== name);
   const { required: _all, ...rest } = schema;
   return { ...rest, properties, ...(required.length > 0 && { required }) };
 }
 
 function parametersOf(input: Schema, inPath: string | undefined) {
-  const required = needed(input);
+  const required = requiredOf(input);
   return Object.entries(fieldsOf(input)).map(([name, { description, ...schema }]) => ({
     name,
     in: name === inPath ? 'path' : 'query',
@@ -125,103 +129,122 @@ function parametersOf(input: Schema, inPath: string | undefined) {
   }));
 }
 
-/** Made when the document is: a start needs none of these schemas. */
-const others = (): readonly (readonly [method: string, path: string, route: Described])[] => [
+/** Returns the routes that are not in `restTable`. A function, so that the schemas are not built at startup. */
+const otherRoutes = (): readonly (readonly [method: string, path: string, route: RouteDescription])[] => [
   [
     'GET',
-    `${API}/memory/export`,
+    `${API_PATH}/memory/export`,
     {
       summary: 'Export every fact',
-      description: 'One fact a line, the oldest first. An answer that is cut off is incomplete: ask again.',
+      description:
+        'Returns all facts, oldest first, as one JSON object per line. If the connection closes early, the export is incomplete; send the request again.',
       scope: operations.export.scope,
-      answer: lines(outputSchema(Export().shape.facts.element)),
-      fails: ['rate_limited'],
+      response: lines(outputSchema(Export().shape.facts.element)),
+      failures: ['rate_limited'],
     },
   ],
   [
     'POST',
-    `${API}/memory/import`,
+    `${API_PATH}/memory/import`,
     {
       summary: 'Import facts',
-      description: 'One fact a line, of at most 1 MiB. A line that is wrong is reported and skipped; blank ones are skipped.',
+      description:
+        'Stores facts from lines of at most 1 MiB, each one JSON object. Invalid lines are reported and skipped. Blank lines are skipped.',
       scope: operations.import.scope,
       parameters: [
         {
           name: 'dry_run',
           in: 'query',
           required: false,
-          description: 'true checks every line and changes nothing.',
+          description: 'If `true`, only checks the lines. Nothing is stored.',
           schema: { type: 'boolean', default: false },
         },
       ],
-      requestBody: { required: true, ...lines(bare(z.toJSONSchema(ImportLine(), { io: 'input' }))) },
-      answer: json(outputSchema(ImportTotal())),
-      fails: [...BODY, ...WRITES],
+      requestBody: { required: true, ...lines(withoutDraft(z.toJSONSchema(ImportLine(), { io: 'input' }))) },
+      response: json(outputSchema(ImportReport())),
+      failures: [...BODY_FAILURES, ...WRITE_FAILURES],
     },
   ],
   [
     'POST',
-    EMBEDDINGS,
+    EMBEDDINGS_PATH,
     {
       summary: 'Embed texts',
-      description: "Turns texts into vectors, on this machine alone, by OpenAI's wire.",
+      description:
+        "Computes an embedding vector for each text, in the format of OpenAI's API. The texts do not leave this machine.",
       scope: operations.embed.scope,
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: bare(z.toJSONSchema(operations.embed.input(), { io: 'input' })) } },
+        content: { 'application/json': { schema: withoutDraft(z.toJSONSchema(operations.embed.input(), { io: 'input' })) } },
       },
-      answer: json(outputSchema(operations.embed.output())),
-      fails: [...BODY, 'embeddings_unavailable'],
+      response: json(outputSchema(operations.embed.output())),
+      failures: [...BODY_FAILURES, 'embeddings_unavailable'],
     },
   ],
   [
     'GET',
-    `${API}/events`,
+    `${API_PATH}/events`,
     {
       summary: 'Follow changes',
-      description: 'Server-sent events with {namespace, kind} as data, whenever the memory of this caller changes.',
+      description:
+        "Sends a server-sent event whenever the caller's memory changes. Its data is a JSON object with `namespace` and `kind`.",
       scope: 'memory:read',
-      answer: { content: { 'text/event-stream': { schema: { type: 'string' } } } },
-      fails: ['rate_limited'],
+      response: { content: { 'text/event-stream': { schema: { type: 'string' } } } },
+      failures: ['rate_limited'],
     },
   ],
   [
     'POST',
-    `${API}/window`,
+    `${API_PATH}/window`,
     {
-      summary: 'Make a link to the window',
-      description: 'The link opens the window in a browser of this machine, once and within five minutes.',
+      summary: 'Create a link to the window',
+      description:
+        'Creates a link that opens the window in a browser on this machine. The link works only once, within five minutes.',
       scope: 'admin',
-      answer: json({
+      response: json({
         type: 'object',
-        properties: { link: { type: 'string', description: 'Keep it to yourself: whoever follows it first sees the memory.' } },
+        properties: {
+          link: {
+            type: 'string',
+            description: 'The link. Keep it secret, because the first person who opens it can see the memory.',
+          },
+        },
         required: ['link'],
       }),
-      fails: ['insufficient_scope', 'not_found'],
+      failures: ['insufficient_scope', 'not_found'],
     },
   ],
-  ['GET', `${API}/version`, said('Show the version', { version: { type: 'string' } })],
-  ['GET', `${API}/openapi.json`, said('Show this document', {})],
+  ['GET', `${API_PATH}/version`, simpleGet('Show the version', { version: { type: 'string' } })],
+  ['GET', `${API_PATH}/openapi.json`, simpleGet('Show this document', {})],
 ];
 
-function said(summary: string, properties: Schema): Described {
+function simpleGet(summary: string, properties: Schema): RouteDescription {
   return {
     summary,
     scope: undefined,
-    answer: json({ type: 'object', properties, required: Object.keys(properties) }),
-    fails: [],
+    response: json({ type: 'object', properties, required: Object.keys(properties) }),
+    failures: [],
   };
 }
 
-function spell({ summary, description, scope, parameters, requestBody, answer, status = 200, fails }: Described): object {
-  const statuses = new Set([...ALWAYS, ...fails].map((code) => failures[code].http));
+function describeRoute({
+  summary,
+  description,
+  scope,
+  parameters,
+  requestBody,
+  response,
+  status = 200,
+  failures: routeFailures,
+}: RouteDescription): object {
+  const statuses = new Set([...COMMON_FAILURES, ...routeFailures].map((code) => failures[code].http));
   return {
     summary,
-    description: [description, scope && `Needs the scope ${scope}.`].filter(Boolean).join(' ') || summary,
+    description: [description, scope && `Needs the scope \`${scope}\`.`].filter(Boolean).join(' ') || summary,
     ...(parameters && parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
     responses: {
-      [status]: { description: status === 200 ? 'As asked.' : 'Begun.', ...answer },
+      [status]: { description: status === 200 ? 'Success.' : 'Started.', ...response },
       ...Object.fromEntries([...statuses].map((code) => [code, { $ref: `#/components/responses/${code}` }])),
     },
   };
@@ -230,15 +253,14 @@ function spell({ summary, description, scope, parameters, requestBody, answer, s
 const failureSchema = {
   type: 'object',
   properties: {
-    error: { type: 'string', enum: Object.keys(failures), description: 'What went wrong, as a code.' },
-    message: { type: 'string', description: 'What is wrong and what to do, in one sentence.' },
+    error: { type: 'string', enum: Object.keys(failures), description: 'Failure code.' },
+    message: { type: 'string', description: 'The problem, and how to solve it.' },
   },
   required: ['error', 'message'],
   additionalProperties: false,
 };
 
-/** By status, each with the codes it may bear. */
-const refusals = Object.fromEntries(
+const failureResponses = Object.fromEntries(
   [...Map.groupBy(Object.entries(failures), ([, { http }]) => http)].map(([status, rows]) => [
     status,
     {
@@ -248,16 +270,16 @@ const refusals = Object.fromEntries(
   ]),
 );
 
-function bare(schema: Schema): Schema {
+function withoutDraft(schema: Schema): Schema {
   const { $schema: _, ...rest } = schema;
   return rest;
 }
 
 function outputSchema(output: z.ZodType): Schema {
-  return bare(z.toJSONSchema(output, { io: 'output' }));
+  return withoutDraft(z.toJSONSchema(output, { io: 'output' }));
 }
 
-function needed({ required }: Schema): ReadonlySet<unknown> {
+function requiredOf({ required }: Schema): ReadonlySet<unknown> {
   return new Set(Array.isArray(required) ? required : []);
 }
 

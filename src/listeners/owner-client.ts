@@ -2,42 +2,41 @@ import type { ClientRequestArgs, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Failure, type FailureCode, failures } from '../contract/failure.ts';
-import type { OperationName, Output, Request } from '../contract/operations.ts';
+import type { OperationName, OperationOutput, OperationRequest } from '../contract/operations.ts';
 
-// Not imported, for the reason that stands in server.ts: who starts the program asks first whether it runs already.
+// `node:http` is loaded without `import` (see listener.ts) to save time, because every startup looks for a running instance.
 const { Agent, request } = process.getBuiltinModule('node:http');
 
 interface Deps {
   readonly url: string;
   readonly pid: number;
   readonly token: string;
-  /** A connection that has proved where it leads. */
+  /** Opens a connection and verifies that the other side is the running program. */
   readonly connect: () => Promise<Socket>;
 }
 
-/** The owner's way to the running program: every operation there is, and the failures it answers as they were thrown there. */
+/** Calls operations of the running program as the owner. Throws the failures that the program returns. */
 export class OwnerClient implements Disposable {
   readonly url: string;
-  /** The process that answers. */
   readonly pid: number;
   readonly #token: string;
-  readonly #agent: ProvedAgent;
+  readonly #agent: ProvedHttpAgent;
 
   constructor({ url, pid, token, connect }: Deps) {
     this.url = url;
     this.pid = pid;
     this.#token = token;
-    this.#agent = new ProvedAgent(connect);
+    this.#agent = new ProvedHttpAgent(connect);
   }
 
-  async call<Name extends OperationName>(name: Name, input: Request<Name>): Promise<Output<Name>> {
-    // The program parsed what it answers against the same table; it has proved to be that program.
-    return (await this.#ask(`/api/v1/owner/${name}`, JSON.stringify(input))) as Output<Name>;
+  async call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>> {
+    // The output is not validated again, because the running program has validated it.
+    return (await this.#post(`/api/v1/owner/${name}`, JSON.stringify(input))) as OperationOutput<Name>;
   }
 
-  /** Opens the window in a browser, once. */
+  /** Creates a single-use link that opens the window in a browser. */
   async windowLink(): Promise<string> {
-    const { link } = (await this.#ask('/api/v1/window', '')) as { link: string };
+    const { link } = (await this.#post('/api/v1/window', '')) as { link: string };
     return link;
   }
 
@@ -45,11 +44,11 @@ export class OwnerClient implements Disposable {
     this.#agent.destroy();
   }
 
-  async #ask(path: string, body: string): Promise<unknown> {
-    const { status, text, retryAfter } = await this.#send(path, body);
-    const answer = parsed(text);
-    if (status === 200) return answer;
-    throw failureOf(answer, retryAfter);
+  async #post(path: string, input: string): Promise<unknown> {
+    const { status, text, retryAfter } = await this.#send(path, input);
+    const body = parseJson(text);
+    if (status === 200) return body;
+    throw failureOf(body, retryAfter);
   }
 
   async #send(path: string, body: string): Promise<{ status: number; text: string; retryAfter: number | undefined }> {
@@ -72,15 +71,15 @@ export class OwnerClient implements Disposable {
       };
     } catch (cause) {
       if (cause instanceof Failure) throw cause;
-      throw new Failure('session_unavailable', 'The program that holds this memory has ended; start it and try again.', {
+      throw new Failure('session_unavailable', 'Helmdeck Memory has stopped; start it and try again.', {
         cause,
       });
     }
   }
 }
 
-/** Sends nothing before the connection has proved where it leads. */
-export class ProvedAgent extends Agent {
+/** An HTTP agent that uses only connections on which the running program has proved its identity. */
+export class ProvedHttpAgent extends Agent {
   readonly #connect: () => Promise<Socket>;
 
   constructor(connect: () => Promise<Socket>) {
@@ -91,13 +90,13 @@ export class ProvedAgent extends Agent {
   override createConnection(_options: ClientRequestArgs, callback?: (error: Error | null, stream: Duplex) => void): undefined {
     this.#connect().then(
       (socket) => callback?.(null, socket),
-      // Node's own callers hand in no stream with an error either.
+      // Node expects only the error, although the callback's type requires a stream.
       (error: Error) => (callback as ((error: Error) => void) | undefined)?.(error),
     );
   }
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -105,12 +104,12 @@ function parsed(text: string): unknown {
   }
 }
 
-function failureOf(answer: unknown, retryAfter: number | undefined): Failure {
-  const { error, message } = (answer ?? {}) as { error?: unknown; message?: unknown };
+function failureOf(body: unknown, retryAfter: number | undefined): Failure {
+  const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
   if (isCode(error) && typeof message === 'string') {
     return new Failure(error, message, retryAfter === undefined ? {} : { retryAfter });
   }
-  return new Failure('internal', 'The program that holds this memory gave an answer that is not one of its own; start it again.');
+  return new Failure('internal', 'The running Helmdeck Memory sent an invalid response; restart it.');
 }
 
 const isCode = (code: unknown): code is FailureCode => typeof code === 'string' && Object.hasOwn(failures, code);

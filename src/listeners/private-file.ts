@@ -1,15 +1,17 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { Failure } from '../contract/failure.ts';
-import { codeOf } from '../core/files.ts';
+import { errorCodeOf } from '../core/file/files.ts';
 
-/** Undefined when there is none. What others may have put there, or may read, is refused. */
-export function readPrivately(path: string): string | undefined {
+/** Returns the text of a file, or undefined if the file does not exist. Throws if another user owns the file or can read it. */
+export function readPrivateFile(path: string): string | undefined {
   let file: number;
   try {
-    // A pipe would keep us waiting for whoever writes into it. Windows has no such flags; there the folder keeps others out.
+    // Without O_NONBLOCK, opening a named pipe would block. Windows does not have these flags, but there the data folder is
+    // private.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
-    if (codeOf(cause) === 'ENOENT') return undefined;
+    // ENOTDIR means that the data folder is a file. Opening the memory later reports that with a better message.
+    if (errorCodeOf(cause) === 'ENOENT' || errorCodeOf(cause) === 'ENOTDIR') return undefined;
     throw notPrivate(cause);
   }
   try {
@@ -25,7 +27,7 @@ export function readPrivately(path: string): string | undefined {
 
 const notPrivate = (cause?: unknown): Failure =>
   new Failure(
-    'store_unavailable',
-    'What says where the program listens must be a file that only its owner may read; delete endpoint.json and owner-token in the data folder, and start the program again.',
+    'unavailable',
+    'The files endpoint.json and owner-token can be read by other users, or are not regular files; delete both from the data folder and restart Helmdeck Memory.',
     { cause },
   );

@@ -1,10 +1,10 @@
 import { contextBridge, ipcRenderer, type IpcRendererEvent } from 'electron';
-import type { Crossed, Pipe, WindowChange } from '../contract/window.ts';
+import type { BridgeResponse, PreloadBridge, WindowChange } from '../contract/window.ts';
 
-/** All that the window gets of Electron. It knows no operation by name and no argument, so it never grows. */
-const pipe: Pipe = {
+/** The only Electron functions that the window can use. Forwards calls unchecked: the main process checks names and arguments. */
+const pipe: PreloadBridge = {
   place: 'desktop',
-  call: (...asked) => ipcRenderer.invoke('call', ...asked) as Promise<Crossed>,
+  call: (...asked) => ipcRenderer.invoke('call', ...asked) as Promise<BridgeResponse>,
   onChange(hear) {
     const forward = (_event: IpcRendererEvent, change: WindowChange): void => hear(change);
     ipcRenderer.on('changed', forward);

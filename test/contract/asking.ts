@@ -1,13 +1,13 @@
 import type { ZodType } from 'zod';
-import { explain } from '../../src/contract/explain.ts';
+import { explainIssue } from '../../src/contract/schema.ts';
 
 export const aFact = { key: 'preferences/editor', value: 'Uses Helix' };
 
-/** The sentence a caller gets for an input that is refused; undefined for one that is accepted. */
+/** The error message for an input, or undefined if it is valid. */
 export function refusal(schema: ZodType, input: unknown): string | undefined {
   const parsed = schema.safeParse(input);
-  return parsed.success ? undefined : explain(parsed.error, input);
+  return parsed.success ? undefined : explainIssue(parsed.error, input);
 }
 
-/** Words by which some clients tell kinds of failure apart, whatever the rest of the sentence says. */
+/** Words that some clients search for in error messages. */
 export const misleading = /timeout|401|unauthorized|forbidden|enoent/i;

@@ -13,6 +13,7 @@ test('every failure has its HTTP status and JSON-RPC number (R-ERR-01)', () => {
     declined: { http: 403 },
     not_found: { http: 404, rpc: -32602 },
     method_not_allowed: { http: 405, rpc: -32601 },
+    cancelled: { http: 409, rpc: -32800 },
     payload_too_large: { http: 413 },
     unsupported_media_type: { http: 415 },
     quota_exceeded: { http: 429 },
@@ -23,16 +24,18 @@ test('every failure has its HTTP status and JSON-RPC number (R-ERR-01)', () => {
     session_unavailable: { http: 503, rpc: -32603 },
     key_unavailable: { http: 503, rpc: -32603 },
     qmd_unavailable: { http: 503, rpc: -32603 },
+    unavailable: { http: 503, rpc: -32603 },
     store_unavailable: { http: 503, rpc: -32603 },
     embeddings_unavailable: { http: 503, rpc: -32603 },
     timeout: { http: 504 },
     disk_full: { http: 507 },
+    invalid_config: { http: 500, rpc: -32603 },
     internal: { http: 500, rpc: -32603 },
   });
 });
 
-describe('what is thrown', () => {
-  test('on purpose stays what it is (R-ERR-03)', () => {
+describe('an error', () => {
+  test('that is a Failure stays unchanged (R-ERR-03)', () => {
     const failure = new Failure('not_found', 'There is no such fact; list the facts there are.');
     expect(asFailure(failure)).toBe(failure);
   });
@@ -44,7 +47,7 @@ describe('what is thrown', () => {
     { code: 'invalid_input', message: 'a secret that looks like ours' },
     undefined,
     null,
-  ])('by accident is told as internal and keeps its text to itself: %s (R-ERR-03)', (thrown) => {
+  ])('of any other kind becomes internal without its text: %s (R-ERR-03)', (thrown) => {
     const failure = asFailure(thrown);
     expect(failure.code).toBe('internal');
     expect(failure.message).not.toMatch(/secret|ENOENT|home|undefined/);

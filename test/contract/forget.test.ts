@@ -26,7 +26,7 @@ describe('a scope', () => {
     { why: 'letter case', text: 'key:Preferences', name: 'Preferences' },
     { why: 'the letter case of a tag', text: 'tag:Preferences', name: 'Preferences' },
     { why: 'the letter case of a client', text: 'client:Codex', name: 'Codex' },
-    { why: 'what other languages take for a pattern', text: 'prefix:%_*\\', name: '%_*\\' },
+    { why: 'wildcards', text: 'prefix:%_*\\', name: '%_*\\' },
     { why: 'width', text: 'key:ｋｅｙ', name: 'ｋｅｙ' },
     { why: 'a decomposed accent', text: 'tag:cafe\u0301', name: 'cafe\u0301' },
     { why: 'the name of a scope', text: 'key:all', name: 'all' },
@@ -35,7 +35,7 @@ describe('a scope', () => {
   });
 
   test.each(['category:Preferences', 'category: PREFERENCES\t', 'category:ｐｒｅｆｅｒｅｎｃｅｓ', 'category:preferenceſ'])(
-    'folds a category as facts store it: %s (R-FORGET-02)',
+    'folds a category as in facts: %s (R-FORGET-02)',
     (scope) => {
       expect(ForgetInput().parse({ scope }).scope).toEqual({ kind: 'category', name: 'preferences' });
     },
@@ -44,7 +44,9 @@ describe('a scope', () => {
   test.each(['category:日本語', 'category:x y', 'category:-x', `category:${'x'.repeat(65)}`, 'category:Pack_History'])(
     'is refused when it names a category that no fact can have: %s (R-FORGET-17)',
     (scope) => {
-      expect(refusal(ForgetInput(), { scope })).toMatch(/^scope names a category that no fact can have; send 1 to 64 of a-z, /);
+      expect(refusal(ForgetInput(), { scope })).toMatch(
+        /^scope names a category that no fact can have; send 1 to 64 characters of a-z, /,
+      );
     },
   );
 
@@ -80,11 +82,11 @@ describe('a scope', () => {
     expect(refusal(ForgetInput(), input)).toMatch(/^scope must say what to forget; send one of all, facts, .*client:<name>\.$/);
   });
 
-  test.each([undefined, null, '', 'all', [], 0])('is not guessed from a body of %j (R-FORGET-03)', (body) => {
+  test.each([undefined, null, '', 'all', [], 0])('is not inferred from the body %j (R-FORGET-03)', (body) => {
     expect(refusal(ForgetInput(), body)).toMatch(/^The request must be a JSON object; send it with scope, dry_run\.$/);
   });
 
-  test('is spelled as it was read (R-FORGET-02)', () => {
+  test('is formatted as it was parsed (R-FORGET-02)', () => {
     for (const text of ['all', 'key:a:b ', 'prefix:%']) {
       const scope = parseScope(text);
       expect(scope && spellScope(scope)).toBe(text);
@@ -97,14 +99,14 @@ describe('a dry run (R-FORGET-09)', () => {
     { dry_run: undefined, meant: false },
     { dry_run: false, meant: false },
     { dry_run: true, meant: true },
-  ])('is asked for in so many words: $dry_run', ({ dry_run, meant }) => {
+  ])('must be explicit: $dry_run', ({ dry_run, meant }) => {
     expect(ForgetInput().parse({ scope: 'all', dry_run }).dry_run).toBe(meant);
   });
 
-  // Taken for false, such a word would erase what was only to be counted; taken for an unknown field, likewise.
-  test.each([{ dry_run: 'true' }, { dry_run: 1 }, { dry_run: null }, { dryRun: true }])('is never overheard: %j', (input) => {
+  // If such a value counted as false, or the field were ignored, entries would be deleted instead of counted.
+  test.each([{ dry_run: 'true' }, { dry_run: 1 }, { dry_run: null }, { dryRun: true }])('is never ignored: %j', (input) => {
     expect(refusal(ForgetInput(), { scope: 'all', ...input })).toMatch(
-      /^(dry_run must be true or false|The request has a field)/,
+      /^(dry_run must be true or false|The request has an unknown field)/,
     );
   });
 });

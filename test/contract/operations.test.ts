@@ -1,6 +1,12 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as z from 'zod';
-import { type Input, isOperation, operations, type Output, type Request } from '../../src/contract/operations.ts';
+import {
+  type OperationInput,
+  isOperation,
+  operations,
+  type OperationOutput,
+  type OperationRequest,
+} from '../../src/contract/operations.ts';
 
 interface Schema {
   type?: string;
@@ -14,7 +20,7 @@ interface Schema {
 
 const generated = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' }) as Schema;
 
-/** The paths of all fields without a word to a model; those in a list or in alternatives included. */
+/** The paths of all fields without a description, including fields in lists and unions. */
 function undescribed(schema: Schema, path = ''): string[] {
   const fields = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => [
     ...(field.description ? [] : [`${path}.${name}`]),
@@ -25,20 +31,20 @@ function undescribed(schema: Schema, path = ''): string[] {
 }
 
 describe.each(Object.entries(operations))('%s (R-OPS-02)', (_name, { input, output }) => {
-  test('is asked with an object that has a title and is explained', () => {
+  test('takes an object with a title and a description', () => {
     expect(generated(input())).toMatchObject({ type: 'object', title: expect.any(String), description: expect.any(String) });
   });
 
-  test('is answered with an object', () => {
+  test('returns an object', () => {
     expect(generated(output())).toMatchObject({ type: 'object' });
   });
 
-  test('explains every field', () => {
+  test('describes every field', () => {
     expect([...undescribed(generated(input())), ...undescribed(generated(output()))]).toEqual([]);
   });
 });
 
-test('a field without a word is found', () => {
+test('the check finds a field without a description', () => {
   const bare = z.object({ a: z.string(), b: z.array(z.object({ c: z.string() })).describe('b') });
   expect(undescribed(generated(bare))).toEqual(['.a', '.b[].c']);
 });
@@ -48,7 +54,7 @@ test('no two inputs share a title (R-OPS-02)', () => {
   expect(new Set(titles).size).toBe(titles.length);
 });
 
-test('the schema of a fact states what it can of the rule (R-OPS-02)', () => {
+test('the schema of a fact states the rules that JSON Schema can express (R-OPS-02)', () => {
   expect(generated(operations.remember.input())).toMatchObject({
     required: ['key', 'value'],
     additionalProperties: false,
@@ -61,7 +67,7 @@ test('the schema of a fact states what it can of the rule (R-OPS-02)', () => {
 });
 
 describe('the table (R-OPS-01)', () => {
-  test('holds everything memory can be asked', () => {
+  test('contains all operations', () => {
     expect(Object.keys(operations)).toEqual([
       'remember',
       'recall',
@@ -140,19 +146,19 @@ describe('the table (R-OPS-01)', () => {
     expect(isOperation(name)).toBe(false);
   });
 
-  test('no input names whose memory is meant; only its owner says whose a token is (R-ISO-02)', () => {
+  test('no input names a subject, except where the owner assigns a token (R-ISO-02)', () => {
     const fields = Object.entries(operations)
       .filter(([name]) => !['mintToken', 'planConnection', 'connectClient'].includes(name))
       .flatMap(([, { input }]) => Object.keys(generated(input()).properties ?? {}));
-    // A run may name a session: one of its own subject's.
+    // A run may name a session of its own subject.
     expect(fields.filter((field) => /namespace|subject|caller|session/.test(field))).toEqual(['session']);
   });
 
-  test('is typed on both sides of the parser', () => {
-    expectTypeOf<Request<'remember'>['ttl_seconds']>().toEqualTypeOf<number | undefined>();
-    expectTypeOf<Input<'remember'>['ttl_seconds']>().toEqualTypeOf<number>();
-    expectTypeOf<Request<'forget'>['scope']>().toEqualTypeOf<string>();
-    expectTypeOf<Output<'remember'>['status']>().toEqualTypeOf<'created' | 'updated' | 'unchanged'>();
+  test('has types for both sides of the parser', () => {
+    expectTypeOf<OperationRequest<'remember'>['ttl_seconds']>().toEqualTypeOf<number | undefined>();
+    expectTypeOf<OperationInput<'remember'>['ttl_seconds']>().toEqualTypeOf<number>();
+    expectTypeOf<OperationRequest<'forget'>['scope']>().toEqualTypeOf<string>();
+    expectTypeOf<OperationOutput<'remember'>['status']>().toEqualTypeOf<'created' | 'updated' | 'unchanged'>();
   });
 });
 

@@ -6,11 +6,11 @@ import * as z from 'zod';
 import { FactInput } from '../../src/contract/fact.ts';
 import { parseScope, spellScope } from '../../src/contract/forget.ts';
 import { operations } from '../../src/contract/operations.ts';
-import { fold } from '../../src/contract/text.ts';
+import { foldCase } from '../../src/contract/schema.ts';
 import { aFact, misleading, refusal } from './asking.ts';
 
 const anyText = fc.string({ unit: 'binary' });
-/** Texts that a rule may well accept, so that what holds for accepted ones is not proved on refused ones alone. */
+/** Texts that are likely to be valid, so that the properties are not only checked on refused texts. */
 const likelyText = fc.oneof(
   anyText,
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
@@ -29,7 +29,7 @@ const likelyFact = fc.record(
 );
 
 describe('the canonical form', () => {
-  test('of a fact is validated to itself (R-FACT-12)', () => {
+  test('of a fact does not change when validated again (R-FACT-12)', () => {
     let seen = 0;
     fc.assert(
       fc.property(likelyFact, (sent) => {
@@ -43,18 +43,18 @@ describe('the canonical form', () => {
     expect(seen).toBeGreaterThan(100);
   });
 
-  test('of a folded text is folded to itself (R-FACT-06)', () => {
+  test('of a folded text does not change when folded again (R-FACT-06)', () => {
     fc.assert(
       fc.property(anyText, (text) => {
-        expect(fold(fold(text))).toBe(fold(text));
+        expect(foldCase(foldCase(text))).toBe(foldCase(text));
       }),
     );
   });
 
-  test('of every single character is folded to itself (R-FACT-06)', () => {
+  test('of every single character does not change when folded again (R-FACT-06)', () => {
     const restless = Array.from({ length: 0x110000 }, (_, point) => String.fromCodePoint(point)).filter((character) => {
-      const folded = fold(character);
-      return fold(folded) !== folded;
+      const folded = foldCase(character);
+      return foldCase(folded) !== folded;
     });
     expect(restless).toEqual([]);
   });
@@ -63,7 +63,7 @@ describe('the canonical form', () => {
 describe('a scope', () => {
   const kinds = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client'] as const;
 
-  test('is spelled and read back without loss (R-FORGET-02)', () => {
+  test('of a scope can be formatted and parsed without loss (R-FORGET-02)', () => {
     fc.assert(
       fc.property(fc.constantFrom(...kinds), fc.string({ unit: 'grapheme' }), (kind, name) => {
         fc.pre(name.trim() !== '');
@@ -72,7 +72,7 @@ describe('a scope', () => {
     );
   });
 
-  test('is read, if at all, as exactly the text that was sent (R-FORGET-02)', () => {
+  test('of a scope keeps exactly the text that was sent (R-FORGET-02)', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -88,7 +88,7 @@ describe('a scope', () => {
   });
 });
 
-describe('any input at all', () => {
+describe('any input', () => {
   const names = Object.keys(operations) as (keyof typeof operations)[];
   const fields = [...new Set(names.flatMap((name) => Object.keys(operations[name].input().shape)))];
   const anything = fc.oneof(
@@ -107,7 +107,7 @@ describe('any input at all', () => {
   });
 
   test.each(names)(
-    'that %s refuses is refused in one sentence, with a remedy, and without what was sent (R-FACT-11, R-ERR-02)',
+    'refused by %s gets one sentence with a remedy that does not quote the input (R-FACT-11, R-ERR-02)',
     (name) => {
       const secret = 'Hunter2';
       const planted = fc.oneof(
@@ -134,7 +134,7 @@ describe('any input at all', () => {
 });
 
 describe('the work of validating (R-FACT-13)', () => {
-  /** A group that repeats and holds something that repeats: the shape whose cost can explode. */
+  /** A repeated group that contains a repetition. Such a pattern can take exponential time. */
   const nested = /\((?:[^()\\]|\\.)*(?:[+*]|\{\d+,\d*\})(?:[^()\\]|\\.)*\)(?:[+*]|\{\d+,)/;
 
   const folder = resolve('src/contract');
@@ -151,13 +151,13 @@ describe('the work of validating (R-FACT-13)', () => {
     expect(patterns.filter((pattern) => nested.test(pattern))).toEqual([]);
   });
 
-  test.each(['(a+)+', '(a*)*b', String.raw`(\d+,)*`, '(x{2,})+'])('would be told apart by %s', (pattern) => {
+  test.each(['(a+)+', '(a*)*b', String.raw`(\d+,)*`, '(x{2,})+'])('the check detects %s', (pattern) => {
     expect(pattern).toMatch(nested);
   });
 
   const huge = ['a', ' a', 'ü', '\u{1d41a}', '\ufdfa', 'e\u0301', '\u200b'].map((unit) => unit.repeat(100_000 / unit.length));
 
-  test.each(['key', 'category', 'tags'])('normalises no %s that is too long', (field) => {
+  test.each(['key', 'category', 'tags'])('does not normalize a %s that is too long', (field) => {
     const normalize: (this: string, form?: string) => string = Reflect.get(String.prototype, 'normalize');
     let worked = 0;
     vi.spyOn(String.prototype, 'normalize').mockImplementation(function (this: string, form) {
@@ -168,7 +168,7 @@ describe('the work of validating (R-FACT-13)', () => {
     expect(worked).toBeLessThan(2000);
   });
 
-  test('looks at no tag of too many', () => {
+  test('does not read the tags if there are too many', () => {
     const parsed = FactInput().safeParse({ ...aFact, tags: Array(30_000).fill('') });
     expect(parsed.error?.issues).toHaveLength(1);
   });

@@ -7,25 +7,25 @@ import { aFact, refusal } from './asking.ts';
 const names = ['pack_history', 'pipeline_history'];
 const spellings = names.flatMap((name) => Object.entries(disguises).map(([how, disguise]) => ({ name, how, disguise })));
 
-test('there are twice nineteen spellings', () => {
+test('covers 38 spellings', () => {
   expect(spellings).toHaveLength(38);
 });
 
-describe('a category that imitates one of the engine (R-FACT-07)', () => {
+describe('a category that imitates a reserved one (R-FACT-07)', () => {
   test.each([...RESERVED_CATEGORIES])('is refused: %s', (category) => {
-    expect(refusal(FactInput(), { ...aFact, category })).toMatch(/^category belongs to the engine/);
+    expect(refusal(FactInput(), { ...aFact, category })).toMatch(/^category is reserved/);
   });
 
   test.each(spellings)('is refused: $name $how', ({ name, disguise }) => {
     expect(refusal(FactInput(), { ...aFact, category: disguise(name) })).toMatch(/^category /);
   });
 
-  test.each(spellings)('is refused behind one more blank: $name $how', ({ name, disguise }) => {
+  test.each(spellings)('is refused after another space: $name $how', ({ name, disguise }) => {
     expect(refusal(FactInput(), { ...aFact, category: `${disguise(name)} ` })).toMatch(/^category /);
   });
 });
 
-describe('a key that imitates one of the engine (R-FACT-04)', () => {
+describe('a key that imitates a reserved prefix (R-FACT-04)', () => {
   test.each([...RESERVED_KEY_PREFIXES])('is refused: %s', (prefix) => {
     expect(refusal(FactInput(), { ...aFact, key: prefix })).toMatch(/^key begins with/);
     expect(refusal(FactInput(), { ...aFact, key: `${prefix}x` })).toMatch(/^key begins with/);

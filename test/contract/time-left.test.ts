@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { timeLeft as inTheTerminal } from '../../src/main/cli/times.ts';
+import { formatTimeLeft as inTheTerminal } from '../../src/main/cli/times.ts';
 import { timeLeft as inTheWindow } from '../../src/renderer/src/time.ts';
 import { DAY, HOUR, MINUTE, SECOND, START } from '../support/clock.ts';
 
@@ -13,7 +13,7 @@ test.each([
   [HOUR, '1 hour'],
   [59.4 * MINUTE, '59 minute'],
   [SECOND, '1 minute'],
-])('one rule rounds what is left for the command line and the window (R-VIEW-06): %d', (ms, left) => {
+])('rounds the remaining lifetime for the command line and the window (R-VIEW-06): %d', (ms, left) => {
   const expiresAt = new Date(START + ms).toISOString();
   const short = left.replace('minute', 'min').replace('hour', 'h').replace('day', 'd');
   expect(inTheTerminal(expiresAt, START)).toMatch(new RegExp(`^${left}s? left`));

@@ -3,72 +3,72 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { waitOf } from '../support/work.ts';
+import { measureWait } from '../support/work.ts';
 
 export const BRIDGE = 'integrations/stdio-bridge/helmdeck-memory-mcp.mjs';
 
-interface Said {
+interface Message {
   readonly id?: number | string | null;
   readonly method?: string;
   readonly result?: Record<string, unknown>;
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-export interface Bridged {
+export interface RunningBridge {
   readonly child: ChildProcess;
-  readonly said: readonly Said[];
-  readonly complained: () => string;
+  readonly messages: readonly Message[];
+  readonly stderr: () => string;
   write(text: string | Buffer): void;
-  /** Sends a request and waits for what answers it. */
-  ask(method: string, params?: object): Promise<Said>;
-  /** Until something was said that fits. */
-  until(fits: (said: Said) => boolean): Promise<Said>;
-  /** Ends stdin; how the process ended, and how long it took in ms. */
-  leave(): Promise<{ code: number | null; ms: number }>;
+  /** Sends a request and waits for the response. */
+  request(method: string, params?: object): Promise<Message>;
+  /** Waits for a matching message. */
+  waitFor(fits: (message: Message) => boolean): Promise<Message>;
+  /** Closes stdin. Returns the exit status and the time until the exit in ms. */
+  closeStdin(): Promise<{ code: number | null; ms: number }>;
 }
 
-/** The bridge as a client starts it. Whatever is no JSON on stdout fails the test. */
-export function startBridge(environment: Record<string, string>, ...args: string[]): Bridged {
+/** Starts the bridge as a client does. Output that is not JSON fails the test. */
+export function startBridge(environment: Record<string, string>, ...args: string[]): RunningBridge {
   const child = spawn(process.execPath, [BRIDGE, ...args], { env: environment, stdio: 'pipe' });
   onTestFinished(() => void child.kill('SIGKILL'));
-  const said: Said[] = [];
-  const hearers = new Set<() => void>();
+  const messages: Message[] = [];
+  const listeners = new Set<() => void>();
   let rest = '';
-  let complained = '';
+  let errors = '';
   child.stdout.on('data', (chunk: Buffer) => {
     const lines = (rest + chunk.toString()).split('\n');
     rest = lines.pop() ?? '';
-    said.push(...lines.map((line) => JSON.parse(line) as Said));
-    for (const hear of hearers) hear();
+    messages.push(...lines.map((line) => JSON.parse(line) as Message));
+    for (const listener of listeners) listener();
   });
-  child.stderr.on('data', (chunk: Buffer) => (complained += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
   child.stdin.on('error', () => undefined);
-  let asked = 0;
-  const until: Bridged['until'] = (fits) => {
-    const { promise, resolve } = Promise.withResolvers<Said>();
-    const hear = (): void => {
-      const found = said.find(fits);
+  let lastId = 0;
+  const waitFor: RunningBridge['waitFor'] = (fits) => {
+    const { promise, resolve } = Promise.withResolvers<Message>();
+    const listener = (): void => {
+      const found = messages.find(fits);
       if (found) resolve(found);
     };
-    hearers.add(hear);
-    hear();
-    return promise.finally(() => hearers.delete(hear));
+    listeners.add(listener);
+    listener();
+    return promise.finally(() => listeners.delete(listener));
   };
   return {
     child,
-    said,
-    complained: () => complained,
+    messages,
+    stderr: () => errors,
     write: (text) => void child.stdin.write(text),
-    ask(method, params) {
-      asked += 1;
-      const id = asked;
+    request(method, params) {
+      lastId += 1;
+      const id = lastId;
       child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
-      return until((one) => one.id === id);
+      return waitFor((one) => one.id === id);
     },
-    until,
-    async leave() {
+    waitFor,
+    async closeStdin() {
       let code: number | null = null;
-      const ms = await waitOf(async () => {
+      const ms = await measureWait(async () => {
         child.stdin.end();
         [code] = (await once(child, 'close')) as [number | null];
       });
@@ -77,7 +77,11 @@ export function startBridge(environment: Record<string, string>, ...args: string
   };
 }
 
-export const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a test', version: '1' } };
+export const INITIALIZE_PARAMS = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'a test', version: '1' },
+};
 
 export function writePrivate(path: string, text: string, mode = 0o600): string {
   mkdirSync(dirname(path), { recursive: true });

@@ -6,10 +6,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bundle } from '../../build/tasks/bundle.ts';
 import { dataFolder } from '../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs';
-import { said } from '../listeners/mcp/agent.ts';
-import { serve, SOON } from '../support/listener.ts';
+import { toolResultOf } from '../listeners/mcp/mcp-client.ts';
+import { serve, EVENTUALLY } from '../support/listener.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { hello, writePrivate } from './bridge.ts';
+import { INITIALIZE_PARAMS, writePrivate } from './bridge.ts';
 import { unzip } from './unzip.ts';
 
 const files = unzip(bundle());
@@ -31,7 +31,7 @@ function installed(): string {
   return folder;
 }
 
-/** As the manifest says it is launched. What was not filled in stays as it stands there, as with the official resolver. */
+/** The command in the manifest. Settings without a value remain placeholders, as with the official resolver. */
 function launch(folder: string, filled: Record<string, string> = {}) {
   const spelled = (text: string): string =>
     text
@@ -59,7 +59,7 @@ async function connected(home: string, filled?: Record<string, string>): Promise
 }
 
 const homeOf = (home: string): Record<string, string> => ({ HOME: home, USERPROFILE: home, APPDATA: join(home, 'AppData') });
-/** Where the program keeps its data unless told. */
+/** The program's default data folder. */
 const usualFolder = (home: string): string => dataFolder(homeOf(home), process.platform, () => home);
 
 async function running() {
@@ -75,21 +75,21 @@ async function running() {
 }
 
 describe('the bundle (R-BUNDLE-01)', () => {
-  test('holds the very bridge of this program, an icon, and nothing else that runs', () => {
+  test('contains the bridge of this program, an icon, and no other program', () => {
     expect(Object.keys(files)).toEqual(['manifest.json', 'icon.png', 'server/helmdeck-memory-mcp.mjs', 'LICENSE']);
     expect(files[manifest.server.entry_point]).toEqual(readFileSync('integrations/stdio-bridge/helmdeck-memory-mcp.mjs'));
     expect(files[manifest.icon]?.subarray(1, 4).toString()).toBe('PNG');
     expect(bundle().equals(bundle())).toBe(true);
   });
 
-  test('has the version of the program, and asks for nothing that must be filled in', () => {
+  test('has the version of the program, and no required settings', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect(manifest.version).toBe(version);
     expect(Object.values(manifest.user_config).map(({ required }) => required)).toEqual([false, false]);
     expect(manifest.user_config['token']?.sensitive).toBe(true);
   });
 
-  test('names the tools that there are', async () => {
+  test('lists the tools of the program', async () => {
     const { home, letIn } = await running();
     await letIn();
     const { tools } = await (await connected(home)).listTools();
@@ -97,46 +97,48 @@ describe('the bundle (R-BUNDLE-01)', () => {
   });
 });
 
-describe('its server', () => {
-  test('needs nothing filled in: a fact is stored and recalled, and signed (R-BUNDLE-02)', async () => {
+describe('the server of the bundle', () => {
+  test('stores, recalls and signs a fact without settings (R-BUNDLE-02)', async () => {
     const { home, letIn } = await running();
     await letIn();
     const client = await connected(home);
-    expect(said(await client.callTool(aFact))).toMatchObject({ status: 'created' });
-    const recalled = said(await client.callTool({ name: 'memory_recall', arguments: { key: 'preferences/editor' } }));
+    expect(toolResultOf(await client.callTool(aFact))).toMatchObject({ status: 'created' });
+    const recalled = toolResultOf(await client.callTool({ name: 'memory_recall', arguments: { key: 'preferences/editor' } }));
     expect(recalled).toMatchObject({ value: 'Helix', client: 'claude-desktop' });
   });
 
-  test('takes what is filled in before what it finds, and emptiness for nothing (R-BUNDLE-02)', async () => {
+  test('prefers its settings to found values, and ignores empty settings (R-BUNDLE-02)', async () => {
     const { home, served, letIn } = await running();
     await letIn();
     const other = await served.token('me', ['memory:read', 'memory:write'], 'another');
     const client = await connected(home, { token: other, data_folder: '' });
-    expect(said(await client.callTool(aFact))).toMatchObject({ status: 'created' });
-    const recalled = said(await client.callTool({ name: 'memory_recall', arguments: { key: 'preferences/editor' } }));
+    expect(toolResultOf(await client.callTool(aFact))).toMatchObject({ status: 'created' });
+    const recalled = toolResultOf(await client.callTool({ name: 'memory_recall', arguments: { key: 'preferences/editor' } }));
     expect(recalled).toMatchObject({ client: 'another' });
     const elsewhere = await connected(tempFolder(), { token: '', data_folder: served.folder });
-    expect(said(await elsewhere.callTool(aFact))).toMatchObject({ status: 'unchanged' });
+    expect(toolResultOf(await elsewhere.callTool(aFact))).toMatchObject({ status: 'unchanged' });
   });
 
-  test('says how it is let in, and works as soon as it is (R-BUNDLE-03)', async () => {
+  test('explains how to get a token, and works as soon as it has one (R-BUNDLE-03)', async () => {
     const { home, letIn } = await running();
     const client = await connected(home);
-    expect(said(await client.callTool(aFact))).toEqual({
+    expect(toolResultOf(await client.callTool(aFact))).toEqual({
       error: 'missing_bearer',
-      message: expect.stringMatching(/page Connect.*helmdeck-memory connect claude-desktop/),
+      message: expect.stringMatching(/Connect page.*helmdeck-memory connect claude-desktop/),
     });
     await letIn();
-    expect(said(await client.callTool(aFact))).toMatchObject({ status: 'created' });
+    expect(toolResultOf(await client.callTool(aFact))).toMatchObject({ status: 'created' });
   });
 
-  test('starts and says what to do where the program is closed (R-BUNDLE-03)', async () => {
+  test('starts while the program is stopped, and says what to do (R-BUNDLE-03)', async () => {
     const client = await connected(tempFolder());
     expect((await client.listTools()).tools).toHaveLength(manifest.tools.length);
-    expect(said(await client.callTool(aFact))).toMatchObject({ message: expect.stringMatching(/is not running.*start it/) });
+    expect(toolResultOf(await client.callTool(aFact))).toMatchObject({
+      message: expect.stringMatching(/is not running.*start Helmdeck Memory/),
+    });
   });
 
-  test('runs as well where it is imported, with messages in the place of stdin and stdout (R-BUNDLE-02)', async () => {
+  test('also runs if it is imported, with messages instead of stdin and stdout (R-BUNDLE-02)', async () => {
     const { home, letIn } = await running();
     await letIn();
     const { args, env } = launch(installed());
@@ -147,9 +149,9 @@ describe('its server', () => {
     onTestFinished(() => void child.kill('SIGKILL'));
     const heard: { id?: number; result?: unknown }[] = [];
     child.on('message', (line) => void heard.push(JSON.parse(line as string) as { id?: number }));
-    child.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: hello }));
+    child.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: INITIALIZE_PARAMS }));
     child.send(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: aFact }));
-    await expect.poll(() => heard.find(({ id }) => id === 2), SOON).toBeDefined();
-    expect(said(heard.find(({ id }) => id === 2)?.result)).toMatchObject({ status: 'created' });
+    await expect.poll(() => heard.find(({ id }) => id === 2), EVENTUALLY).toBeDefined();
+    expect(toolResultOf(heard.find(({ id }) => id === 2)?.result)).toMatchObject({ status: 'created' });
   });
 });

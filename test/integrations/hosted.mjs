@@ -1,5 +1,5 @@
-// Runs a server of a bundle as Claude Desktop does: imported by a program of its own, whose messages stand in for the lines on
-// stdin and stdout. `fork` brings the messages; stdin itself carries nothing.
+// Runs the server of a bundle as Claude Desktop does: imported by another program, which replaces stdin and stdout by messages of
+// `fork`.
 import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';

@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
-import type { Caller } from '../../src/core/caller.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { type Served, serve } from '../support/listener.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { type ServedMemory, serve } from '../support/listener.ts';
 import { aCaller } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { waitOf } from '../support/work.ts';
+import { measureWait } from '../support/work.ts';
 
 interface Hit {
   readonly corpus: string;
@@ -51,7 +51,7 @@ beforeAll(async () => {
   ({ default: plugin } = (await import(pathToFileURL(join(FOLDER, 'index.js')).href)) as { default: Plugin });
 });
 
-/** As OpenClaw loads it. */
+/** Loads the plugin as OpenClaw does. */
 function load(pluginConfig?: Record<string, string>): { corpus: Supplement; hook: Hook; prompt: Prompt; matcher: string[] } {
   const loaded: Partial<{ corpus: Supplement; hook: Hook; prompt: Prompt; matcher: string[] }> = {};
   plugin.register({
@@ -75,17 +75,17 @@ function writeToken(folder: string, token: string): string {
 
 async function connected(
   over: Parameters<typeof serve>[0] = {},
-): Promise<Served & ReturnType<typeof load> & { tokenFile: string }> {
+): Promise<ServedMemory & ReturnType<typeof load> & { tokenFile: string }> {
   const served = await serve(over);
   const tokenFile = writeToken(served.folder, await served.token('me', ['memory:read', 'memory:write'], 'openclaw'));
   return { ...served, ...load({ folder: served.folder, tokenFile }), tokenFile };
 }
 
-const remember = (memory: Served, key: string, value: string): Promise<unknown> =>
+const remember = (memory: ServedMemory, key: string, value: string): Promise<unknown> =>
   memory.perform(aCaller({ subject: 'me', client: 'another' }), 'remember', { key, value });
 
-describe('what the plugin finds', () => {
-  test('R-CLAW-01 what any agent stored, under a path of its own, scored on the scale of OpenClaw', async () => {
+describe('the plugin finds', () => {
+  test("R-CLAW-01 facts of all agents, with their own paths and scores on OpenClaw's scale", async () => {
     const memory = await connected();
     await remember(memory, 'preferences/editor', 'Helix is the editor, never Vim');
     await remember(memory, 'project/deploy', 'Deploys to production are closed on Fridays after noon');
@@ -110,7 +110,7 @@ describe('what the plugin finds', () => {
     }
   });
 
-  test('R-CLAW-01 no more hits than were asked for, and none that OpenClaw would leave out of its own', async () => {
+  test("R-CLAW-01 at most the requested number of hits, and none below OpenClaw's minimum score", async () => {
     const memory = await connected();
     for (const room of ['blue', 'red', 'green', 'grey']) await remember(memory, `rooms/${room}`, `The ${room} room has a screen`);
     expect(await memory.corpus.search({ query: 'room with a screen', maxResults: 2 })).toHaveLength(2);
@@ -119,7 +119,7 @@ describe('what the plugin finds', () => {
     expect(hits.every(({ score }) => score >= 0.35)).toBe(true);
   });
 
-  test('R-CLAW-02 a fact in full, or the lines of it that were asked for', async () => {
+  test('R-CLAW-02 a fact in full, or the requested lines', async () => {
     const memory = await connected();
     await remember(memory, 'lists/books 1', 'one\ntwo\nthree\nfour');
     const lookup = 'helmdeck/user_facts/lists/books 1';
@@ -133,7 +133,7 @@ describe('what the plugin finds', () => {
     expect(await memory.corpus.get({ lookup: 'MEMORY.md' })).toBeNull();
   });
 
-  test('R-CLAW-02 the record of what was run, and all of it', async () => {
+  test('R-CLAW-02 the complete record of a run', async () => {
     const memory = await connected({ packs: { packs: [aPack(() => ({ said: 'Konflux' }))] } });
     await memory.perform(aCaller({ subject: 'me', client: 'another' }), 'runPack', { name: 'test.echo', input: { what: 'x' } });
     const [hit] = await memory.corpus.search({ query: 'test echo' });
@@ -141,7 +141,7 @@ describe('what the plugin finds', () => {
     expect(await memory.corpus.get({ lookup: hit?.path ?? '' })).toMatchObject({ content: hit?.snippet });
   });
 
-  test('R-CLAW-03 after another token and another port, without being told', async () => {
+  test('R-CLAW-03 facts after a change of token and port', async () => {
     const store = new RamStore(systemClock);
     const first = await connected({ store });
     await remember(first, 'preferences/editor', 'Helix');
@@ -157,14 +157,14 @@ describe('what the plugin finds', () => {
 
 const NOTHING = { found: [], read: null };
 
-/** What comes of a search and of reading a fact; an error would fail the test. */
+/** The results of a search and of reading a fact. An error fails the test. */
 const asked = async ({ corpus }: Pick<ReturnType<typeof load>, 'corpus'>): Promise<object> => ({
   found: await corpus.search({ query: 'helix' }),
   read: await corpus.get({ lookup: 'helmdeck/user_facts/preferences/editor' }),
 });
 
-describe('the plugin is silent', () => {
-  test('R-CLAW-04 before it is told where the memory is, and while there is none', async () => {
+describe('the plugin returns nothing', () => {
+  test('R-CLAW-04 without a configuration, and without a running program', async () => {
     expect(await asked(load())).toEqual(NOTHING);
     const folder = tempFolder();
     expect(await asked(load({ folder, tokenFile: writeToken(folder, 'a-token') }))).toEqual(NOTHING);
@@ -173,7 +173,7 @@ describe('the plugin is silent', () => {
   test('R-CLAW-04 while the memory is locked, and once its token is revoked', async () => {
     let locked = false;
     const memory = await connected({
-      around: (perform) => async (caller: Caller, name: string, input: unknown) => {
+      wrapPerform: (perform) => async (caller: Caller, name: string, input: unknown) => {
         if (locked && name !== 'status') throw new Failure('key_unavailable', 'It is locked; unlock it.');
         return (await perform(caller, name, input)) as never;
       },
@@ -187,7 +187,7 @@ describe('the plugin is silent', () => {
     expect(await asked(memory)).toEqual(NOTHING);
   });
 
-  test.skipIf(process.platform === 'win32')('R-CLAW-05 when others may read its token, or put the address there', async () => {
+  test.skipIf(process.platform === 'win32')('R-CLAW-05 if other users can read its token or change the address', async () => {
     for (const file of ['endpoint.json', 'clients/openclaw.token']) {
       const memory = await connected();
       await remember(memory, 'preferences/editor', 'Helix');
@@ -196,7 +196,7 @@ describe('the plugin is silent', () => {
     }
   });
 
-  test('R-CLAW-05 towards a stranger on our port, who is never sent the token', async () => {
+  test('R-CLAW-05 if another program uses the port, which never receives the token', async () => {
     for (const answer of ['{"status":"ok"}', `{"status":"ok","proof":"${'0'.repeat(64)}"}`, 'nonsense'.repeat(900)]) {
       const heard: string[] = [];
       const stranger = createServer((request, response) => {
@@ -210,23 +210,23 @@ describe('the plugin is silent', () => {
     }
   });
 
-  test('R-CLAW-04 within three seconds towards a program that takes the question and never answers', async () => {
+  test('R-CLAW-04 within three seconds, if the program never responds', async () => {
     const { folder, tokenFile } = await endpointOf(createTcp(() => undefined));
     const { corpus } = load({ folder, tokenFile });
-    const waited = await waitOf(async () => expect(await corpus.search({ query: 'helix' })).toEqual([]));
+    const waited = await measureWait(async () => expect(await corpus.search({ query: 'helix' })).toEqual([]));
     expect(waited).toBeLessThan(3000);
   });
 
-  test('R-CLAW-04 when what answers it has proved itself and then talks nonsense', async () => {
+  test('R-CLAW-04 if the verified program sends invalid responses', async () => {
     const key = 'ab'.repeat(32);
     const answers = ['', '[]', '{"result":{}}', '{"result":{"structuredContent":{"results":[{"docid":1},{"score":7}]}}}', '"'];
     let answer = '';
-    const confused = createServer((request, response) => {
+    const faultyServer = createServer((request, response) => {
       const challenge = new URL(request.url ?? '', 'http://localhost').searchParams.get('challenge');
       const proof = challenge && createHmac('sha256', Buffer.from(key, 'hex')).update(challenge).digest('hex');
       response.end(proof ? `{"status":"ok","proof":"${proof}"}` : answer);
     });
-    const { folder, tokenFile } = await endpointOf(confused, key);
+    const { folder, tokenFile } = await endpointOf(faultyServer, key);
     for (answer of answers) expect(await asked(load({ folder, tokenFile }))).toEqual(NOTHING);
   });
 });
@@ -242,8 +242,8 @@ async function endpointOf(server: Server | TcpServer, key = 'cd'.repeat(32)): Pr
   return { folder, tokenFile: writeToken(folder, 'a-token') };
 }
 
-describe('what the plugin changes in a call of a tool', () => {
-  test('R-CLAW-06 memory_search without a corpus asks all of them, and one with a corpus is left as it is', () => {
+describe('the plugin changes tool calls', () => {
+  test('R-CLAW-06 memory_search without a corpus searches all of them, and one with a corpus is unchanged', () => {
     const { hook, matcher } = load();
     expect(matcher).toEqual(['memory_search', 'memory_get']);
     expect(hook({ toolName: 'memory_search', params: { query: 'x', maxResults: 3 } })).toEqual({
@@ -254,7 +254,7 @@ describe('what the plugin changes in a call of a tool', () => {
     expect(hook({ toolName: 'exec', params: {} })).toBeUndefined();
   });
 
-  test('R-CLAW-06 memory_get of a path of ours is asked of us, and of any other as before', () => {
+  test('R-CLAW-06 memory_get of our paths uses the plugin, and other paths are unchanged', () => {
     const { hook } = load();
     const path = 'helmdeck/user_facts/preferences/editor';
     expect(hook({ toolName: 'memory_get', params: { path, corpus: 'memory' } })).toEqual({ params: { path, corpus: 'wiki' } });
@@ -263,22 +263,22 @@ describe('what the plugin changes in a call of a tool', () => {
   });
 });
 
-test('R-CLAW-07 agents are told of it only while it is there, and of storing only where they can', async () => {
+test('R-CLAW-07 the prompt mentions the memory only while it runs, and storing only if the tool is available', async () => {
   const memory = await connected();
   const both = new Set(['memory_search', 'helmdeck__memory_store']);
-  expect(memory.prompt({ availableTools: both }).join('\n')).toMatch(/memory_search also finds[^]*helmdeck__memory_store/);
+  expect(memory.prompt({ availableTools: both }).join('\n')).toMatch(/`memory_search` also finds[^]*helmdeck__memory_store/);
   expect(memory.prompt({ availableTools: new Set(['memory_search']) }).join('\n')).not.toContain('store with');
   expect(memory.prompt({ availableTools: new Set(['exec']) })).toEqual([]);
   await memory.listener.close();
   expect(memory.prompt({ availableTools: both })).toEqual([]);
 });
 
-test('R-CLAW-08 the plugin is what its manifest says, needs nothing but Node, and takes no place of another', () => {
+test('R-CLAW-08 the plugin matches its manifest, needs only Node, and replaces no other memory', () => {
   const manifest = JSON.parse(readFileSync(join(FOLDER, 'openclaw.plugin.json'), 'utf8')) as Record<string, unknown>;
   const described = JSON.parse(readFileSync(join(FOLDER, 'package.json'), 'utf8')) as Record<string, unknown>;
   expect([manifest['id'], described['name'], plugin.id]).toEqual(Array(3).fill('helmdeck-memory'));
   expect(manifest['version']).toBe(described['version']);
-  // The exclusive place, with which it would replace the user's own memory.
+  // The exclusive slot, which would replace the user's own memory.
   expect(manifest).not.toHaveProperty('kind');
   expect(described).not.toHaveProperty('dependencies');
   const imported = readFileSync(join(FOLDER, 'index.js'), 'utf8').matchAll(/\b(?:from|import)\s*\(?\s*'([^']+)'/g);

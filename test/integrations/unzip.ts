@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 const END = 0x06054b50;
 const PLACE = 0x02014b50;
 
-/** The files of a zip that compresses nothing, as its directory names them. Whatever does not add up fails the test. */
+/** Reads the files of an uncompressed zip. An inconsistency fails the test. */
 export function unzip(bytes: Buffer): Record<string, Buffer> {
   const end = bytes.length - 22;
   const files: Record<string, Buffer> = {};

@@ -1,6 +1,6 @@
-# Sourced by lanes that need a bus of their own.
+# Sourced by lanes that need a private D-Bus.
 
-# Writes the configuration of a session bus to a file. It starts the services of a folder, if one is given, and no others.
+# Writes the configuration of a session bus to a file. The bus starts only the services of the given folder, if any.
 write_bus() {
   cat >"$1" <<XML
 <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"

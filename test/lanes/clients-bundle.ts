@@ -9,7 +9,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { BUNDLE } from '../../build/tasks/bundle.ts';
 import type { Checks } from './faults/checks.ts';
 
-/** The tools of those who defined the format, which Claude Desktop loads bundles with too. */
+/** The official tools of the bundle format. Claude Desktop loads bundles with them too. */
 const OFFICIAL = resolve(import.meta.dirname, 'clients/node_modules/@anthropic-ai/mcpb/dist');
 const PROGRAM = resolve(import.meta.dirname, '../../bin/helmdeck-memory.js');
 
@@ -23,7 +23,7 @@ interface Resolver {
   }) => Promise<{ command: string; args?: string[]; env?: Record<string, string> } | undefined>;
 }
 
-/** From the file that is handed out to a fact in the real program, through nothing but what the bundle says of itself. */
+/** Starts from the bundle file and stores a fact in the real program, using only the bundle's own manifest. */
 export async function bundle(check: Checks['check']): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'helmdeck-bundle-'));
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, HELMDECK_ADDR: '127.0.0.1:0' };
@@ -41,7 +41,7 @@ export async function bundle(check: Checks['check']): Promise<void> {
   check('mcpb unpacks the bundle', did.went && did.out.includes('unpacked successfully'), did.out);
   const valid = mcpb('validate', unpacked);
   check(
-    'mcpb validates it, with its icon',
+    'mcpb validates the bundle and its icon',
     valid.went && /validation passes[^]*Icon validation passed/.test(valid.out),
     valid.out,
   );
@@ -51,7 +51,7 @@ export async function bundle(check: Checks['check']): Promise<void> {
   const opened = async (userConfig: Record<string, string>): Promise<Client> => {
     const options = { manifest, extensionPath: unpacked, systemDirs: { HOME: home }, userConfig, pathSeparator: sep };
     const config = await getMcpConfigForManifest(options);
-    if (!config) throw new Error('The resolver finds nothing to launch.');
+    if (!config) throw new Error('The resolver found no command to start.');
     const client = new Client({ name: 'claude-ai', version: '0.1.0' });
     await client.connect(new StdioClientTransport({ ...config, env: { PATH: env.PATH, HOME: home, ...config.env } }));
     return client;
@@ -61,17 +61,21 @@ export async function bundle(check: Checks['check']): Promise<void> {
 
   const client = await opened({});
   const closed = await call(client, 'memory_recall', { key: 'bundle' });
-  check('it says that the program is closed', closed.includes('is not running'), closed);
+  check('the bridge reports that the program is not running', closed.includes('is not running'), closed);
   const program = spawn(process.execPath, [PROGRAM, 'serve'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const text of program.stdout.setEncoding('utf8')) if (String(text).includes('is running')) break;
   const stranger = await call(client, 'memory_recall', { key: 'bundle' });
-  check('it says how it is let in', stranger.includes('helmdeck-memory connect claude-desktop'), stranger);
+  check('the bridge says how to connect the client', stranger.includes('helmdeck-memory connect claude-desktop'), stranger);
   execFileSync(process.execPath, [PROGRAM, 'token', 'mint', 'claude-desktop', '--keep'], { env, stdio: 'ignore' });
   const stored = await call(client, 'memory_store', { key: 'bundle', value: 'came through it' });
-  check('it stores a fact, with nothing filled in', stored.includes('created'), stored);
+  check('the bundle stores a fact with empty settings', stored.includes('created'), stored);
   const other = await opened({ data_folder: '', token: '' });
   const recalled = await call(other, 'memory_recall', { key: 'bundle' });
-  check('it recalls it, signed', recalled.includes('came through it') && recalled.includes('claude-desktop'), recalled);
+  check(
+    'the bundle recalls the fact with its author',
+    recalled.includes('came through it') && recalled.includes('claude-desktop'),
+    recalled,
+  );
 
   await client.close();
   await other.close();

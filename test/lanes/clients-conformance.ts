@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The revision of the protocol that the suite is run for. */
+/** The protocol revision that the suite tests. */
 const REVISION = '2025-11-25';
 
 /** Scenarios that a server without test tools can pass. Each must. */
@@ -20,7 +20,7 @@ const TEST_TOOL = 'calls a tool that only the example server of the suite has';
 const TEST_RESOURCE = 'reads a resource that only the example server of the suite has';
 const NO_PROMPTS = 'the server does not declare the prompts capability';
 
-/** Every other scenario, with the reason why it does not apply. Some pass by chance: an unknown tool answers with text and `isError`. */
+/** Every other scenario, with the reason why it does not apply. Some pass by chance, because an unknown tool returns text with `isError`. */
 const NOT_APPLICABLE: Readonly<Record<string, string>> = {
   'logging-set-level': 'the server does not declare the logging capability',
   'completion-complete': 'the server does not declare the completions capability',
@@ -62,7 +62,7 @@ interface Lane {
 }
 
 /**
- * A proxy in front of the listener, because the suite can send no token. It adds one and forwards everything else as it came,
+ * A proxy in front of the listener, because the suite cannot send a token. It adds a token and forwards everything else unchanged,
  * Host and Origin included. The listener must allow its `host`.
  */
 export class TokenProxy implements Disposable {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Programs of others against a real listener: MCP's conformance suite and Inspector, and mcporter, each as its users run it; and
-# our bundle for Claude Desktop through the official tools for bundles.
-# They are large, so only this lane installs them, by a lock file of its own.
+# Tests a real listener with other programs: MCP's conformance suite and Inspector, and mcporter, each as its users run it. Tests
+# our bundle for Claude Desktop with the official bundle tools.
+# The clients are large, so only this lane installs them, with its own lock file.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PWD/node_modules/.bin:$PATH"

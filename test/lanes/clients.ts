@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { systemClock } from '../../src/core/clock.ts';
-import { openDoor } from '../../src/core/door.ts';
-import { Finder } from '../../src/core/finder.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { Tokens } from '../../src/core/tokens.ts';
-import { startListener } from '../../src/listeners/server.ts';
-import { registered } from '../../src/main/connect/openclaw/mcporter.ts';
+import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import { createCore } from '../../src/core/operations/create-core.ts';
+import { Finder } from '../../src/core/search/finder.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { startListener } from '../../src/listeners/listener.ts';
+import { registerInMcporter } from '../../src/main/connect/openclaw/mcporter.ts';
 import { bundle } from './clients-bundle.ts';
 import { conformance, TokenProxy } from './clients-conformance.ts';
 import { Checks } from './faults/checks.ts';
@@ -27,7 +27,7 @@ interface Ran {
 const checks = new Checks();
 const { check } = checks;
 
-/** A program of another's, in a home of its own, so that nothing of whoever runs this is read. */
+/** Runs a client in an empty home folder, so that it reads no settings of the developer. */
 function run(home: string, program: string, ...args: string[]): Promise<Ran> {
   const { promise, resolve: done } = Promise.withResolvers<Ran>();
   const env = { PATH: process.env['PATH'], HOME: home, XDG_CONFIG_HOME: join(home, 'config') };
@@ -40,9 +40,9 @@ function run(home: string, program: string, ...args: string[]): Promise<Ran> {
 
 const home = mkdtempSync(join(tmpdir(), 'helmdeck-clients-'));
 const store = new RamStore(systemClock);
-const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
 const finder = new Finder(store);
-const { perform } = openDoor({ store, tokens, finder, clock: systemClock });
+const { perform } = createCore({ store, tokens, finder, clock: systemClock });
 const proxy = await TokenProxy.open();
 const listener = await startListener({
   perform,
@@ -50,7 +50,7 @@ const listener = await startListener({
   onChange: (hear) => store.onChange(hear),
   folder: home,
   address: '127.0.0.1:0',
-  // A program in front of ours is allowed by its own name.
+  // The proxy's host name must be allowed.
   allowedHosts: [proxy.host],
   version: 'lane',
   clock: systemClock,
@@ -114,35 +114,35 @@ async function mcporter(): Promise<void> {
     const stored = await ask('call', `${server}.memory_store`, '--args', fact, '--output', 'json');
     check(`mcporter stores over ${server}`, stored.out.includes('"status": "created"'), stored.out);
   }
-  // As OpenClaw had it call: its own collection names, and switches that mean nothing here.
+  // The request that OpenClaw makes mcporter send: its own collection names, and options that QMD here ignores.
   const question = { searches: [{ type: 'lex', query: 'editor' }], limit: 4, collections: ['memory-root-main'], rerank: false };
   const found = await ask('call', 'qmd.query', '--args', JSON.stringify(question), '--output', 'json');
   check('mcporter finds it through QMD', found.out.includes('user_facts/mcporter/http'), found.out);
   const bridged = await ask('call', 'helmdeck.query', '--args', JSON.stringify(question), '--output', 'json');
   check(
-    'mcporter finds it by the entry that it gets with OpenClaw',
+    'mcporter finds the fact through the entry that connecting OpenClaw writes',
     bridged.out.includes('user_facts/mcporter/http'),
     bridged.out,
   );
   const refused = await ask('call', 'http.memory_recall', 'key=nothing', '--output', 'json');
   check(
-    'mcporter tells a failed tool from one that worked',
+    'mcporter distinguishes a failed tool call from a successful one',
     refused.code === 1 && refused.out.includes('not_found'),
     refused.out,
   );
   const { ms: usual } = await timed(() => ask('list', 'http', '--json', '--exit-code'));
   const { result: stranger, ms } = await timed(() => ask('list', 'stranger', '--json', '--exit-code'));
-  check('mcporter without a token gives up', stranger.code !== 0, stranger.out);
-  check('and soon, beside what a list takes here', ms < 10_000 + 3 * usual, [ms, usual]);
+  check('mcporter fails without a token', stranger.code !== 0, stranger.out);
+  check('mcporter without a token fails quickly compared with a list', ms < 10_000 + 3 * usual, [ms, usual]);
 }
 
-/** As connecting OpenClaw does: with neither address nor token. */
+/** Writes the same entry as connecting OpenClaw: without address and token. */
 function registerSearch(path: string): void {
   mkdirSync(join(home, 'clients'), { mode: 0o700 });
   writeFileSync(join(home, 'clients', 'lane.token'), token, { mode: 0o600 });
   const environment = { XDG_CONFIG_HOME: join(home, 'config') };
   const entry = { command: process.execPath, args: [BRIDGE, '--client', 'lane'], env: { HELMDECK_DATA_DIR: home } };
-  const step = registered({ environment, platform: process.platform, home: () => home }, entry);
-  check('the entry goes where mcporter reads', step.path === path, step.path);
+  const step = registerInMcporter({ environment, platform: process.platform, home: () => home }, entry);
+  check('the entry is written to the file that mcporter reads', step.path === path, step.path);
   writeFileSync(path, step.edit(readFileSync(path, 'utf8')) ?? '');
 }

@@ -4,12 +4,12 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { ENTRY } from '../../src/main/connect/connector.ts';
 
-/** Where it would look for its model, which is not asked anything. */
+/** The address of the model. Codex sends it no requests here. */
 const NOWHERE = 'http://127.0.0.1:9';
 const PATIENCE_MS = 60_000;
 
 /**
- * Its list of servers starts none of them. What its editor extensions speak to does, and calls their tools for whoever asks,
+ * Listing servers in Codex starts none of them. The app server for editor extensions starts them and calls their tools on request,
  * without a model and without an account.
  */
 export async function askCodex(program: string, environment: Record<string, string>, home: string): Promise<object> {
@@ -33,7 +33,7 @@ export async function askCodex(program: string, environment: Record<string, stri
 
 type Ask = (method: string, params: object) => Promise<Record<string, unknown>>;
 
-/** A line for each question, and one for each answer, among others that nobody asked for. */
+/** JSON-RPC over lines: one line for each request and response, mixed with notifications. */
 function asking(child: ChildProcessByStdio<Writable, Readable, null>): Ask {
   const waiting = new Map<number, PromiseWithResolvers<Record<string, unknown>>>();
   createInterface(child.stdout)
@@ -44,7 +44,7 @@ function asking(child: ChildProcessByStdio<Writable, Readable, null>): Ask {
       else asked?.reject(new Error(JSON.stringify(error)));
     })
     .on('close', () => {
-      for (const asked of waiting.values()) asked.reject(new Error('It ended before it answered.'));
+      for (const asked of waiting.values()) asked.reject(new Error('Codex exited before it responded.'));
     });
   return (method, params) => {
     const id = waiting.size + 1;

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Claude Code, Codex and Gemini CLI as their users have them, connected to a real listener, asked what they think of it, and
-# disconnected. They are large, so only this lane installs them, by a lock file of its own.
+# Connects the real Claude Code, Codex and Gemini CLI to a real listener, checks what they report, and disconnects them.
+# They are large, so only this lane installs them, with its own lock file.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PWD/node_modules/.bin:$PATH"
 
-# Of all that packages would run here, this alone is wanted: it puts Claude Code's program in the place of a stub.
+# Run only this install script. It replaces a stub with Claude Code's program.
 finish() { node test/lanes/connect/node_modules/@anthropic-ai/claude-code/install.cjs; }
 
 if [ ! -d test/lanes/connect/node_modules ]; then

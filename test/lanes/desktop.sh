@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The desktop as its owner has it: the built program in a real Electron, on a screen of its own, while a real MCP client writes.
-# HELMDECK_TEST_ELECTRON names Electron's binary; else it is the one that npm start fetched.
-# An argument chooses the checks whose name holds it.
+# Tests the desktop: the built program in a real Electron on a virtual display, while a real MCP client writes.
+# HELMDECK_TEST_ELECTRON names the Electron binary. The default is the one that npm start downloads.
+# An argument selects the checks whose name contains it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PWD/node_modules/.bin:$PATH"
@@ -19,7 +19,7 @@ for tool in Xvfb dbus-daemon dbus-send dbus-run-session; do
   command -v "$tool" >/dev/null || skip "$tool is not installed"
 done
 
-# Nothing of the person who runs this: neither their keyring, nor their screen, nor their keys.
+# Use nothing of the developer: no keyring, no display, no keys.
 world=$(mktemp -d /tmp/helmdeck.XXXXXX)
 mkdir "$world/home" "$world/run"
 screen=
@@ -37,7 +37,7 @@ for _ in $(seq 600); do
 done
 [ -s "$world/display" ] || skip 'Xvfb shows no screen'
 
-# The clients' and the browser's own home stays as it is; the program's is this one.
+# Only the program uses this home folder. The clients and the browser keep theirs.
 status=0
 env DISPLAY=":$(cat "$world/display")" HOME="$world/home" XDG_RUNTIME_DIR="$world/run" XDG_CONFIG_HOME="$world/home/.config" \
   HELMDECK_TEST_ELECTRON="$electron" LANG=C.UTF-8 \

@@ -1,11 +1,11 @@
-import { build } from '../../src/main/start/built.ts';
+import { buildIfStale } from '../../src/main/roots/start/build-if-stale.ts';
 import { fences } from './desktop/fences.ts';
 import { life } from './desktop/life.ts';
 import { packed } from './desktop/packed.ts';
 import { use } from './desktop/use.ts';
 import { runLane } from './faults/lane.ts';
 
-const unbuilt = await build(process.cwd(), console.log);
+const unbuilt = await buildIfStale(process.cwd(), console.log);
 if (unbuilt !== undefined) throw new Error(unbuilt);
 const [wanted = ''] = process.argv.slice(2);
 const checks = [...use, ...life, ...fences, ...packed].filter(({ name }) => name.includes(wanted));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Embeddings as their users have them: the program itself, with a stand-in for Ollama that makes true vectors. It is killed twenty
-# times, measured at rest, and asked by the real OpenClaw, which is installed by the lock file of its own lane.
+# Tests embeddings: the program itself, with a stand-in for Ollama that creates real vectors. The program is killed twenty
+# times, measured while idle, and queried by the real OpenClaw, installed with the lock file of its lane.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PWD/node_modules/.bin:$PATH"

@@ -5,16 +5,16 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { findProgram } from '../../src/listeners/endpoint.ts';
+import { findOwnerClient } from '../../src/listeners/endpoint.ts';
 import { isAlive, putStandIn } from '../support/ollama-program.ts';
 import { Checks } from './faults/checks.ts';
 
 const TIMES = 20;
 const REST_MS = 10_000;
 const TICKS_PER_SECOND = 100;
-/** A garbage collection may fall into one of these; what it costs to stay awake falls into each. */
+/** A garbage collection can fall into one interval. Background work would show in every interval. */
 const RESTS = 3;
-/** What is killed takes its Ollama along within this. */
+/** The time in which Ollama must exit after the program is killed. */
 const GONE_WITHIN_MS = 5000;
 const PATIENCE_MS = 120_000;
 const OPENCLAW = resolve(import.meta.dirname, 'openclaw/node_modules/.bin/openclaw');
@@ -27,7 +27,7 @@ const NOTES = {
 const checks = new Checks();
 const { check } = checks;
 
-/* A home of its own, with an Ollama in it that its owner has approved. */
+/** A home folder with an Ollama that its owner has approved. */
 
 const home = mkdtempSync(join(tmpdir(), 'helmdeck-embeddings-'));
 const folder = join(home, 'data');
@@ -73,7 +73,7 @@ async function leavesNoOrphans(): Promise<void> {
   for (let time = 1; time <= TIMES; time += 1) {
     await start();
     const before = ollama.pids().filter(isAlive);
-    if (before.length !== 3) check(`start ${time}: Ollama runs with what it forked`, false, before);
+    if (before.length !== 3) check(`start ${time}: Ollama runs with its child processes`, false, before);
     const killed = performance.now();
     program?.kill('SIGKILL');
     while (ollama.pids().some(isAlive) && performance.now() - killed < GONE_WITHIN_MS) await wait(20);
@@ -82,7 +82,7 @@ async function leavesNoOrphans(): Promise<void> {
     if (left.length > 0) check(`kill ${time} leaves nothing`, false, left);
   }
   check(
-    `R-EMB-04 killed ${TIMES} times: nothing of Ollama's is left, after ${Math.round(slowest)} ms at most`,
+    `R-EMB-04 killed ${TIMES} times: no process of Ollama is left after at most ${Math.round(slowest)} ms`,
     slowest < GONE_WITHIN_MS,
     slowest,
   );
@@ -109,49 +109,49 @@ async function servesOpenClaw(): Promise<void> {
   mkdirSync(join(home, 'workspace/memory'));
   for (const [name, text] of Object.entries(NOTES)) writeFileSync(join(home, 'workspace', name), text);
   const before = `{
-  // As its owner wrote it.
+  // The owner's own formatting.
   "gateway": { "mode": "local", "bind": "loopback" },
   "agents": { "defaults": { "workspace": ${JSON.stringify(join(home, 'workspace'))} } },
 }
 `;
   writeFileSync(openClawConfig, before);
-  using owner = await findProgram(folder);
-  if (!owner) throw new Error('The program is not found.');
+  using owner = await findOwnerClient(folder);
+  if (!owner) throw new Error('The program is not running.');
   const plan = await owner.call('planConnection', CLIENT);
   const done = await owner.call('connectClient', { ...CLIENT, basis: plan.basis });
-  check('R-EMB-10 OpenClaw is connected, and its own question comes through', done.verified.works, [plan, done]);
+  check('R-EMB-10 OpenClaw is connected, and its own query succeeds', done.verified.works, [plan, done]);
   const asked = ollama.requests().length;
   const indexed = await openClaw('memory', 'index', '--force');
-  check('openclaw memory index: by our endpoint', indexed.code === 0 && ollama.requests().length > asked, indexed);
+  check('openclaw memory index uses our endpoint', indexed.code === 0 && ollama.requests().length > asked, indexed);
   const status = await openClaw('memory', 'status', '--deep', '--json');
   check('openclaw memory status: its vectors are ready', /openai-compatible/.test(status.out) && /384/.test(status.out), status);
-  // Question and note have no word in common.
+  // The query and the note share no word.
   const found = await openClaw('memory', 'search', 'when do you ship new versions?', '--min-score', '0.1', '--json');
   const [first] = (JSON.parse(found.out) as { results: { path: string }[] }).results;
-  check('openclaw memory search: finds by meaning what shares no word', first?.path === 'MEMORY.md', found);
+  check('openclaw memory search finds a note that shares no word with the query', first?.path === 'MEMORY.md', found);
   const [token] = (await owner.call('tokens', {})).tokens.filter(({ client }) => client === CLIENT.client);
-  check('by a token of its own', token?.last_used_at !== undefined, token);
+  check('OpenClaw uses its own token', token?.last_used_at !== undefined, token);
   await owner.call('disconnectClient', { client: CLIENT.client });
   const now = readFileSync(openClawConfig, 'utf8');
-  check('off again: its configuration is byte for byte as before', now === before, now);
+  check('after switching off, its configuration is byte for byte as before', now === before, now);
   await stop();
-  check('R-EMB-04 the program ended: nothing of Ollama is left', !ollama.pids().some(isAlive), ollama.pids().filter(isAlive));
+  check('R-EMB-04 the program ended: no process of Ollama is left', !ollama.pids().some(isAlive), ollama.pids().filter(isAlive));
 }
 
-/** The program, until it embeds if it is to. */
+/** Starts the program and waits until embeddings are ready, if they are on. */
 async function start(): Promise<void> {
   const { on } = JSON.parse(readFileSync(join(folder, 'embeddings.json'), 'utf8')) as { on: boolean };
-  program = spawn(process.execPath, ['src/main/headless.ts'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = once(program, 'exit').then(() => Promise.reject(new Error('The program ended at its start.')));
+  program = spawn(process.execPath, ['src/main/roots/headless.ts'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(program, 'exit').then(() => Promise.reject(new Error('The program exited during its start.')));
   ended.catch(() => undefined);
   await Promise.race([once(program.stdout ?? program, 'data'), ended]);
   for (const last = performance.now() + PATIENCE_MS; performance.now() < last;) {
-    using owner = await findProgram(folder);
+    using owner = await findOwnerClient(folder);
     const { at } = (await owner?.call('status', {}))?.embeddings ?? {};
     if (at === (on ? 'ready' : 'off')) return;
     await wait(50);
   }
-  throw new Error('Embeddings do not come.');
+  throw new Error('Embeddings did not become ready.');
 }
 
 async function stop(): Promise<void> {
@@ -161,7 +161,7 @@ async function stop(): Promise<void> {
   await ended;
 }
 
-/** What the program itself takes while nobody asks it anything, until it once took nothing, and what it has started. */
+/** CPU ticks of the idle program, measured until an interval uses none, and its child processes. */
 async function costAtRest(): Promise<{ none: boolean; told: string; children: string[] }> {
   const of = `/proc/${program?.pid}`;
   const ticks = (): number => {
@@ -170,7 +170,7 @@ async function costAtRest(): Promise<{ none: boolean; told: string; children: st
       .split(' ');
     return Number(fields[11]) + Number(fields[12]);
   };
-  // What a start leaves to do has been done by then.
+  // Wait until the work after the start is done.
   await wait(5000);
   const taken: number[] = [];
   while (taken.length < RESTS && taken.at(-1) !== 0) {

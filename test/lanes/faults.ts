@@ -9,7 +9,7 @@ import { powerCut, powerCutAfterFailedFlush, powerCutIsReal } from './faults/pow
 import { rotationKilled, rotationKilledAtItsEnds } from './faults/rotation.ts';
 import { upkeepKilled } from './faults/upkeep.ts';
 
-/** `faults.ts [torture] [part of a name]`; FAULTS_SEED repeats a run. */
+/** `faults.ts [torture] [part of a name]`. FAULTS_SEED repeats a run. */
 const [, , size = 'faults', part = ''] = process.argv;
 const seed = Number(process.env['FAULTS_SEED'] ?? Date.now() % 1_000_000);
 
@@ -31,7 +31,7 @@ const checks: readonly Check[] = [
   upkeepKilled,
 ];
 
-console.log(`seed ${seed}; the same again with: FAULTS_SEED=${seed}`);
+console.log(`seed ${seed}; repeat this run with FAULTS_SEED=${seed}`);
 const fine = await runLane(
   checks.filter(({ name }) => name.includes(part)),
   { large: size === 'torture', seed },

@@ -1,4 +1,4 @@
-/** One line for each check, with its figures if it has any. A check that fails does not end the case. */
+/** Prints one line for each check, with its figures. A failed check does not end the case. */
 export async function check(name: string, step: () => unknown): Promise<void> {
   try {
     const figures = await step();
@@ -9,7 +9,7 @@ export async function check(name: string, step: () => unknown): Promise<void> {
   }
 }
 
-/** The same for a promise that cannot be kept until something is there that is missing; nobody may take it for kept. */
+/** Checks a promise that a missing feature of the platform can prevent. A failure counts as skipped. */
 export async function gap(name: string, missing: string, step: () => unknown): Promise<void> {
   try {
     await step();

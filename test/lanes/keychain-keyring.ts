@@ -5,22 +5,22 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** The real keyring on the bus of this process, moved through its states as a person and their desktop would. */
+/** Controls the real keyring on the bus of this process, as a person and their desktop would. */
 const SERVICE = 'org.freedesktop.secrets';
 const UNLOCK = 1;
 
 const { HOME = '', XDG_RUNTIME_DIR = '', KEYRING_PASSWORD, BUSES } = process.env;
-// The lane spoils what it finds, so it runs only where keychain.sh has put it.
+// The lane changes keyring and home folder, so it runs only in the environment that keychain.sh prepares.
 if (KEYRING_PASSWORD === undefined || BUSES === undefined || !HOME.startsWith(BUSES))
   throw new Error('Start this with: bash test/lanes/keychain.sh');
 
-/** What logging in does, over the keyring's control socket. */
+/** Unlocks the keyring over its control socket, as a login does. */
 export async function unlockKeyring(): Promise<void> {
   if (!isRunning()) bus('StartServiceByName', `string:${SERVICE}`, 'uint32:0');
   const socket = connect(join(XDG_RUNTIME_DIR, 'keyring/control'));
   const password = Buffer.from(String(KEYRING_PASSWORD));
   const body = Buffer.concat([uint32(UNLOCK), uint32(password.length), password]);
-  // A byte of nothing first, beside which the system tells who is asking.
+  // The protocol starts with a zero byte, to which the system attaches the sender's credentials.
   socket.write(Buffer.concat([Buffer.of(0), uint32(body.length + 4), body]));
   const [answer] = (await once(socket, 'data')) as [Buffer];
   socket.destroy();
@@ -32,20 +32,20 @@ export function lockKeyring(): void {
   send(SERVICE, '/org/freedesktop/secrets', lock, 'array:objpath:/org/freedesktop/secrets/collection/login');
 }
 
-/** Stops the service in the middle of its life; what it is asked waits. The result lets it go on. */
+/** Suspends the service, so that requests wait. Returns a function that resumes it. */
 export function stopKeyring(): Disposable {
   const pid = keyringProcess();
   process.kill(pid, 'SIGSTOP');
   return { [Symbol.dispose]: () => void process.kill(pid, 'SIGCONT') };
 }
 
-/** It crashes; the bus starts it again, locked, for whoever asks it next. */
+/** Crashes the service. The bus restarts it, locked, at the next request. */
 export async function crashKeyring(): Promise<void> {
   process.kill(keyringProcess(), 'SIGKILL');
   await until(() => !isRunning(), 'the keyring did not end');
 }
 
-/** Ends whoever was to ask the owner and never did. */
+/** Kills the prompter, which never asked the owner. */
 export function endPrompter(): void {
   process.kill(Number(readFileSync(prompter, 'utf8')), 'SIGTERM');
 }
@@ -54,20 +54,20 @@ export const wasPrompted = (): boolean => existsSync(prompter);
 
 const prompter = join(HOME, 'prompter');
 
-/** A bus where programs look that know of none. */
+/** A bus at the default address, for programs without DBUS_SESSION_BUS_ADDRESS. */
 export async function startBus(): Promise<AsyncDisposable> {
   const socket = join(XDG_RUNTIME_DIR, 'bus');
   const address = `unix:path=${socket}`;
-  // What an earlier one left behind would look like a bus that has started.
+  // The socket of an earlier bus would look like a running bus.
   rmSync(socket, { force: true });
   const daemon = start('dbus-daemon', [`--config-file=${BUSES}/keyring.conf`, '--nofork', `--address=${address}`]);
   await until(() => existsSync(socket), 'the bus did not start');
-  // For dbus-send; the program itself looks there by its own.
+  // For dbus-send. The program itself tries this address by default.
   ownBus = address;
   return { [Symbol.asyncDispose]: () => end(daemon) };
 }
 
-/** On a bus that has none until now. */
+/** Starts a keyring on a bus without one. */
 export async function startKeyring(): Promise<AsyncDisposable> {
   const daemon = start('gnome-keyring-daemon', ['--foreground', '--components=secrets']);
   await until(isRunning, 'the keyring did not start');
@@ -99,7 +99,7 @@ const isRunning = (): boolean => bus('NameHasOwner', `string:${SERVICE}`).includ
 
 const keyringProcess = (): number => Number(/\d+$/.exec(bus('GetConnectionUnixProcessID', `string:${SERVICE}`).trim())?.[0]);
 
-/** It goes with this process, however that ends. */
+/** Starts a daemon that is killed when this process exits. */
 function start(command: string, args: readonly string[]): ChildProcess {
   const daemon = spawn(command, args, { stdio: 'ignore' });
   process.once('exit', () => daemon.kill('SIGKILL'));

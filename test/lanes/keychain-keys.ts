@@ -19,17 +19,20 @@ import {
 } from './keychain-memory.ts';
 import { withoutKey } from './keychain-without.ts';
 
-/** Keys that are there, and not the right ones. */
+/** Wrong keys. */
 export async function mismatch(): Promise<void> {
   await unlockKeyring();
   const key = await theKey();
   const place = await placeOf();
-  await place.keep('current', randomBytes(32));
-  await withoutKey('another 32 bytes in the keychain', { state: 'mismatch', mend: () => place.keep('current', key) });
-  await check('R-KEY-01 R-KEY-07 a wrong HELMDECK_MEMORY_KEY is told, though the right key is in the keychain', async () => {
-    await using store = await open(MEMORY, handedIn({ HELMDECK_MEMORY_KEY: randomBytes(32).toString('hex') }));
-    return assertState(store.status().key, 'mismatch');
-  });
+  await place.save('current', randomBytes(32));
+  await withoutKey('another 32 bytes in the keychain', { state: 'mismatch', mend: () => place.save('current', key) });
+  await check(
+    'R-KEY-01 R-KEY-07 a wrong HELMDECK_MEMORY_KEY is reported, although the right key is in the keychain',
+    async () => {
+      await using store = await open(MEMORY, handedIn({ HELMDECK_MEMORY_KEY: randomBytes(32).toString('hex') }));
+      return assertState(store.status().key, 'mismatch');
+    },
+  );
 }
 
 export async function malformed(): Promise<void> {
@@ -38,21 +41,21 @@ export async function malformed(): Promise<void> {
   const place = await placeOf();
   const before = fingerprint(MEMORY);
   const short = randomBytes(31);
-  await place.keep('current', short);
-  await check('R-KEY-02 31 bytes in the keychain stop the start, which names the place and not the content', () =>
-    stops(() => open(MEMORY), /the OS keychain must hold exactly 64 hexadecimal/, short.toString('hex')),
+  await place.save('current', short);
+  await check('R-KEY-02 31 bytes in the keychain: the start fails with a message that names the keychain and not the value', () =>
+    stops(() => open(MEMORY), /the OS keychain must contain exactly 64 hexadecimal/, short.toString('hex'), 'key_unavailable'),
   );
   await check('R-KEY-04 31 bytes in the keychain: memory.db stays byte for byte', () =>
     assert.equal(fingerprint(MEMORY), before),
   );
-  await place.keep('current', key);
+  await place.save('current', key);
   await check('R-KEY-08 31 bytes in the keychain: ok again once the key is back', async () => {
     await using store = await open(MEMORY);
     await recall(store, FACTS);
   });
 }
 
-/** What whoever starts the program hands in. It needs no keychain. */
+/** Keys that the environment provides. They need no keychain. */
 export async function environment(): Promise<void> {
   const key = randomBytes(32).toString('hex');
   const places = handedIn({ HELMDECK_MEMORY_KEY: key });
@@ -69,20 +72,23 @@ export async function environment(): Promise<void> {
   const before = fingerprint(MEMORY);
   for (const [what, text] of [
     ['31 bytes', key.slice(2)],
-    ['a line end after the key', `${key}\n`],
-    ['a blank before the key', ` ${key}`],
+    ['a newline after the key', `${key}\n`],
+    ['a space before the key', ` ${key}`],
     ['33 bytes', `${key}00`],
     ['nothing', ''],
   ] as const) {
-    await check(`R-KEY-02 ${what} in HELMDECK_MEMORY_KEY: the start stops with its name and without its content`, async () => {
-      await stops(() => open(MEMORY, handedIn({ HELMDECK_MEMORY_KEY: text })), /^HELMDECK_MEMORY_KEY must/, text.trim());
-      assert.equal(fingerprint(MEMORY), before);
-    });
+    await check(
+      `R-KEY-02 ${what} in HELMDECK_MEMORY_KEY: the start fails with a message that names the variable and not its value`,
+      async () => {
+        await stops(() => open(MEMORY, handedIn({ HELMDECK_MEMORY_KEY: text })), /^HELMDECK_MEMORY_KEY must/, text.trim());
+        assert.equal(fingerprint(MEMORY), before);
+      },
+    );
   }
   const file = join(MEMORY, '../the.key');
   for (const [what, end] of [
-    ['a line end', '\n'],
-    ['a line end of Windows', '\r\n'],
+    ['a newline', '\n'],
+    ['a Windows newline', '\r\n'],
     ['nothing', ''],
   ] as const) {
     await check(`R-KEY-01 a file of HELMDECK_MEMORY_KEY_FILE with ${what} after the key is read`, async () => {
@@ -91,11 +97,14 @@ export async function environment(): Promise<void> {
       await recall(store, FACTS);
     });
   }
-  await check('R-KEY-02 two line ends after the key in that file: the start stops with its name', async () => {
-    writeFileSync(file, `${key}\n\n`);
-    await stops(() => open(MEMORY, handedIn({ HELMDECK_MEMORY_KEY_FILE: file })), /HELMDECK_MEMORY_KEY_FILE must/, key);
-  });
-  await check('R-KEY-01 a key file of the owner with a line end after the key is read', async () => {
+  await check(
+    'R-KEY-02 two newlines after the key in that file: the start fails with a message that names the variable',
+    async () => {
+      writeFileSync(file, `${key}\n\n`);
+      await stops(() => open(MEMORY, handedIn({ HELMDECK_MEMORY_KEY_FILE: file })), /HELMDECK_MEMORY_KEY_FILE must/, key);
+    },
+  );
+  await check('R-KEY-01 a key file with a newline after the key is read', async () => {
     const folder = copyOf('with-key-file');
     writeFileSync(join(folder, 'memory.key'), `${key}\n`, { mode: 0o600 });
     await using store = await open(folder, handedIn({}));
@@ -103,10 +112,10 @@ export async function environment(): Promise<void> {
   });
 }
 
-async function stops(start: () => Promise<unknown>, told: RegExp, secret: string): Promise<void> {
+async function stops(start: () => Promise<unknown>, told: RegExp, secret: string, code = 'invalid_config'): Promise<void> {
   await assert.rejects(start(), (error: Error) => {
     assert.match(error.message, told);
-    assert.ok(secret === '' || !error.message.includes(secret), 'the message holds what stood there');
-    return 'code' in error && error.code === 'key_unavailable';
+    assert.ok(secret === '' || !error.message.includes(secret), 'the message contains the wrong key');
+    return 'code' in error && error.code === code;
   });
 }

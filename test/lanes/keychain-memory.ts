@@ -3,27 +3,27 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KeyState } from '../../src/contract/status.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { keychainSource, type loadKeychain } from '../../src/core/keys/keychain.ts';
-import { keySources } from '../../src/core/keys/sources.ts';
-import { type KeySources, openStore } from '../../src/core/open-store.ts';
-import type { Draft, Entry, MemoryStore, Space } from '../../src/core/store.ts';
+import { keySources } from '../../src/core/crypto/keys/key-sources.ts';
+import { keychainSource, type loadKeychain } from '../../src/core/crypto/keys/keychain.ts';
+import { type KeySources, openStore } from '../../src/core/store/open-store.ts';
+import type { EntryDraft, Entry, MemoryStore, Space } from '../../src/core/store/store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 
 const home = String(process.env['HOME']);
 
-/** The memory that the first start made; its key is in the keyring of this home. */
+/** The memory of the first start. Its key is in the keyring of this home. */
 export const MEMORY = join(home, 'memory');
-/** A folder that goes from one machine to another. */
+/** The folder that is copied between machines. */
 export const CARRIED = join(home, '../carried');
 export const FACTS = 20;
 
-/** The places of a key, for a memory in that folder. */
+/** The key sources for a memory in the given folder. */
 export type Places = (folder: string) => KeySources;
 
-/** What a desktop has: the environment leads to a session and names no key, so the keychain it is. */
+/** A desktop: the environment has a session and names no key, so the keychain is used. */
 export const keychain: Places = (folder) => keySources({ environment: process.env, folder, desktop: true });
 
-/** What a server has whose owner hands in the key. */
+/** A server: the owner provides the key in the environment. */
 export const handedIn =
   (environment: Readonly<Record<string, string>>): Places =>
   (folder) =>
@@ -41,7 +41,7 @@ export const clock = systemClock;
 
 export const factsOf = (store: MemoryStore): Space => store.space({ subject: 'me' }, 'fact');
 
-export const fact = (number: number): Draft => ({
+export const fact = (number: number): EntryDraft => ({
   key: `fact/${number}`,
   value: `what is known of ${number}`,
   category: 'user_facts',
@@ -54,7 +54,7 @@ export async function remember(store: MemoryStore, count: number): Promise<void>
   await Promise.all(Array.from({ length: count }, (_, number) => factsOf(store).put(fact(number))));
 }
 
-/** Every fact, opened, with what it must say. */
+/** Reads every fact and checks its value. */
 export async function recall(store: MemoryStore, count: number): Promise<void> {
   const read: (Entry | undefined)[] = [];
   for (let number = 0; number < count; number += 1) read.push(await factsOf(store).get(fact(number).key));
@@ -65,23 +65,23 @@ export async function recall(store: MemoryStore, count: number): Promise<void> {
   assert.equal(await factsOf(store).count(), count);
 }
 
-/** A memory of the same key in a folder of its own. */
+/** Creates a memory with the same key in its own folder. */
 export function copyOf(name: string, folder = MEMORY): string {
   const copy = join(home, name);
   cpSync(folder, copy, { recursive: true });
   return copy;
 }
 
-/** Of all the bytes that hold entries: the file, and a log that must hold nothing. */
+/** A hash of all bytes with entries: the file. The log must be empty. */
 export function fingerprint(folder: string): string {
   const log = join(folder, 'memory.db-wal');
-  assert.equal(existsSync(log) ? statSync(log).size : 0, 0, 'the log holds something');
+  assert.equal(existsSync(log) ? statSync(log).size : 0, 0, 'the log is not empty');
   return createHash('sha256')
     .update(readFileSync(join(folder, 'memory.db')))
     .digest('hex');
 }
 
-/** The place of the key, for a hand that puts something else there. Undefined `memory`: that of the prepared one. */
+/** The keychain items of a memory, so that a test can replace its key. Default: the prepared memory. */
 export async function placeOf(folder = MEMORY): Promise<ReturnType<typeof keychainSource>> {
   let found = '';
   const store = await open(folder, () => (memory) => {
@@ -92,14 +92,14 @@ export async function placeOf(folder = MEMORY): Promise<ReturnType<typeof keycha
   return keychainSource(found, { creates: true });
 }
 
-/** The key of the prepared memory; the keyring must be unlocked. */
+/** Reads the key of the prepared memory. The keyring must be unlocked. */
 export async function theKey(folder = MEMORY): Promise<Buffer> {
   const reading = await (await placeOf(folder)).read('current');
   assert.equal(reading.at, 'found');
   return reading.at === 'found' ? reading.key : Buffer.alloc(0);
 }
 
-/** The state by its name, with a remedy and without a secret. */
+/** Checks the state's name, and that it has a remedy and no secret. */
 export function assertState(state: KeyState, at: KeyState['at']): string {
   assert.equal(state.at, at, JSON.stringify(state));
   if (state.at === 'ok') return `from ${state.source}`;

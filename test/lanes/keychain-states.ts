@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
-import { loadKeychain } from '../../src/core/keys/keychain.ts';
+import { loadKeychain } from '../../src/core/crypto/keys/keychain.ts';
 import { timed } from './faults/timed.ts';
 import { check, gap } from './keychain-check.ts';
 import {
@@ -36,34 +36,34 @@ import {
 } from './keychain-memory.ts';
 import { withoutKey } from './keychain-without.ts';
 
-/** A question to a keychain is given up after five seconds; whoever waited for two would have waited for ten. */
+/** A request to a keychain times out after five seconds. Two requests in sequence would take ten. */
 const GIVEN_UP = 5000;
-/** A keyring that was held up has answered by then what it was asked. */
+/** A resumed keyring has answered its waiting requests after this time. */
 const LETS_GO = 2000;
 const ONCE_GIVEN_UP = GIVEN_UP + 3000;
 
-/** Nobody ever logged in here, so there is no keyring to put a key into. */
+/** Before the first login there is no keyring for a key. */
 export async function noKeyringYet(): Promise<void> {
-  await check('R-KEY-06 no keyring yet: never an absent key, and nothing is kept in RAM', async () => {
+  await check('R-KEY-06 no keyring yet: the key is never reported as absent, and no memory in RAM is started', async () => {
     await using store = await open(`${MEMORY}-early`);
     assert.equal(store.status().kept, 'file');
     await refused(factsOf(store).put(fact(0)));
     return assertState(store.status().key, 'locked');
   });
-  // The first login makes one, for the other cases.
+  // The first login creates a keyring for the other cases.
   await unlockKeyring();
 }
 
-/** Also makes the memory that all other cases start with. */
+/** Also creates the memory that all other cases start with. */
 export async function firstStart(): Promise<void> {
   await unlockKeyring();
-  await check('R-KEY-01 unlocked keyring, first start: the key is made in the keychain', async () => {
+  await check('R-KEY-01 unlocked keyring, first start: the key is created in the keychain', async () => {
     await using store = await open(MEMORY);
     assert.equal(store.status().kept, 'file');
     assert.deepEqual(store.status().key, { at: 'ok', source: 'the OS keychain' });
     await remember(store, FACTS);
   });
-  await check('R-KEY-01 unlocked keyring, second start: it is found there', async () => {
+  await check('R-KEY-01 unlocked keyring, second start: the key is found in the keychain', async () => {
     await using store = await open(MEMORY);
     assert.deepEqual(store.status().key, { at: 'ok', source: 'the OS keychain' });
     await recall(store, FACTS);
@@ -85,7 +85,7 @@ export async function firstStart(): Promise<void> {
 export async function locked(): Promise<void> {
   await withoutKey('locked keyring', { state: 'locked', mend: unlockKeyring });
   await check(
-    'R-KEY-06 a keyring that is locked again: the running program keeps its key, the next start is locked',
+    'R-KEY-06 a keyring that is locked again: the running program keeps its key, and the next start is locked',
     async () => {
       const store = await open(MEMORY);
       lockKeyring();
@@ -99,7 +99,7 @@ export async function locked(): Promise<void> {
 
 export async function lockedFirstStart(): Promise<void> {
   await using store = await open(MEMORY);
-  await check('R-KEY-06 locked keyring, no memory yet: locked, and nothing is kept in RAM', async () => {
+  await check('R-KEY-06 locked keyring, no memory yet: the state is locked, and no memory in RAM is started', async () => {
     assert.equal(store.status().kept, 'file');
     const why = assertState(store.status().key, 'locked');
     await refused(factsOf(store).put(fact(0)));
@@ -107,11 +107,14 @@ export async function lockedFirstStart(): Promise<void> {
     return why;
   });
   await unlockKeyring();
-  await check('R-KEY-08 locked keyring, no memory yet: unlocked, the first key is made and the memory works', async () => {
-    await until(async () => (await store.unlock()).at === 'ok', 'it stayed closed');
-    await remember(store, FACTS);
-    await recall(store, FACTS);
-  });
+  await check(
+    'R-KEY-08 locked keyring, no memory yet: after unlocking, the first key is created and the memory works',
+    async () => {
+      await until(async () => (await store.unlock()).at === 'ok', 'the memory stayed locked');
+      await remember(store, FACTS);
+      await recall(store, FACTS);
+    },
+  );
   await store[Symbol.asyncDispose]();
   await check('R-KEY-01 locked keyring, no memory yet: the next start finds that key', async () => {
     await using next = await open(MEMORY);
@@ -121,11 +124,11 @@ export async function lockedFirstStart(): Promise<void> {
 }
 
 export async function silentPrompter(): Promise<void> {
-  await withoutKey('keyring whose owner is asked and says nothing', {
+  await withoutKey('keyring whose owner does not answer its prompt', {
     state: 'locked',
     within: ONCE_GIVEN_UP,
     async mend() {
-      assert.ok(wasPrompted(), 'nobody was asked');
+      assert.ok(wasPrompted(), 'no prompt was shown');
       await unlockKeyring();
       endPrompter();
       await wait(LETS_GO);
@@ -146,20 +149,17 @@ export async function stoppedService(): Promise<void> {
       },
     });
     stopped = stopKeyring();
-    await check(
-      'R-KEY-06 keyring that does not answer: asked again and again, it holds no thread of the program but one',
-      async () => {
-        await using store = await open(MEMORY);
-        const { ms: again } = await timed(async () => {
-          for (let time = 0; time < 20; time += 1) assertState(await store.unlock(), 'locked');
-        });
-        const { ms: file } = await timed(() => readFile(import.meta.filename));
-        // One that waited would have waited for five seconds at least.
-        assert.ok(again < GIVEN_UP / 2 && file < GIVEN_UP / 2, `asked again for ${again} ms, a file read in ${file} ms`);
-      },
-    );
+    await check('R-KEY-06 keyring that does not answer: repeated requests block at most one thread of the program', async () => {
+      await using store = await open(MEMORY);
+      const { ms: again } = await timed(async () => {
+        for (let time = 0; time < 20; time += 1) assertState(await store.unlock(), 'locked');
+      });
+      const { ms: file } = await timed(() => readFile(import.meta.filename));
+      // A blocked request would take at least five seconds.
+      assert.ok(again < GIVEN_UP / 2 && file < GIVEN_UP / 2, `repeated request ${again} ms, file read ${file} ms`);
+    });
   } finally {
-    // The program could not end while it waits for an answer.
+    // The program cannot exit while a request is waiting.
     stopped[Symbol.dispose]();
   }
 }
@@ -201,7 +201,7 @@ export async function busDies(): Promise<void> {
     await recall(store, 500);
     assertState(store.status().key, 'ok');
   });
-  await check('R-KEY-09 D-Bus dies while the program runs: a rotation is refused, and the program lives', async () => {
+  await check('R-KEY-09 D-Bus dies while the program runs: a rotation is refused, and the program survives', async () => {
     await refused(store.upkeep?.rotate() ?? Promise.resolve());
     await wait(500);
     await recall(store, 500);
@@ -214,8 +214,8 @@ export async function busDies(): Promise<void> {
   });
 }
 
-/** libsecret keeps to the service that it first spoke to, for as long as the process lives. */
-const KEEPS_TO_THE_FIRST = 'a way to make libsecret look for the service anew';
+/** libsecret stays connected to the first service for the lifetime of the process. */
+const RECONNECT = 'a way to make libsecret reconnect';
 
 export async function keyringRestarts(): Promise<void> {
   await unlockKeyring();
@@ -226,13 +226,13 @@ export async function keyringRestarts(): Promise<void> {
     await recall(store, 500);
   });
   store.lock();
-  await check('R-KEY-06 the keyring crashes and is started again, locked: never taken for absent', async () => {
+  await check('R-KEY-06 the keyring crashes and is restarted locked: the key is never reported as absent', async () => {
     const state = await store.unlock();
     return assertState(state, state.at === 'unavailable' ? 'unavailable' : 'locked');
   });
   await unlockKeyring();
   await nextStart('the keyring crashed and was unlocked again', 500);
-  await gap('R-KEY-08 the keyring crashed and was unlocked again: ok without a restart', KEEPS_TO_THE_FIRST, async () =>
+  await gap('R-KEY-08 the keyring crashed and was unlocked again: ok without a restart', RECONNECT, async () =>
     assertState(await store.unlock(), 'ok'),
   );
 }
@@ -246,13 +246,13 @@ export async function busRestarts(): Promise<void> {
   const second = await startBus();
   await unlockKeyring();
   await nextStart('D-Bus died and came back', FACTS);
-  await gap('R-KEY-08 D-Bus died and came back: ok without a restart', KEEPS_TO_THE_FIRST, async () =>
+  await gap('R-KEY-08 D-Bus died and came back: ok without a restart', RECONNECT, async () =>
     assertState(await store.unlock(), 'ok'),
   );
   await second[Symbol.asyncDispose]();
 }
 
-/** In a process of its own, as a start is. */
+/** Starts a separate process, like a real start. */
 async function nextStart(what: string, count: number): Promise<void> {
   await check(`R-KEY-01 ${what}: the next start finds the key`, () => {
     const folder = copyOf('next-start');
@@ -262,7 +262,7 @@ async function nextStart(what: string, count: number): Promise<void> {
   });
 }
 
-/** The other half of that: it fails, or it has found the key. */
+/** Runs in that process: fails unless it finds the key. */
 export async function startedNext(): Promise<void> {
   const [, , , folder = '', count] = process.argv;
   await using store = await open(folder);
@@ -275,16 +275,16 @@ export async function absent(): Promise<void> {
   const key = await theKey();
   const place = await placeOf();
   await place.remove('current');
-  await withoutKey('key item deleted, keyring readable', { state: 'absent', mend: () => place.keep('current', key) });
+  await withoutKey('key item deleted, keyring readable', { state: 'absent', mend: () => place.save('current', key) });
   await place.remove('current');
-  await check('R-KEY-04 key item deleted, keyring readable: starting makes no new key', async () => {
+  await check('R-KEY-04 key item deleted, keyring readable: a start creates no new key', async () => {
     await (await open(MEMORY))[Symbol.asyncDispose]();
     assert.equal((await place.read('current')).at, 'absent');
     assert.equal((await place.read('next')).at, 'absent');
   });
 }
 
-/** The loader of keytar fails as it does where the library is not installed. */
+/** Makes loading keytar fail as it does without the library. */
 export async function noLibrary(): Promise<void> {
   await unlockKeyring();
   const load = process.dlopen.bind(process);
@@ -292,7 +292,9 @@ export async function noLibrary(): Promise<void> {
     if (/keytar/.test(file)) throw new Error('libsecret-1.so.0: cannot open shared object file: No such file or directory');
     load(module, file, ...rest);
   };
-  await check('R-KEY-06 libsecret is missing: loading says so', async () => assert.equal(await loadKeychain(), undefined));
+  await check('R-KEY-06 libsecret is missing: loading returns undefined', async () =>
+    assert.equal(await loadKeychain(), undefined),
+  );
   await ramWithoutKey('libsecret is missing');
   await withoutKey('libsecret is missing', { state: 'unavailable' });
 }
@@ -300,16 +302,16 @@ export async function noLibrary(): Promise<void> {
 export async function libraryLater(): Promise<void> {
   await unlockKeyring();
   let installed = false;
-  await withoutKey('libsecret comes later', {
+  await withoutKey('libsecret is installed later', {
     state: 'unavailable',
     places: loadedBy(async () => (installed ? loadKeychain() : undefined)),
     mend: () => (installed = true),
   });
 }
 
-/** What a start makes of it that finds neither a key nor a memory. */
+/** A start without a key and without a memory. */
 async function ramWithoutKey(what: string): Promise<void> {
-  await check(`R-KEY-03 ${what}, no memory yet: kept in RAM, which is told`, async () => {
+  await check(`R-KEY-03 ${what}, no memory yet: facts are stored in RAM, and the state says so`, async () => {
     const folder = `${MEMORY}-new`;
     await using store = await open(folder);
     assert.equal(store.status().kept, 'memory');

@@ -21,25 +21,25 @@ import {
 interface Without {
   readonly state: KeyState['at'];
   readonly places?: Places;
-  /** The first start may take this long, less than a question that is given up; every later one finds the question already put. */
+  /** The longest time for the first start, less than the timeout of a request. Later starts find the request already sent. */
   readonly within?: number;
-  /** Brings the key back to hand, while the program runs. */
+  /** Makes the key available again while the program runs. */
   readonly mend?: () => unknown;
 }
 
-/** All that must hold of a memory whose key is not at hand, and how it gets back. */
+/** Checks a memory whose key is unavailable, and its recovery. */
 export async function withoutKey(what: string, { state, places = keychain, within = 3000, mend }: Without): Promise<void> {
   const [folder, waiting, forgetful] = [copyOf('used'), copyOf('waiting'), copyOf('forgetful')];
   const before = fingerprint(folder);
   const { result: store, ms } = await timed(() => open(folder, places));
 
-  await check(`R-KEY-05 R-KEY-06 ${what}: told as ${state}, with a remedy`, () => {
+  await check(`R-KEY-05 R-KEY-06 ${what}: reported as ${state}, with a remedy`, () => {
     assert.equal(store.status().kept, 'file');
     const why = assertState(store.status().key, state);
     assert.ok(ms <= within, `the start took ${ms} ms`);
     return `after ${ms} ms: ${why}`;
   });
-  await check(`R-KEY-04 ${what}: reads and writes answer key_unavailable, and what needs no key is answered`, async () => {
+  await check(`R-KEY-04 ${what}: reads and writes fail with key_unavailable, and requests that need no key succeed`, async () => {
     const facts = factsOf(store);
     await refused(facts.get(fact(0).key));
     await refused(facts.put(fact(FACTS)));
@@ -50,7 +50,7 @@ export async function withoutKey(what: string, { state, places = keychain, withi
     await refused(store.upkeep?.makeRecoveryKey() ?? Promise.resolve());
     assert.equal(await facts.count(), FACTS);
   });
-  await check(`R-KEY-04 ${what}: memory.db stays byte for byte, while it is open and once it is closed`, async () => {
+  await check(`R-KEY-04 ${what}: memory.db does not change, while open or after closing`, async () => {
     assert.equal(fingerprint(folder), before);
     await store[Symbol.asyncDispose]();
     assert.equal(fingerprint(folder), before);
@@ -68,14 +68,14 @@ export async function withoutKey(what: string, { state, places = keychain, withi
   assertState(asked.status().key, state);
   assertState(unasked.status().key, state);
   await mend();
-  await check(`R-KEY-08 ${what}: ok again when asked to unlock, without a restart`, async () => {
+  await check(`R-KEY-08 ${what}: ok again after unlock, without a restart`, async () => {
     assertState(await asked.unlock(), 'ok');
     await recall(asked, FACTS);
     await factsOf(asked).put(fact(FACTS));
   });
   await check(`R-KEY-08 ${what}: ok again with the next request, without a restart`, async () => {
     const from = performance.now();
-    await until(() => answers(unasked), 'no request was answered');
+    await until(() => answers(unasked), 'no request succeeded');
     await recall(unasked, FACTS);
     return `${Math.round(performance.now() - from)} ms after the key was back`;
   });

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# The key of the memory against a real Secret Service: gnome-keyring on D-Bus sessions of its own, in a home of its own.
-# Each case runs in a process of its own, in a home that it may spoil.
+# Tests the key of the memory with a real Secret Service: gnome-keyring on private D-Bus sessions and home folders.
+# Each case runs in a separate process with a temporary home folder.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PWD/node_modules/.bin:$PATH"
 . test/lanes/bus.sh
 
-# The longest case has two keyrings that do not answer within their five seconds; a slow machine needs longer for all of them.
+# The longest case waits twice for the five-second timeout of a keyring. A slow machine needs longer.
 patience=180
 password='only of this lane'
 umask 077
-# Sockets lie in it, and their paths must be short.
+# The folder contains sockets, whose paths must be short.
 world=$(mktemp -d /tmp/helmdeck.XXXXXX)
 mkdir "$world/homes"
 trap 'rm -rf "$world"' EXIT
@@ -22,7 +22,7 @@ for tool in dbus-run-session dbus-daemon dbus-send gnome-keyring-daemon; do
 done
 [ -n "$(find /lib /lib64 /usr/lib /usr/lib64 -name 'libsecret-1.so.0' -print -quit 2>/dev/null)" ] || missing+=(libsecret-1.so.0)
 
-# Nothing of the person who runs this: neither their keyring, nor their display, nor their keys.
+# Use nothing of the developer: no keyring, no display, no keys.
 alone() {
   local home=$1
   shift
@@ -30,7 +30,7 @@ alone() {
   env -i PATH="$PATH" LANG=C.UTF-8 HOME="$home" XDG_RUNTIME_DIR="$home/run" KEYRING_PASSWORD="$password" BUSES="$world" "$@"
 }
 
-# A session bus that starts the services of a folder, and no others.
+# Session buses that start only the services of their folder.
 make_bus() {
   mkdir -p "$world/$1.services"
   write_bus "$world/$1.conf" "$world/$1.services"
@@ -44,10 +44,10 @@ make_buses() {
   local keyring
   keyring="$(command -v gnome-keyring-daemon) --foreground --components=secrets"
   make_bus empty
-  # Nobody to ask the owner for the password: a question is refused at once. The keyring is locked until it is unlocked.
+  # Without a prompter, requests to a locked keyring are refused at once.
   make_bus keyring
   make_service keyring org.freedesktop.secrets "$keyring"
-  # Somebody to ask who never answers.
+  # A prompter that never answers.
   make_bus asking
   make_service asking org.freedesktop.secrets "$keyring"
   printf '#!/bin/sh\necho $$ >"$HOME/prompter"\nexec sleep %s\n' "$patience" >"$world/silent-prompter"
@@ -55,7 +55,7 @@ make_buses() {
   make_service asking org.gnome.keyring.SystemPrompter "$world/silent-prompter"
 }
 
-# Runs a case on a bus, or on `none`, in the given home.
+# Runs a case on a bus, or without one (`none`), in the given home folder.
 run_case() {
   local name=$1 bus=$2 home=$3 status=0 session=()
   if [ "$bus" != none ]; then session=(dbus-run-session --config-file="$world/$bus.conf" --); fi
@@ -66,7 +66,7 @@ run_case() {
   oks=$(grep -c '^ok ' "$world/said") || true
   faults=$(grep -c '^FAILED ' "$world/said") || true
   gaps=$(grep -c '^skipped: ' "$world/said") || true
-  # A case that dies, or checks nothing, has not passed.
+  # A case that crashes or checks nothing has failed.
   if [ $status -ne 0 ] || [ $((oks + faults)) -eq 0 ]; then
     echo "FAILED the case $name ended with exit code $status"
     faults=$((faults + 1))
@@ -77,7 +77,7 @@ run_case() {
   skipped=$((skipped + gaps))
 }
 
-# The same with a real keychain, in a home that is a copy of another case's.
+# Runs a case with a real keychain, in a copy of another case's home folder.
 run_keychain_case() {
   if [ ${#missing[@]} -gt 0 ]; then
     echo "skipped: ${missing[*]} (the case $1)"
@@ -90,7 +90,7 @@ run_keychain_case() {
 }
 
 if [ ${#missing[@]} -eq 0 ]; then make_buses; fi
-# Its home then has a keyring, and that of the next one also the memory that all others start with.
+# The first case creates a keyring in its home folder, and the next one the memory for all other cases.
 run_keychain_case no-keyring-yet keyring empty
 run_keychain_case first-start keyring no-keyring-yet
 run_keychain_case locked keyring
@@ -112,7 +112,7 @@ run_keychain_case interrupted-rotation keyring
 run_keychain_case recovery keyring
 run_keychain_case credentials keyring
 run_keychain_case another-machine keyring no-keyring-yet
-# These need nothing of the system.
+# These cases need nothing from the system.
 run_case environment none "$world/homes/environment"
 run_case calls none "$world/homes/calls"
 

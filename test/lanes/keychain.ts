@@ -4,7 +4,7 @@ import { environment, malformed, mismatch } from './keychain-keys.ts';
 import * as life from './keychain-life.ts';
 import * as states from './keychain-states.ts';
 
-/** `keychain.ts <case>`, as keychain.sh calls it: on the right bus and in a home that may be spoiled. */
+/** `keychain.ts <case>`. keychain.sh calls it on the right bus with a temporary home folder. */
 const cases: Readonly<Record<string, () => Promise<void>>> = {
   'first-start': states.firstStart,
   locked: states.locked,
@@ -34,5 +34,5 @@ const cases: Readonly<Record<string, () => Promise<void>>> = {
 
 const [, , name = ''] = process.argv;
 const run = cases[name];
-if (!run) throw new Error(`There is no case ${name}; there are ${Object.keys(cases).join(', ')}.`);
+if (!run) throw new Error(`Unknown case ${name}. Cases: ${Object.keys(cases).join(', ')}.`);
 await run();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# OpenClaw as its users have it: a real gateway, connected to a real listener, asked for what it remembers, and disconnected. It is
-# large, so only this lane installs it, by a lock file of its own.
+# Connects a real OpenClaw gateway to a real listener, searches through it, and disconnects it. OpenClaw is
+# large, so only this lane installs it, with its own lock file.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PWD/node_modules/.bin:$PATH"

@@ -8,18 +8,18 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { Failure } from '../../src/contract/failure.ts';
-import type { Caller } from '../../src/core/caller.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { openDoor } from '../../src/core/door.ts';
-import { Finder } from '../../src/core/finder.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { Tokens } from '../../src/core/tokens.ts';
-import { type Listener, startListener } from '../../src/listeners/server.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import { createCore } from '../../src/core/operations/create-core.ts';
+import { Finder } from '../../src/core/search/finder.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { type Listener, startListener } from '../../src/listeners/listener.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
-import type { Entry } from '../../src/main/connect/connector.ts';
+import type { ClientEntry } from '../../src/main/connect/connector.ts';
 import { json5 } from '../../src/main/connect/json-text.ts';
 import { openClaw } from '../../src/main/connect/openclaw/openclaw.ts';
-import { surroundingsOf } from '../../src/main/connect/programs.ts';
+import { localMachine } from '../../src/main/connect/programs.ts';
 import type { Finding } from '../../src/main/doctor/finding.ts';
 import { examineOpenClaw } from '../../src/main/doctor/openclaw.ts';
 import { Checks } from './faults/checks.ts';
@@ -28,7 +28,7 @@ import { timed } from './faults/timed.ts';
 const PROGRAMS = resolve(import.meta.dirname, 'openclaw/node_modules/.bin');
 const SECRET = 'a-secret-of-this-gateway';
 const CLIENT = { client: 'openclaw', subject: 'me' };
-/** A machine that has other things to do starts a gateway in half a minute, a slow one in three times that. */
+/** A busy machine starts a gateway in half a minute, a slow one in 90 seconds. */
 const PATIENCE_MS = 240_000;
 
 const NOTES = '# Memory\n\n- The espresso machine in the office is a Rancilio.\n- I prefer React over Vue for small projects.\n';
@@ -39,7 +39,7 @@ const QUESTION = { query: 'React projects' };
 const checks = new Checks();
 const { check } = checks;
 
-/* A home of its own, so that nothing of whoever runs this is read. */
+/* A temporary home folder, so that OpenClaw reads no settings of the developer. */
 
 const home = mkdtempSync(join(tmpdir(), 'helmdeck-openclaw-'));
 const folder = join(home, 'data');
@@ -51,7 +51,7 @@ writeFileSync(join(workspace, 'MEMORY.md'), NOTES);
 writeFileSync(
   config,
   `{
-  // As its owner wrote it.
+  // A comment of the owner.
   gateway: { mode: 'local', bind: "loopback", port: 0x${port.toString(16)}, auth: { mode: 'token', token: '${SECRET}' } },
   "agents": { "defaults": { "workspace": ${JSON.stringify(workspace)} } },
   "memory": { "search": { "provider": "none" } },
@@ -66,14 +66,14 @@ const environment = {
   OPENCLAW_STATE_DIR: dirname(config),
   OPENCLAW_NO_RESPAWN: '1',
 };
-const around = surroundingsOf({ environment, platform: process.platform, home: () => home });
+const host = localMachine({ environment, platform: process.platform, home: () => home });
 
 const store = new RamStore(systemClock);
-const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-const { perform } = openDoor({ store, tokens, finder: new Finder(store), clock: systemClock });
+const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+const { perform } = createCore({ store, tokens, finder: new Finder(store), clock: systemClock });
 let locked = false;
 let listener: Listener = await listen();
-const connections = new Connections({ connectors: [openClaw], around, tokens, folder, now: () => store.now() });
+const connections = new Connections({ connectors: [openClaw], machine: host, tokens, folder, now: () => store.now() });
 
 let said = '';
 const gateway = spawn(join(PROGRAMS, 'openclaw'), ['gateway', 'run'], { env: environment, cwd: home, detached: true });
@@ -82,7 +82,7 @@ await checks.through(lane, end);
 
 async function lane(): Promise<void> {
   await ready();
-  // Its first search makes its index, and says so.
+  // The first search builds OpenClaw's index and prints a message.
   await invoke('memory_search', { query: 'espresso' });
   await until(async () => isSilent(await search()));
   check("its owner's notes are found before", isNotesAlone(await search()), await search());
@@ -90,13 +90,13 @@ async function lane(): Promise<void> {
 
   const plan = await connections.plan(CLIENT);
   const done = await connections.connect({ ...CLIENT, basis: plan.basis });
-  check('it is connected, and what its agents will start reaches the memory', done.verified.works, [plan, done]);
+  check('OpenClaw is connected, and the server that its agents start reaches the memory', done.verified.works, [plan, done]);
   const connected = readFileSync(config, 'utf8');
   const token = readFileSync(join(folder, 'clients/openclaw.token'), 'utf8').trim();
-  check('its configuration keeps its comment, and holds neither token nor address', holdsNeither(connected, token), connected);
+  check('its configuration keeps its comment, and contains neither token nor address', holdsNeither(connected, token), connected);
   await storeAsAgent();
   check(
-    'a running gateway takes up the plugin by itself',
+    'a running gateway loads the plugin without a restart',
     await until(async () => paths(await search()).includes(OURS)),
     said.slice(-2000),
   );
@@ -107,58 +107,66 @@ async function lane(): Promise<void> {
     paths(both).includes(OURS) && paths(both).includes('MEMORY.md'),
     both,
   );
-  check('and gives no warning', isSilent(both), both);
+  check('memory_search gives no warning', isSilent(both), both);
   const read = await invoke('memory_get', { path: OURS });
-  check('memory_get reads it', read['text'] === FACT.value, read);
-  const findings = await examineOpenClaw(around, folder);
-  check('the doctor finds nothing wrong, and its test is forgotten', isWell(findings) && (await factsLeft()) === 1, findings);
-  const probed = await around.run(join(PROGRAMS, 'openclaw'), ['mcp', 'probe', 'helmdeck', '--json']);
+  check('memory_get reads the fact', read['text'] === FACT.value, read);
+  const findings = await examineOpenClaw(host, folder);
+  check('the doctor finds no problem, and its test fact is forgotten', isWell(findings) && (await factsLeft()) === 1, findings);
+  const probed = await host.run(join(PROGRAMS, 'openclaw'), ['mcp', 'probe', 'helmdeck', '--json']);
   check('OpenClaw itself lists our tools', probed.code === 0 && probed.stdout.includes('memory_store'), probed);
 
   await listener.close();
   const { result: alone, ms } = await timed(search);
-  check('the program closed: the notes alone, without a warning', isNotesAlone(alone), alone);
-  check('and at once, beside what a search takes here', ms < 3000 + 3 * usual, [ms, usual]);
+  check('program stopped: memory_search returns only the notes, without a warning', isNotesAlone(alone), alone);
+  check('program stopped: memory_search takes little longer than usual', ms < 3000 + 3 * usual, [ms, usual]);
 
   const old = new URL(listener.url).port;
   listener = await listen();
   await tokens.revoke({ id: done.token, unrecorded: false });
   await handOver();
   check(
-    'another port, another token: found again',
+    'another port and another token: memory_search finds the fact again',
     paths(await search()).includes(OURS) && new URL(listener.url).port !== old,
     await search(),
   );
-  check('and OpenClaw was not touched', readFileSync(config, 'utf8') === connected, readFileSync(config, 'utf8'));
+  check(
+    'the configuration of OpenClaw did not change meanwhile',
+    readFileSync(config, 'utf8') === connected,
+    readFileSync(config, 'utf8'),
+  );
   locked = true;
-  check('locked: the notes alone, without a warning', isNotesAlone(await search()), await search());
+  check('locked: memory_search returns only the notes, without a warning', isNotesAlone(await search()), await search());
   locked = false;
 
   const taken = await connections.disconnect({ client: 'openclaw' });
-  check('disconnected, its configuration is byte for byte as before', readFileSync(config, 'utf8') === before, [
+  check('after disconnecting, its configuration is byte for byte as before', readFileSync(config, 'utf8') === before, [
     taken,
     readFileSync(config, 'utf8'),
   ]);
   const extensions = join(dirname(config), 'extensions');
-  check('no plugin is left', !existsSync(extensions) || readdirSync(extensions).length === 0, extensions);
-  check('nor a word for mcporter', !existsSync(join(home, '.mcporter')), home);
-  // A plugin that is still loaded would find the fact with this.
+  check('after disconnecting, no plugin is left', !existsSync(extensions) || readdirSync(extensions).length === 0, extensions);
+  check('after disconnecting, no entry for mcporter is left', !existsSync(join(home, '.mcporter')), home);
+  // A plugin that is still loaded would find the fact with this token.
   await handOver();
-  check('a running gateway lets go of it', await until(async () => isNotesAlone(await search())), await search());
+  check('a running gateway unloads the plugin', await until(async () => isNotesAlone(await search())), await search());
   writeFileSync(config, before.replace('"allow"', '"enabled": false, "allow"'));
   const off = readFileSync(config, 'utf8');
   const why = await connections.connect(CLIENT).then(
     () => 'it was connected',
     (error: unknown) => (error instanceof Failure ? error.message : error),
   );
-  check('where no plugin may run, it is not connected, and that is said', /nothing was changed/.test(String(why)), why);
-  check('then no plugin is left either', !existsSync(extensions) || readdirSync(extensions).length === 0, extensions);
-  check('and its configuration is byte for byte as before', readFileSync(config, 'utf8') === off, readFileSync(config, 'utf8'));
+  check('with plugins disabled, connecting is refused with a message', /nothing was changed/.test(String(why)), why);
+  check('with plugins disabled, no plugin is left', !existsSync(extensions) || readdirSync(extensions).length === 0, extensions);
+  check(
+    'with plugins disabled, its configuration is byte for byte as before',
+    readFileSync(config, 'utf8') === off,
+    readFileSync(config, 'utf8'),
+  );
 }
 
-/** By what its agents would start, as the configuration says it. */
+/** Calls the memory through the server that the configuration names, as OpenClaw's agents do. */
 async function storeAsAgent(): Promise<void> {
-  const { command, args, env } = json5.valueAt(readFileSync(config, 'utf8'), ['mcp', 'servers', 'helmdeck']) as Entry;
+  const { command, args, env } = json5.valueAt(readFileSync(config, 'utf8'), ['mcp', 'servers', 'helmdeck']) as ClientEntry;
   const agent = new Client({ name: 'an agent', version: '1' });
   await agent.connect(new StdioClientTransport({ command, args: [...args], env: { ...env }, stderr: 'ignore' }));
   try {
@@ -168,7 +176,7 @@ async function storeAsAgent(): Promise<void> {
   }
 }
 
-/** A new token, where the plugin looks for it. */
+/** Mints a token and stores it where the plugin reads it. */
 async function handOver(): Promise<void> {
   const { token } = await tokens.mint({ name: 'OpenClaw', client: 'openclaw', subject: 'me', scopes: ['memory:read'], days: 1 });
   writeFileSync(join(folder, 'clients/openclaw.token'), `${token}\n`, { mode: 0o600 });
@@ -206,10 +214,10 @@ function isNotesAlone(found: Found): boolean {
 }
 
 function holdsNeither(text: string, token: string): boolean {
-  return text.includes('// As its owner wrote it.') && !text.includes(token) && !text.includes(new URL(listener.url).host);
+  return text.includes('// A comment of the owner.') && !text.includes(token) && !text.includes(new URL(listener.url).host);
 }
 
-/** The judge that needs no model: the gateway calls the tool as it would for an agent. */
+/** Makes the gateway call a tool as it does for an agent. Needs no model. */
 async function invoke(tool: string, args: object): Promise<Found> {
   const headers = { Authorization: `Bearer ${SECRET}`, 'Content-Type': 'application/json' };
   const body = JSON.stringify({ tool, args });
@@ -220,10 +228,10 @@ async function invoke(tool: string, args: object): Promise<Found> {
 
 async function ready(): Promise<void> {
   const there = await until(async () => {
-    if (gateway.exitCode !== null) throw new Error(`the gateway ended: ${said.slice(-3000)}`);
+    if (gateway.exitCode !== null) throw new Error(`the gateway exited: ${said.slice(-3000)}`);
     return (await invoke('memory_search', { query: 'x' }))['error'] === undefined;
   });
-  if (!there) throw new Error(`the gateway does not answer: ${said.slice(-3000)}`);
+  if (!there) throw new Error(`the gateway does not respond: ${said.slice(-3000)}`);
 }
 
 async function until(holds: () => Promise<boolean>): Promise<boolean> {
@@ -263,7 +271,7 @@ async function freePort(): Promise<number> {
   return free;
 }
 
-/** With all that it has started. */
+/** Kills the gateway and its child processes. */
 async function end(): Promise<void> {
   if (gateway.pid !== undefined && gateway.exitCode === null) {
     const ended = once(gateway, 'exit');
@@ -272,7 +280,7 @@ async function end(): Promise<void> {
     try {
       process.kill(-gateway.pid, 'SIGKILL');
     } catch {
-      // All of it has ended by itself.
+      // All of them have already exited.
     }
   }
   await listener.close();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The same as faults.sh with the large figures: before a release, or after a change to how anything is stored.
-# An argument chooses the checks whose name holds it; FAULTS_SEED repeats a run.
+# Like faults.sh, with large figures. Run it before a release, or after a change of the storage.
+# An argument selects the checks whose name contains it. FAULTS_SEED repeats a run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,36 +1,36 @@
 import { Agent } from 'node:http';
 import { SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { ask, everyRoute, serve } from '../support/listener.ts';
+import { sendRequest, ALL_ROUTES, serve } from '../support/listener.ts';
 
-describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
-  test('asks for a token, and says how (R-ERR-06)', async () => {
+describe('every route except the health check (R-HTTP-08, R-AUTH-07)', () => {
+  test('requires a token and explains how to send it (R-ERR-06)', async () => {
     const { url } = await serve();
-    for (const [method, path] of everyRoute) {
-      const { status, json, headers } = await ask(url, path, { method });
+    for (const [method, path] of ALL_ROUTES) {
+      const { status, json, headers } = await sendRequest(url, path, { method });
       expect({ path, status, error: json.error }).toEqual({ path, status: 401, error: 'missing_bearer' });
       expect(headers['www-authenticate']).toBe('Bearer realm="helmdeck"');
     }
   });
 
-  test('refuses a token that is not ours', async () => {
+  test('refuses a token with a foreign signature', async () => {
     const { url } = await serve();
     const claims = { iss: 'helmdeck', sub: 'me', scopes: ['admin'] };
     const forged = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'HS256' })
       .setExpirationTime('1h')
       .sign(new TextEncoder().encode('another secret of at least 32 bytes'));
-    for (const [method, path] of everyRoute) {
-      const { status, json } = await ask(url, path, { method, token: forged });
+    for (const [method, path] of ALL_ROUTES) {
+      const { status, json } = await sendRequest(url, path, { method, token: forged });
       expect({ path, status, error: json.error }).toEqual({ path, status: 401, error: 'invalid_token' });
     }
   });
 
-  test('takes it from one header and nowhere else', async () => {
+  test('reads the token from the Authorization header only', async () => {
     const { url, owner } = await serve();
     const table: [why: string, path: string, headers: string[]][] = [
       ['the query', `/api/v1/version?access_token=${owner}`, []],
-      ['the query, as it is named', `/api/v1/version?authorization=Bearer%20${owner}`, []],
+      ['the query, under the name of the header', `/api/v1/version?authorization=Bearer%20${owner}`, []],
       ['a cookie', '/api/v1/version', ['Cookie', `authorization=${owner}; token=${owner}`]],
       ['another header', '/api/v1/version', ['Proxy-Authorization', `Bearer ${owner}`]],
       ['another scheme', '/api/v1/version', ['Authorization', `Basic ${owner}`]],
@@ -41,15 +41,15 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
       ['a good header after a bad one', '/api/v1/version', ['Authorization', 'Bearer x', 'Authorization', `Bearer ${owner}`]],
     ];
     for (const [why, path, headers] of table) {
-      const { status, text } = await ask(url, path, { headers });
+      const { status, text } = await sendRequest(url, path, { headers });
       expect({ why, status }).toEqual({ why, status: 401 });
       expect(text).not.toContain(owner);
     }
   });
 
-  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR', 'Bearer  '])('spells the scheme in any case: %s', async (scheme) => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR', 'Bearer  '])('accepts the scheme in any letter case: %s', async (scheme) => {
     const { url, owner } = await serve();
-    expect((await ask(url, '/api/v1/version', { headers: ['Authorization', `${scheme} ${owner}`] })).json).toEqual({
+    expect((await sendRequest(url, '/api/v1/version', { headers: ['Authorization', `${scheme} ${owner}`] })).json).toEqual({
       version: '1.2.3',
     });
   });
@@ -58,35 +58,35 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
     const { url, token } = await serve();
     const reader = await token('me', ['memory:read']);
     const writer = await token('me', ['memory:write']);
-    const none = await ask(url, '/api/v1/memory/store', { token: reader, body: { key: 'a', value: 'b' } });
+    const none = await sendRequest(url, '/api/v1/memory/store', { token: reader, body: { key: 'a', value: 'b' } });
     expect([none.status, none.json.error]).toEqual([403, 'insufficient_scope']);
     const seen = await Promise.all(
-      ['/api/v1/memory', '/api/v1/events', '/api/v1/memory/export'].map((path) => ask(url, path, { token: writer })),
+      ['/api/v1/memory', '/api/v1/events', '/api/v1/memory/export'].map((path) => sendRequest(url, path, { token: writer })),
     );
     expect(seen.map(({ json }) => json.error)).toEqual(Array.from({ length: 3 }, () => 'insufficient_scope'));
   });
 
-  test('is as closed after a revocation, on the connection on which it was open too', async () => {
+  test('refuses a revoked token, even on a connection that used it before', async () => {
     const { url, token, tokens } = await serve();
     const given = await token();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    expect((await ask(url, '/api/v1/memory', { token: given, agent })).status).toBe(200);
+    expect((await sendRequest(url, '/api/v1/memory', { token: given, agent })).status).toBe(200);
     const [record] = (await tokens.list()).tokens;
     await tokens.revoke({ id: record?.id ?? '', unrecorded: false });
-    expect((await ask(url, '/api/v1/memory', { token: given, agent })).json.error).toBe('invalid_token');
-    expect((await ask(url, '/api/v1/memory', { token: given })).json.error).toBe('invalid_token');
+    expect((await sendRequest(url, '/api/v1/memory', { token: given, agent })).json.error).toBe('invalid_token');
+    expect((await sendRequest(url, '/api/v1/memory', { token: given })).json.error).toBe('invalid_token');
     agent.destroy();
   });
 
-  test('looks at the token of every request, whoever asked before over the same connection', async () => {
+  test('checks the token of every request, even on the same connection', async () => {
     const { url, token } = await serve();
     const [mine, yours] = [await token('me'), await token('you')];
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    await ask(url, '/api/v1/memory/store', { token: mine, body: { key: 'whose', value: 'mine' }, agent });
+    await sendRequest(url, '/api/v1/memory/store', { token: mine, body: { key: 'whose', value: 'mine' }, agent });
     const asked = [mine, yours, mine, `${mine}x`, mine.slice(0, -1), undefined, mine];
     const told: unknown[] = [];
     for (const one of asked) {
-      const { status } = await ask(url, '/api/v1/memory/fact?key=whose', { ...(one && { token: one }), agent });
+      const { status } = await sendRequest(url, '/api/v1/memory/fact?key=whose', { ...(one && { token: one }), agent });
       told.push(status);
     }
     expect(told).toEqual([200, 404, 200, 401, 401, 401, 200]);
@@ -121,7 +121,11 @@ describe('an unknown path (R-HTTP-09)', () => {
   test('is 404 with a token and 401 without', async () => {
     const { url, owner } = await serve();
     for (const path of unknown) {
-      const answers = await Promise.all([ask(url, path), ask(url, path, { token: 'x.y.z' }), ask(url, path, { token: owner })]);
+      const answers = await Promise.all([
+        sendRequest(url, path),
+        sendRequest(url, path, { token: 'x.y.z' }),
+        sendRequest(url, path, { token: owner }),
+      ]);
       expect({ path, told: answers.map(({ json }) => json.error) }).toEqual({
         path,
         told: ['missing_bearer', 'invalid_token', 'not_found'],
@@ -130,23 +134,26 @@ describe('an unknown path (R-HTTP-09)', () => {
   });
 
   test.each(['/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server/api/v1/mcp', '/register'])(
-    'where OAuth is looked for is 404 without a token: %s',
+    'at an OAuth discovery path is 404 without a token: %s',
     async (path) => {
       const { url } = await serve();
       for (const method of ['GET', 'POST', 'HEAD', 'OPTIONS']) {
-        const { status, headers } = await ask(url, path, { method, ...(method === 'POST' && { body: { redirect_uris: [] } }) });
+        const { status, headers } = await sendRequest(url, path, {
+          method,
+          ...(method === 'POST' && { body: { redirect_uris: [] } }),
+        });
         expect([status, headers['www-authenticate']]).toEqual([404, undefined]);
       }
     },
   );
 });
 
-describe('a method that a path does not know', () => {
-  test('is 405 and says which ones it does (R-ERR-06)', async () => {
+describe('an unsupported method', () => {
+  test('is 405 and lists the supported methods (R-ERR-06)', async () => {
     const { url, owner } = await serve();
-    for (const [known, path] of everyRoute) {
+    for (const [known, path] of ALL_ROUTES) {
       for (const method of ['OPTIONS', 'PUT', 'HEAD', 'TRACE', 'PROPFIND']) {
-        const { status, headers } = await ask(url, path, { method, token: owner });
+        const { status, headers } = await sendRequest(url, path, { method, token: owner });
         expect({ path, method, status }).toEqual({ path, method, status: 405 });
         expect(headers.allow?.split(', ')).toContain(known);
       }
@@ -155,25 +162,25 @@ describe('a method that a path does not know', () => {
 
   test('is 405 on the health check too, without a token', async () => {
     const { url } = await serve();
-    const answers = await Promise.all(['POST', 'HEAD', 'OPTIONS'].map((method) => ask(url, '/healthz', { method })));
+    const answers = await Promise.all(['POST', 'HEAD', 'OPTIONS'].map((method) => sendRequest(url, '/healthz', { method })));
     expect(answers.map(({ status, headers }) => [status, headers.allow])).toEqual(Array.from({ length: 3 }, () => [405, 'GET']));
   });
 });
 
-test('every answer, good or bad, is for nobody to keep or to guess at (R-HTTP-10)', async () => {
+test('every response forbids caching and content sniffing (R-HTTP-10)', async () => {
   const { url, owner } = await serve();
   const answers = await Promise.all([
-    ask(url, '/healthz'),
-    ask(url, '/healthz', { headers: ['Origin', 'x'] }),
-    ask(url, '/nowhere'),
-    ask(url, '/nowhere', { token: owner }),
-    ask(url, '/.well-known/x'),
-    ask(url, '/api/v1/memory', { method: 'PUT', token: owner }),
-    ask(url, '/api/v1/memory/store', { token: owner, body: '{' }),
-    ask(url, '/api/v1/memory/store', { token: owner, body: Buffer.alloc(2 ** 20 + 1) }),
-    ...everyRoute
-      .filter(([, path]) => !path.endsWith('events'))
-      .map(([method, path]) => ask(url, path, { method, token: owner })),
+    sendRequest(url, '/healthz'),
+    sendRequest(url, '/healthz', { headers: ['Origin', 'x'] }),
+    sendRequest(url, '/nowhere'),
+    sendRequest(url, '/nowhere', { token: owner }),
+    sendRequest(url, '/.well-known/x'),
+    sendRequest(url, '/api/v1/memory', { method: 'PUT', token: owner }),
+    sendRequest(url, '/api/v1/memory/store', { token: owner, body: '{' }),
+    sendRequest(url, '/api/v1/memory/store', { token: owner, body: Buffer.alloc(2 ** 20 + 1) }),
+    ...ALL_ROUTES.filter(([, path]) => !path.endsWith('events')).map(([method, path]) =>
+      sendRequest(url, path, { method, token: owner }),
+    ),
   ]);
   for (const { headers } of answers) {
     expect(headers['cache-control']).toBe('no-store');

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { EMBEDDING } from '../../src/contract/limits.ts';
-import { type Embeddings, noEmbeddings } from '../../src/core/embeddings.ts';
-import { ask, serve } from '../support/listener.ts';
+import { type Embeddings, noEmbeddings } from '../../src/core/operations/embeddings-port.ts';
+import { sendRequest, serve } from '../support/listener.ts';
 
 const PATH = '/v1/embeddings';
 
-/** Vectors of three numbers, as they would come from a model. */
+/** Vectors of three numbers in place of a model's output. */
 function embedding(over: Partial<Embeddings> = {}) {
   const asked: (readonly [subject: string, texts: readonly string[]])[] = [];
   const embeddings: Embeddings = {
@@ -22,11 +22,11 @@ function embedding(over: Partial<Embeddings> = {}) {
 }
 
 describe('POST /v1/embeddings (R-EMB-01)', () => {
-  test('answers by the wire of OpenAI, one text or many, in order', async () => {
+  test('returns vectors in the format of OpenAI, for one text or several, in order', async () => {
     const { embeddings, asked } = embedding();
     const { url, token } = await serve({ embeddings });
     const bearer = await token('ada', ['memory:read']);
-    const one = await ask(url, PATH, { token: bearer, body: { model: 'nomic-embed-text', input: 'abc' } });
+    const one = await sendRequest(url, PATH, { token: bearer, body: { model: 'nomic-embed-text', input: 'abc' } });
     expect(one.json).toEqual({
       object: 'list',
       data: [{ object: 'embedding', index: 0, embedding: [3, 0.5, -1] }],
@@ -34,7 +34,7 @@ describe('POST /v1/embeddings (R-EMB-01)', () => {
       usage: { prompt_tokens: 7, total_tokens: 7 },
     });
     const body = { model: 'nomic-embed-text:latest', input: ['a', 'bb'], encoding_format: 'base64', dimensions: 3, user: 'x' };
-    const many = await ask(url, PATH, { token: bearer, body });
+    const many = await sendRequest(url, PATH, { token: bearer, body });
     const data = many.json['data'] as { index: number; embedding: string }[];
     const floats = data.map(({ embedding: text }) => [...new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer)]);
     expect(floats).toEqual([
@@ -47,44 +47,49 @@ describe('POST /v1/embeddings (R-EMB-01)', () => {
     ]);
   });
 
-  test('needs a token that may read, like everything', async () => {
+  test('needs a token with the scope memory:read', async () => {
     const { url, token } = await serve(embedding());
     const body = { model: 'nomic-embed-text', input: 'a' };
-    expect((await ask(url, PATH, { body })).status).toBe(401);
-    expect((await ask(url, PATH, { body, token: await token('me', ['packs:run']) })).json.error).toBe('insufficient_scope');
+    expect((await sendRequest(url, PATH, { body })).status).toBe(401);
+    expect((await sendRequest(url, PATH, { body, token: await token('me', ['packs:run']) })).json.error).toBe(
+      'insufficient_scope',
+    );
   });
 
   test.for([
     { what: 'no text', body: { input: [] }, says: /^input must be a text or a list/ },
     { what: 'an empty text', body: { input: ['a', ''] }, says: /^input/ },
-    { what: 'tokens in place of texts', body: { input: [[1, 2]] }, says: /^input/ },
+    { what: 'token ids instead of texts', body: { input: [[1, 2]] }, says: /^input/ },
     { what: 'a text that is too long', body: { input: 'x'.repeat(EMBEDDING.bytes + 1) }, says: /^input/ },
     { what: 'too many texts', body: { input: Array.from({ length: EMBEDDING.texts + 1 }, () => 'x') }, says: /^input/ },
     { what: 'half a character', body: { input: '\ud800' }, says: /^input/ },
     { what: 'another model', body: { input: 'a', model: 'text-embedding-3-small' }, says: /^model must be nomic-embed-text/ },
-    { what: 'another form', body: { input: 'a', encoding_format: 'int8' }, says: /^encoding_format/ },
+    { what: 'another encoding format', body: { input: 'a', encoding_format: 'int8' }, says: /^encoding_format/ },
     { what: 'null for a field', body: { input: 'a', encoding_format: null }, says: /^encoding_format/ },
     { what: 'other dimensions', body: { input: 'a', dimensions: 256 }, says: /^dimensions must be 3/ },
-    { what: 'a field that is not known', body: { input: 'a', task: 'x' }, says: /field/ },
+    { what: 'an unknown field', body: { input: 'a', task: 'x' }, says: /field/ },
   ])('refuses $what (R-EMB-02)', async ({ body, says }) => {
     const { url, token } = await serve(embedding());
-    const { status, json } = await ask(url, PATH, { token: await token(), body: { model: 'nomic-embed-text', ...body } });
+    const { status, json } = await sendRequest(url, PATH, { token: await token(), body: { model: 'nomic-embed-text', ...body } });
     expect(status).toBe(400);
     expect(json).toMatchObject({ error: 'invalid_input', message: expect.stringMatching(says) });
   });
 
-  test('is 503 with the remedy while there are none (R-EMB-02)', async () => {
+  test('is 503 with the remedy while embeddings are unavailable (R-EMB-02)', async () => {
     const { url, token } = await serve();
-    const { status, json } = await ask(url, PATH, { token: await token(), body: { model: 'nomic-embed-text', input: 'a' } });
+    const { status, json } = await sendRequest(url, PATH, {
+      token: await token(),
+      body: { model: 'nomic-embed-text', input: 'a' },
+    });
     expect(status).toBe(503);
     expect(json.error).toBe('embeddings_unavailable');
   });
 
-  test('nothing else of Ollama is there', async () => {
+  test('no other API of Ollama is exposed', async () => {
     const { url, token } = await serve(embedding());
     const bearer = await token();
     for (const path of ['/api/embed', '/api/pull', '/api/tags', '/api/generate', '/v1/models', '/v1/chat/completions', '/v1/']) {
-      expect((await ask(url, path, { token: bearer })).status).toBe(404);
+      expect((await sendRequest(url, path, { token: bearer })).status).toBe(404);
     }
   });
 });

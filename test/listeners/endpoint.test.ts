@@ -7,15 +7,15 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { asFailure } from '../../src/contract/failure.ts';
-import { findProgram } from '../../src/listeners/endpoint.ts';
-import { ask, serve } from '../support/listener.ts';
+import { findOwnerClient } from '../../src/listeners/endpoint.ts';
+import { sendRequest, serve } from '../support/listener.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const endpointOf = (folder: string): string => join(folder, 'endpoint.json');
 const read = (folder: string) => JSON.parse(readFileSync(endpointOf(folder), 'utf8')) as Record<string, string> & { pid: number };
 const posix = process.platform !== 'win32';
 
-/** Somebody else on a port, who hears everything and answers with this. */
+/** Another program on a port, which records all data and sends this response. */
 async function squatter(answer = '', port = 0): Promise<{ port: number; heard: () => string }> {
   let heard = '';
   const server = createTcp((socket) => {
@@ -32,13 +32,13 @@ async function squatter(answer = '', port = 0): Promise<{ port: number; heard: (
 }
 
 async function found(folder: string) {
-  const program = await findProgram(folder);
+  const program = await findOwnerClient(folder);
   if (program) onTestFinished(() => program[Symbol.dispose]());
   return program;
 }
 
 describe('endpoint.json (R-HTTP-03)', () => {
-  test('tells where, who and since when, to the owner alone', async () => {
+  test('contains the URL, pid and start time, readable by the owner only', async () => {
     const { url, folder, owner } = await serve();
     expect(read(folder)).toEqual({
       url,
@@ -50,21 +50,21 @@ describe('endpoint.json (R-HTTP-03)', () => {
     expect(readFileSync(join(folder, 'owner-token'), 'utf8').trim()).toBe(owner);
   });
 
-  test.runIf(posix).each(['endpoint.json', 'owner-token'])('is 0600, as its companion: %s', async (name) => {
+  test.runIf(posix).each(['endpoint.json', 'owner-token'])('has mode 0600: %s', async (name) => {
     const { folder } = await serve();
     expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
   });
 
-  test('is new at each start, and so is the token (R-AUTH-08)', async () => {
+  test('is new at each start, like the token (R-AUTH-08)', async () => {
     const one = await serve();
     const other = await serve();
     expect(read(one.folder)['instance']).not.toBe(read(other.folder)['instance']);
     expect(read(one.folder)['proof_key']).not.toBe(read(other.folder)['proof_key']);
     expect(one.owner).not.toBe(other.owner);
-    expect((await ask(one.url, '/api/v1/version', { token: other.owner })).status).toBe(401);
+    expect((await sendRequest(one.url, '/api/v1/version', { token: other.owner })).status).toBe(401);
   });
 
-  test.runIf(posix)('takes the place of a link, and does not write where it leads', async () => {
+  test.runIf(posix)('replaces a symbolic link without writing to its target', async () => {
     const folder = tempFolder();
     const elsewhere = join(tempFolder(), 'victim');
     writeFileSync(elsewhere, 'mine');
@@ -77,7 +77,7 @@ describe('endpoint.json (R-HTTP-03)', () => {
     expect(await found(folder)).toBeDefined();
   });
 
-  test.runIf(posix)('is private though a draft that others could read was left', async () => {
+  test.runIf(posix)('is private even if a readable draft was left behind', async () => {
     const folder = tempFolder();
     writeFileSync(join(folder, 'owner-token.new'), '', { mode: 0o666 });
     await serve({ folder });
@@ -86,39 +86,39 @@ describe('endpoint.json (R-HTTP-03)', () => {
 });
 
 describe('the proof (R-HTTP-11)', () => {
-  test('is what only the writer of endpoint.json can answer', async () => {
+  test('can be computed only by the writer of endpoint.json', async () => {
     const { url, folder } = await serve();
     const challenge = 'a-challenge-of-my-own';
     const key = Buffer.from(read(folder)['proof_key'] ?? '', 'hex');
-    expect((await ask(url, `/healthz?challenge=${challenge}`)).json).toEqual({
+    expect((await sendRequest(url, `/healthz?challenge=${challenge}`)).json).toEqual({
       status: 'ok',
       proof: createHmac('sha256', key).update(challenge).digest('hex'),
     });
   });
 
   test.each(['short', 'x'.repeat(129), 'with%20blanks%20and%20more', 'twice-as-many-of-them&challenge=twice-as-many-of-them'])(
-    'is not given for a challenge that is none: %s',
+    'is refused for an invalid challenge: %s',
     async (challenge) => {
       const { url } = await serve();
-      const { status, json } = await ask(url, `/healthz?challenge=${challenge}`);
+      const { status, json } = await sendRequest(url, `/healthz?challenge=${challenge}`);
       expect([status, json.error, json['proof']]).toEqual([400, 'invalid_input', undefined]);
     },
   );
 
-  test('is told to nobody who comes from a page', async () => {
+  test('is refused to web pages', async () => {
     const { url } = await serve();
     const headers = ['Origin', 'https://evil.example'];
-    expect((await ask(url, '/healthz?challenge=a-challenge-of-my-own', { headers })).status).toBe(403);
+    expect((await sendRequest(url, '/healthz?challenge=a-challenge-of-my-own', { headers })).status).toBe(403);
   });
 
-  test('health itself says nothing of who answers', async () => {
+  test('the plain health check does not identify the program', async () => {
     const { url } = await serve();
-    expect((await ask(url, '/healthz')).text).toBe('{"status":"ok"}');
+    expect((await sendRequest(url, '/healthz')).text).toBe('{"status":"ok"}');
   });
 });
 
 describe('the running program', () => {
-  test('is found, and answers every operation as the owner', async () => {
+  test('is found and performs every operation for the owner', async () => {
     const { url, folder } = await serve();
     const program = await found(folder);
     expect([program?.url, program?.pid]).toEqual([url, process.pid]);
@@ -129,7 +129,7 @@ describe('the running program', () => {
     expect((await program?.call('list', { limit: 1, values: true }))?.facts).toHaveLength(1);
   });
 
-  test('fails as it would have failed in place', async () => {
+  test('fails with the same failures as in process', async () => {
     const { folder } = await serve({ writesPerMinute: 1 });
     const program = await found(folder);
     const unknown = program?.call('recall', { key: 'nowhere' });
@@ -144,10 +144,10 @@ describe('the running program', () => {
       code: 'rate_limited',
       retryAfter: expect.any(Number),
     });
-    await expect(program?.call('backup', {})).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(program?.call('backup', {})).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  test('takes answers longer than a chunk', async () => {
+  test('returns responses longer than a chunk', async () => {
     const { folder } = await serve();
     const program = await found(folder);
     const value = 'x'.repeat(60_000);
@@ -155,17 +155,17 @@ describe('the running program', () => {
     expect((await program?.call('export', {}))?.facts.map((fact) => fact.value.length)).toEqual([60_000, 60_000]);
   });
 
-  test('that has ended says so', async () => {
+  test('that has stopped is reported', async () => {
     const { folder, listener } = await serve();
     const program = await found(folder);
     await program?.call('status', {});
     await listener.close();
     await expect(program?.call('status', {})).rejects.toMatchObject({ code: 'session_unavailable' });
-    expect(await findProgram(folder)).toBeUndefined();
+    expect(await findOwnerClient(folder)).toBeUndefined();
   });
 
-  test('is none where nobody said so', async () => {
-    expect(await findProgram(tempFolder())).toBeUndefined();
+  test('is not found without endpoint.json', async () => {
+    expect(await findOwnerClient(tempFolder())).toBeUndefined();
   });
 
   test.each([
@@ -187,22 +187,22 @@ describe('the running program', () => {
         started_at: '',
       }),
     ],
-  ])('is none where endpoint.json %s', async (_why, text) => {
+  ])('is not found if endpoint.json %s', async (_why, text) => {
     const folder = tempFolder();
     writeFileSync(endpointOf(folder), text, { mode: 0o600 });
-    expect(await findProgram(folder)).toBeUndefined();
+    expect(await findOwnerClient(folder)).toBeUndefined();
   });
 
-  test('is none, or told as damaged, whatever else stands in endpoint.json', async () => {
+  test('is not found or reported as damaged for any other content of endpoint.json', async () => {
     const { folder, listener } = await serve();
     const whole = readFileSync(endpointOf(folder), 'utf8');
     await listener.close();
-    // Without a token nobody would look any further.
+    // Without a token file the search would stop here.
     writeFileSync(join(folder, 'owner-token'), 'x.y.z', { mode: 0o600 });
     const outcomes = new Set<string>();
     const look = async (text: string): Promise<void> => {
       writeFileSync(endpointOf(folder), text, { mode: 0o600 });
-      const outcome = await findProgram(folder).then(String, (error: unknown) => asFailure(error).code);
+      const outcome = await findOwnerClient(folder).then(String, (error: unknown) => asFailure(error).code);
       outcomes.add(outcome);
     };
     const some = fc.tuple(fc.nat(whole.length), fc.string({ unit: 'binary', maxLength: 6 }), fc.nat(3));
@@ -215,11 +215,11 @@ describe('the running program', () => {
       fc.asyncProperty(fc.jsonValue(), (value) => look(JSON.stringify(value))),
       { numRuns: 500 },
     );
-    // A port that was changed may be another program's, which cannot prove itself.
-    expect([...outcomes].filter((outcome) => outcome !== 'store_unavailable')).toEqual(['undefined']);
+    // A changed port may belong to another program, which cannot prove its identity.
+    expect([...outcomes].filter((outcome) => outcome !== 'unavailable')).toEqual(['undefined']);
   });
 
-  /** What a program that was killed leaves behind. */
+  /** The files that a killed program leaves behind. */
   async function left(change: (endpoint: Record<string, unknown>) => object): Promise<string> {
     const { folder, listener } = await serve();
     const texts = ['endpoint.json', 'owner-token'].map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
@@ -230,12 +230,12 @@ describe('the running program', () => {
     return folder;
   }
 
-  test('is none where its process is gone, or nobody listens there any more', async () => {
-    expect(await findProgram(await left(() => ({ pid: 2 ** 22 - 1 })))).toBeUndefined();
-    expect(await findProgram(await left(() => ({})))).toBeUndefined();
+  test('is not found if its process has ended or its port is closed', async () => {
+    expect(await findOwnerClient(await left(() => ({ pid: 2 ** 22 - 1 })))).toBeUndefined();
+    expect(await findOwnerClient(await left(() => ({})))).toBeUndefined();
   });
 
-  test('whose place another has taken is not told apart by name, and gets no token', async () => {
+  test('whose port another program has taken gets no token', async () => {
     const proof = 'ab'.repeat(32);
     const body = `{"status":"ok","proof":"${proof}"}`;
     const answers = [
@@ -248,7 +248,7 @@ describe('the running program', () => {
     for (const answer of answers) {
       const { port, heard } = await squatter(answer);
       const folder = await left(() => ({ url: `http://127.0.0.1:${port}` }));
-      await expect(findProgram(folder)).rejects.toMatchObject({
+      await expect(findOwnerClient(folder)).rejects.toMatchObject({
         code: 'session_unavailable',
         message: expect.stringContaining('Another program'),
       });
@@ -257,28 +257,28 @@ describe('the running program', () => {
     }
   });
 
-  test('that does not answer is not waited for', { timeout: 30_000 }, async () => {
+  test('that does not respond is not waited for', { timeout: 30_000 }, async () => {
     const { port, heard } = await squatter();
     const folder = await left(() => ({ url: `http://127.0.0.1:${port}` }));
-    await expect(findProgram(folder)).rejects.toMatchObject({ code: 'session_unavailable' });
+    await expect(findOwnerClient(folder)).rejects.toMatchObject({ code: 'session_unavailable' });
     expect(heard()).not.toMatch(/authorization/i);
   });
 
-  test('proves itself on every connection: one that took its port later gets nothing', async () => {
+  test('proves its identity on every connection: a program that takes its port later gets nothing', async () => {
     const { folder, listener, port } = await serve();
     const program = await found(folder);
     await program?.call('status', {});
     await listener.close();
     const body = `{"status":"ok","proof":"${'ab'.repeat(32)}"}`;
     const { heard } = await squatter(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`, port);
-    // Until it is noticed that the connection has ended.
+    // Wait until the client notices the closed connection.
     await new Promise((resolve) => setTimeout(resolve, 50));
     await expect(program?.call('status', {})).rejects.toMatchObject({ code: 'session_unavailable' });
     expect(heard()).toMatch(/^GET \/healthz/);
     expect(heard()).not.toMatch(/authorization/i);
   });
 
-  test('that answers nonsense fails as such', async () => {
+  test('that sends an invalid response is reported', async () => {
     const folder = tempFolder();
     const key = Buffer.alloc(32, 7);
     const server = createServer((request, response) => {
@@ -304,12 +304,12 @@ describe('the running program', () => {
     await expect(program?.call('status', {})).rejects.toMatchObject({ code: 'internal' });
   });
 
-  describe.runIf(posix)('is not believed', () => {
+  describe.runIf(posix)('is not trusted', () => {
     test.each([
-      ['when others may read what is said of it', (folder: string) => chmodSync(endpointOf(folder), 0o644)],
-      ['when others may read its token', (folder: string) => chmodSync(join(folder, 'owner-token'), 0o640)],
+      ['if other users can read endpoint.json', (folder: string) => chmodSync(endpointOf(folder), 0o644)],
+      ['if other users can read its token', (folder: string) => chmodSync(join(folder, 'owner-token'), 0o640)],
       [
-        'when a link stands there',
+        'if endpoint.json is a symbolic link',
         (folder: string) => {
           const elsewhere = join(tempFolder(), 'endpoint.json');
           writeFileSync(elsewhere, readFileSync(endpointOf(folder)), { mode: 0o600 });
@@ -318,14 +318,14 @@ describe('the running program', () => {
         },
       ],
       [
-        'when a folder stands there',
+        'if endpoint.json is a folder',
         (folder: string) => {
           rmSync(endpointOf(folder));
           mkdirSync(endpointOf(folder), { mode: 0o700 });
         },
       ],
       [
-        'when a pipe stands there that nobody writes into',
+        'if endpoint.json is a named pipe without a writer',
         (folder: string) => {
           rmSync(endpointOf(folder));
           execFileSync('mkfifo', ['-m', '600', endpointOf(folder)]);
@@ -334,28 +334,28 @@ describe('the running program', () => {
     ])('%s', async (_why, spoil) => {
       const { folder } = await serve();
       spoil(folder);
-      await expect(findProgram(folder)).rejects.toMatchObject({ code: 'store_unavailable' });
+      await expect(findOwnerClient(folder)).rejects.toMatchObject({ code: 'unavailable' });
       expect(existsSync(folder)).toBe(true);
     });
   });
 });
 
-describe("the owner's door", () => {
-  test('is for admins alone, whatever is asked', async () => {
+describe("the owner's route", () => {
+  test('needs an admin token for every operation', async () => {
     const { url, token, owner } = await serve();
     const other = await token('me', ['memory:read', 'memory:write', 'packs:run']);
     for (const name of ['status', 'remember', 'mintToken', 'nonsense']) {
-      const { status, json } = await ask(url, `/api/v1/owner/${name}`, { method: 'POST', token: other, body: {} });
+      const { status, json } = await sendRequest(url, `/api/v1/owner/${name}`, { method: 'POST', token: other, body: {} });
       expect([name, status, json.error]).toEqual([name, 403, 'insufficient_scope']);
     }
-    expect((await ask(url, '/api/v1/owner/status', { method: 'POST', token: owner })).status).toBe(200);
+    expect((await sendRequest(url, '/api/v1/owner/status', { method: 'POST', token: owner })).status).toBe(200);
   });
 
   test.each(['nonsense', '__proto__', 'constructor', 'toString', '%72emember', 'remember%00'])(
     'does not know %s',
     async (name) => {
       const { url, owner } = await serve();
-      expect((await ask(url, `/api/v1/owner/${name}`, { token: owner, body: {} })).json.error).toBe('not_found');
+      expect((await sendRequest(url, `/api/v1/owner/${name}`, { token: owner, body: {} })).json.error).toBe('not_found');
     },
   );
 });

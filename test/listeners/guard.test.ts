@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { createGuard } from '../../src/listeners/guard.ts';
-import { ask, dial, everyRoute, serve } from '../support/listener.ts';
+import { sendRequest, openConnection, ALL_ROUTES, serve } from '../support/listener.ts';
 
 const unguarded = [
-  ...everyRoute,
+  ...ALL_ROUTES,
   ['GET', '/healthz'],
   ['GET', '/nowhere'],
   ['GET', '/.well-known/x'],
@@ -34,13 +34,13 @@ const strangers = (port: number): string[] => [
 ];
 
 describe('the Host of a request (R-HTTP-04)', () => {
-  test('is one of our own names with our own port, on every route, whoever asks', async () => {
+  test('must be a loopback name with our port, on every route and for every caller', async () => {
     const { url, port, owner } = await serve();
     for (const [method, path] of unguarded) {
       const answers = await Promise.all(
         strangers(port).flatMap((host) => [
-          ask(url, path, { method, headers: ['Host', host] }),
-          ask(url, path, { method, token: owner, headers: ['Host', host] }),
+          sendRequest(url, path, { method, headers: ['Host', host] }),
+          sendRequest(url, path, { method, token: owner, headers: ['Host', host] }),
         ]),
       );
       const told = new Set(answers.map(({ status, json }) => `${method} ${path} ${status} ${json.error}`));
@@ -48,32 +48,32 @@ describe('the Host of a request (R-HTTP-04)', () => {
     }
   });
 
-  test.each(['127.0.0.1', 'localhost', '[::1]'])('may be %s', async (name) => {
+  test.each(['127.0.0.1', 'localhost', '[::1]'])('is accepted: %s', async (name) => {
     const { url, port } = await serve();
-    expect((await ask(url, '/healthz', { headers: ['Host', `${name}:${port}`] })).status).toBe(200);
+    expect((await sendRequest(url, '/healthz', { headers: ['Host', `${name}:${port}`] })).status).toBe(200);
   });
 
   test.each([
     { why: 'no Host', lines: '' },
-    { why: 'two of them', lines: 'Host: 127.0.0.1:PORT\r\nHost: 127.0.0.1:PORT\r\n' },
-    { why: 'a second one that is not ours', lines: 'Host: 127.0.0.1:PORT\r\nhost: evil.example\r\n' },
-    { why: 'one that comes after 3,000 other headers', lines: `${'a:\r\n'.repeat(3000)}Host: evil.example\r\n` },
-  ])('is refused when there is $why', async ({ lines }) => {
+    { why: 'two Host headers', lines: 'Host: 127.0.0.1:PORT\r\nHost: 127.0.0.1:PORT\r\n' },
+    { why: 'a second, foreign Host', lines: 'Host: 127.0.0.1:PORT\r\nhost: evil.example\r\n' },
+    { why: 'a foreign Host after 3,000 other headers', lines: `${'a:\r\n'.repeat(3000)}Host: evil.example\r\n` },
+  ])('is refused with $why', async ({ lines }) => {
     const { port } = await serve();
-    const line = await dial(port);
+    const line = await openConnection(port);
     line.write(`GET /healthz HTTP/1.1\r\n${lines.replaceAll('PORT', `${port}`)}\r\n`);
-    expect(await line.until('}')).toMatch(/^HTTP\/1\.1 403 [^]*"forbidden_host"/);
+    expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 403 [^]*"forbidden_host"/);
   });
 
-  test('may be a listed one where a program stands before ours', async () => {
+  test('may be a listed host if a proxy is in front', async () => {
     const { url } = await serve({ allowedHosts: ['memory.example:8443'] });
-    expect((await ask(url, '/healthz', { headers: ['Host', 'memory.example:8443'] })).status).toBe(200);
-    expect((await ask(url, '/healthz', { headers: ['Host', 'memory.example'] })).status).toBe(403);
+    expect((await sendRequest(url, '/healthz', { headers: ['Host', 'memory.example:8443'] })).status).toBe(200);
+    expect((await sendRequest(url, '/healthz', { headers: ['Host', 'memory.example'] })).status).toBe(403);
   });
 
-  test('bears no port where that is what browsers leave out', () => {
+  test('may omit the port 80, as browsers do', () => {
     expect(() => createGuard(80)(['Host', 'localhost'])).not.toThrow();
-    expect(() => createGuard(7345)(['Host', 'localhost'])).toThrow(/own address/);
+    expect(() => createGuard(7345)(['Host', 'localhost'])).toThrow(/not an address of Helmdeck Memory/);
   });
 });
 
@@ -91,35 +91,37 @@ describe('a web page of another origin (R-HTTP-05)', () => {
     ['sec-fetch-site', 'none, cross-site'],
   ];
 
-  test('is refused on every route, before anything else is looked at', async () => {
+  test('is refused on every route, before any other check', async () => {
     const { url, port, owner } = await serve();
     for (const [method, path] of unguarded) {
-      const answers = await Promise.all(marks(port).map((mark) => ask(url, path, { method, token: owner, headers: mark })));
+      const answers = await Promise.all(
+        marks(port).map((mark) => sendRequest(url, path, { method, token: owner, headers: mark })),
+      );
       expect(new Set(answers.map(({ status, json }) => `${status} ${json.error}`))).toEqual(new Set(['403 forbidden_origin']));
     }
   });
 
-  test('hides nothing behind many headers', async () => {
+  test('cannot hide its Origin behind many headers', async () => {
     const { port } = await serve();
-    const line = await dial(port);
+    const line = await openConnection(port);
     line.write(
       `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${'a:\r\n'.repeat(3500)}Origin: https://evil.example\r\n\r\n`,
     );
-    expect(await line.until('}')).toMatch(/^HTTP\/1\.1 403 /);
+    expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 403 /);
   });
 
-  test('is never invited, whatever it asks', async () => {
+  test('never gets a CORS header', async () => {
     const { url, owner } = await serve();
     for (const [method, path] of [...unguarded, ['OPTIONS', '/api/v1/memory/store'] as const]) {
       const headers = ['Access-Control-Request-Method', 'POST', 'Access-Control-Request-Headers', 'authorization'];
-      const answer = await ask(url, path, { method, headers, ...(path !== '/api/v1/events' && { token: owner }) });
+      const answer = await sendRequest(url, path, { method, headers, ...(path !== '/api/v1/events' && { token: owner }) });
       expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
     }
   });
 
-  test('that the owner typed the address of is let through to what needs no token', async () => {
+  test('opened by the owner through the address bar can read the routes without token', async () => {
     const { url } = await serve();
-    expect((await ask(url, '/healthz', { headers: ['Sec-Fetch-Site', 'none'] })).text).toBe('{"status":"ok"}');
+    expect((await sendRequest(url, '/healthz', { headers: ['Sec-Fetch-Site', 'none'] })).text).toBe('{"status":"ok"}');
   });
 });
 
@@ -131,31 +133,31 @@ describe('our own origin (R-HTTP-05)', () => {
     ['Host', `localhost:${port}`, 'Origin', `http://localhost:${port}`],
   ];
 
-  test('is served like any program: with a valid token', async () => {
+  test('is served like any program with a valid token', async () => {
     const { url, port, owner } = await serve();
     for (const headers of own(port)) {
-      expect((await ask(url, '/api/v1/status', { token: owner, headers })).status).toBe(200);
-      expect((await ask(url, '/healthz', { headers })).status).toBe(200);
+      expect((await sendRequest(url, '/api/v1/status', { token: owner, headers })).status).toBe(200);
+      expect((await sendRequest(url, '/healthz', { headers })).status).toBe(200);
     }
   });
 
-  test('is no token: without one, or with a wrong one, every route is refused', async () => {
+  test('does not replace a token', async () => {
     const { url, port } = await serve();
     for (const headers of own(port)) {
-      for (const [method, path] of everyRoute) {
+      for (const [method, path] of ALL_ROUTES) {
         const [none, wrong] = [
-          await ask(url, path, { method, headers }),
-          await ask(url, path, { method, token: 'wrong', headers }),
+          await sendRequest(url, path, { method, headers }),
+          await sendRequest(url, path, { method, token: 'wrong', headers }),
         ];
         expect([path, none.status, wrong.status]).toEqual([path, 401, 401]);
       }
     }
   });
 
-  test('is never the one that a name made to point here sends', async () => {
+  test('is never accepted for a foreign name that resolves to this machine', async () => {
     const { url, port, owner } = await serve();
     const headers = ['Host', `evil.example:${port}`, 'Origin', `http://evil.example:${port}`];
-    const answer = await ask(url, '/api/v1/status', { token: owner, headers });
+    const answer = await sendRequest(url, '/api/v1/status', { token: owner, headers });
     expect([answer.status, answer.json.error]).toEqual([403, 'forbidden_host']);
   });
 });

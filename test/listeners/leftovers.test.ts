@@ -4,28 +4,28 @@ import { connect } from 'node:net';
 import { queryObjects } from 'node:v8';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { describe, expect, test } from 'vitest';
-import { EventStream } from '../../src/listeners/mcp/event-stream.ts';
+import { EventStream } from '../../src/listeners/event-stream.ts';
 import { Session } from '../../src/listeners/mcp/session.ts';
-import { type HandClock, handClock } from '../support/clock.ts';
-import { ask, serve, type Served, SOON } from '../support/listener.ts';
-import { MCP, open } from './mcp/agent.ts';
+import { type ManualClock, manualClock } from '../support/clock.ts';
+import { sendRequest, serve, type ServedMemory, EVENTUALLY } from '../support/listener.ts';
+import { MCP, openSession } from './mcp/mcp-client.ts';
 
-/** `npm run test:many` asks for more. */
+/** `npm run lane:many` uses more. */
 const MANY = Number(process.env['HELMDECK_TEST_CONNECTIONS'] ?? 100);
 const AT_ONCE = 100;
 
 const FDS = '/proc/self/fd';
 
-const openNow = (clock: HandClock) => ({
+const openNow = (clock: ManualClock) => ({
   sockets: process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length,
-  timers: clock.waiting,
+  timers: clock.pendingTimers,
 });
 
 /**
- * All there is of what a connection, a stream or a session is made of; what is not held any more is not counted. Looking for
- * it stops the process, for seconds where the machine is busy, and nothing is heard meanwhile: only `openNow` may be waited for.
+ * Counts all reachable objects of connections, streams and sessions. Counting blocks the process, for seconds on a busy machine, so
+ * tests may wait only for `openNow`.
  */
-const counts = (clock: HandClock) => ({
+const counts = (clock: ManualClock) => ({
   ...openNow(clock),
   files: existsSync(FDS) ? readdirSync(FDS).length : 0,
   answers: queryObjects(ServerResponse, { format: 'count' }),
@@ -37,12 +37,12 @@ const counts = (clock: HandClock) => ({
 interface Visit {
   readonly port: number;
   readonly says: string | undefined;
-  /** Leaves when this has come, or at once. */
+  /** Disconnects when this text has arrived, or at once. */
   readonly until?: string;
   readonly how: 'in order' | 'at once' | 'by a reset';
 }
 
-/** Comes, and goes. Fulfils with what was heard when the connection is no more. */
+/** Connects and disconnects. Resolves with the received text when the connection has closed. */
 function visit({ port, says, until, how }: Visit): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let heard = '';
@@ -64,19 +64,19 @@ function visit({ port, says, until, how }: Visit): Promise<string> {
   return promise;
 }
 
-/** Very many visits; what there was before them, after a few that warmed everything up, and what there is after them. */
-async function many(clock: HandClock, visited: (index: number) => Promise<unknown>) {
+/** Runs many visits after a warm-up. Returns the counts before and after. */
+async function many(clock: ManualClock, visited: (index: number) => Promise<unknown>) {
   const round = (from: number) => Promise.all(Array.from({ length: AT_ONCE }, (_, index) => visited(from + index)));
-  const timers = clock.waiting;
+  const timers = clock.pendingTimers;
   const gone = async (): Promise<void> => {
-    await expect.poll(() => clock.waiting, { ...SOON, interval: 1 }).toBeLessThanOrEqual(timers + AT_ONCE / 5);
+    await expect.poll(() => clock.pendingTimers, { ...EVENTUALLY, interval: 1 }).toBeLessThanOrEqual(timers + AT_ONCE / 5);
   };
   for (const from of [0, AT_ONCE]) {
     await round(from);
     await gone();
   }
   const rest = async (): Promise<void> => {
-    await expect.poll(() => openNow(clock), SOON).toEqual({ timers, sockets: 0 });
+    await expect.poll(() => openNow(clock), EVENTUALLY).toEqual({ timers, sockets: 0 });
   };
   await rest();
   const before = counts(clock);
@@ -88,16 +88,16 @@ async function many(clock: HandClock, visited: (index: number) => Promise<unknow
   return { before, after: counts(clock) };
 }
 
-const get = ({ port }: Served, path: string, token: string, more = ''): string =>
+const get = ({ port }: ServedMemory, path: string, token: string, more = ''): string =>
   `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n${more}\r\n`;
 
-const tokensOf = (served: Served) => Promise.all(Array.from({ length: 4 }, (_, index) => served.token(`subject-${index}`)));
+const tokensOf = (served: ServedMemory) => Promise.all(Array.from({ length: 4 }, (_, index) => served.token(`subject-${index}`)));
 
 const HOW = ['by a reset', 'at once', 'in order'] as const;
 
-describe(`${MANY} of them in a row leave no socket, file, timer, answer, stream or session behind`, { timeout: 600_000 }, () => {
-  test('connections, half of which say nothing or nothing sensible', async () => {
-    const clock = handClock();
+describe(`${MANY} visits leave no socket, file, timer, response, stream or session behind`, { timeout: 600_000 }, () => {
+  test('connections, half of them silent or sending garbage', async () => {
+    const clock = manualClock();
     const served = await serve({ clock });
     const { port, owner, url } = served;
     const rubbish = [
@@ -123,11 +123,11 @@ describe(`${MANY} of them in a row leave no socket, file, timer, answer, stream 
     );
     expect(after).toEqual(before);
     expect([...heard].toSorted()).toEqual(['200: HTTP/1.1 200 ', '401: HTTP/1.1 401 ']);
-    expect((await ask(url, '/healthz')).status).toBe(200);
+    expect((await sendRequest(url, '/healthz')).status).toBe(200);
   });
 
   test.each(['/api/v1/events', `${MCP}/sse`])('streams of %s', async (path) => {
-    const clock = handClock();
+    const clock = manualClock();
     const served = await serve({ clock });
     const tokens = await tokensOf(served);
     const { before, after } = await many(clock, (index) =>
@@ -135,21 +135,21 @@ describe(`${MANY} of them in a row leave no socket, file, timer, answer, stream 
         port: served.port,
         says: get(served, path, tokens[index % tokens.length] ?? ''),
         how: HOW[index % HOW.length] ?? 'in order',
-        // Half of them do not even wait for the first word.
-        ...(index % 2 === 0 && { until: path.endsWith('/sse') ? 'sessionId' : 'from here on' }),
+        // Half of them do not even wait for the first data.
+        ...(index % 2 === 0 && { until: path.endsWith('/sse') ? 'sessionId' : 'stream open' }),
       }),
     );
     expect(after).toEqual(before);
   });
 
   test(`streams of sessions of ${MCP}`, async () => {
-    const clock = handClock();
+    const clock = manualClock();
     const served = await serve({ clock });
     const tokens = await tokensOf(served);
     const sessions = await Promise.all(
       Array.from({ length: AT_ONCE }, async (_, index) => {
         const token = tokens[index % tokens.length] ?? '';
-        return { token, id: (await open(served, token)).session };
+        return { token, id: (await openSession(served, token)).session };
       }),
     );
     const { before, after } = await many(clock, (index) => {
@@ -158,7 +158,7 @@ describe(`${MANY} of them in a row leave no socket, file, timer, answer, stream 
         port: served.port,
         says: get(served, MCP, token, `Mcp-Session-Id: ${id}\r\n`),
         how: HOW[index % HOW.length] ?? 'in order',
-        ...(index % 2 === 0 && { until: 'is open' }),
+        ...(index % 2 === 0 && { until: 'stream open' }),
       });
     });
     expect(after).toEqual(before);

@@ -2,13 +2,13 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { createServer, connect, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
-import type { Perform } from '../../src/core/perform.ts';
-import { readAddress } from '../../src/listeners/address.ts';
-import { holderOf } from '../../src/listeners/port-holder.ts';
-import { startListener } from '../../src/listeners/server.ts';
-import { ask, dial, serve } from '../support/listener.ts';
-import { waitOf } from '../support/work.ts';
+import type { Perform } from '../../src/core/operations/perform.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { parseListenAddress } from '../../src/listeners/address.ts';
+import { startListener } from '../../src/listeners/listener.ts';
+import { describePortHolder } from '../../src/listeners/port.ts';
+import { sendRequest, openConnection, serve } from '../support/listener.ts';
+import { measureWait } from '../support/work.ts';
 
 async function occupied(host = '127.0.0.1'): Promise<number> {
   const server: Server = createServer((socket) => socket.destroy());
@@ -23,8 +23,8 @@ describe('the address', () => {
     ['127.0.0.1:7345', '127.0.0.1', 7345],
     ['localhost:80', '127.0.0.1', 80],
     ['[::1]:0', '::1', 0],
-  ])('%s is one', (text, host, port) => {
-    expect(readAddress(text)).toEqual({ host, port });
+  ])('%s is accepted', (text, host, port) => {
+    expect(parseListenAddress(text)).toEqual({ host, port });
   });
 
   test.each([
@@ -46,17 +46,17 @@ describe('the address', () => {
     ' 127.0.0.1:7345',
     '127.0.0.1:7345\n',
     '',
-  ])('is on loopback and in full: "%s" stops the start', (text) => {
-    expect(() => readAddress(text)).toThrow(/^HELMDECK_ADDR must be /);
+  ])('must be a complete loopback address: "%s" is refused', (text) => {
+    expect(() => parseListenAddress(text)).toThrow(/^HELMDECK_ADDR must be /);
   });
 
-  test('is an IPv6 one where that is asked for', async () => {
+  test('can be an IPv6 address', async () => {
     const { url } = await serve({ address: '[::1]:0' });
     expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/);
-    expect((await ask(url, '/healthz')).status).toBe(200);
+    expect((await sendRequest(url, '/healthz')).status).toBe(200);
   });
 
-  test('is not to be reached from another', async () => {
+  test('cannot be reached from another machine', async () => {
     const { port } = await serve();
     const refused = await new Promise((resolve) => {
       const socket = connect(port, '127.0.0.2', () => resolve('connected')).on('error', () => resolve('refused'));
@@ -67,20 +67,20 @@ describe('the address', () => {
 });
 
 describe('a taken port (R-HTTP-02)', () => {
-  test('is an error with the name of who has it, and no other port is tried', async () => {
+  test('is an error that names its holder, and no other port is tried', async () => {
     const port = await occupied();
     const started = serve({ address: `127.0.0.1:${port}` });
-    const names = process.platform === 'linux' ? `taken by node (process ${process.pid});` : 'taken by another program';
-    await expect(started).rejects.toMatchObject({ code: 'store_unavailable', message: expect.stringContaining(names) });
-    await expect(started).rejects.toThrow(/^127\.0\.0\.1:\d+ is taken .* HELMDECK_ADDR to another port\.$/);
+    const names = process.platform === 'linux' ? `in use by node (process ${process.pid});` : 'in use by another program';
+    await expect(started).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(names) });
+    await expect(started).rejects.toThrow(/^127\.0\.0\.1:\d+ is in use by .* HELMDECK_ADDR to another port\.$/);
   });
 
-  test('is taken by one that listens everywhere too', async () => {
+  test('is also taken by a program that listens on all addresses', async () => {
     const port = await occupied('0.0.0.0');
-    await expect(serve({ address: `127.0.0.1:${port}` })).rejects.toThrow(/is taken by /);
+    await expect(serve({ address: `127.0.0.1:${port}` })).rejects.toThrow(/is in use by /);
   });
 
-  test('of another Helmdeck Memory says so', async () => {
+  test('of another Helmdeck Memory is reported as such', async () => {
     const { url, folder, perform, tokens, store } = await serve();
     const again = startListener({
       perform,
@@ -91,58 +91,58 @@ describe('a taken port (R-HTTP-02)', () => {
       version: '1.2.3',
       clock: systemClock,
     });
-    await expect(again).rejects.toThrow(`taken by another Helmdeck Memory (process ${process.pid})`);
+    await expect(again).rejects.toThrow(`in use by another Helmdeck Memory (process ${process.pid})`);
     expect(existsSync(join(folder, 'endpoint.json'))).toBe(true);
   });
 
-  test('whose holder nobody knows is told as that', () => {
-    expect(holderOf({ host: '127.0.0.1', port: 1 }, undefined)).toMatch(/^another program \(/);
+  test('with an unknown holder is reported as such', () => {
+    expect(describePortHolder({ host: '127.0.0.1', port: 1 }, undefined)).toMatch(/^another program \(/);
   });
 });
 
-test('a listener that cannot tell where it is does not listen', async () => {
+test('a listener that cannot write endpoint.json does not start', async () => {
   const port = await occupied();
   const folder = join(import.meta.dirname, 'there-is-no-such-folder');
-  await expect(serve({ folder })).rejects.toMatchObject({ code: 'store_unavailable' });
+  await expect(serve({ folder })).rejects.toMatchObject({ code: 'unavailable' });
   expect(port).toBeGreaterThan(0);
 });
 
 describe('closing', () => {
-  test('lets what is under way come to its end, and ends everything else', async () => {
+  test('waits for pending requests and closes everything else', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const around = (): Perform => async () => {
       await promise;
       return { all: 'well' };
     };
-    const { url, port, owner, listener } = await serve({ around });
-    const idle = await dial(port);
-    const kept = await dial(port);
+    const { url, port, owner, listener } = await serve({ wrapPerform: around });
+    const idle = await openConnection(port);
+    const kept = await openConnection(port);
     kept.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
-    await kept.until('}');
-    const asked = ask(url, '/api/v1/memory', { token: owner });
+    await kept.waitFor('}');
+    const asked = sendRequest(url, '/api/v1/memory', { token: owner });
     await new Promise((settle) => setTimeout(settle, 50));
     const closed = listener.close();
-    await Promise.all([idle.ended(), kept.ended()]);
-    await expect(ask(url, '/healthz')).rejects.toThrow(/ECONNREFUSED/);
+    await Promise.all([idle.waitForEnd(), kept.waitForEnd()]);
+    await expect(sendRequest(url, '/healthz')).rejects.toThrow(/ECONNREFUSED/);
     resolve();
     expect((await asked).json).toEqual({ all: 'well' });
     await closed;
   });
 
-  test('does not wait for ever', async () => {
+  test('does not wait forever', async () => {
     const around = (): Perform => () => new Promise(() => undefined);
-    const { url, owner, listener } = await serve({ around });
-    const asked = ask(url, '/api/v1/memory', { token: owner }).catch(() => 'cut');
+    const { url, owner, listener } = await serve({ wrapPerform: around });
+    const asked = sendRequest(url, '/api/v1/memory', { token: owner }).catch(() => 'cut');
     await new Promise((settle) => setTimeout(settle, 50));
-    expect(await waitOf(() => listener.close())).toBeLessThan(3000);
+    expect(await measureWait(() => listener.close())).toBeLessThan(3000);
     expect(await asked).toBe('cut');
   });
 
-  test('twice is closing once, and leaves nothing open', async () => {
+  test('twice has the effect of closing once', async () => {
     const sockets = () => process.getActiveResourcesInfo().filter((name) => /TCP|Timeout/.test(name)).length;
     const before = sockets();
     const { url, owner, listener, folder } = await serve();
-    await ask(url, '/api/v1/memory', { token: owner });
+    await sendRequest(url, '/api/v1/memory', { token: owner });
     await Promise.all([listener.close(), listener.close(), listener[Symbol.asyncDispose]()]);
     await new Promise((settle) => setTimeout(settle, 50));
     expect(sockets()).toBeLessThanOrEqual(before);
@@ -150,7 +150,7 @@ describe('closing', () => {
     expect(existsSync(join(folder, 'owner-token'))).toBe(false);
   });
 
-  test('leaves what a later program has written', async () => {
+  test('keeps the files of a program that started later', async () => {
     const { folder, listener } = await serve();
     writeFileSync(join(folder, 'endpoint.json'), '{"instance":"another"}');
     await listener.close();
@@ -159,15 +159,15 @@ describe('closing', () => {
   });
 });
 
-test('what nobody foresaw is told to the log with operation and client, and to the caller as internal', async () => {
+test('an unexpected error is logged with operation and client, and reported as internal', async () => {
   const log: object[] = [];
   const around = (): Perform => () => Promise.reject(new TypeError('/home/me/secret is not iterable'));
-  const { url, token } = await serve({ around, log: (trouble) => log.push(trouble) });
+  const { url, token } = await serve({ wrapPerform: around, log: (trouble) => log.push(trouble) });
   const mine = await token('me', ['admin'], 'the client');
   const answers = [
-    await ask(url, '/api/v1/memory/store', { token: mine, body: { key: 'k', value: 'v' } }),
-    await ask(url, '/api/v1/owner/recall', { token: mine, body: { key: 'k' } }),
-    await ask(url, '/api/v1/owner/nonsense', { token: mine, body: { key: 'k' } }),
+    await sendRequest(url, '/api/v1/memory/store', { token: mine, body: { key: 'k', value: 'v' } }),
+    await sendRequest(url, '/api/v1/owner/recall', { token: mine, body: { key: 'k' } }),
+    await sendRequest(url, '/api/v1/owner/nonsense', { token: mine, body: { key: 'k' } }),
   ];
   for (const { status, text } of answers) {
     expect(status).toBe(500);

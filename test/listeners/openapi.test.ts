@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { operations } from '../../src/contract/operations.ts';
 import { openApi } from '../../src/listeners/openapi.ts';
-import { inputSchema, restTable } from '../../src/listeners/rest.ts';
-import { type Answer, ask, everyRoute, serve } from '../support/listener.ts';
+import { restInputSchema, restTable } from '../../src/listeners/rest-routes.ts';
+import { type HttpResponse, sendRequest, ALL_ROUTES, serve } from '../support/listener.ts';
 
 interface Schema {
   readonly type?: string;
@@ -54,30 +54,28 @@ const parametersOf = (about: Described | undefined) =>
 
 const omit = (field: Schema): Schema => Object.fromEntries(Object.entries(field).filter(([name]) => name !== 'description'));
 
-/** A parameter's description stands beside its schema. */
+/** A parameter has its description next to its schema. */
 const withoutNotes = (properties: object | undefined, from: string) =>
   from === 'body' ? properties : Object.fromEntries(Object.entries(properties ?? {}).map(([name, field]) => [name, omit(field)]));
 
 describe('openapi.json (R-REST-15)', () => {
   test('is served, and describes every route', async () => {
     const { url, owner } = await serve();
-    const answer = await ask(url, '/api/v1/openapi.json', { token: owner });
+    const answer = await sendRequest(url, '/api/v1/openapi.json', { token: owner });
     expect(answer.json).toEqual(JSON.parse(JSON.stringify(document)));
-    const known = everyRoute
-      .filter(([, path]) => !path.includes('/owner/'))
-      .map(
-        ([method, path]) =>
-          `${method} ${path.replace('/test.echo', '/{name}').replace('-runs/one', '-runs/{run_id}').replace('/one', '/{id}')}`,
-      );
+    const known = ALL_ROUTES.filter(([, path]) => !path.includes('/owner/')).map(
+      ([method, path]) =>
+        `${method} ${path.replace('/test.echo', '/{name}').replace('-runs/one', '-runs/{run_id}').replace('/one', '/{id}')}`,
+    );
     expect(described.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(known.toSorted());
     expect(document.components.securitySchemes['bearer']?.scheme).toBe('bearer');
   });
 
-  test('shows the very schemas that validate', () => {
-    for (const { method, path, operation, from, bodyIs } of restTable) {
+  test('contains the schemas that validate', () => {
+    for (const { method, path, operation, inputIn: from, bodyField: bodyIs } of restTable) {
       const about = document.paths[`/api/v1${path}`]?.[method.toLowerCase()];
       const body = about?.requestBody?.content['application/json']?.schema;
-      const { [bodyIs ?? '']: whole, ...others } = inputSchema(operation).properties;
+      const { [bodyIs ?? '']: whole, ...others } = restInputSchema(operation).properties;
       const inPath = /\{(\w+)\}/.exec(path)?.[1] ?? '';
       const { [inPath]: named, ...rest } = others ?? {};
       const fields = from === 'query' || bodyIs !== undefined ? others : { ...(named !== undefined && { [inPath]: named }) };
@@ -90,15 +88,15 @@ describe('openapi.json (R-REST-15)', () => {
     }
   });
 
-  test('says by which other name a field may be sent that has a shorter one in an address', () => {
+  test('mentions the full name of a field with a short name in the query', () => {
     const parameters = document.paths['/api/v1/memory/search']?.['get']?.parameters ?? [];
     expect(parameters.find(({ name }) => name === 'q')?.description).toMatch(
-      /Refusals call it query, and it may be sent under that name/,
+      /The full name `query`, which error messages use, is accepted too/,
     );
     expect(parameters.map(({ name }) => name)).not.toContain('query');
   });
 
-  test('refers to nothing that is not there', () => {
+  test('has no dangling references', () => {
     const named = described.flatMap(({ about }) => Object.values(about.responses).flatMap(({ $ref }) => $ref ?? []));
     const known = Object.keys(document.components.responses).map((status) => `#/components/responses/${status}`);
     expect(named.filter((name) => !known.includes(name))).toEqual([]);
@@ -123,7 +121,7 @@ const text = fc.oneof(
   ),
 );
 
-/** What fits a schema, or nearly: patterns and bounds are left to chance. */
+/** Generates values that mostly fit a schema; patterns and bounds are ignored. */
 function like(schema: Schema): fc.Arbitrary<unknown> {
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices) return fc.oneof(...choices.map(like));
@@ -150,7 +148,7 @@ function like(schema: Schema): fc.Arbitrary<unknown> {
   }
 }
 
-/** The same, with something wrong in it. */
+/** Mutates such a value. */
 const mutated = (schema: Schema): fc.Arbitrary<unknown> =>
   fc.tuple(like(schema), fc.jsonValue(), text, fc.nat(3)).map(([value, other, name, way]) => {
     if (way === 0 || typeof value !== 'object' || value === null) return other;
@@ -164,7 +162,7 @@ const mutated = (schema: Schema): fc.Arbitrary<unknown> =>
 const spelled = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 const encoded = (value: unknown): string => encodeURIComponent(spelled(value).toWellFormed());
 
-/** Whether an answer is what its schema says; only what we generate is understood. */
+/** Validates a response against its schema. Supports only the keywords that we generate. */
 function fits(schema: Schema, value: unknown): boolean {
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices) return choices.some((choice) => fits(choice, value));
@@ -194,18 +192,18 @@ function fits(schema: Schema, value: unknown): boolean {
   }
 }
 
-describe('every route, asked what its document says and what it does not', () => {
+describe('every route, with documented and mutated requests', () => {
   const asked = described.filter(({ path }) => !path.endsWith('/events'));
 
-  test.each(asked)('$method $path answers as documented, and never with a fault of ours', async ({ method, path, about }) => {
+  test.each(asked)('$method $path responds as documented, and never with an internal error', async ({ method, path, about }) => {
     const { url, owner: token } = await serve();
-    const check = (answer: Answer): void => {
+    const check = (answer: HttpResponse): void => {
       const schema = about.responses[answer.status]?.content?.['application/json']?.schema ?? {};
       expect(
         {
           documented: Object.hasOwn(about.responses, answer.status),
-          // A memory in RAM has nothing to keep up, and embeds nothing; all else that begins with 5 is a fault.
-          fault: answer.status >= 500 && !/^(store|embeddings)_unavailable$/.test(answer.json.error ?? ''),
+          // A memory in RAM has no backups and no embeddings, so these failures are expected. Other 5xx responses are errors.
+          fault: answer.status >= 500 && !/^(embeddings_)?unavailable$/.test(answer.json.error ?? ''),
           fits: fits(answer.status < 300 ? schema : failure, answer.json),
         },
         `${answer.status} ${answer.text}`,
@@ -231,17 +229,19 @@ describe('every route, asked what its document says and what it does not', () =>
       const at = `${path.replace(`{${named}}`, encoded(name) || 'x')}?${query(rest)}`;
       const bytes = body === undefined ? undefined : ndjson ? `${JSON.stringify(body)}\n` : JSON.stringify(body);
       const headers = bytes === undefined ? [] : ['Content-Type', ndjson ? 'application/x-ndjson' : 'application/json'];
-      check(await ask(url, at.replace(/\?$/, ''), { method, token, headers, ...(bytes !== undefined && { body: bytes }) }));
+      check(
+        await sendRequest(url, at.replace(/\?$/, ''), { method, token, headers, ...(bytes !== undefined && { body: bytes }) }),
+      );
     };
     const bodies = (make: (schema: Schema) => fc.Arbitrary<unknown>) => (bodySchema ? make(bodySchema) : fc.constant(undefined));
     await fc.assert(fc.asyncProperty(like(schema), bodies(like), send), { numRuns: runs });
     await fc.assert(fc.asyncProperty(mutated(schema), bodies(mutated), send), { numRuns: runs });
     if (bodySchema) await fc.assert(fc.asyncProperty(fc.constant({}), bodies(mutated), send), { numRuns: runs });
-    expect((await ask(url, path.replace(/\{\w+\}/, 'x'), { method })).status).toBe(401);
+    expect((await sendRequest(url, path.replace(/\{\w+\}/, 'x'), { method })).status).toBe(401);
   });
 
-  test('the mutations are not all refused, and not all taken', async () => {
-    const schema = inputSchema('remember') as Schema;
+  test('some mutations are refused and some are accepted', async () => {
+    const schema = restInputSchema('remember') as Schema;
     const taken = fc.sample(like(schema), 200).filter((value) => operations.remember.input().safeParse(value).success);
     const refused = fc.sample(mutated(schema), 200).filter((value) => !operations.remember.input().safeParse(value).success);
     expect(taken.length).toBeGreaterThan(5);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { TokenScope } from '../../src/contract/token.ts';
-import { ask, type Asking, serve, SOON } from '../support/listener.ts';
+import { sendRequest, type HttpRequest, serve, EVENTUALLY } from '../support/listener.ts';
 import { aPack } from '../support/packs.ts';
 
 const MAY: TokenScope[] = ['memory:read', 'packs:run'];
@@ -8,7 +8,8 @@ const MAY: TokenScope[] = ['memory:read', 'packs:run'];
 async function served(handler = aPack(({ input: { what } }) => ({ said: what.toUpperCase() }))) {
   const all = await serve({ packs: { packs: [handler] } });
   const token = await all.token('me', MAY);
-  const at = (method: string, path: string, asking: Asking = {}) => ask(all.url, `/api/v1${path}`, { method, token, ...asking });
+  const at = (method: string, path: string, asking: HttpRequest = {}) =>
+    sendRequest(all.url, `/api/v1${path}`, { method, token, ...asking });
   return { ...all, at };
 }
 
@@ -31,13 +32,13 @@ describe('pipelines over REST (R-REST-16)', () => {
     expect((await at('GET', '/pipelines/shout')).status).toBe(404);
   });
 
-  test('run: 202 with an id, which is polled; then they are in my-defaults (R-PACK-12, R-REST-03)', async () => {
+  test('run with 202 and an id to poll, and appear in my-defaults (R-PACK-12, R-REST-03)', async () => {
     const { at } = await served();
     await at('POST', '/pipelines', { body: shouting });
     const begun = await at('POST', '/pipelines/shout/run', { body: { inputs: { word: 'hello' } } });
     expect([begun.status, begun.json['status']]).toEqual([202, 'running']);
     const run = `/pipeline-runs/${String(begun.json['run_id'])}`;
-    await expect.poll(async () => (await at('GET', run)).json['status'], SOON).toBe('succeeded');
+    await expect.poll(async () => (await at('GET', run)).json['status'], EVENTUALLY).toBe('succeeded');
     expect((await at('GET', run)).json).toMatchObject({
       pipeline: 'shout',
       steps: [{ output: { said: 'HELLO' } }, { output: { said: 'HELLO!' } }],
@@ -49,7 +50,7 @@ describe('pipelines over REST (R-REST-16)', () => {
     });
   });
 
-  test('are cancelled by the id of the run, and by nobody else', async () => {
+  test('are cancelled by run id, only by their own subject', async () => {
     const { at, token } = await served(aPack(() => new Promise(() => undefined)));
     await at('POST', '/pipelines', { body: shouting });
     const { json } = await at('POST', '/pipelines/shout/run', { body: { inputs: { word: 'x' } } });
@@ -61,16 +62,16 @@ describe('pipelines over REST (R-REST-16)', () => {
   });
 
   test.each([
-    ['an id in the body too', 'POST', '/pipelines/shout/run', { id: 'shout' }, 400, /id stands in the path/],
-    ['inputs in the query', 'POST', '/pipelines/shout/run?inputs=x', {}, 400, /takes no query/],
-    ['inputs that are none', 'POST', '/pipelines/shout/run', [], 400, /JSON object/],
+    ['an id in the body too', 'POST', '/pipelines/shout/run', { id: 'shout' }, 400, /id is in the path/],
+    ['inputs in the query', 'POST', '/pipelines/shout/run?inputs=x', {}, 400, /must not have a query/],
+    ['inputs that are not an object', 'POST', '/pipelines/shout/run', [], 400, /JSON object/],
     ['an id with a slash', 'POST', '/pipelines/a%2Fb/run', {}, 400, /^id must have/],
-    ['an id that climbs', 'POST', '/pipelines/../run', {}, 400, /^id must have/],
-    ['no id', 'POST', '/pipelines//run', {}, 404, /nothing at this path/],
-    ['a pipeline that is not there', 'POST', '/pipelines/none/run', {}, 404, /no such pipeline/],
-    ['something else below a pipeline', 'POST', '/pipelines/shout/walk', {}, 404, /nothing at this path/],
+    ['an id with ..', 'POST', '/pipelines/../run', {}, 400, /^id must have/],
+    ['no id', 'POST', '/pipelines//run', {}, 404, /Unknown path/],
+    ['an unknown pipeline', 'POST', '/pipelines/none/run', {}, 404, /no such pipeline/],
+    ['something else below a pipeline', 'POST', '/pipelines/shout/walk', {}, 404, /Unknown path/],
     ['another method', 'PATCH', '/pipelines/shout/run', {}, 405, /send POST/],
-    ['a run that is none', 'GET', '/pipeline-runs/one', undefined, 400, /^run_id must be/],
+    ['an invalid run id', 'GET', '/pipeline-runs/one', undefined, 400, /^run_id must be/],
   ])('refuse %s', async (_why, method, path, body, status, says) => {
     const { at } = await served();
     await at('POST', '/pipelines', { body: shouting });

@@ -2,22 +2,22 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
-import { fileSource } from '../../src/core/keys/file.ts';
-import { inputSchema, restTable } from '../../src/listeners/rest.ts';
-import { clientsHome } from '../support/clients.ts';
-import { handClock, MINUTE } from '../support/clock.ts';
-import { ask, everyRoute, serve, type Served, SOON } from '../support/listener.ts';
+import { fileSource } from '../../src/core/crypto/keys/file-source.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { restInputSchema, restTable } from '../../src/listeners/rest-routes.ts';
+import { createClientHome } from '../support/clients.ts';
+import { manualClock, MINUTE } from '../support/clock.ts';
+import { sendRequest, ALL_ROUTES, serve, type ServedMemory, EVENTUALLY } from '../support/listener.ts';
 import { aPack } from '../support/packs.ts';
-import { openKeptStore } from '../support/store.ts';
+import { openFileStore } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
-import { MCP, open, QMD, stream } from './mcp/agent.ts';
+import { MCP, openSession, QMD, openStream } from './mcp/mcp-client.ts';
 
-const as = ({ url }: Served, token: string) => ({
-  get: (path: string) => ask(url, `/api/v1${path}`, { token }),
-  post: (path: string, body: object = {}) => ask(url, `/api/v1${path}`, { token, body }),
-  patch: (path: string, body: object) => ask(url, `/api/v1${path}`, { method: 'PATCH', token, body }),
-  delete: (path: string) => ask(url, `/api/v1${path}`, { method: 'DELETE', token }),
+const as = ({ url }: ServedMemory, token: string) => ({
+  get: (path: string) => sendRequest(url, `/api/v1${path}`, { token }),
+  post: (path: string, body: object = {}) => sendRequest(url, `/api/v1${path}`, { token, body }),
+  patch: (path: string, body: object) => sendRequest(url, `/api/v1${path}`, { method: 'PATCH', token, body }),
+  delete: (path: string) => sendRequest(url, `/api/v1${path}`, { method: 'DELETE', token }),
 });
 
 async function served() {
@@ -33,7 +33,7 @@ async function served() {
 const aFact = { key: 'preferences/editor', value: 'Helix', category: 'Preferences', tags: ['editor', 'editor'] };
 
 describe('facts', () => {
-  test('are stored, and the receipt says as what (R-REST-01)', async () => {
+  test('are stored, and the receipt shows the stored form (R-REST-01)', async () => {
     const { me } = await served();
     const { status, json } = await me.post('/memory/store', aFact);
     expect(status).toBe(200);
@@ -43,7 +43,7 @@ describe('facts', () => {
     expect((await me.post('/memory/store', { ...aFact, value: 'Vim' })).json['status']).toBe('unchanged');
   });
 
-  test('are forgotten by scope, and counted first if asked (R-REST-02)', async () => {
+  test('are forgotten by scope, and counted with dry_run (R-REST-02)', async () => {
     const { me, you } = await served();
     await me.post('/memory/store', aFact);
     await you.post('/memory/store', aFact);
@@ -61,7 +61,7 @@ describe('facts', () => {
     expect((await you.get('/memory/fact?key=preferences/editor')).status).toBe(200);
   });
 
-  test('are found by their words, with why (R-REST-08)', async () => {
+  test('are found by their words, with the reason (R-REST-08)', async () => {
     const { me, you } = await served();
     await me.post('/memory/store', aFact);
     expect((await me.get('/memory/search?q=which+editor%3F&limit=5')).json).toEqual({
@@ -80,14 +80,14 @@ describe('facts', () => {
       ],
     });
     expect((await me.get('/memory/search?q=emacs')).json).toEqual({ hits: [] });
-    // By the name that refusals use as well, as the document says.
+    // Also by the full name, which error messages use.
     expect((await me.get('/memory/search?query=emacs')).json).toEqual({ hits: [] });
     expect((await me.get('/memory/search?query=editor')).json).toMatchObject({ hits: [{ key: 'preferences/editor' }] });
     expect((await you.get('/memory/search?q=editor')).json).toEqual({ hits: [] });
     expect((await me.get('/memory/search')).status).toBe(400);
   });
 
-  test('are listed a page at a time (R-REST-05)', async () => {
+  test('are listed in pages (R-REST-05)', async () => {
     const { me } = await served();
     for (let fact = 0; fact < 5; fact += 1)
       await me.post('/memory/store', { key: `k/${fact}`, value: 'v', tags: [`t${fact % 2}`] });
@@ -104,7 +104,7 @@ describe('facts', () => {
     expect(keys((await me.get('/memory/facts?expiring_within=3600')).json)).toEqual([]);
   });
 
-  test('are read and changed one by one (R-REST-06)', async () => {
+  test('are read and changed individually (R-REST-06)', async () => {
     const { me } = await served();
     await me.post('/memory/store', aFact);
     expect((await me.get('/memory/fact?key=preferences%2Feditor')).json).toMatchObject({ value: 'Helix', client: 'claude-code' });
@@ -128,7 +128,7 @@ describe('facts', () => {
     expect((await me.get('/memory/history?key=b')).status).toBe(404);
   });
 
-  test('that a client wrote are taken back (R-REST-10)', async () => {
+  test('that a client wrote can be undone (R-REST-10)', async () => {
     const { me, owner } = await served();
     await owner.post('/memory/store', { key: 'a', value: 'mine' });
     const since = new Date(Date.now() + 5).toISOString();
@@ -142,7 +142,7 @@ describe('facts', () => {
 });
 
 describe('views', () => {
-  test('show the own namespace, and an admin sees whose others there are (R-REST-04)', async () => {
+  test('show the own namespace, and all namespaces to an admin (R-REST-04)', async () => {
     const { me, you, owner } = await served();
     await me.post('/memory/store', aFact);
     await you.post('/memory/store', { key: 'a', value: 'b' });
@@ -155,7 +155,7 @@ describe('views', () => {
     expect((await owner.get('/memory/callers')).json['callers']).toHaveLength(2);
   });
 
-  test('tell who did what, and through which client (R-REST-12)', async () => {
+  test('list who did what, and with which client (R-REST-12)', async () => {
     const { me } = await served();
     await me.post('/memory/store', aFact);
     await me.post('/memory/forget', { scope: 'category:preferences' });
@@ -165,7 +165,7 @@ describe('views', () => {
     expect(second.json['activity']).toMatchObject([{ operation: 'remember', key: 'preferences/editor' }]);
   });
 
-  test('tell version and state, and no secret (R-REST-14)', async () => {
+  test('show version and state, and no secret (R-REST-14)', async () => {
     const all = await served();
     const { me, url } = all;
     expect((await me.get('/version')).json).toEqual({ version: '1.2.3' });
@@ -183,8 +183,8 @@ describe('views', () => {
   });
 });
 
-describe('what is the owner’s alone', () => {
-  test('is refused to everybody else (R-REST-13)', async () => {
+describe('admin operations', () => {
+  test('are refused without an admin token (R-REST-13)', async () => {
     const { me } = await served();
     const answers = await Promise.all([
       me.get('/tokens'),
@@ -198,12 +198,12 @@ describe('what is the owner’s alone', () => {
     expect(answers.map(({ status, json }) => [status, json.error])).toEqual(answers.map(() => [403, 'insufficient_scope']));
   });
 
-  test('are the programs that are connected', async () => {
+  test('list connected programs', async () => {
     const all = await serve();
     expect((await as(all, all.owner).get('/clients')).json).toEqual({ clients: [] });
   });
 
-  test('are tokens: made, listed, revoked', async () => {
+  test('create, list and revoke tokens', async () => {
     const all = await serve();
     const owner = as(all, all.owner);
     const made = await owner.post('/tokens', { name: 'OpenClaw', client: 'openclaw', subject: 'you', scopes: ['memory:read'] });
@@ -223,11 +223,11 @@ describe('what is the owner’s alone', () => {
     expect((await owner.delete('/tokens/%2B+')).json.error).toBe('not_found');
   });
 
-  test('is the key, and what is kept safe', async () => {
+  test('lock, unlock, rotate and back up', async () => {
     const folder = tempFolder();
     const key = fileSource(folder);
-    await key.keep('current', randomBytes(32));
-    const store = await openKeptStore(folder, systemClock, () => [key]);
+    await key.save('current', randomBytes(32));
+    const store = await openFileStore(folder, systemClock, () => [key]);
     const all = await serve({ store, folder });
     const owner = as(all, all.owner);
     await owner.post('/memory/store', aFact);
@@ -243,25 +243,25 @@ describe('what is the owner’s alone', () => {
   });
 });
 
-test('whoever asks too often hears when to come again (R-ERR-06)', async () => {
+test('a rate-limited client gets Retry-After (R-ERR-06)', async () => {
   const { url, token } = await serve({ writesPerMinute: 1 });
   const mine = await token();
-  const store = () => ask(url, '/api/v1/memory/store', { token: mine, body: { key: 'a', value: 'b' } });
+  const store = () => sendRequest(url, '/api/v1/memory/store', { token: mine, body: { key: 'a', value: 'b' } });
   await store();
   const { status, json, headers } = await store();
   expect([status, json.error]).toEqual([429, 'rate_limited']);
   expect(Number(headers['retry-after'])).toBeGreaterThan(0);
 });
 
-test('what is missing in a query, or wrong, is refused in words that fit a query (R-FACT-11)', async () => {
+test('missing and invalid query fields are refused in terms of the query (R-FACT-11)', async () => {
   const { owner } = await served();
   const saying = async (path: string) => (await owner.get(path)).json.message;
   expect(await saying('/memory/fact')).toBe('key is missing; send it as text.');
   expect(await saying('/memory/search')).toBe('query is missing; send it as text.');
   expect(await saying('/memory/facts?limit=0')).toBe('limit must be a whole number from 1 to 200; send it as a number.');
   let refused = 0;
-  for (const { path, operation } of restTable.filter(({ method, from }) => method === 'GET' && from === 'query')) {
-    for (const field of Object.keys(inputSchema(operation).properties ?? {})) {
+  for (const { path, operation } of restTable.filter(({ method, inputIn: from }) => method === 'GET' && from === 'query')) {
+    for (const field of Object.keys(restInputSchema(operation).properties ?? {})) {
       const { status, json } = await owner.get(`${path.replace(/\{\w+\}/, 'x')}?${field}=no`);
       if (status !== 400) continue;
       refused += 1;
@@ -272,24 +272,24 @@ test('what is missing in a query, or wrong, is refused in words that fit a query
 });
 
 describe('no GET changes anything', () => {
-  /** A memory with something of everything in it, and all that is kept of it. */
+  /** A memory with entries of every kind, and a snapshot of everything stored. */
   async function filled() {
     const folder = tempFolder();
-    const clock = handClock();
-    const store = await openKeptStore(folder, clock);
-    const { home, clients, put } = clientsHome();
+    const clock = manualClock();
+    const store = await openFileStore(folder, clock);
+    const { home, clients, put } = createClientHome();
     put('.cursor/mcp.json', '{"mcpServers":{}}');
     const packs = { packs: [aPack(({ input: { what } }) => ({ said: what }))] };
-    const all = await serve({ store, folder, clock, packs, clients, pages: 'out/renderer' });
+    const all = await serve({ store, folder, clock, packs, clients, windowFolder: 'out/renderer' });
     const agent = await all.token('me', ['memory:read', 'memory:write', 'packs:run'], 'claude-code');
     const me = as(all, agent);
     for (const value of ['Vim', 'Helix']) await me.post('/memory/store', { ...aFact, value });
     await me.post('/packs/test.echo', { what: 'hello' });
     await me.post('/pipelines', { id: 'shout', title: 'Shout', steps: [{ id: 'first', pack: 'test.echo', input: {} }] });
     const run = String((await me.post('/pipelines/shout/run')).json['run_id']);
-    await expect.poll(async () => (await me.get(`/pipeline-runs/${run}`)).json['status'], SOON).toBe('succeeded');
-    await clock.pass(MINUTE);
-    // When a token was last used is written down by the minute: now, and not again while this clock stands still.
+    await expect.poll(async () => (await me.get(`/pipeline-runs/${run}`)).json['status'], EVENTUALLY).toBe('succeeded');
+    await clock.advance(MINUTE);
+    // The last use of a token is recorded to the minute. This clock does not move, so it is recorded only now.
     await me.get('/version');
     const { tokens } = await all.tokens.list();
 
@@ -301,7 +301,7 @@ describe('no GET changes anything', () => {
       const files = filesBelow(folder).map(({ path }) => path);
       return { rows, files, clients: filesBelow(home), status: store.status() };
     };
-    /** Where something of its own stands behind a route. */
+    /** Routes with their own parameters. */
     const filledIn = (path: string): string =>
       path
         .replace('pipelines/one', 'pipelines/shout')
@@ -320,7 +320,7 @@ describe('no GET changes anything', () => {
     '/healthz': 'challenge=0123456789abcdef',
   };
   const STREAMS = ['/api/v1/events', MCP, `${MCP}/sse`, QMD, `${QMD}/sse`];
-  /** What does change something when it is sent as it must be. */
+  /** Requests that change something if sent with the right method. */
   const WRITES: readonly (readonly [method: string, path: string, body?: Record<string, string>])[] = [
     ['POST', '/api/v1/memory/store', { key: 'a', value: 'b' }],
     ['PATCH', '/api/v1/memory/fact', { key: aFact.key, category: 'other' }],
@@ -333,45 +333,45 @@ describe('no GET changes anything', () => {
     ['POST', '/api/v1/lock', {}],
   ];
 
-  test('whatever is asked, of every path there is, by the owner and by an agent', async () => {
+  test('for every path, sent by the owner and by an agent', async () => {
     const { clock, agent, everything, filledIn, ...all } = await filled();
     const { url, owner } = all;
-    const known = ['/', '/healthz', ...everyRoute.filter(([method]) => method === 'GET').map(([, path]) => path)];
-    const paths = [...new Set([...known, ...everyRoute.map(([, path]) => path)])].filter((path) => !STREAMS.includes(path));
+    const known = ['/', '/healthz', ...ALL_ROUTES.filter(([method]) => method === 'GET').map(([, path]) => path)];
+    const paths = [...new Set([...known, ...ALL_ROUTES.map(([, path]) => path)])].filter((path) => !STREAMS.includes(path));
     const before = everything();
     for (const token of [owner, agent]) {
       for (const path of paths) {
         const at = filledIn(path);
-        const { status, text } = await ask(url, QUERIES[path] === undefined ? at : `${at}?${QUERIES[path]}`, { token });
-        // A question that is refused shows little. An agent may not ask everything.
+        const { status, text } = await sendRequest(url, QUERIES[path] === undefined ? at : `${at}?${QUERIES[path]}`, { token });
+        // A refused request proves little, and agents are refused more often.
         const wanted = !known.includes(path) ? [405] : token === owner ? [200] : [200, 403];
         expect(wanted, `${path} ${status} ${text}`).toContain(status);
       }
-      // A server may take the method, or what it needs, from wherever it stands.
+      // Try to override the method, or to send the body's fields in the query.
       for (const [method, path, body] of WRITES) {
         const at = filledIn(path);
         const query = new URLSearchParams(body).toString();
         const headers = ['X-HTTP-Method-Override', method, 'X-HTTP-Method', method, 'X-Method-Override', method];
-        await ask(url, at, { method: 'GET', token, headers, ...(body && { body }) });
-        for (const more of [query, `_method=${method}`]) await ask(url, `${at}?${more}`, { token });
+        await sendRequest(url, at, { method: 'GET', token, headers, ...(body && { body }) });
+        for (const more of [query, `_method=${method}`]) await sendRequest(url, `${at}?${more}`, { token });
       }
       for (const path of STREAMS) {
-        const { session } = await open(all, token, undefined, path.startsWith(QMD) ? QMD : MCP);
-        const line = await stream(all, token, path, ['Mcp-Session-Id', session]);
-        await line.until(/^HTTP\/1\.1 200 /);
+        const { session } = await openSession(all, token, undefined, path.startsWith(QMD) ? QMD : MCP);
+        const line = await openStream(all, token, path, ['Mcp-Session-Id', session]);
+        await line.waitFor(/^HTTP\/1\.1 200 /);
         line.socket.destroy();
       }
     }
-    // Whatever was put off is done.
-    await clock.pass(MINUTE);
+    // Deferred work has run.
+    await clock.advance(MINUTE);
     expect(everything()).toEqual(before);
   });
 
-  test('and what does change something is seen to', async () => {
+  test('and the requests that change something do so with the right method', async () => {
     const { url, everything, filledIn, owner } = await filled();
     for (const [method, path, body] of WRITES) {
       const before = everything();
-      const { status, text } = await ask(url, filledIn(path), { method, token: owner, ...(body && { body }) });
+      const { status, text } = await sendRequest(url, filledIn(path), { method, token: owner, ...(body && { body }) });
       expect(status, `${path} ${text}`).toBe(200);
       expect(everything(), path).not.toEqual(before);
     }

@@ -3,14 +3,14 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RESERVED_KEY_PREFIXES, TTL } from '../../src/contract/limits.ts';
 import type { OperationName } from '../../src/contract/operations.ts';
 import { disguises } from '../support/disguises.ts';
-import { ask as request } from '../support/listener.ts';
+import { sendRequest as request } from '../support/listener.ts';
 import { aCaller } from '../support/memory.ts';
-import { slowness } from '../support/work.ts';
+import { machineSlowness } from '../support/work.ts';
 import { TABLE } from './refusals.ts';
 import { type Name, type Outcome, searcher, WIRES } from './wires.ts';
 import { openWorld, type Surface, type World } from './world.ts';
 
-// An agent that was talked into something, with a valid token.
+// An agent with a valid token that was tricked by a prompt injection.
 
 const spellings = ['pack_history', 'pipeline_history'].flatMap((name) =>
   Object.values(disguises).map((disguise) => disguise(name)),
@@ -22,7 +22,7 @@ async function served(options: Parameters<typeof openWorld>[0] = {}): Promise<Wo
   return world;
 }
 
-/** With every way in open for `me`. */
+/** A memory with all wires open for the subject `me`. */
 async function opened(...options: Parameters<typeof served>): Promise<World & { at: (name: Name) => Surface; all: Surface[] }> {
   const world = await served(...options);
   const surfaces = await world.surfaces();
@@ -38,15 +38,15 @@ function found(surfaces: ReadonlyMap<Name, Surface>, name: Name): Surface {
 const speakers = (surfaces: Iterable<Surface>, operation: string, input: unknown): Surface[] =>
   [...surfaces].filter(({ name }) => WIRES[name].can(operation, input));
 
-/** Not every wire has more than questions. */
+/** Some wires are read-only. */
 const writing = (surfaces: Iterable<Surface>): Surface[] => speakers(surfaces, 'remember', { key: 'k', value: 'v' });
 
-test('every row says who wrote it, by which token and through which door (R-ISO-02, R-VIEW-05, R-SEAL-01)', async () => {
+test('every row records its author, token and transport (R-ISO-02, R-VIEW-05, R-SEAL-01)', async () => {
   const { all, at, state, clock } = await opened();
   const since = new Date(clock.now()).toISOString();
   for (const turn of [1, 2, 3]) {
     for (const { ask, name } of writing(all)) {
-      // What a line says about its author is understood and not believed.
+      // The author in an imported line is ignored.
       const claims = name === 'a line of an import' ? { client: 'the owner', created_at: '2020-01-01T00:00:00Z' } : {};
       expect(await ask('remember', { key: `shared`, value: `${name} ${turn}`, ...claims })).toHaveProperty('answer');
       expect(await ask('remember', { key: `own/${name}`, value: `${turn}`, ...claims })).toHaveProperty('answer');
@@ -61,7 +61,7 @@ test('every row says who wrote it, by which token and through which door (R-ISO-
   const theirs = rows.filter(({ author }) => author.transport !== 'undo');
   expect(rows.length).toBeGreaterThan(70);
   expect(theirs.filter(({ author }) => !known.has(JSON.stringify(author)))).toEqual([]);
-  // What came back by an undo says whose word it is, and that it came back.
+  // A restored fact shows its author and that it was restored.
   const clients = new Set(all.map(({ author }) => author.client));
   expect(rows.filter(({ author }) => !clients.has(author.client))).toEqual([]);
   expect(facts.map(({ key }) => key)).not.toContain('own/MCP SSE');
@@ -70,8 +70,8 @@ test('every row says who wrote it, by which token and through which door (R-ISO-
   for (const { key, author } of own) expect(author).toEqual(at(key.slice('own/'.length) as Name).author);
 });
 
-describe('filling the memory up (R-FACT-16)', () => {
-  test('ends at the limit exactly, on every wire, and changing or forgetting goes on', async () => {
+describe('filling the memory (R-FACT-16)', () => {
+  test('stops exactly at the limit on every wire, while changing and forgetting still work', async () => {
     const { all, at, state } = await opened({ quota: { facts: 5, bytes: 1_000_000 } });
     for (const { name, ask } of writing(all)) {
       await at('in process').ask('forget', { scope: 'facts' });
@@ -89,13 +89,13 @@ describe('filling the memory up (R-FACT-16)', () => {
     }
   });
 
-  test('at once does not get past it, and nobody else is refused or kept waiting', async () => {
+  test('concurrently does not exceed the limit, and other subjects are neither refused nor delayed', async () => {
     const world = await opened({ quota: { facts: 40, bytes: 1_000_000 } });
     const flood = writing(world.all).filter(({ name }) => name !== 'the command line');
     const other = found(await world.surfaces({ subject: 'other' }), 'REST');
     const outcomes: Outcome[] = [];
     const flooded = new AbortController();
-    // Eight of each kind are under way all the time.
+    // Eight requests of each kind are always in progress.
     const under = flood.flatMap(({ ask, name }) =>
       Array.from({ length: 8 }, async (_, line) => {
         for (let n = 0; !flooded.signal.aborted; n += 1)
@@ -117,7 +117,7 @@ describe('filling the memory up (R-FACT-16)', () => {
   });
 });
 
-test('no wire leads into the memory of another (R-ISO-01, R-ISO-02, R-REST-04)', async () => {
+test('no wire gives access to the memory of another subject (R-ISO-01, R-ISO-02, R-REST-04)', async () => {
   const world = await opened();
   const [ada, bob] = [await world.surfaces({ subject: 'ada' }), await world.surfaces({ subject: 'bob' })];
   const secret = 'adas-own-words';
@@ -195,7 +195,7 @@ test('no wire leads into the memory of another (R-ISO-01, R-ISO-02, R-REST-04)',
     for (const { name, ask } of speakers(bob.values(), operation, input)) {
       tried += 1;
       const outcome = await ask(operation, input);
-      // His own key of that name may be said; what she said may not.
+      // Bob may see his own key of that name, but nothing of Ada's.
       const heard = JSON.stringify(outcome.answer ?? {}).replaceAll(JSON.stringify(`${secret}/x`).slice(1, -1), '');
       const scope = (input as { scope?: string }).scope ?? '';
       expect(heard.replaceAll(scope, ''), `${name}: ${operation} ${JSON.stringify(input)}`).not.toContain(secret);
@@ -212,7 +212,7 @@ test('no wire leads into the memory of another (R-ISO-01, R-ISO-02, R-REST-04)',
       JSON.stringify(await search.query({ query, collections: [`helmdeck-${secret}`, 'helmdeck-user_facts'], limit: 100 })),
     ).not.toContain(`${secret} `);
   expect(await world.state('ada')).toEqual(before);
-  const owner = await world.at('the door of the owner').ask('callers', {});
+  const owner = await world.at('the owner route').ask('callers', {});
   expect(owner).toMatchObject({
     answer: {
       callers: [
@@ -223,7 +223,7 @@ test('no wire leads into the memory of another (R-ISO-01, R-ISO-02, R-REST-04)',
   });
 });
 
-test('no spelling of a name of the engine is let in by any wire (R-FACT-04, R-FACT-07)', async () => {
+test('no wire accepts any spelling of a reserved name (R-FACT-04, R-FACT-07)', async () => {
   const { all, at, state } = await opened();
   await at('REST').ask('remember', { key: 'there', value: 'v' });
   const before = await state();
@@ -252,7 +252,7 @@ test('no spelling of a name of the engine is let in by any wire (R-FACT-04, R-FA
   expect(await state()).toEqual(before);
 });
 
-test('a key is nothing but a name: no path, pattern, markup or address anywhere (R-STORE-08, R-QMD-04)', async () => {
+test('a key is never used as a path, pattern, markup or address (R-STORE-08, R-QMD-04)', async () => {
   const { all, at, state, folder, tokens, url } = await opened();
   const keys = [
     '..',
@@ -302,7 +302,7 @@ test('a key is nothing but a name: no path, pattern, markup or address anywhere 
     expect(odd).toContain(decodeURIComponent(file.slice('facts/'.length)));
     expect(snippet.match(/^## /gm)).toHaveLength(1);
   }
-  // Literal wherever they are compared.
+  // Keys are compared literally.
   for (const [prefix, count] of Object.entries({
     '%': 2,
     _: 1,
@@ -323,7 +323,7 @@ test('a key is nothing but a name: no path, pattern, markup or address anywhere 
   }
   expect(await at('REST').ask('forget', { scope: 'key:%' })).toMatchObject({ answer: { deleted: 1 } });
   expect((await state()).facts).toHaveLength(odd.length - 1);
-  // None of them became a file.
+  // No key became a file.
   expect(
     readdirSync(folder).filter(
       (name) => !/^(?:memory\.db(?:-wal|-shm)?|lock\.db.*|endpoint\.json|owner-token|reserve.*|backups)$/.test(name),
@@ -331,7 +331,7 @@ test('a key is nothing but a name: no path, pattern, markup or address anywhere 
   ).toEqual([]);
 });
 
-test('nothing that is said makes a fact live longer than a year from now (R-TIME-02, R-OPS-07)', async () => {
+test('no input makes a fact live longer than a year from now (R-TIME-02, R-OPS-07)', async () => {
   const { all, at, state, clock, tokens, url } = await opened();
   const latest = async (): Promise<number> => Math.max(...(await state()).facts.map(({ expiresAt }) => expiresAt - clock.now()));
   const year = TTL.max * 1000;
@@ -340,7 +340,7 @@ test('nothing that is said makes a fact live longer than a year from now (R-TIME
       await ask('remember', { key: name, value: `${turn % 2}`, ttl_seconds: TTL.max });
       if (WIRES[name].can('patch', { key: name, ttl_seconds: TTL.max })) await ask('patch', { key: name, ttl_seconds: TTL.max });
       expect(await latest(), name).toBe(year);
-      await clock.pass(60_000);
+      await clock.advance(60_000);
     }
   }
   const { token } = await tokens.mint({ name: 'i', client: 'i', subject: 'me', scopes: ['memory:write'], days: 1 });
@@ -356,7 +356,7 @@ test('nothing that is said makes a fact live longer than a year from now (R-TIME
   expect(await latest()).toBeLessThanOrEqual(year);
 });
 
-test('no field is said twice in an address, also not once by each of its names (R-FACT-10)', async () => {
+test('no query may repeat a field, also not under both of its names (R-FACT-10)', async () => {
   const { tokens, url } = await served();
   const { token } = await tokens.mint({ name: 'p', client: 'p', subject: 'me', scopes: ['memory:read'], days: 1 });
   for (const query of ['q=a&q=b', 'q=a&query=b', 'query=b&q=a', 'limit=1&limit=2', 'q=a&limit=1&li%6Dit=2']) {
@@ -407,7 +407,7 @@ describe('prototypes (R-ISO-05, R-FACT-10)', () => {
     expectThemClean();
   });
 
-  test('are not reached by MCP or by lines of an import either', async () => {
+  test('cannot be reached by MCP or import lines either', async () => {
     const { state, tokens, url } = await served();
     const { token } = await tokens.mint({
       name: 'p',
@@ -444,7 +444,7 @@ describe('prototypes (R-ISO-05, R-FACT-10)', () => {
     expectThemClean();
   });
 
-  test('lend no name to the door of the owner', async () => {
+  test('are not operations of the owner route', async () => {
     const { url, tokens } = await served();
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '%5F_proto__', 'remember%00'])
       expect(await request(url, `/api/v1/owner/${name}`, { token: tokens.ownerToken(), body: {} })).toMatchObject({
@@ -453,7 +453,7 @@ describe('prototypes (R-ISO-05, R-FACT-10)', () => {
   });
 });
 
-/** The longest that nothing else could be done while this was, on a machine that does nothing else. */
+/** The longest time in milliseconds for which `run` blocks the thread, on an idle machine. */
 async function blocked(run: () => Promise<unknown>): Promise<number> {
   let over = false;
   let longest = 0;
@@ -474,20 +474,20 @@ async function blocked(run: () => Promise<unknown>): Promise<number> {
 describe('100 kB of anything (R-FACT-13)', () => {
   const KB = 1000;
   const times = (text: string, most: number): string => text.repeat(Math.ceil(most / text.length)).slice(0, most);
-  /** What makes careless patterns, folds, parsers and counters go back and forth. */
+  /** Texts that make careless patterns, case folding, parsers and counters slow. */
   const baits: Readonly<Record<string, string>> = {
     letters: 'a',
     blanks: ' ',
     'line feeds': '\n',
     'marks upon a letter': '\u0301',
-    'ligatures that unfold': '\ufdfa',
-    'letters that grow when folded': 'ΐ',
+    'ligatures that expand': '\ufdfa',
+    'letters that expand when folded': 'ΐ',
     'invisible characters': '\u200b',
     'half pairs': '\ud800',
     slashes: '/',
     brackets: '[({',
     'quotes and backslashes': '\\"',
-    'what begins like a secret': 'ghp_AKIA-----BEGIN PRIVATE KEY-----xoxb-eyJ',
+    'beginnings of secrets': 'ghp_AKIA-----BEGIN PRIVATE KEY-----xoxb-eyJ',
     'names of passwords': 'password= : "',
     'one password after another': 'pass pwd key: secret=',
     'an address with a user': 'https://a:b@',
@@ -522,13 +522,13 @@ describe('100 kB of anything (R-FACT-13)', () => {
     ['undo', { client: text, since: '2026-01-01T00:00:00Z' }],
     ['activity', { cursor: text }],
     ['import', { lines: [text] }],
-    // What is let in is looked at by the guard and read by the search as well.
+    // Accepted text also passes through the secret guard and the search index.
     ['remember', { key: 'k', value: Buffer.from(text).toString('utf8', 0, 64 * KB) }],
     ['search', { query: text.slice(0, 1000) }],
     ['query', { query: text.slice(0, 1000) }],
   ];
 
-  test.each(Object.entries(baits))('of %s hold nobody else up for 50 ms', async (_what, bait) => {
+  test.each(Object.entries(baits))('of %s block no other request for 50 ms', async (_what, bait) => {
     const { perform } = await served();
     const me = aCaller();
     for (let n = 0; n < 50; n += 1)
@@ -537,16 +537,16 @@ describe('100 kB of anything (R-FACT-13)', () => {
     const slow: string[] = [];
     for (const [operation, input] of questions(text)) {
       const run = () => blocked(() => perform(me, operation, input).catch(() => undefined));
-      // Whatever else the machine does in the meantime, it does not do five times.
+      // Repeated up to five times, because other work of the machine can delay a run.
       let least = await run();
       for (let turn = 0; turn < 4 && least >= 50; turn += 1) least = Math.min(least, await run());
-      if (least >= 50) least /= slowness();
+      if (least >= 50) least /= machineSlowness();
       if (least >= 50) slow.push(`${operation} ${JSON.stringify(input).slice(0, 60)}: ${least.toFixed(0)} ms`);
     }
     expect(slow).toEqual([]);
   });
 
-  test('hold nobody up on the wire either', async () => {
+  test('block no other HTTP request either', async () => {
     const { url, tokens } = await served();
     const { token } = await tokens.mint({
       name: 'p',
@@ -564,12 +564,12 @@ describe('100 kB of anything (R-FACT-13)', () => {
         least = Math.min(least, await blocked(() => request(url, '/api/v1/memory/store', { token, body })));
         least = Math.min(least, await blocked(() => request(url, '/api/v1/mcp', { token, body })));
       }
-      expect(least < 50 ? least : least / slowness(), body.slice(0, 20)).toBeLessThan(50);
+      expect(least < 50 ? least : least / machineSlowness(), body.slice(0, 20)).toBeLessThan(50);
     }
   });
 });
 
-test('no word of a fact is repeated by a refusal, a log or the terminal (R-FACT-11, R-ERR-03)', async () => {
+test('no refusal, log or terminal output quotes a fact (R-FACT-11, R-ERR-03)', async () => {
   const written: string[] = [];
   const listen = (chunk: unknown): boolean => written.push(String(chunk)) > 0;
   vi.spyOn(process.stdout, 'write').mockImplementation(listen);
@@ -598,7 +598,7 @@ test('no word of a fact is repeated by a refusal, a log or the terminal (R-FACT-
       await tell(surface, operation, typeof spoken === 'object' ? { ...spoken, [canary]: canary } : spoken);
     }
   }
-  // Also when something breaks that nobody foresaw.
+  // Also for unexpected errors.
   vi.spyOn(store, 'space').mockImplementation(() => {
     throw new Error(`${canary} in /home/me`);
   });
@@ -613,10 +613,10 @@ test('no word of a fact is repeated by a refusal, a log or the terminal (R-FACT-
   const broken = [
     ...speakers(all, 'remember', { key: canary, value: canary }),
     ...speakers(all, 'recall', { key: canary }),
-    // A question is answered from the index; QMD looks first whether there is a memory.
+    // A search uses the index. QMD first checks the status.
     ...all.filter(({ name }) => WIRES[name].transport === 'qmd'),
   ].length;
-  expect(said.filter((sentence) => sentence.includes('Something went wrong inside'))).toHaveLength(broken);
+  expect(said.filter((sentence) => sentence.includes('had an internal error'))).toHaveLength(broken);
   expect(log.length).toBeGreaterThan(5);
   expect(JSON.stringify(log)).not.toContain(canary);
   expect(written.join('\n')).not.toContain(canary);

@@ -1,6 +1,6 @@
 import { aPack } from '../support/packs.ts';
 
-/** Packs that every memory here has. */
+/** Packs installed in every memory of these tests. */
 export const PACKS = [
   aPack(({ input: { what }, session = 'none' }) => ({ said: what, session })),
   aPack(

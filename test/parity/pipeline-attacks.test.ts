@@ -1,9 +1,9 @@
 import { onTestFinished, expect, test } from 'vitest';
-import { ask as request, type Asking } from '../support/listener.ts';
+import { sendRequest as request, type HttpRequest } from '../support/listener.ts';
 import { WIRES } from './wires.ts';
 import { openWorld, type Surface } from './world.ts';
 
-// A client that may only run packs, and that wants more.
+// A client with the scope packs:run only that tries to get more rights.
 
 const planted = (id: string, over: object = {}) => ({
   id,
@@ -23,7 +23,7 @@ async function opened() {
     scopes: ['packs:run'],
     days: 1,
   });
-  const stranger = async (method: string, path: string, asked: Asking = {}) =>
+  const stranger = async (method: string, path: string, asked: HttpRequest = {}) =>
     await request(world.url, `/api/v1${path}`, { method, token, ...asked });
   return { ...world, stranger, id };
 }
@@ -31,7 +31,7 @@ async function opened() {
 const speaking = (surfaces: Iterable<Surface>, operation: string, input: unknown): Surface[] =>
   [...surfaces].filter(({ name }) => WIRES[name].can(operation, input));
 
-test('what it defines writes nothing, whoever runs it and over whatever wire (R-DEFINE-02)', async () => {
+test('its pipelines write nothing, for any caller over any wire (R-DEFINE-02)', async () => {
   const { stranger, surfaces, state } = await opened();
   expect((await stranger('POST', '/pipelines', { body: planted('report') })).status).toBe(200);
   const all = [...(await surfaces()).values()];
@@ -53,7 +53,7 @@ test('what it defines writes nothing, whoever runs it and over whatever wire (R-
   expect((await state()).facts).toEqual([]);
 });
 
-test('it can neither replace nor delete what another client defined over any wire (R-DEFINE-01)', async () => {
+test('it can neither replace nor delete pipelines of another client, over any wire (R-DEFINE-01)', async () => {
   const { stranger, surfaces } = await opened();
   const all = await surfaces();
   const wires = speaking(all.values(), 'createPipeline', planted('p'));
@@ -71,7 +71,7 @@ test('it can neither replace nor delete what another client defined over any wir
   }
 });
 
-test('its name stands beside its words, which are short and on one line, wherever they are read (R-DEFINE-05)', async () => {
+test('its title and description are shown with its name, shortened to one line (R-DEFINE-05)', async () => {
   const { stranger, surfaces } = await opened();
   await stranger('POST', '/pipelines', { body: planted('report', { client: undefined }) });
   const all = [...(await surfaces()).values()];
@@ -89,13 +89,15 @@ test('its name stands beside its words, which are short and on one line, whereve
     const { answer = {} } = await ask('runPack', routed);
     const { recommendation } = (answer['output'] ?? answer) as { recommendation: Record<string, string> };
     expect(recommendation, name).toMatchObject({ id: 'report', client: 'stranger' });
-    expect(recommendation['why'], name).toMatch(/^Its author, stranger, says that it is for: "[^"\n\u202e]{1,200}"\.$/);
+    expect(recommendation['why'], name).toMatch(
+      /^The author of this pipeline, stranger, says that the pipeline is for: "[^"\n\u202e]{1,200}"\.$/,
+    );
   }
   expect(listing.length).toBeGreaterThan(3);
   expect(routing.length).toBeGreaterThan(3);
 });
 
-test('when its token is revoked, so is everything that it defined (R-DEFINE-02)', async () => {
+test('its pipelines cannot run after its token is revoked (R-DEFINE-02)', async () => {
   const { stranger, surfaces, tokens, id } = await opened();
   const body = planted('report', { steps: [{ id: 'one', pack: 'test.echo' }] });
   await stranger('POST', '/pipelines', { body });
@@ -105,11 +107,13 @@ test('when its token is revoked, so is everything that it defined (R-DEFINE-02)'
   await tokens.revoke({ id, unrecorded: false });
   for (const { name, ask } of all) {
     const { refused } = await ask('runPipeline', { id: 'report', inputs: {} });
-    expect(refused, name).toMatchObject({ message: expect.stringMatching(/^Its author, stranger, has no valid token/) });
+    expect(refused, name).toMatchObject({
+      message: expect.stringMatching(/^The author of this pipeline, stranger, has no valid token/),
+    });
   }
 });
 
-test('a session or another field of a request lends it nobody’s name or memory (R-ISO-02)', async () => {
+test('no session or other field of a request gives it the name or memory of another (R-ISO-02)', async () => {
   const { stranger, surfaces, state } = await opened();
   const rest = (await surfaces()).get('REST');
   for (const field of ['client', 'author', 'owner', 'by_owner', 'definedBy', 'defined_by', 'first_written_by', 'session']) {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../src/contract/operations.ts';
-import { ask as request } from '../support/listener.ts';
+import { sendRequest as request } from '../support/listener.ts';
 import { type Refusal, TABLE } from './refusals.ts';
 import { type Name, NAMES, type Outcome, WIRES } from './wires.ts';
 import { openWorld, type Surface, type World } from './world.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** Not every wire has more than questions. */
+/** Some wires are read-only. */
 const WRITERS = NAMES.filter((name) => WIRES[name].can('remember', { key: 'k', value: 'v' }));
 const writing = (all: ReadonlyMap<Name, Surface>): Surface[] => [...all.values()].filter(({ name }) => WRITERS.includes(name));
 
@@ -27,20 +27,20 @@ function at(name: Name, among = surfaces): Surface {
   return surface;
 }
 
-/** As it was told, but for the list of fields that a wire takes, which differs. */
+/** The message without the list of fields, which differs between wires. */
 function told({ refused }: Outcome, { lists }: Pick<Refusal, 'lists'> = {}): Outcome['refused'] {
   return refused && lists ? { ...refused, message: refused.message.replace(/; send (?:only|it with) .*\.$/, '') } : refused;
 }
 
-/** What is wrong with a line of a file has no code: the file itself was taken. */
+/** An error in a line of an import has no code, because the import as a whole succeeded. */
 function expectAlike(name: Name, outcome: Outcome, wanted: Outcome, refusal: Pick<Refusal, 'lists'> = {}): void {
   const { code, message = '' } = told(wanted, refusal) ?? {};
   expect(told(outcome, refusal), name).toEqual(name === 'a line of an import' ? { message } : { code, message });
 }
 
-const OPTION = /^--[a-z-]+ must be (?:from|a whole number) /;
+const OPTION = /^--[a-z-]+ must be (?:between|a whole number) /;
 
-/** The command line says what an option takes in its own units: "30m" is no number of seconds. */
+/** The command line describes its options in its own units, such as 30m. */
 const namesAnOption = (name: Name, { refused }: Outcome): boolean =>
   name === 'the command line' && refused?.code === 'invalid_input' && OPTION.test(refused.message);
 
@@ -58,14 +58,14 @@ const title: Readonly<Record<keyof typeof TABLE, string>> = {
   scopes: 'a scope that is none (R-FORGET-01, R-FORGET-03)',
 };
 
-/** Groups of the table, as far as this wire can say them. */
+/** The groups of the table, limited to inputs that this wire can express. */
 const sayable = (name: Name): { title: string; table: Refusal[] }[] =>
   GROUPS.map((group) => ({
     title: title[group],
     table: TABLE[group].filter(({ operation, input }) => WIRES[name].can(operation, input)),
   })).filter(({ table }) => table.length > 0);
 
-describe.each(NAMES)('%s refuses like every other wire, and nothing has changed', (name) => {
+describe.each(NAMES)('%s refuses like every other wire and changes nothing', (name) => {
   describe.each(sayable(name))('$title', ({ table }) => {
     test.each(table)('$why', async (refusal) => {
       const { operation, input, code, says } = refusal;
@@ -80,7 +80,7 @@ describe.each(NAMES)('%s refuses like every other wire, and nothing has changed'
   });
 });
 
-test('every refusal is made by several wires, and every wire makes many', () => {
+test('several wires make every refusal, and every wire makes many', () => {
   const all = Object.values(TABLE).flat();
   const said = (names: readonly Name[]) =>
     names.map((name) => all.filter(({ operation, input }) => WIRES[name].can(operation, input)).length);
@@ -90,13 +90,13 @@ test('every refusal is made by several wires, and every wire makes many', () => 
   expect(rare).toEqual([]);
 });
 
-test('the owner is refused alike by both of their doors, whatever they ask (R-WIN-05)', async () => {
+test('the owner gets the same refusals in the window and on the owner route (R-WIN-05)', async () => {
   const before = await world.state();
   for (const operation of Object.keys(operations)) {
     for (const input of [{ nonsense: true }, [], 'x', null, 7]) {
-      // Programs that search for themselves send fields of their own.
+      // Search clients send additional fields.
       if (operation === 'query' && 'nonsense' in Object(input)) continue;
-      const wanted = await at('the door of the owner').ask(operation, input);
+      const wanted = await at('the owner route').ask(operation, input);
       const what = `${operation} ${JSON.stringify(input)}`;
       expect(wanted.refused, what).toMatchObject({ code: 'invalid_input' });
       expect(await at('the window').ask(operation, input), what).toEqual(wanted);
@@ -128,7 +128,7 @@ describe('a token without the scope (R-OPS-11)', () => {
     { may: ['memory:read'] as const, refused: (operation: string) => !reads.has(operation) },
     { may: ['memory:write'] as const, refused: (operation: string) => reads.has(operation) },
     { may: ['packs:run'] as const, refused: () => true },
-  ])('$may is refused on every wire before its input is looked at', async ({ may, refused }) => {
+  ])('$may is refused on every wire before the input is checked', async ({ may, refused }) => {
     const before = await world.state();
     const limited = await world.surfaces({ scopes: may });
     for (const [operation, input] of wrong.filter(([one]) => refused(one))) {
@@ -138,7 +138,7 @@ describe('a token without the scope (R-OPS-11)', () => {
         expect(await surface.ask(operation, input), `${surface.name}: ${operation}`).toEqual({
           refused: {
             code: 'insufficient_scope',
-            message: `This needs a token with the scope ${scope}; ask the owner of this memory for one.`,
+            message: `This operation needs a token with the scope ${scope}; ask the owner of this memory for one.`,
           },
         });
       }
@@ -151,32 +151,39 @@ describe('limits', () => {
   const more = { key: 'one more', value: 'v' };
 
   test.each([
-    { what: 'facts', quota: { facts: 3, bytes: 1_000_000 }, says: /^This memory may hold 3 facts, and has; forget/ },
-    { what: 'bytes', quota: { facts: 99, bytes: 900 }, says: /^This memory may hold 900 bytes, earlier versions included/ },
-  ])('a quota of $what is met with the same words everywhere, and by nobody else (R-FACT-16)', async ({ quota, says }) => {
-    await using small = await openWorld({ quota });
-    const all = await small.surfaces();
-    const fill = at('REST', all);
-    for (let n = 1; n <= 3; n += 1)
-      expect(await fill.ask('remember', { key: `k${n}`, value: 'v'.repeat(150) })).toHaveProperty('answer');
-    const before = await small.state();
-    const wanted = await at('in process', all).ask('remember', { ...more, value: 'v'.repeat(300) });
-    expect(wanted.refused).toMatchObject({ code: 'quota_exceeded', message: expect.stringMatching(says) as string });
-    for (const { name, ask } of writing(all)) {
-      const outcome = await ask('remember', { ...more, value: 'v'.repeat(300) });
-      expectAlike(name, outcome, wanted);
-    }
-    expect(await small.state()).toEqual(before);
-    for (const { name, ask } of writing(await small.surfaces({ subject: 'other' }))) {
-      expect(await ask('remember', { ...more, value: 'v' }), name).toHaveProperty('answer');
-    }
-  });
+    { what: 'facts', quota: { facts: 3, bytes: 1_000_000 }, says: /^This memory has reached its limit of 3 facts\. Forget/ },
+    {
+      what: 'bytes',
+      quota: { facts: 99, bytes: 900 },
+      says: /^This memory has reached its limit of 900 bytes, including earlier versions/,
+    },
+  ])(
+    'an exceeded quota of $what has the same message everywhere, and affects no other subject (R-FACT-16)',
+    async ({ quota, says }) => {
+      await using small = await openWorld({ quota });
+      const all = await small.surfaces();
+      const fill = at('REST', all);
+      for (let n = 1; n <= 3; n += 1)
+        expect(await fill.ask('remember', { key: `k${n}`, value: 'v'.repeat(150) })).toHaveProperty('answer');
+      const before = await small.state();
+      const wanted = await at('in process', all).ask('remember', { ...more, value: 'v'.repeat(300) });
+      expect(wanted.refused).toMatchObject({ code: 'quota_exceeded', message: expect.stringMatching(says) as string });
+      for (const { name, ask } of writing(all)) {
+        const outcome = await ask('remember', { ...more, value: 'v'.repeat(300) });
+        expectAlike(name, outcome, wanted);
+      }
+      expect(await small.state()).toEqual(before);
+      for (const { name, ask } of writing(await small.surfaces({ subject: 'other' }))) {
+        expect(await ask('remember', { ...more, value: 'v' }), name).toHaveProperty('answer');
+      }
+    },
+  );
 
-  test('so is a limit of writes in a minute, which each token has for itself (R-FACT-17)', async () => {
+  test('an exceeded write limit too; it applies per token (R-FACT-17)', async () => {
     await using slow = await openWorld({ writesPerMinute: 2 });
     const all = await slow.surfaces();
     for (const { name, ask } of writing(all)) {
-      // The owner has one token for both of their ways.
+      // The window and the owner route share the owner's limit.
       if (name === 'the command line') continue;
       for (const turn of [1, 2])
         expect(await ask('remember', { ...more, key: `${name} ${turn}` }), name).toHaveProperty('answer');
@@ -186,19 +193,19 @@ describe('limits', () => {
       expect(await ask('remember', more), name).toEqual({
         refused: {
           code: 'rate_limited',
-          message: 'This token may write 2 times a minute (HELMDECK_WRITES_PER_MINUTE); try again in 60 s.',
+          message: 'This token has reached its limit of 2 writes a minute (HELMDECK_WRITES_PER_MINUTE); try again in 60 s.',
         },
       });
     }
     expect(await slow.state()).toEqual(before);
-    await slow.clock.pass(60_000);
+    await slow.clock.advance(60_000);
     for (const { name, ask } of writing(all)) {
       expect(await ask('remember', { ...more, value: name }), name).toHaveProperty('answer');
     }
   });
 });
 
-describe('a memory that is locked', () => {
+describe('a locked memory', () => {
   const questions = [
     ['remember', { key: 'k', value: 'v' }],
     ['recall', { key: 'there' }],
@@ -213,12 +220,12 @@ describe('a memory that is locked', () => {
     ['forget', { scope: 'tag:t' }],
   ] as const;
 
-  test('says so everywhere in the same words, and still forgets what needs no key (R-KEY-04, R-FORGET-11)', async () => {
+  test('has the same message everywhere, and scopes without key can still be forgotten (R-KEY-04, R-FORGET-11)', async () => {
     await using locked = await openWorld();
     const all = await locked.surfaces();
     await at('REST', all).ask('remember', { key: 'there', value: 'second', tags: ['t'] });
     const before = await locked.state();
-    // Who has come in already is turned away as well.
+    // Open sessions are refused as well.
     for (const { name, ask } of all.values()) if (WIRES[name].transport === 'qmd') await ask('query', {});
     locked.store.lock();
     for (const [operation, input] of questions) {
@@ -238,26 +245,28 @@ describe('a memory that is locked', () => {
     expect((await locked.state()).facts).toEqual(before.facts);
   });
 
-  test('says so in whole sentences to programs that only search (R-QMD-01)', async () => {
+  test('has a complete message for search clients (R-QMD-01)', async () => {
     await using locked = await openWorld();
     const { token } = await locked.tokens.mint({ name: 'q', client: 'q', subject: 'me', scopes: ['memory:read'], days: 1 });
     locked.store.lock();
     const { json } = await request(locked.url, '/api/v1/mcp/qmd', { token, body: {} });
     expect(json.message).toMatch(
-      /^There is no memory to search at present\. [A-Z].*its owner locked it\. Unlock it in the window/,
+      /^The memory cannot be searched now\. [A-Z].*the owner locked it\. Unlock the memory in the window/,
     );
   });
 });
 
-/** A program that falls back on what is its own is told that there is nothing to search, and what helps (R-QMD-01). */
+/** A search client falls back to its own memory, so it gets the reason and the remedy (R-QMD-01). */
 const unsearchable: Outcome = {
   refused: {
     code: 'qmd_unavailable',
-    message: expect.stringMatching(/^There is no memory to search at present\. .* Unlock it in the window, or with: /) as string,
+    message: expect.stringMatching(
+      /^The memory cannot be searched now\. .* Unlock the memory in the window, or with: /,
+    ) as string,
   },
 };
 
-/** A resource that cannot be read is an error of the protocol (R-ERR-01). */
+/** A resource that cannot be read is a JSON-RPC error (R-ERR-01). */
 function asResource(error: unknown): Outcome {
   const { code, message, data } = error as { code: number; message: string; data: { error: string } };
   expect(code).toBe(-32603);

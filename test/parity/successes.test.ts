@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DAY, MINUTE } from '../support/clock.ts';
-import { ask as request } from '../support/listener.ts';
+import { sendRequest as request } from '../support/listener.ts';
 import { type Name, NAMES, WIRES } from './wires.ts';
 import { openWorld, type Surface, type World } from './world.ts';
 
@@ -31,7 +31,7 @@ async function answer(name: Name, operation: string, input: unknown): Promise<Re
 }
 
 const speaking = (operation: string, input: unknown): Name[] => NAMES.filter((name) => WIRES[name].can(operation, input));
-/** Not every wire has more than questions. */
+/** Some wires are read-only. */
 const WRITERS = speaking('remember', { key: 'k', value: 'v' });
 const iso = (at_: number): string => new Date(at_).toISOString();
 const until = (seconds: number): string => iso(world.clock.now() + seconds * 1000);
@@ -46,7 +46,7 @@ interface Accepted {
 const thirtyTwo = Array.from({ length: 32 }, (_, n) => `t${n}`);
 
 const accepted: Accepted[] = [
-  { why: 'as little as can be (R-FACT-01, R-FACT-05)', input: { key: 'a', value: '0' } },
+  { why: 'the smallest fact (R-FACT-01, R-FACT-05)', input: { key: 'a', value: '0' } },
   { why: 'a key of 512 bytes (R-FACT-01)', input: { key: 'a'.repeat(512) } },
   { why: 'a key of 512 bytes in 256 characters (R-FACT-01)', input: { key: 'ü'.repeat(256) } },
   { why: 'a key between blanks (R-FACT-01)', input: { key: ' \n my notes\t ' }, kept: { key: 'my notes' } },
@@ -63,7 +63,7 @@ const accepted: Accepted[] = [
   { why: 'a value of 64 KiB in half as many characters (R-FACT-05)', input: { value: 'ü'.repeat(32_768) } },
   { why: 'a value between blanks (R-FACT-05)', input: { value: '\n\u00a0 Helix \ufeff' }, kept: { value: 'Helix' } },
   {
-    why: 'a value with everything that text may hold (R-FACT-05)',
+    why: 'a value with unusual characters (R-FACT-05)',
     input: { value: 'a\r\nb\0c\u202ed\u200be\u0301 \u{1f469}\u200d\u{1f4bb} \u2028 "\\u0041" {"a":[1]} \u001b[2J \u{10ffff}' },
   },
   { why: 'a value like markup', input: { value: '# Heading\n<script>alert(1)</script> [a](javascript:b) ${c} `d`' } },
@@ -107,7 +107,7 @@ describe.each(WRITERS)('%s accepts', (name) => {
           versions: [],
         },
       ]);
-      // By the key as it was sent, blanks and all.
+      // Under the key as sent, including spaces.
       for (const reader of [name, 'in process' as const].filter((one) => WIRES[one].can('recall', { key: sent.key }))) {
         expect(await answer(reader, 'recall', { key: sent.key }), reader).toMatchObject({
           ...fact,
@@ -120,7 +120,7 @@ describe.each(WRITERS)('%s accepts', (name) => {
       expect(second.facts).toEqual(first.facts);
       expect(second.activity.map(({ value }) => (JSON.parse(value) as { operation: string }).operation)).toEqual([
         importing ? 'import' : 'remember',
-        // Before each test all is forgotten.
+        // All entries are forgotten before each test.
         'forget',
       ]);
     },
@@ -132,11 +132,11 @@ const next = (name: Name, operation: string, input: unknown): Name => {
   return speakers[(speakers.indexOf(name) + 1) % speakers.length] ?? name;
 };
 
-describe.each(WRITERS)('the life of a fact that began with %s', (name) => {
+describe.each(WRITERS)('the life of a fact created by %s', (name) => {
   const key = 'préférences/éditeur ✍';
   const value = 'Helix\n"everywhere" — 日本語';
 
-  test('is one and the same everywhere (R-OPS-01, R-ISO-02, R-VIEW-05, R-HIST-04)', async () => {
+  test('is the same everywhere (R-OPS-01, R-ISO-02, R-VIEW-05, R-HIST-04)', async () => {
     const created = world.clock.now();
     await answer(name, 'remember', { key, value, category: 'Tools', tags: ['éditeur', 'x'], ttl_seconds: 86_400 });
     const fact = {
@@ -185,7 +185,7 @@ describe.each(WRITERS)('the life of a fact that began with %s', (name) => {
     }
 
     // Changed over another.
-    await world.clock.pass(MINUTE);
+    await world.clock.advance(MINUTE);
     const changer = next(name, 'remember', { key, value: 'Zed' });
     const changed = { key, value: 'Zed', category: 'tools', tags: ['x'], ttl_seconds: 86_400 };
     expect(await answer(changer, 'remember', changed)).toMatchObject({ status: 'updated' });
@@ -202,16 +202,16 @@ describe.each(WRITERS)('the life of a fact that began with %s', (name) => {
     const { facts } = await world.state();
     expect(facts).toMatchObject([{ author: at(changer).author, versions: [{ author: at(name).author }] }]);
 
-    // Renewed over a third, which is not a change, and so nobody else's word.
+    // Renewed over a third wire. A renewal does not change the author.
     const renewer = next(changer, 'patch', { key, ttl_seconds: 172_800 });
     const renewed = await answer(renewer, 'patch', { key, ttl_seconds: 172_800 });
     expect(renewed).toMatchObject({ key, client, expires_at: until(172_800) });
     expect(renewed).not.toHaveProperty('value');
     expect((await read())['history']).toEqual(after['history']);
 
-    // Forgotten over a fourth, and gone for all.
+    // Forgotten over a fourth wire, for all.
     const forgetter = next(renewer, 'forget', { scope: `key:${key}` });
-    // The window's answer also holds a handle that undoes it.
+    // The window also gets an undo handle.
     expect(await answer(forgetter, 'forget', { scope: `key:${key}` })).toMatchObject({
       scope: `key:${key}`,
       deleted: 1,
@@ -223,37 +223,37 @@ describe.each(WRITERS)('the life of a fact that began with %s', (name) => {
     }
     const record = await answer('REST', 'activity', {});
     expect(await answer('the command line', 'activity', {})).toEqual(record);
-    expect(await answer('the door of the owner', 'activity', {})).toEqual(record);
+    expect(await answer('the owner route', 'activity', {})).toEqual(record);
     expect(await answer('the window', 'activity', {})).toEqual(record);
     const who = [forgetter, renewer, changer, name].map((one) => at(one).author.client);
-    // Before each test all is forgotten.
+    // All entries are forgotten before each test.
     const cleared = { operation: 'forget', scope: 'all' };
     expect(record['activity']).toMatchObject([...who.map((one) => ({ client: one, key })), cleared]);
-    // The record is sealed with the door that each of them came by.
+    // Each row records the transport of its call.
     expect((await world.state()).activity.slice(0, -1).map(({ author }) => author)).toEqual(
       [forgetter, renewer, changer, name].map((one) => at(one).author),
     );
   });
 });
 
-describe('a question of a program that only searches (R-QMD-02, R-QMD-03, R-QMD-06)', () => {
+describe('a query of a search client (R-QMD-02, R-QMD-03, R-QMD-06)', () => {
   const ASKERS = speaking('query', {});
   const lex = (query: string) => ({ type: 'lex', query });
   const [editor, lamp, run] = ['preferences/editor', 'user_facts/lamp', 'a run'];
 
-  test('is put by every wire that has it', () => {
-    expect(ASKERS).toEqual(['in process', 'QMD streamable HTTP', 'QMD SSE', 'the door of the owner', 'the window']);
+  test('is supported by every wire that offers it', () => {
+    expect(ASKERS).toEqual(['in process', 'QMD streamable HTTP', 'QMD SSE', 'the owner route', 'the window']);
   });
 
   test.each<{ why: string; input: object; found: string[] }>([
-    { why: 'with nothing in it', input: {}, found: [run, lamp, editor] },
+    { why: 'without fields', input: {}, found: [run, lamp, editor] },
     { why: 'with a blank', input: { query: ' \n' }, found: [run, lamp, editor] },
     { why: 'with words', input: { query: 'helix' }, found: [editor] },
-    { why: 'with words that nobody wrote', input: { query: 'zebra' }, found: [] },
-    { why: 'with words of the record of runs', input: { query: 'test echo' }, found: [run] },
-    { why: 'with 1,000 characters that count, and more', input: { query: `helix ${' '.repeat(994)}lamp` }, found: [editor] },
+    { why: 'with words that do not occur', input: { query: 'zebra' }, found: [] },
+    { why: 'with words of a record of a run', input: { query: 'test echo' }, found: [run] },
+    { why: 'with more than 1,000 characters', input: { query: `helix ${' '.repeat(994)}lamp` }, found: [editor] },
     {
-      why: 'with what text may hold',
+      why: 'with unusual text',
       input: { query: 'helix \0\u202e\ud800"; DROP TABLE entry; -- 日本語 \u{10ffff}' },
       found: [editor],
     },
@@ -264,36 +264,36 @@ describe('a question of a program that only searches (R-QMD-02, R-QMD-03, R-QMD-
       found: [editor],
     },
     { why: 'with searches by meaning alone', input: { searches: [{ type: 'vec', query: 'lamp' }] }, found: [lamp] },
-    { why: 'with no search among its searches', input: { query: 'lamp', searches: [] }, found: [lamp] },
+    { why: 'with an empty list of searches', input: { query: 'lamp', searches: [] }, found: [lamp] },
     { why: 'with 32 searches', input: { searches: Array.from({ length: 32 }, () => lex('lamp')) }, found: [lamp] },
     {
-      why: 'with null for whatever may be left out',
+      why: 'with null for optional fields',
       input: { query: null, searches: null, limit: null, minScore: null, collections: null, candidateLimit: null, rerank: null },
       found: [run, lamp, editor],
     },
     { why: 'with one hit at most', input: { limit: 1 }, found: [run] },
-    { why: 'with more hits than there may be', input: { limit: 1_000_000 }, found: [run, lamp, editor] },
-    { why: 'with a score that none has', input: { minScore: 0.51 }, found: [] },
-    { why: 'with a score that all have', input: { minScore: 0.5 }, found: [run, lamp, editor] },
+    { why: 'with a limit above the maximum', input: { limit: 1_000_000 }, found: [run, lamp, editor] },
+    { why: 'with a score above all hits', input: { minScore: 0.51 }, found: [] },
+    { why: 'with the score of all hits', input: { minScore: 0.5 }, found: [run, lamp, editor] },
     { why: 'with a collection of another spelling', input: { collections: [' ＨＥＬＭＤＥＣＫ-Preferences '] }, found: [editor] },
     { why: 'with collections', input: { collections: ['helmdeck-user_facts', 'helmdeck-preferences'] }, found: [lamp, editor] },
-    { why: 'with a collection that is not ours', input: { query: 'lamp', collections: ['memory-root-main'] }, found: [lamp] },
-    { why: 'with a collection that is not there', input: { collections: ['helmdeck-nothing'] }, found: [] },
+    { why: 'with a foreign collection', input: { query: 'lamp', collections: ['memory-root-main'] }, found: [lamp] },
+    { why: 'with an unknown collection', input: { collections: ['helmdeck-nothing'] }, found: [] },
     {
-      why: 'with what other servers understand',
+      why: 'with fields of other servers',
       input: { query: 'lamp', candidateLimit: 40, intent: 'recall', rerank: false, min: 1 },
       found: [lamp],
     },
     {
-      why: 'with a subject of its own choosing',
+      why: 'with a subject field',
       input: { query: 'lamp', subject: 'you', namespace: 'you', session: 's' },
       found: [lamp],
     },
-  ])('$why is answered alike, and leaves no trace', async ({ input, found }) => {
+  ])('$why gets the same response and leaves no record', async ({ input, found }) => {
     await answer('in process', 'remember', { key: 'editor', value: 'Helix, everywhere', category: 'preferences' });
-    await world.clock.pass(MINUTE);
+    await world.clock.advance(MINUTE);
     await answer('in process', 'remember', { key: 'lamp', value: 'A lamp by the window' });
-    await world.clock.pass(MINUTE);
+    await world.clock.advance(MINUTE);
     await answer('in process', 'runPack', { name: 'test.echo', input: { what: 'hello' } });
     const before = await world.state();
     const wanted = await answer('in process', 'query', input);
@@ -304,7 +304,7 @@ describe('a question of a program that only searches (R-QMD-02, R-QMD-03, R-QMD-
   });
 });
 
-describe('what is only asked', () => {
+describe('dry runs and reads', () => {
   test.each(speaking('forget', { scope: 'facts', dry_run: true }))(
     '%s counts what would be forgotten, and nothing has changed (R-FORGET-09)',
     async (name) => {
@@ -348,7 +348,7 @@ describe('what is only asked', () => {
     '%s counts what would be taken back, and then takes back that much (R-OPS-07)',
     async (name) => {
       await answer('MCP SSE', 'remember', { key: 'kept', value: 'before' });
-      await world.clock.pass(MINUTE);
+      await world.clock.advance(MINUTE);
       const since = iso(world.clock.now());
       await answer('REST', 'remember', { key: 'kept', value: 'poison' });
       await answer('REST', 'remember', { key: 'new', value: 'poison' });
@@ -361,7 +361,7 @@ describe('what is only asked', () => {
     },
   );
 
-  test('an import that runs dry foresees what it would do (R-OPS-06)', async () => {
+  test('a dry run of an import predicts its result (R-OPS-06)', async () => {
     const body = '{"key":"a","value":"1"}\n{"key":"a","value":"2"}\n{"key":"a","value":"2"}\n{"key":"","value":"2"}\n';
     const { token } = await world.tokens.mint({ name: 't', client: 'i', subject: 'me', scopes: ['memory:write'], days: 1 });
     const headers = ['Content-Type', 'application/x-ndjson'];
@@ -376,7 +376,7 @@ describe('what is only asked', () => {
   });
 });
 
-test('the owner is told the same by both of their doors (R-WIN-05)', async () => {
+test('the owner gets the same responses in the window and on the owner route (R-WIN-05)', async () => {
   await answer('REST', 'remember', { key: 'k', value: 'v', category: 'c', tags: ['t'] });
   await answer('REST', 'runPack', { name: 'test.echo', input: {} });
   const all = ['status', 'names', 'callers', 'packs', 'pipelines', 'pipelineRuns', 'tokens', 'clients', 'credentials'];
@@ -386,17 +386,17 @@ test('the owner is told the same by both of their doors (R-WIN-05)', async () =>
     ['list', { values: true, limit: 1 }],
     ['previewImport', { text: '# Preferences\n\n- Tea, no milk\n' }],
   ] as const) {
-    const wanted = await answer('the door of the owner', operation, input);
+    const wanted = await answer('the owner route', operation, input);
     expect(await answer('the window', operation, input), operation).toEqual(wanted);
   }
 });
 
-test('a change of category and tags is the same by every way that has one (R-OPS-04)', async () => {
+test('a change of category and tags is the same on every wire that supports it (R-OPS-04)', async () => {
   const change = { key: 'k', category: 'Other', tags: ['b', 'b'] };
   for (const name of speaking('patch', change)) {
     await answer('in process', 'forget', { scope: 'all' });
     await answer('MCP SSE', 'remember', { key: 'k', value: 'v', tags: ['a'], ttl_seconds: 3600 });
-    await world.clock.pass(MINUTE);
+    await world.clock.advance(MINUTE);
     const { author } = at(name);
     expect(await answer(name, 'patch', change), name).toEqual({
       key: 'k',
@@ -409,14 +409,14 @@ test('a change of category and tags is the same by every way that has one (R-OPS
     });
     const first = await world.state();
     expect(first.facts, name).toMatchObject([{ author, versions: [{ tags: ['a'], author: at('MCP SSE').author }] }]);
-    // Said again it is no change, and makes no version.
+    // Repeating the change creates no version.
     await answer(name, 'patch', change);
     expect((await world.state()).facts, name).toEqual(first.facts);
     expect(await answer(name, 'patch', { key: 'k', tags: [] }), name).toMatchObject({ tags: [], category: 'other' });
   }
 });
 
-test('nobody finds on any wire what is over (R-TIME-01)', async () => {
+test('no wire finds an expired fact (R-TIME-01)', async () => {
   await answer('REST', 'remember', { key: 'short', value: 'gone soon', ttl_seconds: 3600 });
   await answer('REST', 'remember', { key: 'long', value: 'here to stay', ttl_seconds: 7 * 86_400 });
   world.clock.jump(DAY);
@@ -432,12 +432,12 @@ test('nobody finds on any wire what is over (R-TIME-01)', async () => {
   }
 });
 
-/** As it is spawned by a shell. Slow to start, so once: what it says is the same as in this process. */
-test('the command line in a process of its own is the same surface', async () => {
+/** Runs the command line as a process. Only once, because it starts slowly. */
+test('the command line behaves the same in its own process', async () => {
   const run = promisify(execFile);
   const env = { HELMDECK_DATA_DIR: world.folder };
   const type = (...args: string[]) =>
-    run(process.execPath, ['src/main/cli.ts', ...args], { env }).catch((error: { code: number; stderr: string }) => error);
+    run(process.execPath, ['src/main/roots/cli.ts', ...args], { env }).catch((error: { code: number; stderr: string }) => error);
   const stored = await type('remember', '--json', '--tag=é', '--', 'spawned ✍', 'by a “shell”');
   expect(JSON.parse((stored as { stdout: string }).stdout)).toMatchObject({ key: 'spawned ✍', status: 'created', tags: ['é'] });
   expect((await world.state()).facts).toMatchObject([{ value: 'by a “shell”', author: at('the command line').author }]);

@@ -5,20 +5,20 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { expect } from 'vitest';
 import { asFailure, type FailureCode, failures } from '../../src/contract/failure.ts';
-import type { Crossed } from '../../src/contract/window.ts';
-import type { Caller } from '../../src/core/caller.ts';
-import type { Perform } from '../../src/core/perform.ts';
-import type { Author } from '../../src/core/store.ts';
-import { fieldIn, type RestRow, restTable } from '../../src/listeners/rest.ts';
+import type { BridgeResponse } from '../../src/contract/window.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import type { Perform } from '../../src/core/operations/perform.ts';
+import type { Author } from '../../src/core/store/store.ts';
+import { pathFieldOf, type RestRow, restTable } from '../../src/listeners/rest-routes.ts';
 import { exitCodeOf } from '../../src/main/cli/exit-codes.ts';
 import { BRIDGE } from '../integrations/bridge.ts';
-import { typed } from '../main/cli/typing.ts';
-import { type Answer, ask as request } from '../support/listener.ts';
+import { runCli } from '../main/cli/run-cli.ts';
+import { type HttpResponse, sendRequest as request } from '../support/listener.ts';
 import { PACKS } from './packs.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What came of asking, with the wire's own spelling taken off. Each wire checks first that it was spelled as promised. */
+/** The result of a call without the format of the wire. Each wire first checks its format. */
 export interface Outcome {
   readonly answer?: Record<string, unknown>;
   readonly refused?: { readonly code?: string; readonly message: string };
@@ -34,7 +34,7 @@ interface Access {
 }
 
 type Ask = (operation: string, input: unknown) => Promise<Outcome>;
-/** Whose word it is what comes in here, where that is not the token's. */
+/** The client of calls on this wire, if it is not the client of the token. */
 type Open = (access: Access) => Promise<{ ask: Ask; close: () => Promise<void>; author?: Author }>;
 
 export type Name =
@@ -46,7 +46,7 @@ export type Name =
   | 'the stdio bridge'
   | 'QMD streamable HTTP'
   | 'QMD SSE'
-  | 'the door of the owner'
+  | 'the owner route'
   | 'the command line'
   | 'the window';
 
@@ -54,9 +54,9 @@ interface Wire {
   readonly name: Name;
   /** As provenance tells it. */
   readonly transport: string;
-  /** Open to the owner alone. */
+  /** Available to the owner only. */
   readonly owner: boolean;
-  /** Whether this can be said here at all: not every wire has every operation, or a way to say what is wrong with it. */
+  /** Whether this wire can express the call. Some wires lack operations, or cannot send some invalid inputs. */
   readonly can: (operation: string, input: unknown) => boolean;
   readonly open: Open;
 }
@@ -65,7 +65,7 @@ const stays = { close: () => Promise.resolve() };
 
 const isFields = (input: unknown): input is Fields => typeof input === 'object' && input !== null && !Array.isArray(input);
 
-/** In process: what all the others must be like. */
+/** In process: the reference for all other wires. */
 const inProcess: Wire = {
   name: 'in process',
   transport: 'in process',
@@ -85,10 +85,10 @@ const inProcess: Wire = {
   },
 };
 
-/** As it would look after a journey. */
+/** The value after a JSON round trip. */
 const plain = (answer: unknown) => JSON.parse(JSON.stringify(answer)) as Record<string, unknown>;
 
-function overHttp({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): Outcome {
+function overHttp({ status, headers, json }: Pick<HttpResponse, 'status' | 'headers' | 'json'>): Outcome {
   if (status === 200 || status === 202) return { answer: json };
   const { error = '', message = '' } = json;
   expect({ status, fields: Object.keys(json) }).toEqual({ status: http(error), fields: ['error', 'message'] });
@@ -101,7 +101,7 @@ const http = (code: string): number => failures[code as FailureCode].http;
 const NUMBERS: ReadonlySet<string> = new Set(['limit', 'expiring_within']);
 const FLAGS: ReadonlySet<string> = new Set(['values', 'all']);
 
-/** An address holds nothing but text, so what is of a wrong type there has another meaning. */
+/** A query contains only text, so some invalid types cannot be sent. */
 const fitsAddress = ([field, value]: readonly [string, unknown]): boolean =>
   FLAGS.has(field)
     ? typeof value === 'boolean'
@@ -117,10 +117,10 @@ const rest: Wire = {
     if (operation === 'export') return true;
     const row = restTable.find((one) => one.operation === operation);
     if (!row) return false;
-    if (!isFields(input)) return row.from === 'body' && fieldIn(row.path) === undefined;
+    if (!isFields(input)) return row.inputIn === 'body' && pathFieldOf(row.path) === undefined;
     const { inAddress, inPath } = spread(row, input);
     const named = typeof inPath === 'string' && inPath !== '' && inPath.isWellFormed();
-    return (named || fieldIn(row.path) === undefined) && Object.entries(inAddress).every(fitsAddress);
+    return (named || pathFieldOf(row.path) === undefined) && Object.entries(inAddress).every(fitsAddress);
   },
   open: async ({ url, token }) => {
     const ask: Ask = async (operation, input) => {
@@ -138,16 +138,19 @@ const rest: Wire = {
         String(value),
       ]);
       const query = fields.length > 0 ? `?${new URLSearchParams(fields).toString()}` : '';
-      const body = row.from === 'body' && inBody !== undefined ? { body: JSON.stringify(inBody) } : {};
+      const body = row.inputIn === 'body' && inBody !== undefined ? { body: JSON.stringify(inBody) } : {};
       return overHttp(await request(url, path + query, { method, token, ...body }));
     };
     return { ask, ...stays };
   },
 };
 
-/** Which part of an input goes where in a request. */
-function spread({ path, from, bodyIs }: RestRow, input: Fields): { inBody: unknown; inAddress: Fields; inPath: unknown } {
-  const { [fieldIn(path) ?? '']: inPath, ...fields } = input;
+/** Distributes an input over path, query and body. */
+function spread(
+  { path, inputIn: from, bodyField: bodyIs }: RestRow,
+  input: Fields,
+): { inBody: unknown; inAddress: Fields; inPath: unknown } {
+  const { [pathFieldOf(path) ?? '']: inPath, ...fields } = input;
   if (from === 'query') return { inBody: undefined, inAddress: fields, inPath };
   if (bodyIs === undefined) return { inBody: fields, inAddress: {}, inPath };
   const { [bodyIs]: inBody, ...inAddress } = fields;
@@ -160,7 +163,7 @@ const lines = (text: string): unknown[] =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as unknown);
 
-/** A fact among others in a file. What is wrong with it is told by the number of its line, and without a code. */
+/** Imports one fact among others. An error is reported by line number, without a code. */
 const importing: Wire = {
   name: 'a line of an import',
   transport: 'rest',
@@ -203,7 +206,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
 
 const TOOL_OF = new Map(PACKS.map(({ name }) => [name, name.replace('.', '_')]));
 
-/** A tool is found by its name: there is none for a pack that is not there. */
+/** An unknown pack has no tool, so a call of it cannot be expressed. */
 const fitsPack = (operation: string, input: unknown): boolean =>
   operation === 'runPack' &&
   isFields(input) &&
@@ -213,11 +216,11 @@ const fitsPack = (operation: string, input: unknown): boolean =>
 
 const fitsTool = (operation: string, input: unknown): boolean =>
   Object.hasOwn(TOOLS, operation) &&
-  // Nothing is what a tool is given that is given nothing.
+  // A call without arguments means an empty input.
   input !== null &&
-  // A model looks for neither writer nor end.
+  // The tool has no filters for writer and expiry.
   (operation !== 'search' || (isFields(input) && !('client' in input) && !('expiring_within' in input))) &&
-  // A renewal is about the lifetime alone.
+  // The renewal tool changes the lifetime only.
   (operation !== 'patch' || (isFields(input) && !('category' in input) && !('tags' in input)));
 
 const mcp = (name: Name, way: (access: Access) => Transport): Wire => ({
@@ -228,7 +231,7 @@ const mcp = (name: Name, way: (access: Access) => Transport): Wire => ({
   open: async (access) => {
     const client = new Client({ name: 'a test', version: '1' });
     await client.connect(way(access));
-    // From here on it compares every answer with the schema of its tool.
+    // From now on the client validates every result against the schema of its tool.
     await client.listTools();
     const ask: Ask = async (operation, input) => {
       const uri = RESOURCES[operation];
@@ -242,7 +245,7 @@ const mcp = (name: Name, way: (access: Access) => Transport): Wire => ({
   },
 });
 
-/** What came of calling a tool. */
+/** The outcome of a tool call. */
 function called(result: Awaited<ReturnType<Client['callTool']>>): Outcome {
   const [block, ...others] = result.content as { type: string; text: string }[];
   const said = JSON.parse(block?.text ?? '') as Record<string, unknown>;
@@ -285,14 +288,14 @@ const bridge = mcp('the stdio bridge', ({ folder, token }) => {
 });
 
 /**
- * A program that searches and nothing else. Whoever may not read, or cannot while the memory is locked, is turned away before any
- * protocol begins, so it is when it first asks that it comes in.
+ * A search client. Without the scope, or while the memory is locked, it is refused before the MCP protocol starts, so it connects
+ * with its first call.
  */
 const qmd = (name: Name, way: (access: Access, fetch: FetchLike) => Transport): Wire => ({
   name,
   transport: 'qmd',
   owner: false,
-  // Nothing is what a tool is given that is given nothing.
+  // A call without arguments means an empty input.
   can: (operation, input) => operation === 'query' && input !== null,
   open: (access) => {
     let client: Client | undefined;
@@ -300,7 +303,7 @@ const qmd = (name: Name, way: (access: Access, fetch: FetchLike) => Transport): 
     const turnedAway: FetchLike = async (url, init) => {
       const response = await fetch(url, init);
       if (!response.ok) {
-        const json = (await response.clone().json()) as Answer['json'];
+        const json = (await response.clone().json()) as HttpResponse['json'];
         away = overHttp({ status: response.status, headers: Object.fromEntries(response.headers), json });
       }
       return response;
@@ -308,7 +311,7 @@ const qmd = (name: Name, way: (access: Access, fetch: FetchLike) => Transport): 
     const comeIn = async (): Promise<Client> => {
       const coming = new Client({ name: 'a searcher', version: '1' });
       await coming.connect(way(access, turnedAway));
-      // From here on it compares every answer with the schema of its tool.
+      // From now on the client validates every result against the schema of its tool.
       await coming.listTools();
       return coming;
     };
@@ -337,7 +340,7 @@ const qmdSse = qmd(
 );
 
 const door: Wire = {
-  name: 'the door of the owner',
+  name: 'the owner route',
   transport: 'owner',
   owner: true,
   can: () => true,
@@ -348,17 +351,17 @@ const door: Wire = {
   }),
 };
 
-/** How a command is typed, or nothing where it is not possible to type that. A value comes in through a pipe. */
+/** The arguments of a command, or undefined if the command line cannot express the input. The value is piped in. */
 type Typing = (fields: Fields) => { readonly args: readonly string[]; readonly input?: string } | undefined;
 
 const isText = (value: unknown): value is string => typeof value === 'string';
-/** What the system hands over to a program: text that ends with the first NUL. */
+/** Arguments of a process end at the first NUL. */
 const typable = (value: unknown): value is string => isText(value) && value.isWellFormed() && !value.includes('\0');
 
 const only = (fields: Fields, ...names: string[]): boolean => Object.keys(fields).every((name) => names.includes(name));
 const option = (name: string, value: string | number): string => `--${name}=${value}`;
 
-/** Of options with text, numbers, and lists of texts; undefined where one of them is something else. */
+/** The options for texts, numbers and lists of texts, or undefined for other types. */
 function options(fields: Fields, kinds: Readonly<Record<string, 'text' | 'number' | 'list' | 'flag'>>): string[] | undefined {
   const args: string[] = [];
   for (const [field, kind] of Object.entries(kinds)) {
@@ -418,7 +421,7 @@ const COMMANDS: Readonly<Record<string, Typing>> = {
     return { args: ['search', '--json', ...more, '--', query] };
   },
   list(fields) {
-    // It turns pages by itself, so their length and the way from one to the next are not said.
+    // The command reads all pages, so limit and cursor cannot be given.
     const texts = { prefix: 'text', category: 'text', tag: 'text', client: 'text', sort: 'text' } as const;
     const more = options(fields, { ...texts, expiring_within: 'number', values: 'flag' });
     if (!more || !only(fields, ...Object.keys(texts), 'expiring_within', 'values')) return undefined;
@@ -440,9 +443,9 @@ const commandLine: Wire = {
     const ask: Ask = async (operation, fields) => {
       const typing = COMMANDS[operation]?.(fields as Fields);
       if (!typing) throw new Error(`This cannot be typed: ${operation}.`);
-      // Without a key of its own: it is the program that answers.
+      // Without a key, so the running program performs the command.
       const { input = '' } = typing;
-      const { code, out, err } = await typed(typing.args, { folder, environment: {}, input, now: now() });
+      const { code, out, err } = await runCli(typing.args, { folder, environment: {}, input, now: now() });
       if (code !== 0) {
         const { error, message } = JSON.parse(err) as { error: string; message: string };
         expect({ code, out, err }).toEqual({
@@ -460,7 +463,7 @@ const commandLine: Wire = {
   },
 };
 
-/** The owner's window in a browser: a session of its own, from a link that is good once. */
+/** The owner's window in a browser, with a session from a one-time link. */
 const theWindow: Wire = {
   name: 'the window',
   transport: 'window',
@@ -475,8 +478,8 @@ const theWindow: Wire = {
       const path = `/window/call/${encodeURIComponent(operation)}?subject=me`;
       const answer = await request(url, path, { method: 'POST', token: session, body: JSON.stringify(input) });
       if (answer.status !== 200) return overHttp(answer);
-      const crossed = answer.json as unknown as Crossed;
-      // A refusal has crossed like any answer; only whoever does not come through to the memory is told by HTTP.
+      const crossed = answer.json as unknown as BridgeResponse;
+      // A refusal is a normal response. Only failures before the call use HTTP statuses.
       expect(crossed).toEqual(
         crossed.ok
           ? { ok: true, value: expect.any(Object) as object }
@@ -504,7 +507,7 @@ interface Hits {
   readonly results: readonly { readonly file: string; readonly snippet: string; readonly docid: string }[];
 }
 
-/** A program that searches and nothing else. */
+/** A search client. */
 export async function searcher(
   url: string,
   token: string,

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TokenScope } from '../../src/contract/token.ts';
-import { openDoor } from '../../src/core/door.ts';
-import { Finder } from '../../src/core/finder.ts';
-import { openStore } from '../../src/core/open-store.ts';
-import type { Perform } from '../../src/core/perform.ts';
-import type { Entry, MemoryStore, Quota } from '../../src/core/store.ts';
-import { Tokens } from '../../src/core/tokens.ts';
-import { startListener } from '../../src/listeners/server.ts';
-import { handClock, type HandClock } from '../support/clock.ts';
+import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import { createCore } from '../../src/core/operations/create-core.ts';
+import type { Perform } from '../../src/core/operations/perform.ts';
+import { Finder } from '../../src/core/search/finder.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import type { Entry, MemoryStore, Quota } from '../../src/core/store/store.ts';
+import { startListener } from '../../src/listeners/listener.ts';
+import { manualClock, type ManualClock } from '../support/clock.ts';
 import { withKey } from '../support/store.ts';
 import { PACKS } from './packs.ts';
 import { type Name, type Outcome, WIRES } from './wires.ts';
@@ -19,10 +19,10 @@ interface Who {
   readonly scopes?: readonly TokenScope[];
 }
 
-/** One caller's way in. */
+/** One caller on one wire. */
 export interface Surface {
   readonly name: Name;
-  /** What provenance must say of whatever is written by it. */
+  /** The expected provenance of its writes. */
   readonly author: { readonly client: string; readonly transport: string; readonly token: string };
   readonly ask: (operation: string, input: unknown) => Promise<Outcome>;
 }
@@ -30,15 +30,15 @@ export interface Surface {
 export interface World extends AsyncDisposable {
   readonly folder: string;
   readonly url: string;
-  readonly clock: HandClock;
+  readonly clock: ManualClock;
   readonly store: MemoryStore;
-  readonly tokens: Tokens;
+  readonly tokens: TokenRegistry;
   readonly perform: Perform;
-  /** What the program has written down for whoever has to find out. */
+  /** The log of the program. */
   readonly log: readonly object[];
-  /** Each has a token and a client name of its own. The owner's ways are left out for everybody else. */
+  /** Each caller has its own token and client name. Other subjects have no owner wires. */
   readonly surfaces: (who?: Who) => Promise<ReadonlyMap<Name, Surface>>;
-  /** Everything that is kept for a subject. */
+  /** Everything stored for a subject. */
   readonly state: (subject?: string) => Promise<Kept>;
 }
 
@@ -53,13 +53,13 @@ interface Options {
   readonly writesPerMinute?: number;
 }
 
-/** A memory in a file, served on a port: what one surface writes is there for all. It outlives a test, so that a table may share it. */
+/** A memory in a file, served on a port, and shared by all wires. It outlives a test, so that the tests of a table can share it. */
 export async function openWorld({ quota, writesPerMinute }: Options = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-parity-'));
-  const clock = handClock();
+  const clock = manualClock();
   const store = await openStore({ folder, clock, sources: withKey(), ...(quota && { quota }) });
-  const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-  const door = openDoor({ store, tokens, finder: new Finder(store), clock, writesPerMinute, packs: { packs: PACKS } });
+  const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  const door = createCore({ store, tokens, finder: new Finder(store), clock, writesPerMinute, packs: { packs: PACKS } });
   const { perform } = door;
   const log: object[] = [];
   const listener = await startListener({
@@ -72,7 +72,7 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
     tokens,
     folder,
     clock,
-    pages: 'out/renderer',
+    windowFolder: 'out/renderer',
   });
   const closing = new AsyncDisposableStack();
   closing.defer(() => rmSync(folder, { recursive: true, force: true }));

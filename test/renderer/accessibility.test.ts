@@ -1,24 +1,24 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { handClock } from '../support/clock.ts';
-import { broken, openWindow } from '../support/window.ts';
+import { manualClock } from '../support/clock.ts';
+import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { brokenIn, type States } from './pages.ts';
 
-const aMemory = (over: object = {}) =>
+const aMemory = (over: WindowOptions = {}) =>
   openWindow({
-    clock: handClock(),
-    async filled(as) {
+    clock: manualClock(),
+    async seed(as) {
       for (let index = 0; index < 20; index += 1) {
         await as({ client: 'claude-code' })('remember', {
           key: `project/area-${index % 3}/topic-${index}`,
-          value: `The person prefers option ${index}, which was said in a long conversation about how things are deployed.`,
+          value: `The person prefers option ${index}, from a long conversation about deployment and how it is deployed.`,
           category: ['preferences', 'decisions'][index % 2] ?? '',
           tags: ['deploy', 'a tag of several words'],
           ttl_seconds: index % 4 === 0 ? 7200 : 0,
         });
       }
-      await as({ client: 'codex' })('remember', { key: 'changed', value: 'It was one thing' });
-      await as({ client: 'codex' })('remember', { key: 'changed', value: 'It is another thing' });
+      await as({ client: 'codex' })('remember', { key: 'changed', value: 'The first value' });
+      await as({ client: 'codex' })('remember', { key: 'changed', value: 'The second value' });
       await as({ subject: 'somebody-else' })('remember', { key: 'theirs', value: 'x' });
     },
     ...over,
@@ -28,18 +28,18 @@ const rows = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByR
 const detail = (page: Page) => page.getByRole('complementary', { name: 'Fact' });
 
 const states: States = [
-  ['as it opens', ({ page }) => rows(page).first().waitFor()],
+  ['after opening', ({ page }) => rows(page).first().waitFor()],
   [
-    'with a fact',
+    'with a selected fact',
     async ({ page }) => {
       await page.keyboard.press('ArrowDown');
-      await detail(page).getByText('It is another thing').waitFor();
+      await detail(page).getByText('The second value').waitFor();
     },
   ],
   ['with its history', async ({ page }) => (await page.keyboard.press('h'), detail(page).locator('ins').first().waitFor())],
-  ['peeking', async ({ page }) => (await page.keyboard.press(' '), page.locator('.peek').waitFor())],
+  ['with a preview', async ({ page }) => (await page.keyboard.press(' '), page.locator('.value-preview').waitFor())],
   [
-    'with the lifetime',
+    'with the lifetime editor',
     async ({ page }) => {
       await page.keyboard.press(' ');
       await page.keyboard.press('e');
@@ -55,18 +55,18 @@ const states: States = [
     },
   ],
   [
-    'editing what another changed, and refused',
+    'editing with a conflict and an error',
     async ({ page, as }) => {
       await page.keyboard.type('More. ');
-      await as({ client: 'codex' })('remember', { key: 'changed', value: 'It is a third thing' });
-      await page.getByText('changed this fact meanwhile').waitFor();
+      await as({ client: 'codex' })('remember', { key: 'changed', value: 'The third value' });
+      await page.getByText('changed this fact while you were editing').waitFor();
       await page.getByLabel('Category', { exact: true }).fill('Not A Category');
       await page.getByRole('button', { name: 'Save' }).click();
       await page.getByRole('alert').waitFor();
     },
   ],
   [
-    'having forgotten',
+    'after forgetting',
     async ({ page }) => {
       await page.getByRole('button', { name: 'Discard' }).click();
       await page.keyboard.press('Backspace');
@@ -75,23 +75,23 @@ const states: States = [
   ],
   ['with the palette', async ({ page }) => (await page.keyboard.press('Control+k'), page.getByRole('dialog').waitFor())],
   [
-    'with the keys',
+    'with the keyboard shortcuts',
     async ({ page }) => {
       await page.keyboard.press('Escape');
       await page.keyboard.press('?');
-      await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+      await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     },
   ],
   [
-    'about to forget everything',
+    'before forgetting all facts',
     async ({ page }) => {
       await page.keyboard.press('Escape');
       await page.keyboard.press('Shift+Backspace');
-      await page.getByText(/facts go/).waitFor();
+      await page.getByText(/facts will be deleted/).waitFor();
     },
   ],
   [
-    'with hits',
+    'with search results',
     async ({ page }) => {
       await page.keyboard.press('Escape');
       await page.keyboard.press('/');
@@ -104,54 +104,54 @@ const states: States = [
     'with a filter',
     async ({ page }) => {
       await detail(page).getByRole('button', { name: 'a tag of several words' }).click();
-      await page.getByRole('button', { name: /^Only facts tagged/ }).waitFor();
+      await page.getByRole('button', { name: /^Clear the filter: tagged/ }).waitFor();
     },
   ],
   [
-    'with nothing found',
+    'without search results',
     async ({ page }) => {
       await page.keyboard.press('/');
       await page.keyboard.type('konfluks');
-      await page.getByText('No fact tagged').waitFor();
+      await page.getByText('No facts tagged').waitFor();
     },
   ],
 ];
 
 describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
-  test('no rule of accessibility is broken, whatever is shown (R-WIN-09)', async () => {
+  test('every state passes the accessibility rules (R-WIN-09)', async () => {
     expect(await brokenIn(states, await aMemory({ colorScheme }), colorScheme)).toEqual({});
   });
 
-  test('nor where nothing is remembered, or the window is closed', async () => {
+  test('an empty memory and a closed window pass the accessibility rules', async () => {
     const { page, served } = await openWindow({ colorScheme });
-    await page.getByText('Nothing remembered yet.').waitFor();
-    expect(await broken(page)).toEqual([]);
+    await page.getByText('No facts yet.').waitFor();
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.evaluate('sessionStorage.clear()');
     await page.goto(`${served.url}/`);
     await page.getByRole('heading', { name: 'This window is closed' }).waitFor();
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
   });
 });
 
-test('the check would find what is broken', async () => {
+test('the accessibility check finds a missing label', async () => {
   const { page } = await openWindow();
   await page.evaluate(
     'document.querySelector("main input").removeAttribute("aria-label"), document.querySelector("main input").removeAttribute("placeholder")',
   );
-  expect((await broken(page)).join()).toMatch(/^label: /);
+  expect((await accessibilityViolations(page)).join()).toMatch(/^label: /);
 });
 
-/** What is wider than the place it has, and what of a row does not fit into it. */
+/** Elements whose content is wider than they are, and rows whose content is too tall. */
 const OVERFLOWING = `[...document.querySelectorAll('.window, .sidebar, .list, .heading, .row, .detail, .footer, dialog, .popover')]
   .filter((place) => place.clientWidth > 0 && (place.scrollWidth > place.clientWidth + 1 || (place.matches('.row') && place.scrollHeight > place.clientHeight + 1)))
   .map((place) => place.className)`;
 
-describe('text of twice the size (R-WIN-09)', () => {
+describe('text of 200 % (R-WIN-09)', () => {
   test.each([
     { width: 920, height: 620 },
     { width: 640, height: 420 },
-  ])('stays whole and within reach in a window of $width × $height', async (viewport) => {
-    const opened = await aMemory({ textSize: 32, viewport });
+  ])('fits a window of $width × $height', async (viewport) => {
+    const opened = await aMemory({ fontSize: 32, viewport });
     const { page } = opened;
     await rows(page).first().waitFor();
     expect(await page.evaluate(OVERFLOWING)).toEqual([]);
@@ -160,14 +160,14 @@ describe('text of twice the size (R-WIN-09)', () => {
     expect((await page.getByRole('listbox', { name: 'Facts' }).boundingBox())?.height).toBeGreaterThanOrEqual(2 * 60);
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowRight');
-    await detail(page).getByText('It is another thing').waitFor();
+    await detail(page).getByText('The second value').waitFor();
     expect(await page.evaluate(OVERFLOWING)).toEqual([]);
     await detail(page).getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Value').fill('x');
     await page.getByRole('button', { name: 'Save' }).click();
     await detail(page).locator('pre').getByText('x', { exact: true }).waitFor();
     await detail(page).getByRole('button', { name: 'Change lifetime' }).click();
-    const keep = page.getByRole('button', { name: 'Keep' });
+    const keep = page.getByRole('button', { name: 'Save' });
     await keep.scrollIntoViewIfNeeded();
     expect(await page.evaluate(OVERFLOWING)).toEqual([]);
     await keep.click();
@@ -176,27 +176,27 @@ describe('text of twice the size (R-WIN-09)', () => {
     await page.keyboard.type('option');
     await page.locator('.why').first().waitFor();
     expect(await page.evaluate(OVERFLOWING)).toEqual([]);
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
   });
 });
 
-test('what is chosen can be told where colours are forced (R-WIN-09)', async () => {
+test('the selected row stands out with forced colours (R-WIN-09)', async () => {
   const { page } = await aMemory({ forcedColors: 'active' });
   await rows(page).first().waitFor();
   await page.keyboard.press('ArrowDown');
   const background = (selected: boolean) =>
     page.evaluate(`getComputedStyle(document.querySelector('.row[aria-selected=${selected}]')).backgroundColor`);
   expect(await background(true)).not.toBe(await background(false));
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
 });
 
-test('what changes is told politely, and nothing moves where motion is unwanted', async () => {
+test('live regions are polite, and reduced motion turns off transitions', async () => {
   const { page } = await aMemory();
   const live = await page.evaluate(
     `[...document.querySelectorAll('[aria-live]')].map((place) => [place.className, place.ariaLive, place.role])`,
   );
   expect(live).toEqual([
-    ['said', 'polite', 'status'],
+    ['status', 'polite', 'status'],
     ['toast', 'polite', 'status'],
   ]);
   expect(await page.evaluate(`getComputedStyle(document.querySelector('.toast')).transitionDuration`)).toBe('0s');
@@ -205,7 +205,7 @@ test('what changes is told politely, and nothing moves where motion is unwanted'
   await page.getByRole('status').filter({ hasText: 'Forgotten.' }).waitFor();
 });
 
-test('a reader of screens is told of each fact where it stands among how many', async () => {
+test('each row tells a screen reader its position and the number of rows', async () => {
   const { page } = await aMemory();
   await rows(page).first().waitFor();
   await page.keyboard.press('ArrowDown');

@@ -1,23 +1,23 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { DAY, handClock, HOUR } from '../support/clock.ts';
-import { openWindow } from '../support/window.ts';
+import { DAY, manualClock, HOUR } from '../support/clock.ts';
+import { openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
 const lines = async (page: Page): Promise<string[]> =>
   (await page.locator('main .line > span').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
 
-/** What codex wrote on the second day is not wanted. */
-async function opened(over: object = {}) {
-  const clock = handClock();
+/** Opens the activity of a memory in which codex wrote two facts on the second day. */
+async function opened(over: WindowOptions = {}) {
+  const clock = manualClock();
   const all = await openWindow({
     clock,
-    async filled(as) {
+    async seed(as) {
       await as({ client: 'claude-code' })('remember', { key: 'editor', value: 'Helix' });
-      await clock.pass(DAY);
+      await clock.advance(DAY);
       await as({ client: 'codex' })('remember', { key: 'editor', value: 'Emacs' });
       await as({ client: 'codex' })('remember', { key: 'shell', value: 'tcsh' });
-      await clock.pass(HOUR);
+      await clock.advance(HOUR);
       await as({ client: 'cursor' })('forget', { scope: 'category:nothing' });
       await as({ client: 'cursor' })('remember', { key: 'mine', value: 'x' });
       await as({ client: 'cursor' })('forget', { scope: 'key:mine' });
@@ -29,29 +29,28 @@ async function opened(over: object = {}) {
   return all;
 }
 
-test('activity says who did what, when, the newest first, day by day', async () => {
+test('activity lists who did what and when, newest first, grouped by day', async () => {
   const { page } = await opened();
   expect(await lines(page)).toEqual([
     '15:02 cursor forgot mine',
-    '15:02 cursor remembered mine',
-    '14:02 codex remembered shell',
-    '14:02 codex remembered editor',
-    '14:02 claude-code remembered editor',
+    '15:02 cursor stored mine',
+    '14:02 codex stored shell',
+    '14:02 codex stored editor',
+    '14:02 claude-code stored editor',
   ]);
   expect(await page.locator('main h2').allTextContents()).toEqual(['4 June 2026', '3 June 2026']);
   expect(await page.locator('main time').first().getAttribute('title')).toBe('4 June 2026 at 15:02');
 });
 
-test('activity follows what happens', async () => {
+test('activity shows new rows at once', async () => {
   const { page, as } = await opened();
   await as({ client: 'zed' })('remember', { key: 'new', value: 'x' });
-  await expect.poll(async () => (await lines(page))[0]).toBe('15:02 zed remembered new');
+  await expect.poll(async () => (await lines(page))[0]).toBe('15:02 zed stored new');
 });
 
-test('activity shows what lies further back when asked, also while more happens', async () => {
+test('Show earlier loads earlier rows, even while new ones arrive', async () => {
   const { page, as } = await opened({
-    filled: (ask: Parameters<NonNullable<Parameters<typeof openWindow>[0]>['filled'] & object>[0]) =>
-      Promise.all(Array.from({ length: 220 }, (_, index) => ask()('remember', { key: `k${index}`, value: 'x' }))),
+    seed: (ask) => Promise.all(Array.from({ length: 220 }, (_, index) => ask()('remember', { key: `k${index}`, value: 'x' }))),
   });
   await expect.poll(async () => (await lines(page)).length).toBe(100);
   const writing = Array.from({ length: 10 }, (_, index) => as()('remember', { key: `n${index}`, value: 'x' }));
@@ -63,47 +62,47 @@ test('activity shows what lies further back when asked, also while more happens'
   expect(await page.getByRole('button', { name: 'Show earlier' }).count()).toBe(0);
 });
 
-test('where nothing was written, activity says so', async () => {
+test('activity of an unused memory says that it is empty', async () => {
   const { page } = await openWindow();
   await goTo(page, 'Activity');
-  await page.getByText('Nothing has been written, forgotten or administered here in the last 30 days.').waitFor();
+  await page.getByText('No activity in the last 30 days.').waitFor();
   expect(await page.getByRole('button', { name: /^Undo/ }).count()).toBe(0);
 });
 
-describe('undoing what a client wrote (R-WIN-20)', () => {
-  const dialog = (page: Page) => page.getByRole('dialog', { name: 'Undo what a client wrote' });
+describe("undoing a client's changes (R-WIN-20)", () => {
+  const dialog = (page: Page) => page.getByRole('dialog', { name: "Undo a client's changes" });
 
-  test('shows first what goes and what returns, and then does that', async () => {
+  test('shows a preview before it deletes and restores facts', async () => {
     const { page, as } = await opened();
-    await page.getByRole('button', { name: 'Undo from here: what codex wrote at 14:02 and later' }).last().click();
-    await dialog(page).getByText('Forgotten: 1 fact that it made').waitFor();
-    await dialog(page).getByText('As before again: 1 fact that it changed').waitFor();
-    await dialog(page).getByText('It wrote to shell, editor').waitFor();
+    await page.getByRole('button', { name: 'Undo from here… Changes by codex since 14:02' }).last().click();
+    await dialog(page).getByText('1 new fact will be forgotten').waitFor();
+    await dialog(page).getByText('1 changed fact will be restored').waitFor();
+    await dialog(page).getByText('Facts written: shell, editor').waitFor();
     expect((await as()('recall', { key: 'editor' })).value).toBe('Emacs');
     await dialog(page).getByRole('button', { name: 'Undo' }).click();
-    await toast(page).getByText('Taken back: 1 fact forgotten, 1 as before.').waitFor();
+    await toast(page).getByText('Undone: 1 fact forgotten, 1 restored.').waitFor();
     expect((await as()('list', { values: true })).facts.map(({ value }) => value)).toEqual(['Helix']);
-    await expect.poll(async () => (await lines(page)).filter((line) => line.includes('window took back'))).toHaveLength(2);
+    await expect.poll(async () => (await lines(page)).filter((line) => line.includes('window undid'))).toHaveLength(2);
   });
 
-  test('leaves what it wrote before the chosen row, also in the same moment (R-WIN-20, R-OPS-07)', async () => {
+  test('keeps writes before the chosen row, even in the same millisecond (R-WIN-20, R-OPS-07)', async () => {
     const { page, as } = await opened();
-    await page.getByRole('button', { name: 'Undo from here: what codex wrote at 14:02 and later' }).first().click();
-    await dialog(page).getByText('Forgotten: 1 fact that it made').waitFor();
-    await dialog(page).getByText('It wrote to shell', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Undo from here… Changes by codex since 14:02' }).first().click();
+    await dialog(page).getByText('1 new fact will be forgotten').waitFor();
+    await dialog(page).getByText('Facts written: shell', { exact: true }).waitFor();
     await dialog(page).getByRole('button', { name: 'Undo' }).click();
-    await toast(page).getByText('Taken back: 1 fact forgotten, 0 as before.').waitFor();
+    await toast(page).getByText('Undone: 1 fact forgotten, 0 restored.').waitFor();
     expect((await as()('list', { values: true })).facts.map(({ value }) => value)).toEqual(['Emacs']);
   });
 
-  test('begins with the millisecond of the chosen row', async () => {
-    const clock = handClock();
+  test('starts at the millisecond of the chosen row', async () => {
+    const clock = manualClock();
     const { page, as } = await openWindow({
       clock,
-      async filled(of) {
-        await clock.pass(150);
+      async seed(of) {
+        await clock.advance(150);
         await of({ client: 'codex' })('remember', { key: 'wanted', value: 'v' });
-        await clock.pass(150);
+        await clock.advance(150);
         await of({ client: 'codex' })('remember', { key: 'unwanted', value: 'v' });
       },
     });
@@ -112,34 +111,34 @@ describe('undoing what a client wrote (R-WIN-20)', () => {
       .getByRole('button', { name: /^Undo from here/ })
       .first()
       .click();
-    await dialog(page).getByText('Forgotten: 1 fact that it made').waitFor();
+    await dialog(page).getByText('1 new fact will be forgotten').waitFor();
     await dialog(page).getByRole('button', { name: 'Undo' }).click();
-    await toast(page).getByText('Taken back: 1 fact forgotten').waitFor();
+    await toast(page).getByText('Undone: 1 fact forgotten').waitFor();
     expect((await as()('list', {})).facts.map(({ key }) => key)).toEqual(['wanted']);
   });
 
-  test('asks for whose and since when, and offers nothing where nothing would change', async () => {
+  test('lets the owner choose client and time, and disables Undo if nothing would change', async () => {
     const { page } = await opened();
-    await page.getByRole('button', { name: 'Undo what a client wrote…' }).click();
+    await page.getByRole('button', { name: "Undo a client's changes…" }).click();
     expect(await dialog(page).getByLabel('Client').locator('option').allTextContents()).toEqual([
       'cursor',
       'codex',
       'claude-code',
     ]);
     await dialog(page).getByLabel('Client').selectOption('claude-code');
-    await dialog(page).getByText('Nothing of what claude-code wrote since then is the last word on any fact.').waitFor();
+    await dialog(page).getByText('claude-code has no changes to undo since this time.').waitFor();
     expect(await dialog(page).getByRole('button', { name: 'Undo' }).isDisabled()).toBe(true);
     await dialog(page).getByLabel('Client').selectOption('codex');
-    await dialog(page).getByText('Forgotten: 1 fact').waitFor();
+    await dialog(page).getByText('1 new fact will be forgotten').waitFor();
     await dialog(page).getByLabel('From').fill('2026-06-04T14:30:00');
-    await dialog(page).getByText('Nothing of what codex wrote').waitFor();
+    await dialog(page).getByText('codex has no changes to undo').waitFor();
     await dialog(page).getByLabel('From').fill('');
     expect(await dialog(page).getByRole('button', { name: 'Undo' }).isDisabled()).toBe(true);
   });
 
-  test('is left by Escape, with nothing changed and the focus back where it was', async () => {
+  test('closes on Escape without a change and restores the focus', async () => {
     const { page, as } = await opened();
-    const button = page.getByRole('button', { name: 'Undo what a client wrote…' });
+    const button = page.getByRole('button', { name: "Undo a client's changes…" });
     await button.focus();
     await page.keyboard.press('Enter');
     await dialog(page).waitFor();

@@ -1,42 +1,42 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { openStore } from '../../src/core/open-store.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { DAY, handClock, HOUR, MINUTE, SECOND } from '../support/clock.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { DAY, manualClock, HOUR, MINUTE, SECOND } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
-import { A_KEY, aDraft, handSource } from '../support/store.ts';
+import { A_KEY, aDraft, manualKeySource } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { openWindow } from '../support/window.ts';
+import { openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo } from './pages.ts';
 
 const banner = (page: Page) => page.locator('.banner');
 const PAGES = ['Activity', 'Learned', 'Packs', 'Connect', 'Settings', /^All/] as const;
 
-/** A memory whose key comes from where the test says. */
-async function keyed(over: Parameters<typeof openWindow>[0] = {}) {
-  const clock = handClock();
-  const source = handSource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+/** A memory whose key source the test controls. */
+async function keyed(over: WindowOptions = {}) {
+  const clock = manualClock();
+  const source = manualKeySource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
   const store = await openStore({ folder: tempFolder(), clock, sources: () => [source] });
   await store.space({ subject: 'me' }, 'fact').put(aDraft());
   const all = await openWindow({ clock, store, ...over });
   return { ...all, source, store, clock, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }
 
-test('a memory that is well has no banner', async () => {
+test('a healthy memory has no banner', async () => {
   const { page } = await openWindow();
-  await page.getByText('Nothing remembered yet.').waitFor();
+  await page.getByText('No facts yet.').waitFor();
   expect(await banner(page).count()).toBe(0);
 });
 
-test('a memory that its owner locked says so on every page, and is unlocked there (R-WIN-23)', async () => {
+test('every page shows that the memory is locked, with a button that unlocks it (R-WIN-23)', async () => {
   await using opened = await keyed();
-  const { page, served, pass } = opened;
+  const { page, served, advance: pass } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).click();
   await page.getByText('React over Vue (Konflux project constraint)').waitFor();
   await served.perform(theOwner, 'lock', {});
   await page.mouse.move(10, 10);
   await pass(6 * SECOND);
-  await banner(page).getByText('This memory is locked. Its owner locked it.').waitFor();
+  await banner(page).getByText('This memory is locked. The owner locked it.').waitFor();
   await expect.poll(() => page.content()).not.toMatch(/React over Vue|frontend-framework/);
   for (const name of PAGES) {
     await page.getByRole('navigation', { name: 'Sections' }).getByRole('button', { name, exact: true }).click();
@@ -47,9 +47,9 @@ test('a memory that its owner locked says so on every page, and is unlocked ther
   await page.getByRole('option', { name: /frontend-framework/ }).waitFor();
 });
 
-test('a window that was left alone shows nothing any more once the memory is locked, and everything once it is unlocked (R-LOCK-02)', async () => {
+test('an idle window hides its content at a lock and shows it after the unlock (R-LOCK-02)', async () => {
   await using opened = await keyed();
-  const { page, served, pass } = opened;
+  const { page, served, advance: pass } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).click();
   await page.getByText('React over Vue (Konflux project constraint)').waitFor();
   await pass(10 * MINUTE);
@@ -61,27 +61,27 @@ test('a window that was left alone shows nothing any more once the memory is loc
   expect(await banner(page).count()).toBe(0);
 });
 
-test('a window whose session ended shows nothing any more (R-LOCK-02)', async () => {
-  await using opened = await keyed({ mayComplain: /401/ });
-  const { page, pass } = opened;
+test('a window hides its content when its session ends (R-LOCK-02)', async () => {
+  await using opened = await keyed({ allowedErrors: /401/ });
+  const { page, advance: pass } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).click();
   await page.getByText('React over Vue (Konflux project constraint)').waitFor();
   await pass(10 * MINUTE);
   await pass(12 * HOUR);
-  // It reads on as long as it is told to, and comes back when that ends.
+  // The event stream ends with the session, and the window reconnects.
   await pass(MINUTE);
-  await banner(page).getByText('This window is cut off.').waitFor();
+  await banner(page).getByText('This window is disconnected.').waitFor();
   await expect.poll(() => page.content()).not.toMatch(/React over Vue|frontend-framework/);
 });
 
 test.each([
-  [{ at: 'absent' }, 'The key of this memory is not there.'],
+  [{ at: 'absent' }, 'The key for this memory is missing.'],
   [{ at: 'found', key: Buffer.alloc(32, 7) }, 'This memory was sealed with another key.'],
   [{ at: 'locked', why: 'the keyring is closed' }, 'The keyring is closed. Unlock the keychain of the test'],
-  [{ at: 'unavailable', why: 'the keyring is asleep' }, 'The keyring is asleep. Start this program where'],
-] as const)('a key that is %j is told with what to do about it (R-WIN-23)', async (reading, says) => {
+  [{ at: 'unavailable', why: 'the keyring is asleep' }, 'The keyring is asleep. Start Helmdeck Memory in a session'],
+] as const)('the banner reports the key state %j with a remedy (R-WIN-23)', async (reading, says) => {
   await using opened = await keyed();
-  const { page, store, source, pass } = opened;
+  const { page, store, source, advance: pass } = opened;
   store.lock();
   source.set(reading);
   await store.unlock();
@@ -95,51 +95,55 @@ test.each([
   await expect.poll(() => banner(page).count()).toBe(0);
 });
 
-test('a clock that jumped is told on every page, and the owner confirms it there (R-WIN-23, R-TIME-09)', async () => {
+test('every page reports a clock that jumped, and the owner confirms the date there (R-WIN-23, R-TIME-09)', async () => {
   await using opened = await keyed();
-  const { page, store, pass, clock } = opened;
+  const { page, store, advance: pass, clock } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).waitFor();
   clock.jump(200 * DAY);
   await page.mouse.move(10, 10);
   await pass(6 * SECOND);
-  await banner(page).getByText('The date of this computer jumped forward.').waitFor();
+  await banner(page).getByText("This computer's date jumped forward.").waitFor();
   await goTo(page, 'Settings');
   await banner(page)
     .getByText(/the clock of this machine says|The clock of this machine says/)
     .waitFor();
-  await banner(page).getByRole('button', { name: 'The date is right…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Is the date right?' });
-  await dialog.getByText('One fact has expired by that date and will be deleted for good.').waitFor();
+  await banner(page).getByRole('button', { name: 'Confirm the date…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Is this date correct?' });
+  await dialog.getByText('If this date is correct, 1 fact has expired and will be permanently deleted.').waitFor();
   expect(store.status().clock.at).toBe('ahead');
-  await dialog.getByRole('button', { name: 'Trust the clock' }).click();
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
   await expect.poll(() => banner(page).count()).toBe(0);
   expect(store.status().clock).toEqual({ at: 'ok' });
 });
 
-test('a memory without a key says that nothing is kept', async () => {
-  const clock = handClock();
+test('a memory without a key reports that it is not saved', async () => {
+  const clock = manualClock();
   const store = new RamStore(clock);
   const { page } = await openWindow({ clock, store });
-  await banner(page).getByText('Nothing is kept.').waitFor();
+  await banner(page).getByText('This memory is not saved.').waitFor();
   await goTo(page, 'Settings');
   expect(await banner(page).textContent()).toMatch('helmdeck-memory key init --file');
   await store[Symbol.asyncDispose]();
 });
 
-test('a program that has ended is told on every page, while somebody looks (R-WIN-23)', async () => {
-  const { page, served, pass } = await openWindow({ clock: handClock(), mayComplain: /Failed to load resource|ERR_/ });
+test('every page reports that the program has ended, while the owner is present (R-WIN-23)', async () => {
+  const {
+    page,
+    served,
+    advance: pass,
+  } = await openWindow({ clock: manualClock(), allowedErrors: /Failed to load resource|ERR_/ });
   await goTo(page, 'Activity');
   await served.listener.close();
   await page.mouse.move(10, 10);
   await pass(6 * SECOND);
   await expect
     .poll(() => banner(page).allInnerTexts())
-    .toEqual(['This window is cut off. Helmdeck Memory is not running; start it, and open its window by the new link.']);
+    .toEqual(['This window is disconnected. Helmdeck Memory is not running. Start it and open the window with the new link.']);
 });
 
-test('a window that was left alone asks for nothing (R-WIN-24)', async () => {
-  const { page, requests, pass } = await openWindow({ clock: handClock() });
-  await page.getByText('Nothing remembered yet.').waitFor();
+test('an idle window sends no requests (R-WIN-24)', async () => {
+  const { page, requests, advance: pass } = await openWindow({ clock: manualClock() });
+  await page.getByText('No facts yet.').waitFor();
   await goTo(page, 'Connect');
   await page.getByText('Connect an agent').waitFor();
   await pass(HOUR);

@@ -1,32 +1,32 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { bundle } from '../../build/tasks/bundle.ts';
-import { clientsHome } from '../support/clients.ts';
-import { handClock, HOUR, SECOND } from '../support/clock.ts';
-import { ask } from '../support/listener.ts';
-import { broken, openWindow } from '../support/window.ts';
+import { createClientHome } from '../support/clients.ts';
+import { manualClock, HOUR, SECOND } from '../support/clock.ts';
+import { sendRequest } from '../support/listener.ts';
+import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
-const opened = async (over: object = {}) => {
-  const all = await openWindow({ clock: handClock(), unused: true, ...over });
+const opened = async (over: WindowOptions = {}) => {
+  const all = await openWindow({ clock: manualClock(), firstRun: true, ...over });
   await goTo(all.page, 'Connect');
   const { page } = all;
   return { ...all, tokens: page.getByRole('list', { name: 'Tokens' }).getByRole('listitem') };
 };
 
 describe('tokens', () => {
-  test('are listed with program, memory, when they were made, last used, and expire', async () => {
-    const { page, served, tokens, pass } = await opened();
-    await page.getByText('No program has a token yet.').waitFor();
+  test('are listed with program, memory and dates', async () => {
+    const { page, served, tokens, advance: pass } = await opened();
+    await page.getByText('No tokens yet.').waitFor();
     const token = await served.token('me', ['memory:read'], 'claude-code');
     await pass(HOUR);
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
     await expect.poll(() => tokens.allInnerTexts()).toHaveLength(1);
     expect(await tokens.first().innerText()).toMatch(
-      /a test claude-code, in the memory of me\s+Made 3 June 2026 at 14:02\. Never used\. Expires 4 June 2026 at 14:02\./,
+      /a test claude-code, memory of me\s+Created 3 June 2026 at 14:02\. Never used\. Expires 4 June 2026 at 14:02\./,
     );
-    await ask(served.url, '/api/v1/status', { token });
+    await sendRequest(served.url, '/api/v1/status', { token });
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
     await expect.poll(() => tokens.first().innerText()).toMatch('Last used 3 June 2026 at 15:02.');
@@ -38,46 +38,46 @@ describe('tokens', () => {
     await expect.poll(() => tokens.first().innerText()).toMatch('Expired.');
   });
 
-  test('show by themselves that they were used, while somebody looks', async () => {
-    const { page, served, tokens, pass } = await opened();
+  test('show their last use without a reload while the owner is present', async () => {
+    const { page, served, tokens, advance: pass } = await opened();
     const token = await served.token('me', ['memory:read'], 'claude-code');
     await page.mouse.move(10, 10);
     await pass(6 * SECOND);
     await expect.poll(() => tokens.count()).toBe(1);
-    await ask(served.url, '/api/v1/status', { token });
+    await sendRequest(served.url, '/api/v1/status', { token });
     await page.mouse.move(20, 20);
     await pass(6 * SECOND);
     await expect.poll(() => tokens.first().innerText()).toMatch('Last used');
   });
 
-  test('are made for one program, and shown once (R-WIN-21)', async () => {
+  test('are created for one program and shown once (R-WIN-21)', async () => {
     const { page, served, tokens, as } = await opened();
-    await page.getByRole('button', { name: 'Make a token…' }).click();
-    const form = page.getByRole('dialog', { name: 'Make a token' });
+    await page.getByRole('button', { name: 'Create a token…' }).click();
+    const form = page.getByRole('dialog', { name: 'Create a token' });
     await form.getByRole('textbox', { name: 'Program' }).fill('openclaw');
-    await form.getByRole('checkbox', { name: 'write and forget' }).uncheck();
+    await form.getByRole('checkbox', { name: 'Write and forget' }).uncheck();
     await form.getByRole('spinbutton').fill('30');
-    await form.getByRole('button', { name: 'Make' }).click();
+    await form.getByRole('button', { name: 'Create' }).click();
     const shown = page.getByRole('dialog', { name: 'The token of openclaw' });
     const token = (await shown.locator('pre').textContent()) ?? '';
     await shown.getByRole('button', { name: 'Copy the token' }).click();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(token);
     await shown.getByRole('button', { name: 'Done' }).click();
     await expect.poll(() => page.content()).not.toMatch(token);
-    expect((await ask(served.url, '/api/v1/status', { token })).status).toBe(200);
-    expect((await ask(served.url, '/api/v1/memory/store', { token, body: { key: 'k', value: 'v' } })).status).toBe(403);
+    expect((await sendRequest(served.url, '/api/v1/status', { token })).status).toBe(200);
+    expect((await sendRequest(served.url, '/api/v1/memory/store', { token, body: { key: 'k', value: 'v' } })).status).toBe(403);
     const [made] = (await as({ scopes: new Set(['admin']) })('tokens', {})).tokens;
     expect(made).toMatchObject({ name: 'openclaw', client: 'openclaw', subject: 'me', scopes: ['memory:read', 'packs:run'] });
     expect(made?.expires_at).toBe('2026-07-03T14:02:00.000Z');
     await expect.poll(() => tokens.count()).toBe(1);
   });
 
-  test('that cannot be made say why, and what was typed stays', async () => {
+  test('that cannot be created show the reason and keep the form', async () => {
     const { page } = await opened();
-    await page.getByRole('button', { name: 'Make a token…' }).click();
-    const form = page.getByRole('dialog', { name: 'Make a token' });
+    await page.getByRole('button', { name: 'Create a token…' }).click();
+    const form = page.getByRole('dialog', { name: 'Create a token' });
     await form.getByRole('textbox', { name: 'Program' }).fill('<b>');
-    await form.getByRole('button', { name: 'Make' }).click();
+    await form.getByRole('button', { name: 'Create' }).click();
     await form
       .getByRole('alert')
       .getByText(/^Program must have 1 to 64 letters/)
@@ -85,26 +85,26 @@ describe('tokens', () => {
     expect(await form.getByRole('textbox', { name: 'Program' }).inputValue()).toBe('<b>');
   });
 
-  test('are revoked when that is meant (R-WIN-20)', async () => {
+  test('are revoked after a confirmation (R-WIN-20)', async () => {
     const { page, served, tokens } = await opened();
     const token = await served.token('me', ['memory:read'], 'claude-code');
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
     await page.getByRole('button', { name: 'Revoke a test' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Turn a test away?' });
-    await dialog.getByText('What claude-code wrote stays.').waitFor();
+    const dialog = page.getByRole('dialog', { name: 'Revoke the token a test?' });
+    await dialog.getByText('The facts that claude-code wrote stay.').waitFor();
     await page.keyboard.press('Enter');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
-    expect((await ask(served.url, '/api/v1/status', { token })).status).toBe(200);
+    expect((await sendRequest(served.url, '/api/v1/status', { token })).status).toBe(200);
     await page.getByRole('button', { name: 'Revoke a test' }).click();
     await dialog.getByRole('button', { name: 'Revoke' }).click();
-    await toast(page).getByText('a test does not get in any more.').waitFor();
-    expect((await ask(served.url, '/api/v1/status', { token })).status).toBe(401);
+    await toast(page).getByText('a test no longer has access.').waitFor();
+    expect((await sendRequest(served.url, '/api/v1/status', { token })).status).toBe(401);
     await expect.poll(() => tokens.count()).toBe(0);
   });
 });
 
-test('the lines for each agent are those of docs/connect.md, and are copied as they stand', async () => {
+test('the commands for each agent are those in docs/connect.md, and Copy copies them unchanged', async () => {
   const { page } = await opened();
   const blocks = await page.locator('.copyable pre').allTextContents();
   const guide = readFileSync('docs/connect.md', 'utf8');
@@ -114,13 +114,13 @@ test('the lines for each agent are those of docs/connect.md, and are copied as t
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(blocks[1]);
 });
 
-describe('the agents on this machine', () => {
+describe('the agents on this computer', () => {
   const CODEX = '# mine\nmodel = "gpt-5"\n';
 
-  const withCodex = async (over: object = {}) => {
-    const { clients, put } = clientsHome();
+  const withCodex = async (over: WindowOptions = {}) => {
+    const { clients, put } = createClientHome();
     const path = put('.codex/config.toml', CODEX);
-    const all = await openWindow({ clients, unused: true, ...over });
+    const all = await openWindow({ clients, firstRun: true, ...over });
     const { page } = all;
     await goTo(page, 'Connect');
     const line = page.getByRole('list', { name: 'Agents' }).getByRole('listitem');
@@ -128,16 +128,16 @@ describe('the agents on this machine', () => {
     const connect = async (): Promise<void> => {
       await page.getByRole('button', { name: 'Connect Codex' }).click();
       await page.getByRole('dialog', { name: 'Connect Codex' }).getByRole('button', { name: 'Connect', exact: true }).click();
-      await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('it came through').waitFor();
+      await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('tested:').waitFor();
       await page.keyboard.press('Enter');
     };
     return { ...all, path, line, connect, now: () => readFileSync(path, 'utf8') };
   };
 
-  test('are shown what changes, connected by keys alone, tried and disconnected (R-CONN-11, R-CONN-02)', async () => {
+  test('are connected by keyboard after a preview, tested and disconnected (R-CONN-11, R-CONN-02)', async () => {
     const { page, line, path, now } = await withCodex();
     expect(await line.allInnerTexts()).toEqual([expect.stringMatching(/^Codex\s+Not connected\./)]);
-    await page.getByText(/^Not found here: .*Claude Code.*Gemini CLI/).waitFor();
+    await page.getByText(/^Not found: .*Claude Code.*Gemini CLI/).waitFor();
     await page.getByRole('button', { name: 'Connect Codex' }).focus();
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Connect Codex' });
@@ -145,46 +145,46 @@ describe('the agents on this machine', () => {
     expect(await dialog.locator('ins').allTextContents()).toContain('+ [mcp_servers.helmdeck]\n');
     expect(await dialog.locator('del').count()).toBe(0);
     expect(now()).toBe(CODEX);
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await dialog.getByRole('textbox', { name: 'Memory' }).focus();
     await page.keyboard.press('Enter');
     const done = page.getByRole('dialog', { name: 'Codex is connected' });
-    await done.getByText(/came through to the memory of me, and is offered \d+ tools/).waitFor();
+    await done.getByText(/^Connection to the memory of me tested: \d+ tools/).waitFor();
     await page.keyboard.press('Enter');
     await line.getByText(/Connected over stdio to the memory of me\. Last used/).waitFor();
     expect(now()).toContain('[mcp_servers.helmdeck]');
-    expect(await broken(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Try Codex' }).click();
-    await toast(page).getByText('Codex comes through').waitFor();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Test Codex' }).click();
+    await toast(page).getByText('Connection to Codex tested').waitFor();
     await page.getByRole('button', { name: 'Disconnect Codex' }).click();
     await page.getByRole('dialog', { name: 'Disconnect Codex?' }).getByRole('button', { name: 'Disconnect' }).click();
-    await toast(page).getByText('its configuration is as it was before').waitFor();
+    await toast(page).getByText('its configuration is restored').waitFor();
     expect(now()).toBe(CODEX);
     await line.getByText('Not connected.').waitFor();
   });
 
-  test('that have a link for another profile show it, to be copied (R-BUNDLE-06)', async () => {
-    const { clients, put } = clientsHome();
+  test('show a link for another profile if they support one (R-BUNDLE-06)', async () => {
+    const { clients, put } = createClientHome();
     put('.cursor/mcp.json', '{}');
-    const { page } = await openWindow({ clients, unused: true });
+    const { page } = await openWindow({ clients, firstRun: true });
     await goTo(page, 'Connect');
     await page.getByRole('button', { name: 'Connect Cursor' }).click();
     const dialog = page.getByRole('dialog', { name: 'Connect Cursor' });
     await dialog.getByText('For another profile of Cursor').click();
     expect(await dialog.locator('.copyable pre').textContent()).toMatch(/^cursor:\/\/anysphere\.cursor-deeplink\/mcp\/install\?/);
     expect(await dialog.getByRole('link').count()).toBe(0);
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
   });
 
-  test('by its bundle, which the page gives out (R-BUNDLE-07)', async () => {
-    const { clients, put } = clientsHome();
+  test('include Claude Desktop, whose bundle can be downloaded (R-BUNDLE-07)', async () => {
+    const { clients, put } = createClientHome();
     const folder = process.platform === 'darwin' ? 'Library/Application Support/Claude' : '.config/Claude';
     put(`${folder}/claude_desktop_config.json`, '{}');
     const { page } = await opened({ clients });
     await page.getByRole('button', { name: 'Connect Claude Desktop' }).click();
     const dialog = page.getByRole('dialog', { name: 'Connect Claude Desktop' });
-    await dialog.getByText('By a bundle instead').click();
-    expect(await broken(page)).toEqual([]);
+    await dialog.getByText('Use the bundle instead').click();
+    expect(await accessibilityViolations(page)).toEqual([]);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       dialog.getByRole('link', { name: 'Download the bundle' }).click(),
@@ -193,47 +193,47 @@ describe('the agents on this machine', () => {
     expect(readFileSync(await download.path())).toEqual(bundle());
   });
 
-  test('are paused, let in again, and turned away (R-CONN-11, R-CONN-09)', async () => {
+  test('are paused, resumed and revoked (R-CONN-11, R-CONN-09)', async () => {
     const { page, line, connect } = await withCodex();
     await connect();
     await page.getByRole('button', { name: 'Pause Codex' }).click();
-    await line.getByText('Paused: it is refused until you let it in again.').waitFor();
-    await page.getByRole('button', { name: 'Try Codex' }).click();
-    await toast(page).getByText('does not come through. This token is paused').waitFor();
-    await page.getByRole('button', { name: 'Let Codex in again' }).click();
+    await line.getByText('Paused. The agent has no access until you resume it.').waitFor();
+    await page.getByRole('button', { name: 'Test Codex' }).click();
+    await toast(page).getByText("can't connect. This token is paused").waitFor();
+    await page.getByRole('button', { name: 'Resume Codex' }).click();
     await page.getByRole('button', { name: 'Pause Codex' }).waitFor();
     await page.getByRole('button', { name: 'Revoke the token of Codex' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-    await line.getByText('Its token was revoked or has expired.').waitFor();
+    await line.getByText("The agent's token was revoked or has expired.").waitFor();
     expect(await line.getByRole('button').allInnerTexts()).toEqual(['Repair…', 'Disconnect…']);
   });
 
-  test('that wiped our entry are noticed, and repaired (R-CONN-11, R-CONN-04)', async () => {
+  test('that lost our entry are detected and repaired (R-CONN-11, R-CONN-04)', async () => {
     const { page, line, path, connect, now } = await withCodex({ colorScheme: 'dark' });
     await connect();
     writeFileSync(path, '# wiped\n');
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
-    await line.getByText('Its entry has gone from its configuration.').waitFor();
+    await line.getByText('The entry for Helmdeck Memory is missing from the configuration.').waitFor();
     await page.getByRole('button', { name: 'Repair Codex' }).click();
     const dialog = page.getByRole('dialog', { name: 'Repair Codex' });
     await dialog.locator('ins').first().waitFor();
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Repair' }).click();
     await page.getByRole('dialog', { name: 'Codex is connected' }).waitFor();
     expect(now()).toMatch(/^# wiped\n\n\[mcp_servers\.helmdeck\]\n/);
   });
 
-  test('with an entry of their owner under our name are offered to be connected, and nothing else (R-CONN-04)', async () => {
+  test('with a foreign entry under our name can only be connected (R-CONN-04)', async () => {
     const { page, line, path } = await withCodex();
     writeFileSync(path, '[mcp_servers.helmdeck]\nurl = "http://mine"\n');
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
-    await line.getByText('It has an entry of our name that is not the one that was put there.').waitFor();
+    await line.getByText('The configuration has a different entry for Helmdeck Memory.').waitFor();
     expect(await line.getByRole('button').allInnerTexts()).toEqual(['Connect…']);
   });
 
-  test('whose files cannot be changed say why, and what changed since it was shown is shown anew (R-CONN-05, R-CONN-06)', async () => {
+  test('show a new plan if the configuration changed, and an error if it is invalid (R-CONN-05, R-CONN-06)', async () => {
     const { page, line, path, now } = await withCodex();
     await page.getByRole('button', { name: 'Connect Codex' }).click();
     const dialog = page.getByRole('dialog', { name: 'Connect Codex' });
@@ -241,7 +241,7 @@ describe('the agents on this machine', () => {
     writeFileSync(path, '# other\n');
     await dialog.getByRole('textbox', { name: 'Memory' }).fill('work');
     await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
-    await dialog.getByText('have changed since this plan was shown').waitFor();
+    await dialog.getByText('have changed since the preview').waitFor();
     await dialog.getByText('# other').waitFor();
     expect(now()).toBe('# other\n');
     await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
@@ -250,6 +250,6 @@ describe('the agents on this machine', () => {
     writeFileSync(path, '[broken');
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
-    await line.getByText(/not TOML \(line 1\)/).waitFor();
+    await line.getByText(/not valid TOML \(line 1\)/).waitFor();
   });
 });

@@ -2,19 +2,19 @@ import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import type { ListeningState } from '../../src/contract/status.ts';
-import type { DesktopCalls, Pipe } from '../../src/contract/window.ts';
-import { crossing } from '../../src/listeners/window/crossing.ts';
+import type { DesktopCalls, PreloadBridge } from '../../src/contract/window.ts';
+import { toWindowResult } from '../../src/listeners/window/window-result.ts';
 import { accentStyle } from '../../src/main/shell/accent.ts';
-import { callsOf } from '../../src/main/shell/calls.ts';
-import type { Question } from '../../src/main/shell/consent.ts';
-import { clientsHome } from '../support/clients.ts';
+import type { ConsentQuestion } from '../../src/main/shell/consent.ts';
+import { createWindowCalls } from '../../src/main/shell/window-calls.ts';
+import { createClientHome } from '../support/clients.ts';
 import { aPack } from '../support/packs.ts';
 import { openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
-/** The window with the desktop's own calls behind it, as the preload would hand them over. */
+/** The window with the bridge of the desktop instead of the one for browsers. */
 async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise<unknown>; [name: string]: unknown } = {}) {
-  const asked: Question[] = [];
+  const asked: ConsentQuestion[] = [];
   const unsaved: boolean[] = [];
   const shell: {
     yes: boolean;
@@ -32,13 +32,13 @@ async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise
   const opened = await openWindow({
     async before(page: Page, { perform }) {
       await colours?.(page);
-      const calls = callsOf({
+      const calls = createWindowCalls({
         perform,
         desktop: {
           listening: async () => shell.listening,
           resumeListening: async () => (shell.listening = { at: 'listening', url: 'http://127.0.0.1:1' }),
           async showBundle() {
-            if (!shell.bundle) throw new Failure('store_unavailable', 'The bundle is missing.');
+            if (!shell.bundle) throw new Failure('unavailable', 'The bundle is missing.');
             shell.shown += 1;
             return { shown: true };
           },
@@ -46,10 +46,11 @@ async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise
         },
         chooseAtLogin: ({ starts = shell.atLogin.starts, hidden = shell.atLogin.hidden }) =>
           (shell.atLogin = { ...(starts !== undefined && { starts }), hidden }),
-        holdsUnsaved: (given) => void unsaved.push(given),
-        agrees: async (question) => (asked.push(question), shell.yes),
+        setUnsaved: (given) => void unsaved.push(given),
+        askOwner: async (question) => (asked.push(question), shell.yes),
       });
-      const pipe = ((...given: Parameters<Pipe['call']>) => crossing(calls(...given))) satisfies Pipe['call'];
+      const pipe = ((...given: Parameters<PreloadBridge['call']>) =>
+        toWindowResult(calls(...given))) satisfies PreloadBridge['call'];
       await page.exposeFunction('pipe', pipe);
       await page.addInitScript(`
         const heard = new Set();
@@ -61,7 +62,7 @@ async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise
         };
       `);
     },
-    async filled(as) {
+    async seed(as) {
       for (const key of ['a', 'b', 'c']) await as()('remember', { key, value: 'v' });
     },
     ...over,
@@ -72,16 +73,14 @@ async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise
 const rows = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
 
 describe('on the desktop', () => {
-  test('forgetting many is asked once, by the program (R-DESK-40)', async () => {
+  test('only the program asks before many facts are forgotten (R-DESK-40)', async () => {
     const { page, asked, shell, as } = await desktop();
     shell.yes = false;
     await rows(page).first().waitFor();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Shift+Backspace');
     await toast(page).getByText('You did not agree, so nothing was done.').waitFor();
-    expect(asked).toMatchObject([
-      { message: 'Forget 3 entries for good?', detail: expect.stringMatching(/\nc\nb\na$/) as string },
-    ]);
+    expect(asked).toMatchObject([{ message: 'Forget 3 entries?', detail: expect.stringMatching(/\nc\nb\na$/) as string }]);
     expect(await page.getByRole('dialog').count()).toBe(0);
     expect((await as()('status', {})).facts).toBe(3);
     shell.yes = true;
@@ -91,23 +90,23 @@ describe('on the desktop', () => {
     expect((await as()('status', {})).facts).toBe(0);
   });
 
-  test('so are records, a new key and a recovery key (R-DESK-40)', async () => {
+  test('only the program asks before it deletes records or changes keys (R-DESK-40)', async () => {
     const { page, asked } = await desktop({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     await goTo(page, 'Packs');
     await page.getByRole('button', { name: 'Echo' }).click();
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await page.getByText('Ran just now').waitFor();
-    await page.getByRole('button', { name: 'Clear cache and record…' }).click();
+    await page.getByText('Finished in').waitFor();
+    await page.getByRole('button', { name: 'Clear cache and records…' }).click();
     await toast(page).getByText('1 entry forgotten.').waitFor();
     await goTo(page, 'Settings');
     await page.getByRole('button', { name: 'Rotate the key…' }).click();
     await expect.poll(() => asked.length).toBe(2);
-    await page.getByRole('button', { name: 'Make a recovery key…' }).click();
-    await page.getByRole('dialog', { name: 'The recovery key' }).waitFor();
-    expect(asked.map(({ yes }) => yes)).toEqual(['Forget', 'Rotate Key', 'Show Key']);
+    await page.getByRole('button', { name: 'Create a recovery key…' }).click();
+    await page.getByRole('dialog', { name: 'Your recovery key' }).waitFor();
+    expect(asked.map(({ yes }) => yes)).toEqual(['Forget', 'Rotate Key', 'Create Key']);
   });
 
-  test('the program is told while an edit is not saved, and when it is not any more (R-STAY-01)', async () => {
+  test('the window reports unsaved edits to the program (R-STAY-01)', async () => {
     const { page, unsaved } = await desktop();
     await expect.poll(() => unsaved).toEqual([false]);
     await rows(page).first().click();
@@ -115,7 +114,7 @@ describe('on the desktop', () => {
     const value = page.getByLabel('Value');
     await value.fill('something else');
     await expect.poll(() => unsaved).toEqual([false, true]);
-    // Whoever looks at another page meanwhile loses nothing of it yet.
+    // The edit stays while another page is open.
     await goTo(page, 'Settings');
     await page.keyboard.press('Control+1');
     expect(unsaved).toEqual([false, true]);
@@ -124,7 +123,7 @@ describe('on the desktop', () => {
     await expect.poll(() => unsaved).toEqual([false, true, false]);
   });
 
-  test('another accent colour of the system is taken over at once (R-DESK-43)', async () => {
+  test('a new accent colour of the system applies at once (R-DESK-43)', async () => {
     let colour = '0057b7';
     const { page } = await desktop({
       colours: (asked: Page) =>
@@ -137,10 +136,10 @@ describe('on the desktop', () => {
     await expect.poll(accent).toBe('rgb(122, 31, 162)');
   });
 
-  test('it is started at login by two settings, both off at first, as the menu has them (R-DESK-09)', async () => {
+  test('two settings control the start at login, and both are off by default (R-DESK-09)', async () => {
     const { page, shell } = await desktop();
     await goTo(page, 'Settings');
-    const [starts, hidden] = [page.getByLabel('Start Helmdeck Memory'), page.getByLabel('Stay in the tray then')];
+    const [starts, hidden] = [page.getByLabel('Start Helmdeck Memory'), page.getByLabel('Start in the tray')];
     await starts.waitFor();
     expect([await starts.isChecked(), await hidden.isChecked()]).toEqual([false, false]);
     await starts.click();
@@ -150,13 +149,13 @@ describe('on the desktop', () => {
     shell.atLogin = { starts: false, hidden: true };
     await page.evaluate(`changed({ namespace: '', kind: 'login' })`);
     await expect.poll(() => starts.isChecked()).toBe(false);
-    // A system that starts no programs has nothing to choose.
+    // The settings are hidden on a system without login items.
     shell.atLogin = { hidden: true };
     await page.evaluate(`changed({ namespace: '', kind: 'login' })`);
     await expect.poll(() => starts.count()).toBe(0);
   });
 
-  test('a run of a pack is cancelled (R-WIN-40)', async () => {
+  test('cancels a run of a pack (R-WIN-40)', async () => {
     const slow = aPack(() => new Promise(() => undefined), { name: 'test.slow', title: 'Slow' });
     const { page } = await desktop({ packs: { packs: [slow] } });
     await goTo(page, 'Packs');
@@ -166,28 +165,28 @@ describe('on the desktop', () => {
     await expect.poll(() => page.getByRole('alert').allTextContents()).toEqual([expect.stringMatching('The run was cancelled')]);
   });
 
-  test('every page says while no agent can come, and lets them in (R-DESK-07)', async () => {
+  test('every page reports that agents have no access, and can resume it (R-DESK-07)', async () => {
     const { page, shell } = await desktop();
-    const banner = page.getByRole('status', { name: 'How the memory stands' });
+    const banner = page.getByRole('status', { name: 'Memory status' });
     shell.listening = { at: 'failed', why: 'the port is taken; end what has it' };
     await page.evaluate(`changed({ namespace: '', kind: 'listening' })`);
-    await banner.getByText('Agents cannot come. the port is taken; end what has it').waitFor();
+    await banner.getByText("Agents can't connect. the port is taken; end what has it").waitFor();
     await goTo(page, 'Settings');
     shell.listening = { at: 'paused' };
     await page.evaluate(`changed({ namespace: '', kind: 'listening' })`);
-    await banner.getByText('Agents cannot reach this memory.').waitFor();
+    await banner.getByText('Agent access is paused.').waitFor();
     await banner.getByRole('button', { name: 'Resume' }).click();
     await expect.poll(() => banner.textContent()).toBe('');
   });
 
-  test('the bundle for Claude Desktop is shown where it lies (R-BUNDLE-07)', async () => {
-    const { clients, put } = clientsHome();
+  test('shows the bundle for Claude Desktop in the file manager (R-BUNDLE-07)', async () => {
+    const { clients, put } = createClientHome();
     put(process.platform === 'darwin' ? 'Library/Application Support/Claude/x' : '.config/Claude/x', '');
     const { page, shell } = await desktop({ clients });
     await goTo(page, 'Connect');
     await page.getByRole('button', { name: 'Connect Claude Desktop' }).click();
     const dialog = page.getByRole('dialog', { name: 'Connect Claude Desktop' });
-    await dialog.getByText('By a bundle instead').click();
+    await dialog.getByText('Use the bundle instead').click();
     await dialog.getByRole('button', { name: 'Show the bundle' }).click();
     await expect.poll(() => shell.shown).toBe(1);
     shell.bundle = false;

@@ -1,48 +1,48 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { diffWords } from '../../src/renderer/src/facts/diff.ts';
-import { workOf } from '../support/work.ts';
+import { measureCpu } from '../support/work.ts';
 
 const spelled = (before: string, after: string): string =>
   diffWords(before, after)
-    .map(({ what, text }) => (what === 'same' ? text : what === 'added' ? `+[${text}]` : `-[${text}]`))
+    .map(({ change, text }) => (change === 'same' ? text : change === 'added' ? `+[${text}]` : `-[${text}]`))
     .join('');
 
-describe('what became of a text', () => {
+describe('the difference of two texts', () => {
   test.each([
-    ['a word that is another', 'the old way', 'the new way', 'the -[old]+[new] way'],
-    ['a word more', 'one three', 'one two three', 'one +[two ]three'],
-    ['a word less', 'one two three', 'one three', 'one -[two ]three'],
-    ['nothing', 'same', 'same', 'same'],
-    ['everything', 'one', 'two', '-[one]+[two]'],
-    ['a beginning and an end', 'b c', 'a b c d', '+[a ]b c+[ d]'],
-    ['a text from none', '', 'a b', '+[a b]'],
-    ['blanks and lines', 'a b\n c', 'a b\nc', 'a b-[\n ]+[\n]c'],
+    ['a replaced word', 'the old way', 'the new way', 'the -[old]+[new] way'],
+    ['an added word', 'one three', 'one two three', 'one +[two ]three'],
+    ['a removed word', 'one two three', 'one three', 'one -[two ]three'],
+    ['no change', 'same', 'same', 'same'],
+    ['a replaced text', 'one', 'two', '-[one]+[two]'],
+    ['a new beginning and end', 'b c', 'a b c d', '+[a ]b c+[ d]'],
+    ['a text that was empty', '', 'a b', '+[a b]'],
+    ['changed whitespace', 'a b\n c', 'a b\nc', 'a b-[\n ]+[\n]c'],
     [
-      'a sentence that is another, as two sentences',
+      'a replaced sentence as one change',
       'Vue, because the old code uses it.',
       'React over Vue (a constraint).',
       '-[Vue, because the old code uses it.]+[React over Vue (a constraint).]',
     ],
     [
-      'what two sentences share, and no blanks between',
+      'shared words, and whitespace between changes as changed',
       'we ship on monday',
       'they ship it on friday',
       '-[we]+[they] ship +[it ]on -[monday]+[friday]',
     ],
-    ['words said twice', 'a a a', 'a a', 'a a-[ a]'],
+    ['a repeated word', 'a a a', 'a a', 'a a-[ a]'],
   ])('shows %s', (_why, before, after, wanted) => {
     expect(spelled(before, after)).toBe(wanted);
   });
 
-  test('holds both texts whole, whatever they are', () => {
+  test('contains both texts completely', () => {
     const text = fc.array(fc.constantFrom('a', 'b', 'c', ' ', '  ', '\n', 'é'), { maxLength: 60 }).map((parts) => parts.join(''));
     fc.assert(
       fc.property(text, text, (before, after) => {
         const pieces = diffWords(before, after);
-        const without = (what: string) =>
+        const without = (change: string) =>
           pieces
-            .filter((piece) => piece.what !== what)
+            .filter((piece) => piece.change !== change)
             .map((piece) => piece.text)
             .join('');
         expect([without('added'), without('removed')]).toEqual([before, after]);
@@ -50,14 +50,14 @@ describe('what became of a text', () => {
     );
   });
 
-  test('keeps what two texts share, also where little else is the same', () => {
-    const same = (before: string, after: string) => diffWords(before, after).filter(({ what }) => what === 'same');
+  test('finds shared words in texts that differ much', () => {
+    const same = (before: string, after: string) => diffWords(before, after).filter(({ change }) => change === 'same');
     expect(same('x x a y b z c', 'a q b r c').map(({ text }) => text.trim())).toEqual(['a', 'b', 'c']);
   });
 
-  test('is found in no time for the largest values there are', () => {
+  test('is fast for the largest values', () => {
     const words = (seed: number) => Array.from({ length: 13_000 }, (_, index) => `w${(index * seed) % 9973}`).join(' ');
-    const work = workOf(() => {
+    const work = measureCpu(() => {
       diffWords(words(7), words(11));
       diffWords(`${words(7)} end`, `${words(7)} other end`);
     });

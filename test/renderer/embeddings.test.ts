@@ -1,17 +1,17 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { Verification } from '../../src/contract/client.ts';
+import type { ClientVerification } from '../../src/contract/client.ts';
 import type { EmbeddingsReport } from '../../src/contract/embeddings.ts';
-import type { Clients } from '../../src/core/clients.ts';
-import type { Embeddings } from '../../src/core/embeddings.ts';
-import { broken, openWindow } from '../support/window.ts';
+import type { ClientConnections } from '../../src/core/operations/clients-port.ts';
+import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
+import { accessibilityViolations, openWindow } from '../support/window.ts';
 import { goTo } from './pages.ts';
 
 const HASH = 'ab12'.repeat(16);
 const PULL = 'Fetch the model once.';
 
-/** As the sidecar would be, moved by hand from state to state. */
-function standing(state: EmbeddingsReport['state']) {
+/** A fake sidecar whose state the test sets. */
+function fakeEmbeddings(state: EmbeddingsReport['state']) {
   const asked: string[] = [];
   let report: EmbeddingsReport = {
     state,
@@ -30,7 +30,7 @@ function standing(state: EmbeddingsReport['state']) {
       return report.state;
     },
     report: async () => report,
-    async choose({ on, adopt = false }) {
+    async configure({ on, adopt = false }) {
       asked.push(`${on ? 'on' : 'off'}${adopt ? ' adopt' : ''}`);
       become({ on, adopt, state: on ? { at: 'unapproved', changed: false, remedy: 'Approve it.' } : { at: 'off' } });
     },
@@ -56,8 +56,8 @@ function standing(state: EmbeddingsReport['state']) {
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 const state = (page: Page) => page.getByRole('status', { name: 'State' });
 
-test('embeddings are turned on, approved, fetched, tried and turned off, by keys too (R-EMB-06, R-WIN-09)', async () => {
-  const { embeddings, asked, become } = standing({ at: 'off' });
+test('embeddings are turned on, approved, downloaded, tested and turned off, also by keyboard (R-EMB-06, R-WIN-09)', async () => {
+  const { embeddings, asked, become } = fakeEmbeddings({ at: 'off' });
   const { page } = await openWindow({ embeddings });
   await page.keyboard.press('Control+6');
   await state(page).getByText('Off', { exact: true }).waitFor();
@@ -66,62 +66,62 @@ test('embeddings are turned on, approved, fetched, tried and turned off, by keys
   await page.keyboard.press('Enter');
 
   await press(page, 'Approve Ollama…');
-  const approval = page.getByRole('dialog', { name: 'Let the program start this Ollama?' });
+  const approval = page.getByRole('dialog', { name: 'Allow Helmdeck Memory to start this Ollama?' });
   for (const shown of ['/usr/local/bin/ollama', '34,567,890 bytes', HASH]) await approval.getByText(shown).waitFor();
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   await approval.getByRole('button', { name: 'Approve' }).click();
 
-  await press(page, 'Fetch the model…');
-  const fetching = page.getByRole('dialog', { name: 'Fetch the model nomic-embed-text?' });
-  await fetching.getByText(/275 MB of the disk, and about 600 MB of memory.*40 GB of the disk and 8 GB/).waitFor();
-  await fetching.getByRole('button', { name: 'Fetch' }).click();
+  await press(page, 'Download the model…');
+  const fetching = page.getByRole('dialog', { name: 'Download the model nomic-embed-text?' });
+  await fetching.getByText(/275 MB of disk space and about 600 MB of RAM\. Free disk space: 40 GB\. Free RAM: 8 GB\./).waitFor();
+  await fetching.getByRole('button', { name: 'Download' }).click();
   await page.getByText('90 MB of 275 MB').waitFor();
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   await press(page, 'Cancel');
   await page.getByText(PULL).waitFor();
   become({ state: { at: 'ready', model: 'nomic-embed-text', whose: 'own' }, version: '0.35.2', log: ['200 POST /api/embed'] });
 
-  await page.getByLabel('One sentence').fill('when do we ship?');
-  await page.getByLabel('Another sentence').fill('we deploy on Tuesdays');
+  await page.getByLabel('First sentence').fill('when do we ship?');
+  await page.getByLabel('Second sentence').fill('we deploy on Tuesdays');
   await page.keyboard.press('Enter');
-  await page.getByRole('status', { name: 'Nearness' }).getByText('Very near: 0.800').waitFor();
+  await page.getByRole('status', { name: 'Similarity' }).getByText('Very similar: 0.800').waitFor();
   await page.getByText('200 POST /api/embed').waitFor();
-  await page.getByRole('checkbox', { name: /Use the Ollama that runs at/ }).click();
+  await page.getByRole('checkbox', { name: /Use the Ollama that is running at/ }).click();
   await press(page, 'Turn off');
   await state(page).getByText('Off', { exact: true }).waitFor();
   expect(asked).toEqual(['on', `approve ${HASH}`, 'pull', 'cancel', 'on adopt', 'off']);
 });
 
-test('what keeps them away is told with its remedy, in light and dark (R-EMB-08, R-WIN-09)', async () => {
-  const { embeddings, asked } = standing({
+test('a failure is shown with its remedy, in light and dark (R-EMB-08, R-WIN-09)', async () => {
+  const { embeddings, asked } = fakeEmbeddings({
     at: 'failed',
     trouble: 'crashed',
-    why: 'Ollama ended by itself.',
-    remedy: 'It is started again by itself.',
+    why: 'Ollama exited unexpectedly.',
+    remedy: 'It restarts automatically.',
     retry_at: new Date(Date.now() + 60_000).toISOString(),
   });
   const { page } = await openWindow({ embeddings });
   await goTo(page, 'Embeddings');
-  await state(page).getByText('Ollama ended by itself. It is started again by itself.').waitFor();
-  expect(await broken(page)).toEqual([]);
+  await state(page).getByText('Ollama exited unexpectedly. It restarts automatically.').waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   await press(page, 'Try again');
-  await state(page).getByText('Ollama was found, and waits for you').waitFor();
+  await state(page).getByText('Ollama needs your approval').waitFor();
   expect(asked).toEqual(['on']);
 });
 
-test("OpenClaw's own search is changed after a look at what changes, and put back (R-EMB-10)", async () => {
-  const { embeddings, become } = standing({ at: 'no_model', model: 'nomic-embed-text', remedy: PULL });
+test("OpenClaw's own search is configured after a preview, and restored (R-EMB-10)", async () => {
+  const { embeddings, become } = fakeEmbeddings({ at: 'no_model', model: 'nomic-embed-text', remedy: PULL });
   const ready = { at: 'ready', model: 'nomic-embed-text', whose: 'own' } as const;
   const asked: string[] = [];
   const client = 'openclaw-embeddings';
   const row = { id: client, name: 'OpenClaw', installed: true, config: '/home/ada/openclaw.json', transport: 'http' } as const;
-  const never = (): Promise<never> => Promise.reject(new Error('Nobody asks for this.'));
+  const never = (): Promise<never> => Promise.reject(new Error('This call is not expected.'));
   let connected = false;
   let why: string | undefined;
-  let verified: Verification = { works: false, why: 'The model is slow.', tools: 0 };
-  const clients: Clients = {
+  let verified: ClientVerification = { works: false, why: 'The model is slow.', tools: 0 };
+  const clients: ClientConnections = {
     list: async () => ({
       clients: [
         why === undefined ? { ...row, state: connected ? 'connected' : 'not_connected' } : { ...row, state: 'broken', why },
@@ -148,34 +148,34 @@ test("OpenClaw's own search is changed after a look at what changes, and put bac
   const { page } = await openWindow({ embeddings, clients: () => clients });
   await goTo(page, 'Embeddings');
   await page.getByText(PULL).waitFor();
-  // What finds nothing is not offered.
+  // Not offered before the embeddings are ready.
   expect(await page.getByRole('heading', { name: 'OpenClaw' }).count()).toBe(0);
   become({ state: ready });
   await press(page, 'Use for OpenClaw…');
-  const dialog = page.getByRole('dialog', { name: 'Have OpenClaw search by these?' });
+  const dialog = page.getByRole('dialog', { name: 'Use these embeddings for OpenClaw?' });
   await dialog.getByText('+ "provider": "openai-compatible"').waitFor();
-  expect(await broken(page)).toEqual([]);
-  await dialog.getByRole('button', { name: 'Change it so' }).click();
-  await page.getByText('It does not come through yet. The model is slow.').waitFor();
-  await press(page, 'Put OpenClaw back as it was');
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'Change settings' }).click();
+  await page.getByText('The connection does not work yet. The model is slow.').waitFor();
+  await press(page, "Restore OpenClaw's settings");
   verified = { works: true, tools: 0 };
   await press(page, 'Use for OpenClaw…');
-  await dialog.getByRole('button', { name: 'Change it so' }).click();
-  await page.getByRole('button', { name: 'Put OpenClaw back as it was' }).waitFor();
-  expect(await page.getByText('does not come through').count()).toBe(0);
+  await dialog.getByRole('button', { name: 'Change settings' }).click();
+  await page.getByRole('button', { name: "Restore OpenClaw's settings" }).waitFor();
+  expect(await page.getByText('does not work yet').count()).toBe(0);
 
   why = 'The program has another address.';
   await goTo(page, 'Settings');
   await goTo(page, 'Embeddings');
   await page.getByText(why).waitFor();
   await press(page, 'Repair…');
-  await dialog.getByRole('button', { name: 'Change it so' }).click();
+  await dialog.getByRole('button', { name: 'Change settings' }).click();
   await page.getByText('The program has another address.').waitFor({ state: 'detached' });
 
   await press(page, 'Turn off');
-  await page.getByText(/It is unavailable until they are ready, or until it is put back/).waitFor();
-  expect(await broken(page)).toEqual([]);
-  await press(page, 'Put OpenClaw back as it was');
+  await page.getByText(/OpenClaw's search does not work until the embeddings are ready/).waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await press(page, "Restore OpenClaw's settings");
   await page.getByRole('heading', { name: 'OpenClaw' }).waitFor({ state: 'detached' });
   const connect = 'connect openclaw-embeddings a-basis';
   expect(asked).toEqual([connect, 'disconnect', connect, connect, 'disconnect']);

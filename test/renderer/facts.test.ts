@@ -1,15 +1,15 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { handClock, HOUR, SECOND } from '../support/clock.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { manualClock, HOUR, SECOND } from '../support/clock.ts';
 import { aDraft } from '../support/store.ts';
-import { broken, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 
 const rows = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
 const chosen = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option', { selected: true });
 const list = (page: Page) => page.getByRole('listbox', { name: 'Facts' });
 const fact = (page: Page) => page.getByRole('complementary', { name: 'Fact' });
-const said = (page: Page) => page.locator('.list .said');
+const said = (page: Page) => page.locator('.list .status');
 const toast = (page: Page) => page.locator('.toast');
 const search = (page: Page) => page.getByRole('searchbox', { name: 'Search facts' });
 
@@ -23,11 +23,11 @@ const says = (page: Page, text: string | RegExp) => toast(page).getByText(text).
 
 const focused = (place: Locator) => place.evaluate((element: { matches(is: string): boolean }) => element.matches(':focus'));
 
-/** Three facts of three writers, the last one going soon. */
-const three = (over: object = {}) =>
+/** Opens a memory with three facts by three clients. The last one expires soon. */
+const three = (over: WindowOptions = {}) =>
   openWindow({
-    clock: handClock(),
-    async filled(as) {
+    clock: manualClock(),
+    async seed(as) {
       const claude = as({ client: 'claude-code' });
       await claude('remember', {
         key: 'preferences/editor',
@@ -52,7 +52,7 @@ const three = (over: object = {}) =>
   });
 
 describe('the list', () => {
-  test('shows every fact, the one changed last on top, without any value, and says when each goes', async () => {
+  test('shows all facts with their expiry, last changed first, without values', async () => {
     const { page } = await three();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
     expect(await rows(page).first().locator('time').textContent()).toBe('5 h');
@@ -61,7 +61,7 @@ describe('the list', () => {
     expect(await page.content()).not.toMatch('Tuesdays');
   });
 
-  test('says how many they are in one line beside what can be chosen, at the usual size', async () => {
+  test('shows the count on one line with the menus', async () => {
     const { page, as } = await three();
     for (let more = 0; more < 60; more += 1)
       await as()('remember', { key: `more/${more}`, value: 'x', tags: ['a-tag-of-usual-length'] });
@@ -69,36 +69,36 @@ describe('the list', () => {
     await expect.poll(() => said(page).textContent()).toBe('63 facts');
     const [number, order] = await Promise.all([
       said(page).boundingBox(),
-      page.getByRole('combobox', { name: 'Order' }).boundingBox(),
+      page.getByRole('combobox', { name: 'Sort by' }).boundingBox(),
     ]);
     expect(number?.height).toBeLessThan(20);
     expect(Math.abs((number?.y ?? 0) - (order?.y ?? 0))).toBeLessThan(10);
   });
 
-  test('shows what goes first on top when asked', async () => {
+  test('sorts by expiry', async () => {
     const { page, as } = await three();
     await as()('remember', { key: 'last', value: 'x', ttl_seconds: 3600 });
-    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Goes first' });
+    await page.getByRole('combobox', { name: 'Sort by' }).selectOption({ label: 'Expires first' });
     await shows(page, ['last', 'project/branch', 'preferences/editor', 'project/deploy']);
   });
 
-  test('shows by its end what expires soon, until the owner chooses another order there (R-WIN-51)', async () => {
+  test('sorts Expiring soon by expiry, until the owner chooses another order there (R-WIN-51)', async () => {
     const { page, as } = await three();
     await as()('remember', { key: 'later', value: 'x', ttl_seconds: 6 * 24 * 3600 });
     await as()('remember', { key: 'sooner', value: 'x', ttl_seconds: 3600 });
     await as()('remember', { key: 'soon', value: 'x', ttl_seconds: 24 * 3600 });
     await page.getByRole('button', { name: 'Expiring soon' }).click();
     await shows(page, ['sooner', 'project/branch', 'soon', 'later']);
-    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Last changed' });
+    await page.getByRole('combobox', { name: 'Sort by' }).selectOption({ label: 'Last changed' });
     await shows(page, ['soon', 'sooner', 'later', 'project/branch']);
     await page.getByRole('navigation').getByRole('button', { name: /^All/ }).click();
-    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Goes first' });
-    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Last changed' });
+    await page.getByRole('combobox', { name: 'Sort by' }).selectOption({ label: 'Expires first' });
+    await page.getByRole('combobox', { name: 'Sort by' }).selectOption({ label: 'Last changed' });
     await shows(page, ['soon', 'sooner', 'later', 'project/branch', 'project/deploy', 'preferences/editor']);
   });
 
-  test('follows what agents write and forget, and what expires', async () => {
-    const { page, as, pass } = await three();
+  test('follows writes, deletions and expiry', async () => {
+    const { page, as, advance: pass } = await three();
     await as()('remember', { key: 'new', value: 'x' });
     await shows(page, ['new', 'project/branch', 'project/deploy', 'preferences/editor']);
     await as()('forget', { scope: 'key:project/deploy' });
@@ -107,8 +107,8 @@ describe('the list', () => {
     await shows(page, ['new', 'preferences/editor']);
   });
 
-  test('has only the rows in sight, however many there are, and more as they are reached (R-WIN-10)', async () => {
-    const store = new RamStore(handClock(), { facts: 3000, bytes: 2 ** 30 });
+  test('renders only visible rows, and loads more while scrolling (R-WIN-10)', async () => {
+    const store = new RamStore(manualClock(), { facts: 3000, bytes: 2 ** 30 });
     const space = store.space({ subject: 'me' }, 'fact');
     for (let index = 0; index < 2000; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
     const { page } = await openWindow({ store });
@@ -126,8 +126,8 @@ describe('the list', () => {
     await store[Symbol.asyncDispose]();
   });
 
-  test('looks again only at what is in sight, however much was reached (R-WIN-41)', async () => {
-    const store = new RamStore(handClock(), { facts: 3000, bytes: 2 ** 30 });
+  test('reads only visible pages again after a change (R-WIN-41)', async () => {
+    const store = new RamStore(manualClock(), { facts: 3000, bytes: 2 ** 30 });
     const space = store.space({ subject: 'me' }, 'fact');
     for (let index = 0; index < 2000; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
     const { page, requests, as } = await openWindow({ store });
@@ -138,7 +138,7 @@ describe('the list', () => {
       .poll(async () => (await page.keyboard.press('End'), chosen(page).locator('.key').textContent()), { timeout: 45_000 })
       .toBe('k/0000');
     const reached = lists();
-    // Eleven pages, and what is in sight once more where the window hears only now that it may follow the changes.
+    // Eleven pages, and the visible pages again if the event stream connects late.
     expect(reached).toBeLessThan(14);
     await as()('forget', { scope: 'key:k/0001' });
     await expect.poll(() => keys(page)).not.toContain('k/0001');
@@ -151,13 +151,13 @@ describe('the list', () => {
     await store[Symbol.asyncDispose]();
   });
 
-  test('makes only those of its rows anew that have changed, however far it is scrolled', async () => {
-    const store = new RamStore(handClock());
+  test('renders only new rows while scrolling', async () => {
+    const store = new RamStore(manualClock());
     const space = store.space({ subject: 'me' }, 'fact');
     for (let index = 0; index < 100; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
     const { page } = await openWindow({ store });
     await expect.poll(() => said(page).textContent()).toBe('100 facts');
-    // Each row that is made spells one date.
+    // Each rendered row formats one date.
     await page.evaluate(`
       const { get } = Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'format');
       let made = 0;
@@ -176,10 +176,10 @@ describe('the list', () => {
     await store[Symbol.asyncDispose]();
   });
 
-  test('keeps its first row in sight when it is entered from the search by arrow', async () => {
+  test('shows its first row when the arrow key moves there from the search box', async () => {
     const { page } = await openWindow({
-      clock: handClock(),
-      async filled(as) {
+      clock: manualClock(),
+      async seed(as) {
         for (let index = 0; index < 60; index += 1) await as()('remember', { key: `k${index}`, value: 'x' });
       },
     });
@@ -195,16 +195,16 @@ describe('the list', () => {
     expect(await chosen(page).locator('.key').textContent()).toBe('k59');
   });
 
-  test('says what is true when there is nothing, and the next step', async () => {
+  test('says that it is empty, and offers the next step', async () => {
     const { page } = await openWindow();
-    await page.getByText('Nothing remembered yet.').waitFor();
+    await page.getByText('No facts yet.').waitFor();
     await page.getByRole('button', { name: 'Connect an agent' }).waitFor();
     expect(await said(page).textContent()).toBe('0 facts');
   });
 });
 
-describe('what is shown', () => {
-  test('is narrowed by category, tag, writer and nearing end, and widened again', async () => {
+describe('the filter', () => {
+  test('narrows the list by category, tag, client and expiry, and can be cleared', async () => {
     const { page } = await three();
     const sidebar = page.getByRole('navigation', { name: 'Sections' });
     await sidebar.getByRole('button', { name: 'decisions 1' }).click();
@@ -212,7 +212,7 @@ describe('what is shown', () => {
     await rows(page).first().click();
     await fact(page).getByRole('button', { name: 'tools' }).click();
     await shows(page, ['project/deploy', 'preferences/editor']);
-    await page.getByRole('button', { name: 'Only facts tagged tools; show all' }).click();
+    await page.getByRole('button', { name: 'Clear the filter: tagged tools' }).click();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
     await rows(page).nth(2).click();
     await fact(page).getByRole('button', { name: 'claude-code' }).click();
@@ -223,7 +223,7 @@ describe('what is shown', () => {
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
 
-  test('is narrowed by the tags and clients that there are, chosen by keys alone (R-SEEK-05)', async () => {
+  test('offers all tags and clients, by keyboard too (R-SEEK-05)', async () => {
     const { page, as } = await three();
     await rows(page).first().waitFor();
     const names = page.getByRole('combobox', { name: 'Tag or client' });
@@ -234,7 +234,7 @@ describe('what is shown', () => {
     expect(await focused(names)).toBe(true);
     await names.selectOption('ops');
     await shows(page, ['project/deploy']);
-    // What changes meanwhile is looked at again where all is shown.
+    // The menu follows changes.
     await as({ client: 'zed' })('remember', { key: 'new', value: 'v', tags: ['fresh'] });
     await names.selectOption('cursor');
     await shows(page, ['project/branch']);
@@ -244,13 +244,13 @@ describe('what is shown', () => {
     await as()('forget', { scope: 'key:new' });
     await expect.poll(offered).toEqual(['ops', 'tools', 'claude-code', 'codex', 'cursor']);
     await search(page).fill('client:nobody');
-    await page.getByText('No fact is written by nobody.').waitFor();
+    await page.getByText('No facts written by nobody.').waitFor();
     expect(await names.inputValue()).toBe('client:nobody');
   });
 
-  test('offers what only the oldest of many facts has (R-SEEK-05)', async () => {
+  test('offers a tag that only the oldest of many facts has (R-SEEK-05)', async () => {
     const { page } = await openWindow({
-      async filled(as) {
+      async seed(as) {
         await as({ client: 'first' })('remember', { key: 'oldest', value: 'v', tags: ['rare'] });
         for (let count = 0; count < 250; count += 1) await as()('remember', { key: `${count}`, value: 'v' });
       },
@@ -259,23 +259,23 @@ describe('what is shown', () => {
     await shows(page, ['oldest']);
   });
 
-  test('what it shows is forgotten by a button, after a look at what goes (R-WIN-12)', async () => {
+  test('offers to forget all matching facts after a preview (R-WIN-12)', async () => {
     const { page, as } = await three();
     await rows(page).first().waitFor();
-    expect(await page.getByRole('button', { name: 'Forget them all…' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Forget all…' }).count()).toBe(0);
     await page.getByRole('navigation').getByRole('button', { name: 'preferences 1' }).click();
     await shows(page, ['preferences/editor']);
-    await page.getByRole('button', { name: 'Forget them all…' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Forget every fact in preferences?' });
-    await dialog.getByText('1 fact goes').waitFor();
+    await page.getByRole('button', { name: 'Forget all…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Forget all facts in preferences?' });
+    await dialog.getByText('1 fact will be deleted').waitFor();
     await dialog.getByRole('button', { name: 'Forget' }).click();
     await says(page, '1 fact forgotten.');
     expect((await as()('status', {})).facts).toBe(2);
   });
 
-  test('leaves the other pages in sight, however many categories there are', async () => {
+  test('keeps the other sections visible with many categories', async () => {
     const { page } = await openWindow({
-      async filled(as) {
+      async seed(as) {
         for (let count = 10; count < 50; count += 1)
           await as()('remember', { key: `${count}`, value: 'v', category: `c${count}` });
       },
@@ -287,7 +287,7 @@ describe('what is shown', () => {
     await shows(page, ['49']);
   });
 
-  test('says how many go soon, as the list of them has it (R-SEEK-05)', async () => {
+  test('shows how many facts expire soon, the same number as the list (R-SEEK-05)', async () => {
     const { page, as } = await three();
     await page.getByRole('button', { name: 'Expiring soon 1' }).waitFor();
     await as()('remember', { key: 'week', value: 'v', ttl_seconds: 7 * 86_400 });
@@ -295,42 +295,41 @@ describe('what is shown', () => {
     await shows(page, ['project/branch', 'week']);
   });
 
-  test('shows a long name in one line, and the way back beside it', async () => {
+  test('cuts a long name and keeps the button that clears it visible', async () => {
     const name = 'n'.repeat(64);
     const { page } = await three({
-      filled: async (as: (who: object) => (name: 'remember', input: object) => Promise<unknown>) =>
-        as({})('remember', { key: 'a', value: 'x', category: name, tags: [name] }),
+      seed: async (as) => as({})('remember', { key: 'a', value: 'x', category: name, tags: [name] }),
     });
     await page.getByRole('button', { name }).first().waitFor();
     expect((await page.locator('.categories .entry').boundingBox())?.height).toBeLessThan(30);
     await search(page).fill(`tag:${name}`);
-    const chip = page.getByRole('button', { name: /^Only facts tagged/ });
+    const chip = page.getByRole('button', { name: /^Clear the filter: tagged/ });
     expect((await chip.boundingBox())?.height).toBeLessThan(30);
     const [whole, cross] = await Promise.all([chip.boundingBox(), chip.locator('span').last().boundingBox()]);
     expect((cross?.x ?? 0) + (cross?.width ?? 0)).toBeLessThan((whole?.x ?? 0) + (whole?.width ?? 0));
   });
 
-  test('is narrowed by what is typed too', async () => {
+  test('can be typed in the search box', async () => {
     const { page } = await three();
     await search(page).fill('client:codex');
     await shows(page, ['project/deploy']);
     await search(page).fill('tag:ops');
     await shows(page, ['project/deploy']);
     await search(page).fill('category:nothing-here');
-    await page.getByText('No fact is in nothing-here.').waitFor();
+    await page.getByText('No facts in nothing-here.').waitFor();
     await page.getByRole('button', { name: 'Show all', exact: true }).click();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
 
-  test('is narrowed by what is typed for as long as it stands there (R-WIN-50)', async () => {
+  test('applies while it is in the search box (R-WIN-50)', async () => {
     const { page, as } = await three();
     await as()('remember', { key: 'quoted', value: 'Deploy "by hand"', tags: ['two words', 'a "b" c'] });
     await search(page).fill('tag:tools deploy');
     await shows(page, ['project/deploy']);
-    await page.getByRole('button', { name: /^Only facts tagged tools/ }).waitFor();
+    await page.getByRole('button', { name: /^Clear the filter: tagged tools/ }).waitFor();
     await search(page).fill('deploy');
     await shows(page, ['project/deploy', 'quoted']);
-    expect(await page.getByRole('button', { name: /^Only facts/ }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: /^Clear the filter/ }).count()).toBe(0);
     await search(page).fill('deploy tag:"two words"');
     await shows(page, ['quoted']);
     await search(page).fill(String.raw`tag:"a \"b\" c"`);
@@ -341,28 +340,28 @@ describe('what is shown', () => {
     await shows(page, ['quoted']);
     await search(page).fill('client:codex');
     await shows(page, ['project/deploy']);
-    // Another choice takes the place of what was typed.
+    // A filter from the sidebar replaces the typed one.
     await page.getByRole('button', { name: 'conventions' }).click();
     await shows(page, ['project/branch']);
     expect(await search(page).inputValue()).toBe('');
   });
 
-  test('is found by words while they are typed, with the reason of each hit', async () => {
+  test('finds facts while words are typed, with the reason for each result', async () => {
     const { page } = await three();
     await search(page).fill('tuesdays');
     await shows(page, ['project/deploy']);
     expect(await rows(page).first().locator('.why').textContent()).toMatch(/"tuesday\w*" in value/);
     expect(await rows(page).first().locator('.snippet').textContent()).toBe('Deploy on Tuesdays');
-    expect(await said(page).textContent()).toBe('1 hit');
+    expect(await said(page).textContent()).toBe('1 result');
     await search(page).fill('konfluks');
-    await page.getByText('No fact matches konfluks.').waitFor();
-    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByText('No facts match “konfluks”.').waitFor();
+    await page.getByRole('button', { name: 'Clear search' }).click();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
 
-  test('shows of a long value the words that were found, marked, and names each place once', async () => {
+  test('shows the matched part of a long value, and names each field once', async () => {
     const { page, as } = await three();
-    const before = 'much else that nobody looks for, and more of it, ';
+    const before = 'much other text at the beginning, and more of it, ';
     await as()('remember', { key: 'long', value: `${before}then the staging cluster in Lisbon, ${'and so on, '.repeat(30)}` });
     await search(page).fill('staging cluster lisbon');
     await shows(page, ['long']);
@@ -377,14 +376,14 @@ describe('what is shown', () => {
     expect(await rows(page).first().locator('mark').allTextContents()).toEqual(['Tuesdays']);
   });
 
-  test('is found among what is shown, and its chip says so (R-SEEK-01)', async () => {
+  test('applies to search results (R-SEEK-01)', async () => {
     const { page } = await three();
     await search(page).fill('tag:tools');
     await shows(page, ['project/deploy', 'preferences/editor']);
     await search(page).fill('tag:tools helix main tuesdays');
     await shows(page, ['project/deploy', 'preferences/editor']);
     await search(page).fill('branch tag:tools');
-    await page.getByText('No fact tagged tools matches branch.').waitFor();
+    await page.getByText('No facts tagged tools match “branch”.').waitFor();
     await search(page).fill('client:cursor');
     await shows(page, ['project/branch']);
     await search(page).fill('client:cursor project');
@@ -392,30 +391,30 @@ describe('what is shown', () => {
     await page.getByRole('button', { name: 'Expiring soon' }).click();
     await search(page).fill('tuesdays main');
     await shows(page, ['project/branch']);
-    await page.getByRole('button', { name: 'Only facts going within 7 days; show all' }).click();
+    await page.getByRole('button', { name: 'Clear the filter: expiring within 7 days' }).click();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
     await page.getByRole('button', { name: 'conventions 1' }).click();
     await search(page).fill('tuesdays');
-    await page.getByText('No fact in conventions matches tuesdays.').waitFor();
+    await page.getByText('No facts in conventions match “tuesdays”.').waitFor();
     await search(page).fill('main');
     await shows(page, ['project/branch']);
   });
 
-  test('is one memory at a time, and the owner chooses whose', async () => {
+  test('shows one memory at a time, which the owner chooses', async () => {
     const { page } = await three({
-      async filled(as: Parameters<NonNullable<NonNullable<Parameters<typeof openWindow>[0]>['filled']>>[0]) {
+      async seed(as) {
         await as()('remember', { key: 'mine', value: 'x' });
         await as({ subject: 'you' })('remember', { key: 'yours', value: 'y' });
       },
     });
     await shows(page, ['mine']);
-    await page.getByRole('combobox', { name: 'Whose memory' }).selectOption('you');
+    await page.getByRole('combobox', { name: 'Memory' }).selectOption('you');
     await shows(page, ['yours']);
   });
 });
 
-describe('one fact', () => {
-  test('says what it says, who wrote it, when, and when it goes', async () => {
+describe('a fact', () => {
+  test('shows its value, author, date and expiry', async () => {
     const { page, as } = await three();
     await as({ client: 'codex' })('remember', {
       key: 'project/draft',
@@ -427,11 +426,11 @@ describe('one fact', () => {
     await fact(page).getByText('Work on branches').waitFor();
     const text = await fact(page).innerText();
     expect(text).toMatch('Written by codex, 3 June 2026 at 14:02');
-    expect(text).toMatch('Goes 3 June 2026 at 15:02, in 1 h');
+    expect(text).toMatch('Expires 3 June 2026 at 15:02 (1 hour)');
   });
 
-  test('shows its history with every change of a word and who made it, and is restored to what it said', async () => {
-    const { page, as, pass } = await three();
+  test('shows each change of its history, and can be restored to an earlier version', async () => {
+    const { page, as, advance: pass } = await three();
     await pass(HOUR);
     await as({ client: 'codex' })('remember', {
       key: 'preferences/editor',
@@ -445,11 +444,11 @@ describe('one fact', () => {
     await history.getByText('claude-code, 3 June 2026 at 14:02').waitFor();
     expect(await history.locator('.meta').allTextContents()).toEqual([
       'Changed by codex, 3 June 2026 at 15:02',
-      'Before: claude-code, 3 June 2026 at 14:02',
+      'Earlier version by claude-code, 3 June 2026 at 14:02',
     ]);
     expect(await history.locator('del').allTextContents()).toEqual(['Helix,', 'tools']);
     expect(await history.locator('ins').allTextContents()).toEqual(['Zed,', 'new']);
-    await history.getByRole('button', { name: 'Restore what claude-code wrote' }).click();
+    await history.getByRole('button', { name: 'Restore the version by claude-code' }).click();
     await fact(page).locator('pre').getByText('Helix, with soft wrap').waitFor();
     const restored = await as()('recall', { key: 'preferences/editor' });
     expect(restored).toMatchObject({ value: 'Helix, with soft wrap', tags: ['tools'], client: 'window' });
@@ -459,8 +458,8 @@ describe('one fact', () => {
     ]);
   });
 
-  test('keeps the time it has when it is restored', async () => {
-    const { page, as, pass } = await three();
+  test('keeps its remaining lifetime when it is restored', async () => {
+    const { page, as, advance: pass } = await three();
     await as()('remember', { key: 'project/release', value: 'second', ttl_seconds: 86_400 });
     await as()('remember', { key: 'project/release', value: 'third', ttl_seconds: 7200 });
     await pass(0.5 * HOUR);
@@ -478,7 +477,7 @@ describe('one fact', () => {
     { width: 920, height: 620, forcedColors: 'none' },
     { width: 640, height: 420, forcedColors: 'active' },
   ] as const)(
-    'keeps writer, end and buttons in reach below the longest value, in $width × $height (R-WIN-43)',
+    'keeps author, expiry and buttons reachable below a long value, in $width × $height (R-WIN-43)',
     async ({ forcedColors, ...viewport }) => {
       const { page, as } = await three({ viewport, forcedColors });
       await as()('remember', { key: 'long', value: 'A line that goes on.\n'.repeat(3120) + 'The end', tags: ['tools'] });
@@ -495,7 +494,7 @@ describe('one fact', () => {
       await fact(page).getByRole('button', { name: 'History' }).scrollIntoViewIfNeeded();
       await forget.scrollIntoViewIfNeeded();
       expect(await bottom(forget)).toBeLessThanOrEqual(viewport.height);
-      // The keys that open a fact go on to scroll it.
+      // The arrow keys then scroll the value.
       await list(page).focus();
       await page.keyboard.press('ArrowRight');
       expect(await focused(value)).toBe(true);
@@ -508,8 +507,8 @@ describe('one fact', () => {
           ]),
         )
         .toEqual([true, true]);
-      expect(await broken(page)).toEqual([]);
-      // A short one is no stop for the keys.
+      expect(await accessibilityViolations(page)).toEqual([]);
+      // A short value is no tab stop.
       await page.keyboard.press('Escape');
       await page.keyboard.press('ArrowDown');
       await page.keyboard.press('ArrowRight');
@@ -519,7 +518,7 @@ describe('one fact', () => {
     },
   );
 
-  test('stays where it is opened over the list when what stood above it is closed', async () => {
+  test('stays open over the list when a dialog above it closes', async () => {
     const { page } = await three({ viewport: { width: 640, height: 420 } });
     await rows(page).nth(1).click();
     await fact(page).getByRole('button', { name: 'Forget' }).waitFor();
@@ -533,21 +532,21 @@ describe('one fact', () => {
     }
   });
 
-  test('is peeked at until Escape, which closes the palette above it first (R-WIN-52)', async () => {
+  test('has a preview, which Escape closes after the palette above it (R-WIN-52)', async () => {
     const { page } = await three();
     await rows(page).first().click();
     await page.keyboard.press(' ');
-    await page.locator('.peek').getByText('Work on main').waitFor();
+    await page.locator('.value-preview').getByText('Work on main').waitFor();
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: 'Find an action' }).waitFor();
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('combobox', { name: 'Find an action' }).count()).toBe(0);
-    expect(await page.locator('.peek').count()).toBe(1);
+    expect(await page.locator('.value-preview').count()).toBe(1);
     await page.keyboard.press('Escape');
-    await expect.poll(() => page.locator('.peek').count()).toBe(0);
+    await expect.poll(() => page.locator('.value-preview').count()).toBe(0);
   });
 
-  test('is copied, and peeked at', async () => {
+  test('is copied and previewed', async () => {
     const { page } = await three();
     await rows(page).nth(1).click();
     await list(page).focus();
@@ -555,14 +554,14 @@ describe('one fact', () => {
     await says(page, 'Copied.');
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe('Deploy on Tuesdays');
     await page.keyboard.press(' ');
-    await page.locator('.peek').getByText('Deploy on Tuesdays').waitFor();
+    await page.locator('.value-preview').getByText('Deploy on Tuesdays').waitFor();
     await page.keyboard.press('ArrowDown');
-    await expect.poll(() => page.locator('.peek').count()).toBe(0);
+    await expect.poll(() => page.locator('.value-preview').count()).toBe(0);
   });
 });
 
 describe('a lifetime', () => {
-  test('is one of six, and its end is shown before it is kept', async () => {
+  test('is one of six presets, and its expiry is shown before it is saved', async () => {
     const { page, as } = await three();
     const editor = page.getByRole('form', { name: 'Lifetime of project/branch' });
     const ends = [
@@ -577,14 +576,14 @@ describe('a lifetime', () => {
       await rows(page).filter({ hasText: 'branch' }).click();
       await fact(page).getByRole('button', { name: 'Change lifetime' }).click();
       await editor.getByRole('radio', { name }).check();
-      expect(await editor.locator('output').textContent()).toBe(`Goes ${end}`);
-      await editor.getByRole('button', { name: 'Keep' }).click();
+      expect(await editor.locator('output').textContent()).toBe(`Expires ${end}`);
+      await editor.getByRole('button', { name: 'Save' }).click();
       await expect.poll(async () => (await as()('recall', { key: 'project/branch' })).expires_at).toBe(at);
       await expect.poll(() => editor.count()).toBe(0);
     }
   });
 
-  test('ends on a day of the next year', async () => {
+  test('can end on a day within a year', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await page.keyboard.press('e');
@@ -592,13 +591,13 @@ describe('a lifetime', () => {
     const day = editor.getByLabel('Day', { exact: true });
     expect([await day.getAttribute('min'), await day.getAttribute('max')]).toEqual(['2026-06-04', '2027-06-03']);
     await day.fill('2026-12-24');
-    expect(await editor.locator('output').textContent()).toMatch('Goes 24 December 2026 at 14:02');
-    await editor.getByRole('button', { name: 'Keep' }).click();
-    await says(page, 'Goes 24 December 2026.');
+    expect(await editor.locator('output').textContent()).toMatch('Expires 24 December 2026 at 14:02');
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await says(page, 'Expires 24 December 2026.');
     expect((await as()('recall', { key: 'project/branch' })).expires_at).toMatch(/^2026-12-24T14:0/);
   });
 
-  test('stays as it is when the editor is left, and the focus is back where it was', async () => {
+  test('stays unchanged when the editor is closed, and the focus returns', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await list(page).focus();
@@ -611,14 +610,14 @@ describe('a lifetime', () => {
     expect((await as()('recall', { key: 'project/branch' })).expires_at).toBe('2026-06-03T19:02:00.000Z');
   });
 
-  test('that is refused says so in words', async () => {
+  test('that is rejected shows the error', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await page.keyboard.press('e');
     const editor = page.getByRole('form', { name: /Lifetime/ });
     await as()('forget', { scope: 'key:project/branch' });
-    await editor.getByRole('button', { name: 'Keep' }).click();
-    await editor.getByRole('alert').getByText('No fact is remembered under this key').waitFor();
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await editor.getByRole('alert').getByText('No fact is stored under this key').waitFor();
     expect((await as()('recall', { key: 'project/deploy' })).expires_at).toBe('2026-09-01T14:02:00.000Z');
   });
 });
@@ -632,7 +631,7 @@ describe('an edit', () => {
     return editor;
   };
 
-  test('changes value, category and tags, and keeps the time that was left', async () => {
+  test('changes value, category and tags, and keeps the remaining lifetime', async () => {
     const { page, as } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('Work on branches');
@@ -649,11 +648,11 @@ describe('an edit', () => {
     });
   });
 
-  test('and a restored version keep a lifetime that was changed a moment before (R-STAY-03)', async () => {
+  test('keeps a lifetime that was changed a moment before, and so does a restored version (R-STAY-03)', async () => {
     const { page, as } = await three({
-      // A window that has heard of no change yet.
+      // The window receives no change events.
       before: (fresh: Page) => fresh.route('**/window/events', (route) => route.abort()),
-      mayComplain: /ERR_FAILED/,
+      allowedErrors: /ERR_FAILED/,
     });
     const editor = await editing(page, 'deploy');
     const { expires_at: end } = await as()('patch', { key: 'project/deploy', ttl_seconds: 365 * 86_400 });
@@ -662,12 +661,12 @@ describe('an edit', () => {
     await editor.waitFor({ state: 'hidden' });
     expect(await as()('recall', { key: 'project/deploy' })).toMatchObject({ value: 'Deploy on Mondays', expires_at: end });
     await fact(page).getByRole('button', { name: 'History' }).click();
-    await fact(page).getByRole('button', { name: 'Restore what codex wrote' }).click();
+    await fact(page).getByRole('button', { name: 'Restore the version by codex' }).click();
     await expect.poll(async () => (await as()('recall', { key: 'project/deploy' })).value).toBe('Deploy on Tuesdays');
     expect((await as()('recall', { key: 'project/deploy' })).expires_at).toBe(end);
   });
 
-  test('of tags alone is no new value', async () => {
+  test('of the tags alone keeps the value', async () => {
     const { page, as } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel(/^Tags/).fill('git');
@@ -676,14 +675,14 @@ describe('an edit', () => {
     expect(await as()('recall', { key: 'project/branch' })).toMatchObject({ value: 'Work on main', tags: ['git'] });
   });
 
-  test('that is refused says why by the labels of the form, and loses nothing of what was typed (R-WIN-42)', async () => {
+  test('that is rejected names the fields by their labels and keeps the text (R-WIN-42)', async () => {
     const { page } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('kept');
     await editor.getByLabel('Category').fill('pack_history');
     await editor.getByRole('button', { name: 'Save' }).click();
     const alert = editor.getByRole('alert');
-    expect(await alert.textContent()).toBe('Category belongs to the engine; choose another.');
+    expect(await alert.textContent()).toBe('Category is reserved; choose another category.');
     expect(await editor.getByLabel('Value').inputValue()).toBe('kept');
     await editor.getByLabel('Category').fill('notes');
     await editor.getByLabel(/^Tags/).fill(`tools\n${'x'.repeat(65)}`);
@@ -691,12 +690,12 @@ describe('an edit', () => {
     await alert.getByText('Tags: number 2 must have 1 to 64 characters; shorten it or leave it out.').waitFor();
   });
 
-  test('outlives what others write, and says what they wrote (R-WIN-11)', async () => {
+  test('survives writes by others and shows them (R-WIN-11)', async () => {
     const { page, as } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
     await as({ client: 'codex' })('remember', { key: 'project/branch', value: 'Work on trunk', category: 'conventions' });
-    await editor.getByText('codex changed this fact meanwhile').waitFor();
+    await editor.getByText('codex changed this fact while you were editing').waitFor();
     expect(await editor.locator('ins').allTextContents()).toEqual(['trunk']);
     expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
     await editor.getByRole('button', { name: 'Keep mine' }).click();
@@ -709,21 +708,21 @@ describe('an edit', () => {
     ]);
   });
 
-  test('can take what others wrote instead', async () => {
+  test('can be replaced by the version of another client', async () => {
     const { page, as } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
     await as()('remember', { key: 'project/branch', value: 'Work on trunk' });
-    await editor.getByRole('button', { name: 'Take theirs' }).click();
+    await editor.getByRole('button', { name: 'Use theirs' }).click();
     expect(await editor.getByLabel('Value').inputValue()).toBe('Work on trunk');
   });
 
-  test('outlives that its fact is forgotten, and remembers it again (R-WIN-11)', async () => {
+  test('survives the deletion of its fact and can store it again (R-WIN-11)', async () => {
     const { page, as } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
     await as()('forget', { scope: 'facts' });
-    await editor.getByText('This fact is gone meanwhile').waitFor();
+    await editor.getByText('This fact was deleted while you were editing').waitFor();
     expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
     await editor.getByRole('button', { name: 'Save' }).click();
     await expect
@@ -731,19 +730,19 @@ describe('an edit', () => {
       .toEqual(['What I think']);
   });
 
-  test('is told of nobody having forgotten its fact when the fact cannot be read', async () => {
-    const { page, as } = await three({ mayComplain: /ERR_FAILED/ });
+  test('does not report a deletion when the fact cannot be read', async () => {
+    const { page, as } = await three({ allowedErrors: /ERR_FAILED/ });
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
     await page.route('**/window/call/recall?*', (route) => route.abort());
-    // That something changed has the window look again.
+    // A change makes the window read the fact again.
     await as()('forget', { scope: 'category:decisions' });
     await fact(page).getByRole('alert').waitFor();
-    expect(await editor.getByText('This fact is gone meanwhile').count()).toBe(0);
+    expect(await editor.getByText('This fact was deleted while you were editing').count()).toBe(0);
     expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
   });
 
-  test('is hidden while the memory is locked, and there again after that, if something was typed (R-WIN-11, R-LOCK-02)', async () => {
+  test('is hidden during a lock, and shown again after the unlock if it has changes (R-WIN-11, R-LOCK-02)', async () => {
     const { page, as } = await three();
     const admin = as({ scopes: new Set(['admin', 'memory:read']) });
     await editing(page, 'deploy');
@@ -761,14 +760,14 @@ describe('an edit', () => {
     await fact(page).locator('pre').getByText('Deploy on Tuesdays').waitFor();
   });
 
-  test('is marked in the list, and found again by whoever comes back to the facts (R-WIN-11)', async () => {
+  test('is marked in the list and stays while another page is open (R-WIN-11)', async () => {
     const { page } = await three();
     await (await editing(page, 'deploy')).getByLabel('Value').fill('What I think');
     await page.getByRole('button', { name: 'Activity' }).click();
     await page.keyboard.press('Control+1');
     await rows(page).first().waitFor();
-    expect(await rows(page).locator('.unsaved').allTextContents()).toEqual(['not saved']);
-    expect(await chosen(page).textContent()).toBe('project/deploynot saved90 d');
+    expect(await rows(page).locator('.unsaved').allTextContents()).toEqual(['unsaved']);
+    expect(await chosen(page).textContent()).toBe('project/deployunsaved90 d');
     expect(await page.getByRole('form', { name: 'Edit project/deploy' }).getByLabel('Value').inputValue()).toBe('What I think');
     expect(await focused(search(page))).toBe(true);
     await page.getByRole('button', { name: 'Discard' }).click();
@@ -776,7 +775,7 @@ describe('an edit', () => {
     expect(await rows(page).locator('.unsaved').count()).toBe(0);
   });
 
-  test('waits while its owner looks elsewhere (R-WIN-11)', async () => {
+  test('stays while another fact is selected (R-WIN-11)', async () => {
     const { page } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
@@ -793,8 +792,8 @@ describe('an edit', () => {
 });
 
 describe('forgetting', () => {
-  test('takes one fact for good, chooses the next, and offers to take it back for eight seconds (R-FORGET-13)', async () => {
-    const { page, as, pass } = await three();
+  test('deletes one fact, selects the next, and offers Undo for eight seconds (R-FORGET-13)', async () => {
+    const { page, as, advance: pass } = await three();
     await rows(page).first().click();
     await list(page).focus();
     await page.keyboard.press('Backspace');
@@ -811,8 +810,8 @@ describe('forgetting', () => {
     await shows(page, ['project/deploy', 'preferences/editor']);
   });
 
-  test('is taken back with the value and the time that was left (R-FORGET-13)', async () => {
-    const { page, as, pass } = await three();
+  test('is undone with value and remaining lifetime (R-FORGET-13)', async () => {
+    const { page, as, advance: pass } = await three();
     await pass(2 * HOUR);
     await rows(page).first().click();
     await page.keyboard.press('Backspace');
@@ -826,21 +825,56 @@ describe('forgetting', () => {
     expect(Math.abs(Date.parse(again.expires_at) - Date.parse('2026-06-03T19:02:00Z'))).toBeLessThan(10 * SECOND);
   });
 
-  test('that was undone keeps its author and times, and is not what the window wrote (R-FORGET-16)', async () => {
+  test('is undone at the same place among facts of one millisecond, and selects the fact again (R-USE-05)', async () => {
+    const { page } = await openWindow({
+      clock: manualClock(),
+      async seed(as) {
+        for (const key of ['a', 'b', 'c', 'd', 'e']) await as()('remember', { key, value: 'v' });
+      },
+    });
+    const all = ['e', 'd', 'c', 'b', 'a'];
+    const selected = () => chosen(page).locator('.key').textContent();
+    await shows(page, all);
+    await rows(page).nth(1).click();
+    for (const left of [
+      ['e', 'c', 'b', 'a'],
+      ['e', 'b', 'a'],
+    ]) {
+      await page.keyboard.press('Backspace');
+      await shows(page, left);
+    }
+    expect(await selected()).toBe('b');
+    await page.keyboard.press('z');
+    await shows(page, ['e', 'c', 'b', 'a']);
+    await expect.poll(selected).toBe('c');
+    await page.keyboard.press('z');
+    await shows(page, all);
+    await expect.poll(selected).toBe('d');
+    // A row that the owner selected in the meantime stays selected.
+    await page.keyboard.press('Backspace');
+    await shows(page, ['e', 'c', 'b', 'a']);
+    await rows(page).last().click();
+    await page.keyboard.press('z');
+    await shows(page, all);
+    await says(page, 'Restored');
+    expect(await selected()).toBe('a');
+  });
+
+  test('is undone with author and times, and is no write by the window (R-FORGET-16)', async () => {
     const { page, as } = await three();
     const before = await as()('recall', { key: 'project/deploy' });
     await rows(page).nth(1).click();
     await page.keyboard.press('Backspace');
     await says(page, 'Forgotten.');
     await page.keyboard.press('z');
-    await says(page, 'Restored, with its author and history.');
+    await says(page, 'The fact was restored with its author and history.');
     await expect.poll(() => rows(page).count()).toBe(3);
     expect(await as()('recall', { key: 'project/deploy' })).toEqual(before);
     const undone = await as()('undo', { client: 'window', since: '2026-06-03T00:00:00Z' });
     expect(undone).toMatchObject({ removed: 0, restored: 0, skipped: [] });
   });
 
-  test('is taken back by its key on every page that shows the way back, whatever the keys write (R-SEEK-02)', async () => {
+  test('is undone with Z on every page, in every keyboard layout (R-SEEK-02)', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await page.keyboard.press('Backspace');
@@ -859,7 +893,7 @@ describe('forgetting', () => {
     await page.getByRole('dialog', { name: 'Actions' }).waitFor();
   });
 
-  test('of one after the other is taken back one by one, whatever is said meanwhile (R-USE-02)', async () => {
+  test('of several facts is undone one by one (R-USE-02)', async () => {
     const { page } = await three();
     await rows(page).first().click();
     for (const left of [2, 1]) {
@@ -876,7 +910,7 @@ describe('forgetting', () => {
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
 
-  test('that a lock came after is for good, and is said to be (R-FORGET-13)', async () => {
+  test('cannot be undone after a lock, and says so (R-FORGET-13)', async () => {
     const { page, as } = await three();
     const admin = as({ scopes: new Set(['admin']) });
     await rows(page).first().click();
@@ -889,7 +923,7 @@ describe('forgetting', () => {
     expect(await toast(page).getByRole('button', { name: 'Try again' }).count()).toBe(0);
   });
 
-  test('takes no more than one fact while its key is held down (R-USE-02)', async () => {
+  test('deletes only one fact while the key is held down (R-USE-02)', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     for (let times = 0; times < 4; times += 1) await page.keyboard.down('Backspace');
@@ -898,9 +932,9 @@ describe('forgetting', () => {
     expect((await as()('status', {})).facts).toBe(2);
   });
 
-  test('gives no more time to what comes back than was left (R-FORGET-16)', async () => {
-    const clock = handClock();
-    const { page, as, pass } = await three({ clock });
+  test('does not extend the lifetime when it is undone (R-FORGET-16)', async () => {
+    const clock = manualClock();
+    const { page, as, advance: pass } = await three({ clock });
     await pass(4.5 * HOUR);
     await rows(page).first().click();
     await page.keyboard.press('Backspace');
@@ -910,14 +944,14 @@ describe('forgetting', () => {
     expect(Math.abs(left - HOUR / 2)).toBeLessThan(5 * SECOND);
   });
 
-  test('of many shows what would go before it goes, and what stays stays', async () => {
+  test('of many facts shows a preview first', async () => {
     const { page, as } = await three();
     await search(page).fill('tag:tools');
     await shows(page, ['project/deploy', 'preferences/editor']);
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Shift+Backspace');
-    const dialog = page.getByRole('dialog', { name: 'Forget every fact tagged tools?' });
-    await dialog.getByText('2 facts go, with their history. There is no undo.').waitFor();
+    const dialog = page.getByRole('dialog', { name: 'Forget all facts tagged tools?' });
+    await dialog.getByText("2 facts will be deleted, including all earlier versions. You can't undo this.").waitFor();
     await expect.poll(() => dialog.getByRole('listitem').allTextContents()).toEqual(['project/deploy', 'preferences/editor']);
     expect(await focused(dialog.getByRole('button', { name: 'Cancel' }))).toBe(true);
     expect((await as()('status', {})).facts).toBe(3);
@@ -926,7 +960,7 @@ describe('forgetting', () => {
     expect((await as()('list', {})).facts.map(({ key }) => key)).toEqual(['project/branch']);
   });
 
-  test('of many is done once, however often its button is pressed', async () => {
+  test('of many facts runs once on a double click', async () => {
     const { page } = await three();
     await page.getByRole('button', { name: 'decisions 1' }).click();
     await shows(page, ['project/deploy']);
@@ -937,25 +971,25 @@ describe('forgetting', () => {
     expect(await toast(page).innerText()).toBe('1 fact forgotten.');
   });
 
-  test('of everything asks for the name of the memory (R-WIN-12)', async () => {
+  test('of all facts asks for the name of the memory (R-WIN-12)', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await page.keyboard.press('Shift+Backspace');
-    const dialog = page.getByRole('dialog', { name: 'Forget every fact of me?' });
-    await dialog.getByText('3 facts go').waitFor();
+    const dialog = page.getByRole('dialog', { name: 'Forget all facts of me?' });
+    await dialog.getByText('3 facts will be deleted').waitFor();
     const forget = dialog.getByRole('button', { name: 'Forget' });
     expect(await forget.isDisabled()).toBe(true);
-    await dialog.getByLabel('Type me to forget them all').fill('mine');
+    await dialog.getByLabel('Type me to confirm').fill('mine');
     expect(await forget.isDisabled()).toBe(true);
     await page.keyboard.press('Enter');
     expect((await as()('status', {})).facts).toBe(3);
-    await dialog.getByLabel('Type me to forget them all').fill('me');
+    await dialog.getByLabel('Type me to confirm').fill('me');
     await forget.click();
-    await page.getByText('Nothing remembered yet.').waitFor();
+    await page.getByText('No facts yet.').waitFor();
     expect((await as()('status', {})).facts).toBe(0);
   });
 
-  test('is not offered at once for what goes by itself, or for hits', async () => {
+  test('of many facts is not offered for Expiring soon or search results', async () => {
     const { page } = await three();
     await page.getByRole('button', { name: 'Expiring soon' }).click();
     await shows(page, ['project/branch']);
@@ -969,21 +1003,21 @@ describe('forgetting', () => {
   });
 });
 
-test('a fact opens by a click also where the window scrolls as a whole (R-WIN-09)', async () => {
-  const { page } = await three({ textSize: 32 });
+test('a click opens a fact even if the window scrolls as a whole (R-WIN-09)', async () => {
+  const { page } = await three({ fontSize: 32 });
   await rows(page).nth(2).click();
   await fact(page).getByRole('button', { name: 'Back' }).waitFor();
   expect(await fact(page).getByRole('heading').first().textContent()).toBe('preferences/editor');
 });
 
-test('a lifetime is changed beside what asked for it', async () => {
+test('the lifetime editor opens next to its row or button', async () => {
   const { page } = await three();
   await rows(page).nth(1).click();
   const editor = page.getByRole('form', { name: /^Lifetime/ });
-  /** Between the editor and what it stands beside; none where they touch. */
+  /** The vertical distance between the editor and an element; 0 or less if they touch. */
   const gap = async (place: Locator): Promise<number> => {
     const [one, other] = [await editor.boundingBox(), await place.boundingBox()];
-    if (!one || !other) throw new Error('One of them is not shown.');
+    if (!one || !other) throw new Error('One of the elements is hidden.');
     return Math.max(one.y - (other.y + other.height), other.y - (one.y + one.height));
   };
   const button = fact(page).getByRole('button', { name: 'Change lifetime' });
@@ -996,17 +1030,17 @@ test('a lifetime is changed beside what asked for it', async () => {
 });
 
 describe('when something is wrong', () => {
-  test('a memory whose key is away says so once, with the remedy', async () => {
+  test('a missing key is reported once, with the remedy', async () => {
     const { page, served } = await three();
     await served.perform({ subject: 'me', client: 'x', transport: 'x', token: '', scopes: new Set(['admin']) }, 'lock', {});
     await page.reload();
     await page.locator('.banner').getByText('helmdeck-memory unlock').waitFor();
-    await page.getByText('No fact can be read while the key is away.').waitFor();
+    await page.getByText('Facts are hidden until the key is available.').waitFor();
     expect(await said(page).textContent()).toBe('');
   });
 
-  test('a program that has ended says so, and what was read stays to be read', async () => {
-    const { page, served } = await three({ mayComplain: /Failed to load resource|ERR_/ });
+  test('after the program ends, the error is shown and the loaded list stays', async () => {
+    const { page, served } = await three({ allowedErrors: /Failed to load resource|ERR_/ });
     await rows(page).first().waitFor();
     await served.listener.close();
     await rows(page).first().click();
@@ -1016,7 +1050,7 @@ describe('when something is wrong', () => {
 });
 
 describe('the palette', () => {
-  test('has every action with its key, and runs what is chosen', async () => {
+  test('lists every action with its key, and runs the selected one', async () => {
     const { page } = await three();
     await rows(page).nth(1).click();
     await page.keyboard.press('Control+k');
@@ -1024,17 +1058,17 @@ describe('the palette', () => {
     const actions = await palette.getByRole('option').allInnerTexts();
     expect(actions.map((text) => text.replace(/\s+/g, ' ').trim())).toEqual([
       'Search facts /',
-      'Choose a tag or client T',
+      'Filter by tag or client T',
       'Copy value ⏎',
-      'Peek Space',
+      'Preview value Space',
       'Change lifetime E',
       'Edit value, category and tags V',
       'Show or hide history H',
-      'Open the fact →',
-      'Forget ⌫',
+      'Open fact →',
+      'Forget fact ⌫',
       'Back to the list ←',
-      'Forget every fact there is… ⇧⌫',
-      'Show what goes first on top S',
+      'Forget all facts… ⇧⌫',
+      'Sort by expiry S',
       'Go to Facts Ctrl 1',
       'Go to Activity Ctrl 2',
       'Go to Learned Ctrl 3',
@@ -1043,7 +1077,7 @@ describe('the palette', () => {
       'Go to Embeddings Ctrl 6',
       'Go to Settings Ctrl ,',
       'Undo Z',
-      'Keys ?',
+      'Keyboard shortcuts ?',
     ]);
     await page.keyboard.type('life');
     expect(await palette.getByRole('option').count()).toBe(1);
@@ -1051,25 +1085,25 @@ describe('the palette', () => {
     await page.getByRole('form', { name: 'Lifetime of project/deploy' }).waitFor();
   });
 
-  test('shows all keys when asked, and gives the focus back', async () => {
+  test('lists all shortcuts and restores the focus', async () => {
     const { page } = await three();
     await rows(page).first().click();
     await list(page).focus();
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).getByText('Change lifetime').waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Change lifetime').waitFor();
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
     expect(await focused(list(page))).toBe(true);
   });
 
-  test('hears letters with Caps Lock too', async () => {
+  test('accepts letters with Caps Lock', async () => {
     const { page } = await three();
     await rows(page).first().click();
     await page.evaluate(`dispatchEvent(new KeyboardEvent('keydown', { key: 'E' }))`);
     await expect.poll(() => page.getByRole('form', { name: 'Lifetime of project/branch' }).count()).toBe(1);
   });
 
-  test('leaves the keys of whoever composes a sign alone', async () => {
+  test('ignores keys of an input method', async () => {
     const { page } = await three();
     await search(page).fill('とうきょう');
     for (const key of ['Enter', 'Escape', 'ArrowDown']) {
@@ -1079,7 +1113,7 @@ describe('the palette', () => {
     expect(await search(page).inputValue()).toBe('とうきょう');
   });
 
-  test('lets single letters be letters where text is typed', async () => {
+  test('ignores single letters in a text field', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await search(page).focus();

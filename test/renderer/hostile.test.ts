@@ -1,26 +1,26 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { RamStore } from '../../src/core/ram-store.ts';
-import type { Draft } from '../../src/core/store.ts';
-import { handClock } from '../support/clock.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import type { EntryDraft } from '../../src/core/store/store.ts';
+import { manualClock } from '../support/clock.ts';
 import { aDraft } from '../support/store.ts';
 import { openWindow } from '../support/window.ts';
 import { payloads } from './payloads.ts';
 
-/** What every element in view is, with the names of its attributes: what text becomes must not show in it. */
+/** The tags and attribute names of the elements. Hostile text must not change them. */
 const shapeOf = (page: Page, selector: string): Promise<string[]> =>
   page.evaluate(
     `[...document.querySelectorAll(${JSON.stringify(`${selector}, ${selector} *`)})].map(
       (element) => [element.tagName, ...[...element.attributes].map(({ name }) => name).sort()].join(' '))`,
   );
 
-/** Elements and attributes that the window itself never makes. */
+/** Elements and attributes that the window never creates. */
 const FOREIGN = `[...document.querySelectorAll('*')].filter((element) =>
   element.matches('a, area, audio, base, button[formaction], embed, foreignObject, frame, frameset, iframe, img, marquee, math, meta[http-equiv], noscript, object, portal, style, template, video, [src^="javascript:" i], [href^="javascript:" i], [srcdoc]') ||
   [...element.attributes].some(({ name }) => name.startsWith('on') || name === 'xlink:href'))
   .map(({ outerHTML }) => outerHTML.slice(0, 200))`;
 
-/** What a key may hold of it: a fact under any other could not be asked for by anybody. */
+/** The part of a payload that is valid in a key. A fact with an invalid key could not be requested. */
 const asKey = (payload: string): string =>
   payload
     .replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '')
@@ -31,8 +31,8 @@ const asKey = (payload: string): string =>
 
 const keyOf = (index: number): string => `${String(index).padStart(3, '0')}/${asKey(payloads[index] ?? '')}`;
 
-/** In every field at once, and past the validator, so that nothing rests on what it refuses. */
-const hostile = (payload: string, index: number): Partial<Draft> => ({
+/** The payload in every field. The store is written directly, so the test does not depend on input validation. */
+const hostile = (payload: string, index: number): Partial<EntryDraft> => ({
   key: keyOf(index),
   value: payload,
   category: `${index}${payload}`,
@@ -40,8 +40,8 @@ const hostile = (payload: string, index: number): Partial<Draft> => ({
   author: { client: payload, transport: 'mcp', token: 't' },
 });
 
-async function besieged() {
-  const store = new RamStore(handClock());
+async function openHostile() {
+  const store = new RamStore(manualClock());
   const space = store.space({ subject: 'me' }, 'fact');
   for (const value of ['before', 'harmless']) await space.put(aDraft({ key: 'harmless', value, tags: ['one', 'two'] }));
   for (const [index, payload] of payloads.entries()) {
@@ -59,7 +59,7 @@ async function besieged() {
   await opened.page.locator('.row').first().waitFor();
   return {
     ...opened,
-    /** That nothing of it became more than text. */
+    /** Checks that the payloads were shown as text only. */
     unharmed: async () => {
       const { page, served, requests } = opened;
       expect(await page.evaluate(FOREIGN)).toEqual([]);
@@ -73,38 +73,39 @@ async function besieged() {
   };
 }
 
-test('there are 200 payloads, no two the same', () => {
+test('there are 200 different payloads', () => {
   expect(payloads.length).toBeGreaterThanOrEqual(200);
   expect(new Set(payloads).size).toBe(payloads.length);
 });
 
-test('the check would find an element that the window does not make', async () => {
+test('the check finds a foreign element', async () => {
   const { page } = await openWindow();
   expect(await page.evaluate(FOREIGN)).toEqual([]);
   await page.evaluate(`document.querySelector('main').append(document.createElement('a'))`);
   expect(await page.evaluate(FOREIGN)).toEqual(['<a></a>']);
 });
 
-describe('text that wants to be more than text (R-WIN-07)', () => {
-  test('is text in the list and in each fact, in key, value, tag, category and client', async () => {
-    const { page, unharmed } = await besieged();
+describe('hostile text (R-WIN-07)', () => {
+  test('stays text in the list and in each fact, in every field', async () => {
+    const { page, unharmed } = await openHostile();
     await page.keyboard.press('ArrowDown');
     const shown = (): Promise<unknown> =>
       page.evaluate(
         `JSON.stringify([document.querySelector('.detail h2')?.textContent, document.querySelector('.detail pre')?.textContent])`,
       );
-    // A long value scrolls, and these are how the keys come to it.
+    // A long value is a tab stop, with these attributes.
     const shape = async (): Promise<string> =>
       (await shapeOf(page, '.detail')).join('\n').replace('PRE aria-label class role tabindex', 'PRE class');
     const shapes = new Set<string>();
     for (let index = payloads.length - 1; index >= 0; index -= 1) {
-      // As JSON: half a character would not come over whole.
-      await expect.poll(shown, { interval: 4, timeout: 45_000 }).toBe(JSON.stringify([keyOf(index), payloads[index]]));
+      // The store encodes text as UTF-8, which has no lone surrogates.
+      const value = payloads[index]?.toWellFormed();
+      await expect.poll(shown, { interval: 4, timeout: 45_000 }).toBe(JSON.stringify([keyOf(index), value]));
       shapes.add(await shape());
       await page.keyboard.press('j');
       if (index % 20 === 0) await unharmed();
     }
-    // All of them have one shape, which is that of a harmless fact.
+    // All facts have the same elements as a harmless fact.
     await expect.poll(shown).toBe('["harmless","harmless"]');
     shapes.add(await shape());
     expect([...shapes]).toHaveLength(1);
@@ -112,12 +113,12 @@ describe('text that wants to be more than text (R-WIN-07)', () => {
     await unharmed();
   });
 
-  test('is text where it is found, edited, compared, peeked at, and about to be forgotten', async () => {
-    const { page, unharmed } = await besieged();
+  test('stays text in search results, editor, history, preview and dialogs', async () => {
+    const { page, unharmed } = await openHostile();
     for (let index = 0; index < payloads.length; index += 12) {
       await page.keyboard.press('/');
       await page.keyboard.insertText(payloads[index] ?? '');
-      await page.getByText(/^\d+ (hits?|facts?)$/).waitFor();
+      await page.getByText(/^\d+ (results?|facts?)$/).waitFor();
       await unharmed();
       await page.keyboard.press('/');
       await page.keyboard.insertText(keyOf(index).slice(0, 3));
@@ -126,7 +127,7 @@ describe('text that wants to be more than text (R-WIN-07)', () => {
         .first()
         .click();
       await page.keyboard.press(' ');
-      await page.locator('.peek .value').waitFor();
+      await page.locator('.value-preview .value').waitFor();
       await page.keyboard.press('h');
       await page.locator('.history del').first().waitFor();
       await unharmed();
@@ -141,19 +142,19 @@ describe('text that wants to be more than text (R-WIN-07)', () => {
     await unharmed();
     await page.keyboard.press('Escape');
     await page.locator('.detail .chip').nth(1).click();
-    await page.getByRole('button', { name: /^Only facts tagged/ }).waitFor();
+    await page.getByRole('button', { name: /^Clear the filter: tagged/ }).waitFor();
     await page.locator('.row').first().click();
     await page.keyboard.press('Control+k');
     await page.getByRole('dialog').waitFor();
     await unharmed();
     await page.keyboard.press('Escape');
     await page.keyboard.press('Shift+Backspace');
-    await page.getByText(/goes?, with their history/).waitFor();
+    await page.getByText(/will be deleted, including all earlier versions/).waitFor();
     await unharmed();
   });
 
-  test('is text in what is refused, too', async () => {
-    const { page, unharmed } = await besieged();
+  test('stays text in an error message', async () => {
+    const { page, unharmed } = await openHostile();
     await page.locator('.row').first().click();
     await page.keyboard.press('v');
     await page.getByLabel('Category', { exact: true }).fill('<img src=x onerror=globalThis.pwned=1>');

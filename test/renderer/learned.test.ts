@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { handClock, SECOND } from '../support/clock.ts';
+import { manualClock, SECOND } from '../support/clock.ts';
 import { aPack } from '../support/packs.ts';
 import { openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
@@ -12,14 +12,14 @@ const steps = [{ id: 'first', pack: 'test.echo', input: {} }];
 
 const opened = (runs: number) =>
   openWindow({
-    clock: handClock(),
+    clock: manualClock(),
     packs: { packs: [writer] },
-    async filled(as) {
+    async seed(as) {
       for (let run = 0; run < runs; run += 1) await as()('runPack', { name: 'test.echo', input: { audience: 'engineers' } });
     },
   });
 
-test('what was learned is shown as agents are told of it, and follows what runs', async () => {
+test('habits of all agents are shown, and follow new runs', async () => {
   const { page, as } = await opened(3);
   await goTo(page, 'Learned');
   await page.getByRole('region', { name: 'Packs' }).getByText('3 times, last 3 June 2026 at 14:02').waitFor();
@@ -29,14 +29,14 @@ test('what was learned is shown as agents are told of it, and follows what runs'
   await page.getByRole('region', { name: 'Packs' }).getByText('4 times').waitFor();
 });
 
-test('where nothing has run, the page says why it is empty and offers nothing to forget', async () => {
+test('without runs, the page says why it is empty and has no Forget button', async () => {
   const { page } = await opened(0);
   await goTo(page, 'Learned');
   await page.getByText('Nothing has run yet, or its record has expired or been forgotten.').waitFor();
   expect(await page.getByRole('button', { name: /^Forget/ }).count()).toBe(0);
 });
 
-test('of many runs the latest are shown, and all when asked', async () => {
+test('the latest runs are shown first, and all on request', async () => {
   const { page } = await opened(30);
   await goTo(page, 'Learned');
   const runs = page.getByRole('region', { name: 'Latest runs' }).getByRole('listitem');
@@ -45,8 +45,8 @@ test('of many runs the latest are shown, and all when asked', async () => {
   expect(await runs.count()).toBe(30);
 });
 
-test('what was learned from packs is forgotten after a look at how much that is, and the rest stays (R-WIN-20)', async () => {
-  const { page, as, pass } = await opened(2);
+test('habits from packs are forgotten after a preview, and those from pipelines stay (R-WIN-20)', async () => {
+  const { page, as, advance: pass } = await opened(2);
   await as()('createPipeline', { id: 'weekly', steps });
   const { run_id: runId } = await as()('runPipeline', { id: 'weekly' });
   await expect.poll(async () => (await as()('pipelineRun', { run_id: runId })).status).toBe('succeeded');
@@ -54,7 +54,7 @@ test('what was learned from packs is forgotten after a look at how much that is,
   await goTo(page, 'Learned');
   await page.getByRole('button', { name: 'Forget what was learned from packs…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Forget what was learned from packs?' });
-  await dialog.getByText('3 records will go. There is no undo.').waitFor();
+  await dialog.getByText("3 records will be deleted. You can't undo this.").waitFor();
   await page.keyboard.press('Enter');
   await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   expect((await as()('myDefaults', {})).packs).toHaveLength(1);

@@ -1,25 +1,25 @@
 import { describe, expect, test } from 'vitest';
-import { Lifetime } from '../../src/contract/field.ts';
-import { dateField, daysOf, PRESETS, secondsLeft, secondsUntil } from '../../src/renderer/src/facts/lifetime.ts';
-import { filterName, readQuestion, scopeOf } from '../../src/renderer/src/facts/question.ts';
+import { LifetimeField } from '../../src/contract/fact-fields.ts';
+import { filterName, parseSearch, scopeOf } from '../../src/renderer/src/facts/filter.ts';
+import { dateField, expiryRange, PRESETS, secondsLeft, secondsUntil } from '../../src/renderer/src/facts/lifetime.ts';
 import { timeLeft } from '../../src/renderer/src/time.ts';
 import { DAY, HOUR, MINUTE, START } from '../support/clock.ts';
 
 const at = (ms: number): string => new Date(START + ms).toISOString();
 
-describe('a lifetime that the window offers', () => {
-  test('is one that the memory takes, also at its bounds', () => {
+describe('the lifetimes that the window offers', () => {
+  test('are valid for the memory', () => {
     const offered = [...PRESETS.map(({ seconds }) => seconds), secondsLeft(at(-DAY), START), secondsLeft(at(999 * DAY), START)];
-    expect(offered.map((seconds) => Lifetime().parse(seconds))).toEqual(offered);
+    expect(offered.map((seconds) => LifetimeField().parse(seconds))).toEqual(offered);
     expect(offered).toEqual([3600, 86_400, 604_800, 2_592_000, 7_776_000, 31_536_000, 3600, 31_536_000]);
   });
 
-  test('is what is left, to the second', () => {
+  test('are exact to the second', () => {
     expect(secondsLeft(at(2 * HOUR + 400), START)).toBe(7200);
   });
 
-  test('reaches a day at this time of it, from tomorrow to a year from now (R-SEEK-03)', () => {
-    const { first, last } = daysOf(START);
+  test('end at the present time of a day, from tomorrow to a year from now (R-SEEK-03)', () => {
+    const { first, last } = expiryRange(START);
     expect([first, last]).toEqual([dateField(START + DAY), dateField(START + 365 * DAY)]);
     expect(secondsUntil(first, START)).toBe(86_400);
     expect(secondsUntil(dateField(START + 3 * DAY), START)).toBe(3 * 86_400);
@@ -38,36 +38,36 @@ describe('a lifetime that the window offers', () => {
 });
 
 test.each([
-  [-1, 'gone', true],
-  [30_000, '1 min', true],
-  [59 * MINUTE, '59 min', true],
-  [5 * HOUR, '5 h', true],
-  [HOUR - 1, '1 h', true],
-  [23.4 * HOUR, '23 h', true],
-  [DAY - 1, '1 d', true],
-  [DAY, '1 d', false],
-  [89.4 * DAY, '89 d', false],
-  [90 * DAY - 1, '90 d', false],
-])('%i ms before its end a fact says "%s"', (left, label, soon) => {
-  expect(timeLeft(at(left), START)).toEqual({ label, soon });
+  [-1, 'expired', 'expired', true],
+  [30_000, '1 min', '1 minute', true],
+  [59 * MINUTE, '59 min', '59 minutes', true],
+  [5 * HOUR, '5 h', '5 hours', true],
+  [HOUR - 1, '1 h', '1 hour', true],
+  [23.4 * HOUR, '23 h', '23 hours', true],
+  [DAY - 1, '1 d', '1 day', true],
+  [DAY, '1 d', '1 day', false],
+  [89.4 * DAY, '89 d', '89 days', false],
+  [90 * DAY - 1, '90 d', '90 days', false],
+])('%i ms before it expires, a fact shows "%s"', (left, label, long, soon) => {
+  expect(timeLeft(at(left), START)).toEqual({ label, long, soon });
 });
 
-describe('what is typed into the search', () => {
+describe('the text of the search box', () => {
   test.each([
     ['deploy pipeline ', { words: 'deploy pipeline' }],
-    ['tag:konflux', { words: '', only: { tag: 'konflux' } }],
-    [' client:"claude code" ', { words: '', only: { client: 'claude code' } }],
-    ['client:codex deploy', { words: 'deploy', only: { client: 'codex' } }],
-    ['category:preferences', { words: '', only: { category: 'preferences' } }],
+    ['tag:konflux', { words: '', filter: { tag: 'konflux' } }],
+    [' client:"claude code" ', { words: '', filter: { client: 'claude code' } }],
+    ['client:codex deploy', { words: 'deploy', filter: { client: 'codex' } }],
+    ['category:preferences', { words: '', filter: { category: 'preferences' } }],
     ['tag:', { words: '' }],
     ['http://tag:x', { words: 'http://tag:x' }],
-  ])('%j is %j', (text, question) => {
-    expect(readQuestion(text)).toEqual(question);
+  ])('%j is parsed as %j', (text, question) => {
+    expect(parseSearch(text)).toEqual(question);
   });
 });
 
-test('every filter has a name, and a scope if it can be forgotten at once', () => {
+test('every filter has a name, and a forget scope if there is one', () => {
   const filters = [{}, { tag: 'a:b' }, { client: 'c' }, { category: 'd' }, { expiring_within: 604_800 }];
-  expect(filters.map(filterName)).toEqual([undefined, 'tagged a:b', 'written by c', 'in d', 'going within 7 days']);
+  expect(filters.map(filterName)).toEqual([undefined, 'tagged a:b', 'written by c', 'in d', 'expiring within 7 days']);
   expect(filters.map(scopeOf)).toEqual(['facts', 'tag:a:b', 'client:c', 'category:d', undefined]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Pages, pagesInSight, rowsOf, UNREAD, withAnswer } from '../../src/renderer/src/facts/pages.ts';
+import { type Pages, visiblePages, rowsOf, NO_PAGES, withResult } from '../../src/renderer/src/facts/pages.ts';
 
 const row = (key: string) => ({
   key,
@@ -11,8 +11,8 @@ const row = (key: string) => ({
   expires_at: '2026-09-01T14:02:00.000Z',
 });
 
-/** A list whose pages hold two rows; its cursors are the keys behind which a page begins. */
-function answerOf(all: string, start: string) {
+/** One page of a list with two rows per page. The cursor is the last key of the previous page. */
+function resultOf(all: string, start: string) {
   const from = start === '' ? 0 : all.indexOf(start) + 1;
   const facts = all
     .slice(from, from + 2)
@@ -22,9 +22,9 @@ function answerOf(all: string, start: string) {
   return { facts, ...(last !== undefined && from + 2 < all.length && { next_cursor: last }) };
 }
 
-/** Reads these pages again, one after the other. */
+/** Reads the given pages again, in order. */
 const read = (pages: Pages, all: string, ...at: number[]): Pages =>
-  at.reduce((known, index) => withAnswer(known, index, answerOf(all, known[index]?.start ?? '')), pages);
+  at.reduce((known, index) => withResult(known, index, resultOf(all, known[index]?.start ?? '')), pages);
 
 const keysOf = (pages: Pages): string =>
   rowsOf(pages)
@@ -32,50 +32,50 @@ const keysOf = (pages: Pages): string =>
     .join('');
 const isRead = (pages: Pages): boolean => pages.at(-1)?.from !== undefined;
 
-const whole = read(UNREAD, 'abcdefgh', 0, 1, 2, 3);
+const whole = read(NO_PAGES, 'abcdefgh', 0, 1, 2, 3);
 
-describe('a list that is read page by page (R-WIN-41)', () => {
-  test('has a page that was not read yet behind the last that was, until it ends', () => {
-    const begun = read(UNREAD, 'abcde', 0);
+describe('the pages of a list (R-WIN-41)', () => {
+  test('end with an unloaded page until the list ends', () => {
+    const begun = read(NO_PAGES, 'abcde', 0);
     expect([keysOf(begun), isRead(begun)]).toEqual(['ab', false]);
     const ended = read(begun, 'abcde', 1, 2);
     expect([keysOf(ended), isRead(ended)]).toEqual(['abcde', true]);
   });
 
-  test('shows on top what is new, and loses nothing of what had to make room', () => {
+  test('show new facts first and keep the rows that they push down', () => {
     expect(keysOf(read(whole, 'nabcdefgh', 0))).toBe('nabcdefgh');
     expect(keysOf(read(whole, 'nmoabcdefgh', 0))).toBe('nmabcdefgh');
     expect(keysOf(read(whole, 'nmoabcdefgh', 0, 1))).toBe('nmoabcdefgh');
   });
 
-  test('shows once, and on top, what moved there from a page that nobody looks at', () => {
+  test('show a fact once after it moved to the top', () => {
     expect(keysOf(read(whole, 'fabcdegh', 0))).toBe('fabcdegh');
   });
 
-  test('drops what is gone from the page that is looked at, and fills it from the next', () => {
+  test('drop deleted facts and fill the gap from the next page', () => {
     expect(keysOf(read(whole, 'bcdefgh', 0))).toBe('bcdefgh');
     expect(keysOf(read(whole, 'acdefgh', 0))).toBe('acdefgh');
     expect(keysOf(read(whole, 'cdefgh', 0))).toBe('cdefgh');
     expect(keysOf(read(whole, 'abcefgh', 1))).toBe('abcefgh');
   });
 
-  test('ends where it ends now', () => {
+  test('end where the new result ends', () => {
     expect(keysOf(read(whole, 'a', 0))).toBe('a');
     expect(keysOf(read(whole, '', 0))).toBe('');
     expect(keysOf(read(whole, 'abcdef', 2))).toBe('abcdef');
   });
 
-  test('is right again wherever it is looked at, after any number of changes', () => {
+  test('are correct again after each of them was read', () => {
     const changed = read(whole, 'xhyabfg', 0);
     expect(keysOf(read(changed, 'xhyabfg', 1, 2, 3))).toBe('xhyabfg');
   });
 
-  test('looks at the first page and those in sight or nearly', () => {
+  test('to keep up to date are the first page and those near the visible rows', () => {
     const facts = Array.from({ length: 200 }, (_, index) => row(`k${index}`));
     const pages: Pages = Array.from({ length: 5 }, (_, at) => ({ start: `${at}`, rows: facts, from: { facts } }));
-    expect(pagesInSight(pages, 0, 30)).toEqual([0]);
-    expect(pagesInSight(pages, 500, 530)).toEqual([0, 2]);
-    expect(pagesInSight(pages, 590, 620)).toEqual([0, 2, 3]);
-    expect(pagesInSight(pages, 560, 585)).toEqual([0, 2, 3]);
+    expect(visiblePages(pages, 0, 30)).toEqual([0]);
+    expect(visiblePages(pages, 500, 530)).toEqual([0, 2]);
+    expect(visiblePages(pages, 590, 620)).toEqual([0, 2, 3]);
+    expect(visiblePages(pages, 560, 585)).toEqual([0, 2, 3]);
   });
 });

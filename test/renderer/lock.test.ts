@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { handClock, SECOND } from '../support/clock.ts';
+import { manualClock, SECOND } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
 import { openWindow } from '../support/window.ts';
@@ -11,28 +11,28 @@ const SECRET = 'nobody-else-may-see-this';
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click();
 const row = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option').click();
 
-/** Where something of the memory is shown, and how to come there. */
+/** Views that show content of the memory, and how to open them. */
 const shown: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = [
-  ['a peek', async (page) => (await row(page), page.keyboard.press(' '))],
+  ['a preview', async (page) => (await row(page), page.keyboard.press(' '))],
   ['a history', async (page) => (await row(page), page.keyboard.press('h'))],
-  ['a lifetime that is chosen', async (page) => (await row(page), page.keyboard.press('e'))],
+  ['the lifetime editor', async (page) => (await row(page), page.keyboard.press('e'))],
   ['an editor', async (page) => (await row(page), page.keyboard.press('v'))],
-  ['words that are looked for', (page) => page.getByRole('searchbox').fill(SECRET)],
-  ['a tag that narrows the list', (page) => page.getByRole('searchbox').fill(`tag:${SECRET}`)],
-  ['a way back', async (page) => (await row(page), page.keyboard.press('Backspace'))],
-  ['what would be forgotten', async (page) => (await row(page), page.keyboard.press('Shift+Backspace'))],
-  ['who wrote', async (page) => (await goTo(page, 'Activity'), press(page, /^Undo what a client/))],
+  ['the search box', (page) => page.getByRole('searchbox').fill(SECRET)],
+  ['a filter', (page) => page.getByRole('searchbox').fill(`tag:${SECRET}`)],
+  ['an Undo message', async (page) => (await row(page), page.keyboard.press('Backspace'))],
+  ['the dialog that forgets facts', async (page) => (await row(page), page.keyboard.press('Shift+Backspace'))],
+  ['the undo dialog', async (page) => (await goTo(page, 'Activity'), press(page, /^Undo a client/))],
   [
-    'what another memory holds',
+    'an import preview',
     async (page) => {
       await goTo(page, 'Settings');
-      await press(page, 'Bring from another memory…');
-      await page.getByLabel(/paste it here/).fill(`- ${SECRET} is a fact of another memory`);
-      await press(page, 'Look at it');
+      await press(page, 'Import from another memory…');
+      await page.getByLabel(/paste text/).fill(`- ${SECRET} is a fact in another memory`);
+      await press(page, 'Preview');
     },
   ],
   [
-    'an answer of a pack',
+    'the result of a pack',
     async (page) => {
       await goTo(page, 'Packs');
       await press(page, 'Echo');
@@ -41,12 +41,16 @@ const shown: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = 
   ],
 ];
 
-test.each(shown)('a lock leaves nothing of %s (R-LOCK-02)', async (_what, go) => {
-  const clock = handClock();
-  const { page, served, pass } = await openWindow({
+test.each(shown)('a lock removes %s from the screen (R-LOCK-02)', async (_what, go) => {
+  const clock = manualClock();
+  const {
+    page,
+    served,
+    advance: pass,
+  } = await openWindow({
     clock,
     packs: { packs: [aPack(() => ({ said: SECRET }))] },
-    filled: async (as) => as({ client: SECRET })('remember', { key: SECRET, value: SECRET, tags: [SECRET] }),
+    seed: async (as) => as({ client: SECRET })('remember', { key: SECRET, value: SECRET, tags: [SECRET] }),
   });
   await page.getByRole('listbox', { name: 'Facts' }).getByRole('option').waitFor();
   await go(page);
@@ -57,11 +61,11 @@ test.each(shown)('a lock leaves nothing of %s (R-LOCK-02)', async (_what, go) =>
   await expect.poll(() => seen(page)).not.toMatch(SECRET);
 });
 
-test('a lock leaves no recovery key and no token (R-LOCK-02)', async () => {
-  const { page, served } = await openWindow({ clock: handClock() });
+test('a lock removes a shown recovery key or token from the screen (R-LOCK-02)', async () => {
+  const { page, served } = await openWindow({ clock: manualClock() });
   for (const [at, ask, make, shows] of [
-    ['Settings', 'Make a recovery key…', 'Make', 'The recovery key'],
-    ['Connect', 'Make a token…', 'Make', /^The token of/],
+    ['Settings', 'Create a recovery key…', 'Create', 'Your recovery key'],
+    ['Connect', 'Create a token…', 'Create', /^The token of/],
   ] as const) {
     await goTo(page, at);
     await press(page, ask);
@@ -76,6 +80,6 @@ test('a lock leaves no recovery key and no token (R-LOCK-02)', async () => {
   }
 });
 
-/** With what stands in fields. */
+/** The text of the page, including the values of fields. */
 const seen = (page: Page): Promise<string> =>
   page.evaluate(`document.body.innerHTML + [...document.querySelectorAll('input, textarea')].map(({ value }) => value).join()`);

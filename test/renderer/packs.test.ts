@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { Failure } from '../../src/contract/failure.ts';
-import { handClock } from '../support/clock.ts';
+import { manualClock } from '../support/clock.ts';
 import { aPack } from '../support/packs.ts';
-import { openWindow } from '../support/window.ts';
+import { openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
 const echo = aPack(({ input }) => ({ said: JSON.stringify(input) }), {
@@ -29,9 +29,9 @@ const failing = aPack(
   { name: 'test.failing', title: 'Failing' },
 );
 
-const opened = async (over: object = {}) => {
+const opened = async (over: WindowOptions = {}) => {
   const all = await openWindow({
-    clock: handClock(),
+    clock: manualClock(),
     packs: { packs: [echo, unavailable, failing], skipped: [{ name: 'mine.broken', why: 'Its file is no module; mend it.' }] },
     ...over,
   });
@@ -40,15 +40,15 @@ const opened = async (over: object = {}) => {
 };
 
 describe('packs', () => {
-  test('are listed with what they are for, what keeps one from running, and what was skipped and why', async () => {
+  test('are listed with the reasons why some cannot run or were skipped', async () => {
     const { page } = await opened();
     const away = page.getByRole('listitem').filter({ hasText: 'test.away' });
-    await away.getByText('Cannot run at present: There is no credential; set one.').waitFor();
+    await away.getByText("Can't run: There is no credential; set one.").waitFor();
     const skipped = page.getByRole('region', { name: 'Skipped' });
     expect(await skipped.getByRole('listitem').innerText()).toMatch(/mine\.broken\s+Its file is no module; mend it\./);
   });
 
-  test('are left for the list of all by the sidebar, its keys, Escape and Back (R-WIN-53)', async () => {
+  test('lead back to the list by the sidebar, its shortcut, Escape and Back (R-WIN-53)', async () => {
     const { page } = await opened();
     const title = () => page.getByRole('main').getByRole('heading', { level: 1 }).textContent();
     const ways = [
@@ -69,17 +69,17 @@ describe('packs', () => {
     await expect.poll(title).toBe('Echo');
   });
 
-  test('are run from a form that their schema makes, and say when an answer was kept', async () => {
+  test('run from a form generated from their schema, and show cached results as such', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: 'Echo' }).click();
-    await page.getByRole('textbox', { name: 'what (needed)' }).fill('hello');
+    await page.getByRole('textbox', { name: 'what (required)' }).fill('hello');
     await page.getByRole('spinbutton', { name: 'times' }).fill('2');
     await page.getByRole('combobox', { name: 'loud' }).selectOption('no');
     await page.getByRole('combobox', { name: 'tone' }).selectOption('glad');
     await page.getByRole('textbox', { name: 'words' }).fill('one\n\ntwo');
     await page.getByRole('textbox', { name: 'more' }).fill('{"a": 1}');
     await page.getByRole('button', { name: 'Run' }).click();
-    await page.getByText('Ran just now, in 0 ms.').waitFor();
+    await page.getByText('Finished in 0 ms.').waitFor();
     const said = JSON.parse((await page.locator('.output').textContent()) ?? '') as { said: string };
     expect(JSON.parse(said.said)).toEqual({
       what: 'hello',
@@ -90,13 +90,13 @@ describe('packs', () => {
       more: { a: 1 },
     });
     await page.getByRole('button', { name: 'Run' }).click();
-    await page.getByText('Kept from an earlier run. The same question is answered so until 3 June 2026 at 15:02.').waitFor();
+    await page.getByText('Cached result of an earlier run. Cached until 3 June 2026 at 15:02.').waitFor();
   });
 
-  test('are run with JSON, which begins with what was filled in', async () => {
+  test('run with JSON, which starts from the filled-in form', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: 'Echo' }).click();
-    await page.getByRole('textbox', { name: 'what (needed)' }).fill('hello');
+    await page.getByRole('textbox', { name: 'what (required)' }).fill('hello');
     await page.getByRole('button', { name: 'Write JSON' }).click();
     const json = page.getByRole('textbox', { name: 'Input as JSON' });
     expect(JSON.parse(await json.inputValue())).toEqual({ what: 'hello' });
@@ -111,7 +111,7 @@ describe('packs', () => {
     await page.locator('.output').getByText('bye').waitFor();
   });
 
-  test('are cancelled while they run (R-WIN-40)', async () => {
+  test('can be cancelled (R-WIN-40)', async () => {
     const heard = Promise.withResolvers<void>();
     const slow = aPack(({ signal }) => new Promise(() => signal.addEventListener('abort', () => heard.resolve())), {
       name: 'test.slow',
@@ -122,12 +122,12 @@ describe('packs', () => {
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('Running…').waitFor();
     await page.getByRole('button', { name: 'Cancel the run' }).click();
-    await page.getByRole('alert').getByText('It was cancelled; start it again if it is still wanted.').waitFor();
+    await page.getByRole('alert').getByText('You cancelled this run.').waitFor();
     await heard.promise;
     await expect.poll(() => page.getByRole('button', { name: 'Cancel the run' }).count()).toBe(0);
   });
 
-  test('say in words why they failed', async () => {
+  test('show why they failed', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: 'Failing' }).click();
     await page.getByRole('textbox', { name: 'what' }).fill('x');
@@ -136,14 +136,14 @@ describe('packs', () => {
     expect(await page.getByRole('alert').textContent()).toMatch(/asleep|failed/);
   });
 
-  test('have their cache and record cleared, after a look at how much that is (R-WIN-20)', async () => {
+  test('have their cache and records cleared after a preview (R-WIN-20)', async () => {
     const { page, as } = await opened();
     await as()('runPack', { name: 'test.echo', input: { what: 'x' } });
     await as()('remember', { key: 'stays', value: 'x' });
     await page.getByRole('button', { name: 'Echo' }).click();
-    await page.getByRole('button', { name: 'Clear cache and record…' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Clear what test.echo left behind?' });
-    await dialog.getByText('2 entries will go.').waitFor();
+    await page.getByRole('button', { name: 'Clear cache and records…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Clear the cache and run records of test.echo?' });
+    await dialog.getByText('2 entries will be deleted.').waitFor();
     await dialog.getByRole('button', { name: 'Forget' }).click();
     await toast(page).getByText('2 entries forgotten.').waitFor();
     expect((await as()('runPack', { name: 'test.echo', input: { what: 'x' } })).cached).toBe(false);
@@ -151,7 +151,7 @@ describe('packs', () => {
   });
 });
 
-/** Pipelines of the owner run for everybody. */
+/** All agents can run pipelines of the owner. */
 const OWNER = { client: 'window', owner: true, may: ['admin'] } as const;
 
 describe('pipelines', () => {
@@ -165,7 +165,7 @@ describe('pipelines', () => {
     ],
   };
 
-  /** Each step waits until it is let go. */
+  /** Each step waits until the test continues it. */
   const waiting = async () => {
     const gates: (() => void)[] = [];
     const slow = aPack(
@@ -178,7 +178,7 @@ describe('pipelines', () => {
       },
       { name: 'test.slow', title: 'Slow' },
     );
-    const all = await openWindow({ packs: { packs: [slow] }, filled: (as) => as(OWNER)('createPipeline', pipeline) });
+    const all = await openWindow({ packs: { packs: [slow] }, seed: (as) => as(OWNER)('createPipeline', pipeline) });
     onTestFinished(() => gates.forEach((open) => open()));
     const next = async (): Promise<void> => {
       await expect.poll(() => gates.length).toBeGreaterThan(0);
@@ -189,9 +189,9 @@ describe('pipelines', () => {
     return { ...all, next };
   };
 
-  test('are run, and show each step as it goes', async () => {
+  test('run, and show the progress of each step', async () => {
     const { page, next } = await waiting();
-    await page.getByRole('textbox', { name: 'word (needed)' }).fill('hey');
+    await page.getByRole('textbox', { name: 'word (required)' }).fill('hey');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('Running…').waitFor();
     const step = (name: string) =>
@@ -202,26 +202,26 @@ describe('pipelines', () => {
       .getByText(/succeeded/)
       .waitFor();
     await next();
-    await page.getByText(/^Done, in/).waitFor();
+    await page.getByText(/^Finished in/).waitFor();
     expect(await step('second').locator('.output').textContent()).toMatch('hey!');
     expect(await page.getByRole('button', { name: 'Cancel the run' }).count()).toBe(0);
   });
 
-  test('are cancelled while they run', async () => {
+  test('can be cancelled', async () => {
     const { page } = await waiting();
-    await page.getByRole('textbox', { name: 'word (needed)' }).fill('hey');
+    await page.getByRole('textbox', { name: 'word (required)' }).fill('hey');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('button', { name: 'Cancel the run' }).click();
-    await page.getByText('It was cancelled.').waitFor();
+    await page.getByText('The run was cancelled.').waitFor();
     expect(await page.getByRole('region', { name: 'Run', exact: true }).getByRole('listitem').nth(1).innerText()).toMatch(
       'skipped',
     );
   });
 
-  test('list their runs, whoever began them, as they go, and open each to its steps (R-WIN-44)', async () => {
+  test('list the runs of all callers with their progress and steps (R-WIN-44)', async () => {
     const { page, as, next } = await waiting();
     const runs = page.getByRole('region', { name: 'Runs', exact: true });
-    await runs.getByText('None in the last week.').waitFor();
+    await runs.getByText('No runs in the last week.').waitFor();
     await as({ client: 'codex' })('createPipeline', { ...pipeline, id: 'other', title: 'Other' });
     await as({ client: 'codex' })('runPipeline', { id: 'shout', inputs: { word: 'hey' } });
     const row = runs.getByRole('list', { name: 'Runs' }).locator('> li');
@@ -231,7 +231,7 @@ describe('pipelines', () => {
     await row.getByText('Running…').waitFor();
     await next();
     await next();
-    await row.getByText(/^Done, in/).waitFor();
+    await row.getByText(/^Finished in/).waitFor();
     await expect.poll(() => status.textContent()).toMatch(/^succeeded, [\d,]+ ms$/);
     expect(await row.locator('.output').last().textContent()).toMatch('hey!');
     await as({ client: 'codex' })('runPipeline', { id: 'other', inputs: { word: 'x' } });
@@ -241,7 +241,7 @@ describe('pipelines', () => {
     expect(await row.nth(1).locator('.output').count()).toBe(0);
   });
 
-  test('name in a refusal what stands beside the field (R-WIN-42)', async () => {
+  test('name the fields in errors by their labels (R-WIN-42)', async () => {
     const { page } = await waiting();
     await page.getByRole('button', { name: 'Write JSON' }).click();
     await page.getByRole('textbox', { name: 'Input as JSON' }).fill('{}');
@@ -249,24 +249,24 @@ describe('pipelines', () => {
     await expect.poll(() => page.getByRole('alert').allTextContents()).toEqual(['word is missing; send it.']);
   });
 
-  test('show who wrote them, and run when the owner has adopted them (R-DEFINE-04)', async () => {
+  test('show their author, and run after the owner adopts them (R-DEFINE-04)', async () => {
     const { page, as } = await openWindow({
       packs: { packs: [aPack(({ input: { what } }) => ({ said: what }), { name: 'test.slow', title: 'Slow' })] },
-      filled: (all) => all({ client: 'codex' })('createPipeline', { ...pipeline, description: 'Line one.\nLine two.' }),
+      seed: (all) => all({ client: 'codex' })('createPipeline', { ...pipeline, description: 'Line one.\nLine two.' }),
     });
     await goTo(page, 'Packs');
     await page.getByText('shout, 2 steps, by codex').waitFor();
     await page.getByText('Line one. Line two.').waitFor();
     await page.getByRole('button', { name: 'Shout' }).click();
-    await page.getByText(/Its author, codex, has no valid token/).waitFor();
+    await page.getByText(/The author of this pipeline, codex, has no valid token/).waitFor();
     await page.getByRole('button', { name: 'Adopt the pipeline…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Adopt the pipeline shout?' });
     await dialog.getByRole('button', { name: 'Adopt' }).click();
     await page.getByText(/first written by codex/).waitFor();
     expect(await page.getByRole('button', { name: 'Adopt the pipeline…' }).count()).toBe(0);
-    await page.getByRole('textbox', { name: 'word (needed)' }).fill('hey');
+    await page.getByRole('textbox', { name: 'word (required)' }).fill('hey');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await page.getByText(/^Done, in/).waitFor();
+    await page.getByText(/^Finished in/).waitFor();
     expect(await as()('pipeline', { id: 'shout' })).toMatchObject({
       client: 'window',
       by_owner: true,
@@ -274,7 +274,7 @@ describe('pipelines', () => {
     });
   });
 
-  test('are deleted when that is meant (R-WIN-20)', async () => {
+  test('are deleted after a confirmation (R-WIN-20)', async () => {
     const { page, as } = await waiting();
     await page.getByRole('button', { name: 'Delete the pipeline…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Delete the pipeline shout?' });
@@ -284,7 +284,7 @@ describe('pipelines', () => {
     expect((await as()('pipelines', {})).pipelines).toHaveLength(1);
     await page.getByRole('button', { name: 'Delete the pipeline…' }).click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('None yet.').waitFor();
+    await page.getByText('No pipelines yet.').waitFor();
     expect((await as()('pipelines', {})).pipelines).toEqual([]);
   });
 });

@@ -1,13 +1,13 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { handClock, MINUTE } from '../support/clock.ts';
+import { manualClock, MINUTE } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
-import { broken, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { brokenIn, foundIn, goTo, type States } from './pages.ts';
 
-const aMemory = (over: object = {}) => {
-  const clock = handClock();
+const aMemory = (over: WindowOptions = {}) => {
+  const clock = manualClock();
   return openWindow({
     clock,
     packs: {
@@ -17,11 +17,11 @@ const aMemory = (over: object = {}) => {
       ],
       skipped: [{ name: 'mine.broken', why: 'Its file is no module.' }],
     },
-    async filled(as) {
+    async seed(as) {
       const owner = as({ client: 'window', owner: true });
       await owner('createPipeline', { id: 'weekly', title: 'Weekly', steps: [{ id: 'one', pack: 'test.echo' }] });
       await as({ client: 'claude-code' })('remember', { key: 'project/conventions/branches', value: 'Work on main' });
-      await clock.pass(MINUTE);
+      await clock.advance(MINUTE);
       await as({ client: 'codex' })('remember', { key: 'project/conventions/branches', value: 'Work on trunk' });
       await as()('runPack', { name: 'test.echo', input: { what: 'x' } });
     },
@@ -32,13 +32,16 @@ const aMemory = (over: object = {}) => {
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).first().click();
 
 const states: States = [
-  ['activity', async ({ page }) => (await goTo(page, 'Activity'), page.getByText('remembered').first().waitFor())],
+  ['activity', async ({ page }) => (await goTo(page, 'Activity'), page.getByText('stored').first().waitFor())],
   [
-    'about to undo',
-    async ({ page }) => (await press(page, /^Undo from here: what codex/), page.getByText('As before again: 1 fact').waitFor()),
+    'before an undo',
+    async ({ page }) => (
+      await press(page, /^Undo from here… Changes by codex/),
+      page.getByText('1 changed fact will be restored').waitFor()
+    ),
   ],
   [
-    'what was learned',
+    'learned habits',
     async ({ page }) => {
       await page.keyboard.press('Escape');
       await goTo(page, 'Learned');
@@ -46,8 +49,11 @@ const states: States = [
     },
   ],
   [
-    'about to forget what was learned',
-    async ({ page }) => (await press(page, 'Forget what was learned from packs…'), page.getByText('1 record will go').waitFor()),
+    'before forgetting habits',
+    async ({ page }) => (
+      await press(page, 'Forget what was learned from packs…'),
+      page.getByText('1 record will be deleted').waitFor()
+    ),
   ],
   [
     'packs',
@@ -58,27 +64,27 @@ const states: States = [
     },
   ],
   [
-    'a pack that ran',
+    'after a run of a pack',
     async ({ page }) => {
       await press(page, 'Echo');
       await press(page, 'Run');
-      await page.getByText('Ran just now').waitFor();
+      await page.getByText('Finished in').waitFor();
     },
   ],
   [
-    'a pipeline that ran',
+    'after a run of a pipeline',
     async ({ page }) => {
       await press(page, 'All packs');
       await press(page, 'Weekly');
       await press(page, 'Run');
-      await page.getByText(/^Done/).waitFor();
+      await page.getByText(/^Finished/).waitFor();
     },
   ],
   [
-    'making a token',
+    'creating a token',
     async ({ page }) => {
       await goTo(page, 'Connect');
-      await press(page, 'Make a token…');
+      await press(page, 'Create a token…');
       await page.getByRole('dialog').waitFor();
     },
   ],
@@ -86,8 +92,8 @@ const states: States = [
     'with a token',
     async ({ page }) => {
       await page.getByRole('textbox', { name: 'Program' }).fill('openclaw');
-      await press(page, 'Make');
-      await page.getByText('Copy it now').waitFor();
+      await press(page, 'Create');
+      await page.getByText('Copy the token now').waitFor();
     },
   ],
   [
@@ -97,10 +103,10 @@ const states: States = [
       await goTo(page, 'Settings');
       await press(page, 'Back up now');
       await page.getByText('Backed up and verified.').waitFor();
-      await page.getByText('What else is set').waitFor();
+      await page.getByText('Other settings').waitFor();
     },
   ],
-  ['with an import', async ({ page }) => (await bring(page), page.getByText('1 line refused').waitFor())],
+  ['with an import', async ({ page }) => (await bring(page), page.getByText('1 line rejected').waitFor())],
   [
     'locked',
     async ({ page, served }) => {
@@ -122,18 +128,18 @@ const bring = (page: Page) =>
   });
 
 describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
-  test('no rule of accessibility is broken on any page (R-WIN-09)', async () => {
+  test('every page passes the accessibility rules (R-WIN-09)', async () => {
     expect(await brokenIn(states, await aMemory({ colorScheme }), colorScheme)).toEqual({});
   });
 
-  test('nor on the first screen', async () => {
-    const { page } = await openWindow({ colorScheme, unused: true });
+  test('the first screen passes the accessibility rules', async () => {
+    const { page } = await openWindow({ colorScheme, firstRun: true });
     await page.getByText('Where the key is').waitFor();
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
   });
 });
 
-/** What is wider than the place it has, and what can be done in a dialog and is not in sight. */
+/** Elements whose content is wider than they are, and dialog buttons outside the view. */
 const OVERFLOWING = `[...[...document.querySelectorAll('.window, .page, .section, .line, .copyable, .output, .banner, dialog')]
   .filter((place) => place.clientWidth > 0 && place.scrollWidth > place.clientWidth + 1)
   .map((place) => place.className), ...[...document.querySelectorAll('dialog[open] .buttons button')]
@@ -143,12 +149,12 @@ const OVERFLOWING = `[...[...document.querySelectorAll('.window, .page, .section
 test.each([
   { width: 920, height: 620 },
   { width: 640, height: 420 },
-])('text of twice the size stays whole in a window of $width × $height (R-WIN-09)', async (viewport) => {
+])('text of 200 % fits a window of $width × $height (R-WIN-09)', async (viewport) => {
   const tooWide = (page: Page) => page.evaluate<string[]>(OVERFLOWING);
-  expect(await foundIn(states, await aMemory({ textSize: 32, viewport }), tooWide)).toEqual({});
+  expect(await foundIn(states, await aMemory({ fontSize: 32, viewport }), tooWide)).toEqual({});
 });
 
-/** As much of a page as is looked at here. */
+/** The DOM types that this test needs. */
 interface Element {
   getBoundingClientRect(): { readonly left: number; readonly top: number; readonly right: number; readonly bottom: number };
   contains(other: unknown): boolean;
@@ -161,9 +167,9 @@ interface View {
 
 describe.each([
   { what: 'zoom of 200 %', viewport: { width: 460, height: 310 } },
-  { what: 'text of 200 %', viewport: { width: 920, height: 620 }, textSize: 32 },
+  { what: 'text of 200 %', viewport: { width: 920, height: 620 }, fontSize: 32 },
 ])('with $what (R-WIN-09)', ({ what: _what, ...looks }) => {
-  /** Whether the window shows all of it, and nothing lies over it. */
+  /** Whether the element is fully visible and not covered. */
   const shown = (place: Locator): Promise<boolean> =>
     place.evaluate((element: Element) => {
       const { left, top, right, bottom } = element.getBoundingClientRect();
@@ -172,7 +178,7 @@ describe.each([
       return inside && element.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
     });
 
-  test('every section stays in sight as the window opens, and a page scrolls as one', async () => {
+  test('all sections are visible at first, and a page scrolls as a whole', async () => {
     const { page } = await aMemory(looks);
     const sections = await page.getByRole('navigation', { name: 'Sections' }).getByRole('button').all();
     const seen = await Promise.all(sections.map(shown));
@@ -181,10 +187,10 @@ describe.each([
     const last = page.getByRole('region', { name: 'Version' });
     await last.scrollIntoViewIfNeeded();
     expect(await page.evaluate('document.querySelector(".page").scrollTop')).toBe(0);
-    expect(await shown(last.getByText('This build has no place to ask'))).toBe(true);
+    expect(await shown(last.getByText("This build can't check for updates"))).toBe(true);
   });
 
-  test('what the keys go to lies beneath nothing', async () => {
+  test('the focused element is never covered', async () => {
     const { page } = await aMemory(looks);
     const search = page.getByRole('searchbox', { name: 'Search facts' });
     const row = page.getByRole('listbox', { name: 'Facts' }).getByRole('option').first();
@@ -199,27 +205,27 @@ describe.each([
     await expect.poll(() => shown(row)).toBe(true);
     await page.keyboard.press('Shift+Backspace');
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('1 fact goes').waitFor();
+    await dialog.getByText('1 fact will be deleted').waitFor();
     await expect.poll(() => shown(dialog.getByRole('textbox'))).toBe(true);
   });
 });
 
-test('every page is reached and used by keys alone (R-WIN-09)', async () => {
+test('every page can be used by keyboard alone (R-WIN-09)', async () => {
   const { page, as } = await aMemory();
   const here = () => page.evaluate('document.activeElement.textContent');
-  /** Goes on by Tab until this is where the keys act. */
+  /** Presses Tab until the named element has the focus. */
   const tabTo = async (name: string): Promise<void> => {
     for (let step = 0; step < 60; step += 1) {
       if ((await here()) === name) return;
       await page.keyboard.press('Tab');
     }
-    throw new Error(`The keys did not reach ${name}.`);
+    throw new Error(`Tab did not reach ${name}.`);
   };
   await page.keyboard.press('Control+2');
   await expect.poll(here).toBe('Activity');
   await tabTo('Undo from here…');
   await page.keyboard.press('Enter');
-  await page.getByText('As before again: 1 fact').waitFor();
+  await page.getByText('1 changed fact will be restored').waitFor();
   await tabTo('Undo');
   await page.keyboard.press('Enter');
   await expect.poll(async () => (await as()('recall', { key: 'project/conventions/branches' })).value).toBe('Work on main');

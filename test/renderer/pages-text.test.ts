@@ -1,21 +1,21 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { RamStore } from '../../src/core/ram-store.ts';
-import type { Draft } from '../../src/core/store.ts';
-import { handClock, MINUTE } from '../support/clock.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import type { EntryDraft } from '../../src/core/store/store.ts';
+import { manualClock, MINUTE } from '../support/clock.ts';
 import { aPack } from '../support/packs.ts';
 import { anAuthor } from '../support/store.ts';
 import { openWindow } from '../support/window.ts';
 import { goTo } from './pages.ts';
 import { payloads } from './payloads.ts';
 
-/** Elements and attributes that the window itself never makes. */
+/** Elements and attributes that the window never creates. */
 const FOREIGN = `[...document.querySelectorAll('*')].filter((element) =>
   element.matches('a, area, audio, base, button[formaction], embed, foreignObject, frame, frameset, iframe, img, marquee, math, meta[http-equiv], noscript, object, portal, style, template, video, [src^="javascript:" i], [href^="javascript:" i], [srcdoc]') ||
   [...element.attributes].some(({ name }) => name.startsWith('on') || name === 'xlink:href'))
   .map(({ outerHTML }) => outerHTML.slice(0, 200))`;
 
-const note = (value: object, client: string, key: string): Draft => ({
+const note = (value: object, client: string, key: string): EntryDraft => ({
   key,
   value: JSON.stringify(value),
   category: 'activity',
@@ -24,7 +24,7 @@ const note = (value: object, client: string, key: string): Draft => ({
   lifetime: 60 * MINUTE,
 });
 
-const audit = (id: string, payload: string): Draft => ({
+const audit = (id: string, payload: string): EntryDraft => ({
   key: `pack_history/${id}/1`,
   value: JSON.stringify({
     pack: payload,
@@ -41,8 +41,8 @@ const audit = (id: string, payload: string): Draft => ({
   lifetime: 60 * MINUTE,
 });
 
-async function besieged() {
-  const store = new RamStore(handClock());
+async function openHostile() {
+  const store = new RamStore(manualClock());
   const me = { subject: 'me' };
   const facts = store.space(me, 'fact');
   const rows = store.space(me, 'activity');
@@ -64,14 +64,14 @@ async function besieged() {
       name: `test.p${index}`,
       title: payload,
       description: payload,
-      // Those that are run here can be.
+      // The test runs the other packs.
       ...(index % 20 > 0 && { unavailable: () => payload }),
     }),
   );
   const opened = await openWindow({
     store,
     packs: { packs, skipped: payloads.map((payload) => ({ name: payload, why: payload })) },
-    async filled(as) {
+    async seed(as) {
       for (const [index, payload] of payloads.slice(0, 90).entries()) {
         await as()('createPipeline', {
           id: `p${index}`,
@@ -89,7 +89,7 @@ async function besieged() {
   const { page, served, requests } = opened;
   return {
     ...opened,
-    /** That nothing of it became more than text. */
+    /** Checks that the payloads were shown as text only. */
     unharmed: async () => {
       expect(await page.evaluate(FOREIGN)).toEqual([]);
       expect(await page.evaluate('globalThis.pwned')).toBeUndefined();
@@ -102,11 +102,11 @@ async function besieged() {
   };
 }
 
-/** As the page has it, with its spaces as they are. */
+/** The text of the page with its whitespace. */
 const textOf = async (page: Page): Promise<string> => ((await page.locator('main').textContent()) ?? '').replaceAll('\r', '');
 
-test('text in clients, keys and scopes is text in the activity and where it is undone (R-WIN-07)', async () => {
-  await using opened = await besieged();
+test('hostile clients, keys and scopes stay text in Activity and the undo dialog (R-WIN-07)', async () => {
+  await using opened = await openHostile();
   const { page, unharmed } = opened;
   await goTo(page, 'Activity');
   await page.locator('main .line').first().waitFor();
@@ -116,12 +116,12 @@ test('text in clients, keys and scopes is text in the activity and where it is u
     await expect.poll(() => page.locator('main .line').count(), { timeout: 45_000 }).toBeGreaterThan(before);
   }
   const text = await textOf(page);
-  // Half a character does not come over whole.
+  // The store encodes text as UTF-8, which has no lone surrogates.
   const whole = payloads.map((payload, index) => `${index} ${payload}`.replaceAll('\r', '')).filter((key) => key.isWellFormed());
   expect(whole.length).toBeGreaterThan(190);
   expect(whole.filter((key) => !text.includes(key))).toEqual([]);
   await unharmed();
-  await page.getByRole('button', { name: 'Undo what a client wrote…' }).click();
+  await page.getByRole('button', { name: "Undo a client's changes…" }).click();
   const client = page.getByRole('dialog').getByRole('combobox');
   for (let index = 0; index < 20; index += 1) {
     await client.selectOption({ index });
@@ -129,17 +129,17 @@ test('text in clients, keys and scopes is text in the activity and where it is u
   }
 });
 
-test('so it is in what was learned', async () => {
-  await using opened = await besieged();
+test('hostile values stay text in Learned', async () => {
+  await using opened = await openHostile();
   const { page, unharmed } = opened;
   await goTo(page, 'Learned');
   await page.getByRole('button', { name: /^Show all/ }).click();
-  await page.getByRole('region', { name: 'Found most often' }).waitFor();
+  await page.getByRole('region', { name: 'Most frequent findings' }).waitFor();
   await unharmed();
 });
 
-test('so it is in packs, in what they answer, in pipelines, and in what was skipped', async () => {
-  await using opened = await besieged();
+test('hostile text stays text in packs, results, pipelines and skipped packs', async () => {
+  await using opened = await openHostile();
   const { page, unharmed } = opened;
   await goTo(page, 'Packs');
   await page.getByRole('region', { name: 'Pipelines' }).getByRole('button').first().waitFor();
@@ -151,11 +151,11 @@ test('so it is in packs, in what they answer, in pipelines, and in what was skip
       .first()
       .getByRole('button')
       .click();
-    await page.getByRole('button', { name: 'Clear cache and record…' }).waitFor();
+    await page.getByRole('button', { name: 'Clear cache and records…' }).waitFor();
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await page.getByText('Ran just now').waitFor();
+    await page.getByText('Finished in').waitFor();
     await unharmed();
-    await page.getByRole('button', { name: 'Clear cache and record…' }).click();
+    await page.getByRole('button', { name: 'Clear cache and records…' }).click();
     await page.getByRole('dialog').waitFor();
     await unharmed();
     await page.keyboard.press('Escape');
@@ -166,8 +166,8 @@ test('so it is in packs, in what they answer, in pipelines, and in what was skip
   await unharmed();
 });
 
-test('so it is in the names of tokens, and in the lines of a file', async () => {
-  await using opened = await besieged();
+test('hostile text stays text in token names and imported lines', async () => {
+  await using opened = await openHostile();
   const { page, served, unharmed } = opened;
   let made = 0;
   for (const payload of payloads) {
@@ -197,6 +197,6 @@ test('so it is in the names of tokens, and in the lines of a file', async () => 
     mimeType: 'application/json',
     buffer: Buffer.from(payloads.map((one) => JSON.stringify({ key: one, value: one, category: one, [payload]: 1 })).join('\n')),
   });
-  await page.getByRole('list', { name: 'Refused lines' }).waitFor();
+  await page.getByRole('list', { name: 'Rejected lines' }).waitFor();
   await unharmed();
 });

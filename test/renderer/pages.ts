@@ -1,16 +1,16 @@
 import type { Page } from 'playwright-core';
-import { broken, type OpenedWindow } from '../support/window.ts';
+import { accessibilityViolations, type OpenedWindow } from '../support/window.ts';
 
-/** Goes to a page by its name in the sidebar. */
+/** Opens a page by its name in the sidebar. */
 export const goTo = (page: Page, name: string): Promise<void> =>
   page.getByRole('navigation', { name: 'Sections' }).getByRole('button', { name, exact: true }).click();
 
 export const toast = (page: Page) => page.locator('.toast');
 
-/** From one state of the window to the next, each with its name. */
+/** Named states of the window. Each function leads from the previous state to this one. */
 export type States = readonly (readonly [name: string, go: (opened: OpenedWindow) => Promise<unknown>])[];
 
-/** What is found in each state, by its name; where nothing is, the state is left out. */
+/** Runs a check in each state. The result contains only states with findings. */
 export async function foundIn(
   states: States,
   opened: OpenedWindow,
@@ -25,6 +25,6 @@ export async function foundIn(
   return found;
 }
 
-/** The rules that are broken in each state. What is shown is the same in light and dark; its colours are not. */
+/** The accessibility violations in each state. Dark mode only needs the contrast check. */
 export const brokenIn = (states: States, opened: OpenedWindow, colorScheme: 'light' | 'dark') =>
-  foundIn(states, opened, (page) => broken(page, colorScheme === 'dark' ? 'color-contrast' : undefined));
+  foundIn(states, opened, (page) => accessibilityViolations(page, colorScheme === 'dark' ? 'color-contrast' : undefined));

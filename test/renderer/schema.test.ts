@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { fieldsOf, inputOf, objectIn } from '../../src/renderer/src/packs/schema.ts';
+import { fieldsOf, inputOf, parseObject } from '../../src/renderer/src/packs/schema.ts';
 
 const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>;
 const kindOf = (schema: z.ZodType) => fieldsOf(schemaOf(z.object({ field: schema })))?.[0]?.kind;
@@ -22,7 +22,7 @@ describe('a form made from a schema', () => {
     expect(kindOf(schema)).toBe(kind);
   });
 
-  test('needs what has no default and is not optional, and says what is usual', () => {
+  test('marks required fields and shows default values', () => {
     const fields = fieldsOf(
       schemaOf(
         z.object({
@@ -33,46 +33,46 @@ describe('a form made from a schema', () => {
         }),
       ),
     );
-    expect(fields?.map(({ name, needed, usual }) => [name, needed, usual])).toEqual([
+    expect(fields?.map(({ name, required, defaultText }) => [name, required, defaultText])).toEqual([
       ['a', true, ''],
       ['b', false, 'b'],
       ['c', false, '3'],
       ['d', false, ''],
     ]);
-    expect(fields?.[0]?.says).toBe('The first.');
+    expect(fields?.[0]?.description).toBe('The first.');
   });
 
   test.each([{}, { type: 'object' }, { anyOf: [] }, { type: 'object', properties: [] }, { type: 'string' }])(
-    'is JSON as a whole for %j',
+    'asks for JSON for %j',
     (schema) => {
       expect(fieldsOf(schema)).toBeUndefined();
     },
   );
 });
 
-describe('what was filled in', () => {
+describe('the input of a form', () => {
   const fields = fieldsOf(
     schemaOf(z.object({ a: z.string(), b: z.number(), c: z.boolean(), d: z.array(z.string()), e: z.unknown() })),
   );
 
-  test('is sent as the schema wants it, and what was left empty is not sent', () => {
+  test('has the types of the schema and omits empty fields', () => {
     const texts = { a: ' a ', b: '1.5', c: 'no', d: 'x\n\ny\n', e: '{"f": null}' };
     expect(inputOf(fields ?? [], texts)).toEqual({ a: ' a ', b: 1.5, c: false, d: ['x', 'y'], e: { f: null } });
     expect(inputOf(fields ?? [], { a: '' })).toEqual({});
   });
 
-  test('that is not JSON is refused with its name', () => {
-    expect(() => inputOf(fields ?? [], { e: 'f' })).toThrow(/^e is not JSON/);
+  test('is rejected with the name of a field that is not JSON', () => {
+    expect(() => inputOf(fields ?? [], { e: 'f' })).toThrow(/^e is not valid JSON/);
   });
 
-  test('as JSON must be an object, and nothing is an empty one', () => {
-    expect(objectIn(' ')).toEqual({});
-    expect(objectIn('{"a": 1}')).toEqual({ a: 1 });
-    for (const text of ['[]', '1', 'null', '"x"']) expect(() => objectIn(text)).toThrow(/must be a JSON object/);
-    expect(() => objectIn('{')).toThrow(/is not JSON/);
+  test('must be an object as JSON, and defaults to an empty one', () => {
+    expect(parseObject(' ')).toEqual({});
+    expect(parseObject('{"a": 1}')).toEqual({ a: 1 });
+    for (const text of ['[]', '1', 'null', '"x"']) expect(() => parseObject(text)).toThrow(/must be a JSON object/);
+    expect(() => parseObject('{')).toThrow(/is not valid JSON/);
   });
 
-  test('never reaches what every object has by itself', () => {
+  test('never changes the prototype', () => {
     const [field] = fieldsOf({ type: 'object', properties: JSON.parse('{"__proto__": {"type": "string"}}') as object }) ?? [];
     expect(field?.name).toBe('__proto__');
     expect(inputOf(field ? [field] : [], {})).toEqual({});

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { handClock } from '../support/clock.ts';
+import { manualClock } from '../support/clock.ts';
 import { openWindow } from '../support/window.ts';
 
-test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
+test('a fact is found, changed and forgotten by keyboard alone (R-WIN-09)', async () => {
   const { page, as } = await openWindow({
-    clock: handClock(),
-    async filled(agent) {
+    clock: manualClock(),
+    async seed(agent) {
       await agent({ client: 'codex' })('remember', { key: 'project/other', value: 'Something else', category: 'notes' });
       await agent({ client: 'claude-code' })('remember', {
         key: 'project/deploy',
@@ -21,30 +21,30 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   const toast = page.locator('.toast');
   const recalled = () => as()('recall', { key: 'project/deploy' });
 
-  // It is found by a word, and read.
+  // Find the fact and read it.
   await keyboard.type('tuesdays');
   await page.getByRole('option', { name: /deploy/ }).waitFor();
   await keyboard.press('Enter');
   await expect.poll(at).toBe('Facts');
   await fact.getByText('Deploy on Tuesdays').waitFor();
   await keyboard.press(' ');
-  await page.locator('.peek').getByText('Deploy on Tuesdays').waitFor();
+  await page.locator('.value-preview').getByText('Deploy on Tuesdays').waitFor();
   await keyboard.press('Escape');
-  expect(await page.locator('.peek').count()).toBe(0);
+  expect(await page.locator('.value-preview').count()).toBe(0);
   await keyboard.press('Enter');
   await toast.getByText('Copied.').waitFor();
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe('Deploy on Tuesdays');
 
-  // It gets another lifetime.
+  // Change its lifetime.
   await keyboard.press('e');
   await page.getByRole('form', { name: /^Lifetime/ }).waitFor();
   await keyboard.press('ArrowDown');
   await keyboard.press('Enter');
-  await toast.getByText('Goes 3 June 2027.').waitFor();
+  await toast.getByText('Expires 3 June 2027.').waitFor();
   expect((await recalled()).expires_at).toBe('2027-06-03T14:02:00.000Z');
   await expect.poll(at).toBe('Facts');
 
-  // It says something else, and then what it said before.
+  // Edit it and restore the earlier version.
   await keyboard.press('v');
   await page.getByRole('form', { name: /^Edit/ }).waitFor();
   await keyboard.press('Control+End');
@@ -53,7 +53,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await fact.locator('pre').getByText('Deploy on Tuesdays, never on Fridays').waitFor();
   await expect.poll(at).toBe('Facts');
   await keyboard.press('h');
-  await fact.getByRole('button', { name: 'Restore what claude-code wrote' }).waitFor();
+  await fact.getByRole('button', { name: 'Restore the version by claude-code' }).waitFor();
   await keyboard.press('ArrowRight');
   await expect.poll(at).toBe('Fact');
   for (let tabs = 0; tabs < 20 && !String(await at()).startsWith('Restore'); tabs += 1) await keyboard.press('Tab');
@@ -62,24 +62,24 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await keyboard.press('Escape');
   await expect.poll(at).toBe('Facts');
 
-  // It is forgotten and taken back.
+  // Forget it and undo that.
   await keyboard.press('Backspace');
   await toast.getByText('Forgotten.').waitFor();
   await expect(recalled()).rejects.toMatchObject({ code: 'not_found' });
   await keyboard.press('z');
-  await toast.getByText('Restored, with its author and history.').waitFor();
+  await toast.getByText('The fact was restored with its author and history.').waitFor();
   expect(await recalled()).toMatchObject({ value: 'Deploy on Tuesdays', expires_at: '2027-06-03T14:02:00.000Z' });
 
-  // It is forgotten for good, with all others, through the palette.
+  // Forget all facts through the palette.
   await keyboard.press('/');
   await keyboard.press('Escape');
   await page.getByRole('option', { name: /other/ }).waitFor();
   await keyboard.press('Control+k');
-  await keyboard.type('every');
+  await keyboard.type('forget all');
   await keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'Forget every fact of me?' }).getByText('2 facts go').waitFor();
+  await page.getByRole('dialog', { name: 'Forget all facts of me?' }).getByText('2 facts will be deleted').waitFor();
   await keyboard.type('me');
   await keyboard.press('Enter');
-  await page.getByText('Nothing remembered yet.').waitFor();
+  await page.getByText('No facts yet.').waitFor();
   expect((await as()('status', {})).facts).toBe(0);
 });

@@ -11,8 +11,8 @@ const server = require('node:http').createServer((request, response) => {
 server.listen(0, '127.0.0.1', () => process.stdout.write(String(server.address().port)));
 `;
 
-/** What another user of this machine put where an Ollama is looked for, until the test ends. It tells at /asked what it was asked. */
-export async function listenAs(uid: number): Promise<number> {
+/** Runs a fake Ollama as another user until the test ends, and returns its port. GET /asked returns the requests that it received. */
+export async function listenAsUser(uid: number): Promise<number> {
   const child = spawn('/bin/sh', ['-c', 'exec "$0" -e "$1"', process.execPath, SERVER], {
     uid,
     cwd: '/',

@@ -1,4 +1,4 @@
-/** What other memories hold of people that there are not, each as its program writes it. */
+/** Exports of other memory programs in their own formats, about invented people. */
 
 export const GRAPH = `{"type":"entity","name":"Mira_Okafor","entityType":"person","observations":["Bakes sourdough on Saturdays","Mira_Okafor speaks Igbo and Danish"]}
 {"type":"entity","name":"Harbour Bakery","entityType":"cache","observations":["Opens at six"]}
@@ -6,7 +6,7 @@ export const GRAPH = `{"type":"entity","name":"Mira_Okafor","entityType":"person
 {"type":"entity","name":"Oven 3","entityType":"machine","observations":[]}
 `;
 
-/** As older servers kept it, and \`read_graph\` answers it. */
+/** The format of older servers, and of the response of `read_graph`. */
 export const OLD_GRAPH = JSON.stringify(
   {
     entities: [{ name: 'Mira_Okafor', entityType: 'person', observations: ['Bakes sourdough on Saturdays', 7] }],

@@ -1,9 +1,9 @@
 import chromium from '@sparticuz/chromium';
-import { build } from '../../src/main/start/built.ts';
+import { buildIfStale } from '../../src/main/roots/start/build-if-stale.ts';
 
-/** Before any test: two files that need the build must not make it at once, nor unpack the browser at once. */
+/** Runs before all tests, because two test files must not build, or unpack the browser, at the same time. */
 export async function setup(): Promise<void> {
-  const why = await build(process.cwd(), console.log);
+  const why = await buildIfStale(process.cwd(), console.log);
   if (why !== undefined) throw new Error(why);
   if (process.env['CHROME_PATH'] === undefined) await chromium.executablePath();
 }

@@ -4,18 +4,18 @@ import type { ClientRow } from '../../src/contract/client.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import type { Connector } from '../../src/main/connect/connector.ts';
-import { surroundingsOf } from '../../src/main/connect/programs.ts';
-import { type Over, serve } from './listener.ts';
+import { localMachine } from '../../src/main/connect/programs.ts';
+import { type ServeOptions, serve } from './listener.ts';
 import { tempFolder } from './temp-folder.ts';
 
 interface Options {
   readonly connectors?: readonly Connector[];
-  /** What the home is called; the name of a folder. */
-  readonly called?: string;
+  /** The folder name of the home. */
+  readonly folderName?: string;
 }
 
-/** A person's home with nothing of this machine's own in it, and the clients that are put there. */
-export function clientsHome({ connectors = CONNECTORS, called = '.' }: Options = {}) {
+/** Creates an empty home folder and installs fake clients in it. */
+export function createClientHome({ connectors = CONNECTORS, folderName: called = '.' }: Options = {}) {
   const home = join(tempFolder(), called);
   mkdirSync(home, { recursive: true });
   const bin = join(home, 'bin');
@@ -24,7 +24,7 @@ export function clientsHome({ connectors = CONNECTORS, called = '.' }: Options =
     platform: process.platform,
     home: () => home,
   };
-  const around = surroundingsOf(machine, () => []);
+  const host = localMachine(machine, () => []);
   const put = (name: string, text: string, mode = 0o644): string => {
     const path = join(home, name);
     mkdirSync(dirname(path), { recursive: true });
@@ -32,23 +32,23 @@ export function clientsHome({ connectors = CONNECTORS, called = '.' }: Options =
     chmodSync(path, mode);
     return path;
   };
-  const clients: NonNullable<Over['clients']> = ({ store, ...rest }) =>
-    new Connections({ ...rest, connectors, around, now: () => store.now() });
+  const clients: NonNullable<ServeOptions['clients']> = ({ store, ...rest }) =>
+    new Connections({ ...rest, connectors, machine: host, now: () => store.now() });
   return {
     home,
-    around,
+    host,
     clients,
-    /** Writes a file below it. */
+    /** Writes a file below the home folder. */
     put,
-    /** A program of that name, in sh. */
+    /** Installs a shell script as a program with the given name. */
     program: (name: string, script: string, mode = 0o755) =>
       put(join('bin', name), `#!/bin/sh\nPATH=/usr/bin:/bin\n${script}\n`, mode),
   };
 }
 
-/** The same beside a memory that runs. */
-export async function aHome(options: Options = {}) {
-  const { clients, ...home } = clientsHome(options);
+/** The same, with a running memory. */
+export async function createServedHome(options: Options = {}) {
+  const { clients, ...home } = createClientHome(options);
   const opened: Connections[] = [];
   const served = await serve({
     clients: (surrounded) => {
@@ -64,7 +64,7 @@ export async function aHome(options: Options = {}) {
     connections,
     row: async (client: string): Promise<ClientRow> => {
       const row = (await connections.list()).clients.find(({ id }) => id === client);
-      if (!row) throw new Error(`There is no ${client}.`);
+      if (!row) throw new Error(`${client} is not in the list of clients.`);
       return row;
     },
   };

@@ -1,28 +1,32 @@
-import type { Clock } from '../../src/core/clock.ts';
+import type { Clock } from '../../src/core/time/clock.ts';
 
 export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-/** Where every hand-set clock starts. */
+/** The start time of every hand-set clock. */
 export const START = Date.UTC(2026, 5, 3, 14, 2);
 
-export interface HandClock extends Clock {
-  /** Time passes: both clocks move, and what was due meanwhile is done. */
-  pass(ms: number): Promise<void>;
-  /** The wall clock is set to another time; nothing else moves. */
+export interface ManualClock extends Clock {
+  /** Moves both clocks and runs the timers that became due. */
+  advance(ms: number): Promise<void>;
+  /** Changes only the wall clock. */
   jump(ms: number): void;
-  /** The machine sleeps: the wall clock and the uptime go on, and nothing else does. */
+  /** Simulates sleep: the wall clock and the uptime advance, but no timer runs. */
   sleep(ms: number): void;
-  /** What the system says of its clock; it says nothing unless told. */
+  /** Whether the system reports a synchronised clock. Default: no information. */
   synchronizedBy: boolean | undefined;
-  /** How many things wait for their time. */
-  readonly waiting: number;
+  /** The id of the boot. Default: unknown. */
+  boot: string | undefined;
+  /** Simulates a shutdown and a new boot after the given time. */
+  reboot(ms: number): void;
+  /** The number of pending timers. */
+  readonly pendingTimers: number;
 }
 
 /** A clock that a test moves by hand. */
-export function handClock(start = START): HandClock {
+export function manualClock(start = START): ManualClock {
   let wall = start;
   let steady = 0;
   let slept = 0;
@@ -32,6 +36,15 @@ export function handClock(start = START): HandClock {
     now: () => wall,
     steady: () => steady,
     uptime: () => steady + slept,
+    boot: undefined,
+    uptimeOrigin() {
+      return this.boot;
+    },
+    reboot(ms) {
+      wall += ms;
+      slept = -steady;
+      if (this.boot !== undefined) this.boot += '+';
+    },
     synchronizedBy: undefined,
     synchronized() {
       return Promise.resolve(this.synchronizedBy);
@@ -41,7 +54,7 @@ export function handClock(start = START): HandClock {
       timers.add(timer);
       return { [Symbol.dispose]: () => void timers.delete(timer) };
     },
-    async pass(ms) {
+    async advance(ms) {
       const until = steady + ms;
       for (;;) {
         const next = Math.min(until, ...[...timers].map(({ at }) => at));
@@ -52,8 +65,8 @@ export function handClock(start = START): HandClock {
         for (let timer = due(); timer; timer = due()) {
           timers.delete(timer);
           timer.action();
-          // What it started ends before time goes on.
-          await settled();
+          // Wait for the work that the timer started.
+          await settle();
         }
         if (steady >= until) return;
       }
@@ -65,13 +78,13 @@ export function handClock(start = START): HandClock {
       wall += ms;
       slept += ms;
     },
-    get waiting() {
+    get pendingTimers() {
       return timers.size;
     },
   };
 }
 
-/** Lets everything that is under way in this process come to rest. */
-export async function settled(): Promise<void> {
+/** Waits until all pending work in this process has finished. */
+export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,7 +1,7 @@
 const shift = (text: string, by: number): string =>
   text.replace(/[a-z]/g, (letter) => String.fromCodePoint((letter.codePointAt(0) ?? 0) - 0x61 + by));
 
-/** Ways to write a reserved name so that a reader or a careless comparison takes it for the name itself. */
+/** Spellings that a reader or a careless comparison would confuse with a reserved name. */
 export const disguises: Readonly<Record<string, (name: string) => string>> = {
   'as it is': (name) => name,
   'in upper case': (name) => name.toUpperCase(),

@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events';
 import type { BrowserWindow, IpcMain, IpcMainInvokeEvent, Session, WebContents, WebFrameMain } from 'electron';
 
 /**
- * As much of Electron as the shell's own tests need, by Electron's own types. What is not here fails by its name: a test never
- * passes over something that it does not look at. The same is proved in the real one by `npm run desktop`.
+ * The part of Electron that the shell's tests need, with Electron's own types. Access to any other member throws an error with its
+ * name, so that no test silently ignores a call. `npm run lane:desktop` tests the same in the real Electron.
  */
 const only = <Part extends object>(name: string, part: Part): Part =>
   new Proxy(part, {
@@ -24,7 +24,7 @@ export const ipcMain = only<Pick<IpcMain, 'handle' | 'removeHandler'>>('ipcMain'
   removeHandler: (channel) => void handlers.delete(channel),
 });
 
-/** What `ipcRenderer.invoke` reaches: what crosses is cloned, as Chromium does. */
+/** Imitates `ipcRenderer.invoke`. Arguments and results are cloned, as in Chromium. */
 export async function invoke(
   event: Pick<IpcMainInvokeEvent, 'sender' | 'senderFrame'>,
   channel: string,
@@ -37,26 +37,26 @@ export async function invoke(
 
 export const app = only('app', Object.assign(new EventEmitter(), { isPackaged: false, getAppPath: () => '/a/source/folder' }));
 
-/** Electron's menus, trays and the like: named in modules that a test imports for something else. */
+/** Electron's menus, trays and similar. Modules import them, but the tests do not use them. */
 export const Menu = only('Menu', {});
 export const Tray = only('Tray', {});
 export const nativeImage = only('nativeImage', {});
 export const screen = only('screen', {});
 export const protocol = only('protocol', {});
 
-/** What a page of ours is to the shell. */
-export interface Contents {
+/** A fake page of the window. */
+export interface FakeContents {
   readonly contents: WebContents;
   readonly frame: WebFrameMain;
   readonly window: BrowserWindow;
-  /** What was sent to the page. */
+  /** Messages sent to the page. */
   readonly sent: readonly unknown[][];
-  /** What was set on its session, by the name of what sets it. */
+  /** Handlers set on its session, by the name of the setter. */
   readonly set: Readonly<Record<string, (...args: never[]) => unknown>>;
   emit(event: string, ...args: unknown[]): void;
 }
 
-export function contentsAt(url: string): Contents {
+export function fakeContents(url: string): FakeContents {
   const sent: unknown[][] = [];
   const set: Record<string, (...args: never[]) => unknown> = {};
   const keep = (name: string) => (handler: unknown) => void (set[name] = handler as (...args: never[]) => unknown);
@@ -82,7 +82,7 @@ export function contentsAt(url: string): Contents {
   );
   const window = only('BrowserWindow', { webContents: contents } satisfies { [Name in keyof BrowserWindow]?: unknown });
   return {
-    // Each has the members that the shell uses, and fails at any other.
+    // Each object has the members that the shell uses, and throws at any other.
     contents: contents as unknown as WebContents,
     frame: frame as unknown as WebFrameMain,
     window: window as unknown as BrowserWindow,

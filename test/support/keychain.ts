@@ -1,10 +1,10 @@
-import type { Keychain } from '../../src/core/keys/keychain.ts';
+import type { Keychain } from '../../src/core/crypto/keys/keychain.ts';
 
 /**
- * What the real keychains were seen to do, each in one stroke; the keychain lane meets the real ones. A locked one
- * answers "nothing" to every question and refuses only what is given to it.
+ * Imitates the observed behaviour of real keychains; the keychain lane tests the real ones. A locked keychain returns null for every
+ * read and refuses only writes.
  */
-export function keychain(
+export function fakeKeychain(
   state: { locked?: boolean; hangs?: boolean; fails?: string; forgets?: boolean } = {},
 ): Keychain & { items: Map<string, string> } {
   const items = new Map<string, string>();

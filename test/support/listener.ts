@@ -2,60 +2,59 @@ import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { TokenScope } from '../../src/contract/token.ts';
-import type { Clients } from '../../src/core/clients.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { openDoor } from '../../src/core/door.ts';
-import type { Embeddings } from '../../src/core/embeddings.ts';
-import { Finder } from '../../src/core/finder.ts';
-import type { OwnerSettings, Updates } from '../../src/core/operations/memory.ts';
-import type { PacksOptions } from '../../src/core/packs/packs.ts';
-import type { Perform } from '../../src/core/perform.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import type { MemoryStore } from '../../src/core/store.ts';
-import { Tokens } from '../../src/core/tokens.ts';
-import { type Listener, type ListenerDeps, startListener } from '../../src/listeners/server.ts';
-import { KeyWatch } from '../../src/main/key-watch.ts';
+import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import type { ClientConnections } from '../../src/core/operations/clients-port.ts';
+import { createCore } from '../../src/core/operations/create-core.ts';
+import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
+import type { OwnerSettings, UpdateSource } from '../../src/core/operations/memory.ts';
+import type { Perform } from '../../src/core/operations/perform.ts';
+import type { PackServicesOptions } from '../../src/core/packs/pack-services.ts';
+import { Finder } from '../../src/core/search/finder.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import type { MemoryStore } from '../../src/core/store/store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { type Listener, type ListenerDeps, startListener } from '../../src/listeners/listener.ts';
 import { tempFolder } from './temp-folder.ts';
 
-export interface Served {
+export interface ServedMemory {
   readonly url: string;
   readonly port: number;
   readonly folder: string;
   readonly store: MemoryStore;
-  readonly tokens: Tokens;
+  readonly tokens: TokenRegistry;
   readonly perform: Perform;
   readonly listener: Listener;
-  /** The owner's own. */
+  /** The owner's token. */
   readonly owner: string;
-  /** A token made here. */
+  /** Mints a token. */
   readonly token: (subject?: string, scopes?: TokenScope[], client?: string) => Promise<string>;
 }
 
 interface Surrounded {
-  readonly tokens: Tokens;
+  readonly tokens: TokenRegistry;
   readonly folder: string;
   readonly store: MemoryStore;
 }
 
-export interface Over extends Partial<Omit<ListenerDeps, 'perform'>> {
+export interface ServeOptions extends Partial<Omit<ListenerDeps, 'perform'>> {
   readonly store?: MemoryStore;
-  /** Stands around the real one. */
-  readonly around?: (perform: Perform) => Perform;
+  /** Wraps the real core. */
+  readonly wrapPerform?: (perform: Perform) => Perform;
   readonly writesPerMinute?: number;
-  readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+  readonly packs?: Omit<PackServicesOptions, 'store' | 'clock'>;
   readonly settings?: OwnerSettings;
-  /** The programs of others that it connects. */
-  readonly clients?: (surrounded: Surrounded) => Clients;
+  /** The home folder with the clients to connect. */
+  readonly clients?: (surrounded: Surrounded) => ClientConnections;
   readonly embeddings?: Embeddings;
-  readonly updates?: Updates | undefined;
+  readonly updates?: UpdateSource | undefined;
 }
 
 const VERSION = '1.2.3';
 
-/** A memory that is served on a port of its own until the test ends. */
+/** Serves a memory on its own port until the test ends. */
 export async function serve({
   store: given,
-  around,
+  wrapPerform: around,
   writesPerMinute,
   packs,
   settings,
@@ -64,11 +63,11 @@ export async function serve({
   updates,
   clock = systemClock,
   ...over
-}: Over = {}): Promise<Served> {
+}: ServeOptions = {}): Promise<ServedMemory> {
   const store = given ?? new RamStore(clock);
-  const tokens = over.tokens ?? (await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
+  const tokens = over.tokens ?? (await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
   const folder = over.folder ?? tempFolder();
-  const { perform: inner, packs: opened } = openDoor({
+  const { perform: inner, packs: opened } = createCore({
     store,
     tokens,
     finder: new Finder(store),
@@ -85,13 +84,12 @@ export async function serve({
       windowSessions: () => listener.windowSessions,
     },
   });
-  const key = new KeyWatch(store);
-  const perform = key.watching(around?.(inner) ?? inner);
+  const perform = around?.(inner) ?? inner;
   const listener = await startListener({
     address: '127.0.0.1:0',
     version: VERSION,
     onChange: (hear) => store.onChange(hear),
-    onKey: (hear) => key.onChange(hear),
+    onKeyChange: (hear) => store.onKeyChange(hear),
     catalogue: opened.engine.catalogue,
     ...over,
     perform,
@@ -114,26 +112,30 @@ export async function serve({
   };
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The body read as JSON, or undefined where it is none. */
+  /** The body parsed as JSON; undefined if it is not JSON. */
   readonly json: Record<string, unknown> & { readonly error?: string; readonly message?: string };
 }
 
-export interface Asking {
+export interface HttpRequest {
   readonly method?: string;
   readonly token?: string;
-  /** In turn name and value, so that one may come twice. */
+  /** Alternating names and values, so that a header can occur twice. */
   readonly headers?: readonly string[];
-  /** An object goes as JSON. */
+  /** Objects are sent as JSON. */
   readonly body?: object | string | Buffer;
   readonly agent?: Agent;
 }
 
-/** Asks as any HTTP client does, on a connection of its own. */
-export function ask(url: string, path: string, { method, token, headers = [], body, agent }: Asking = {}): Promise<Answer> {
+/** Sends one request like an ordinary HTTP client, on a new connection. */
+export function sendRequest(
+  url: string,
+  path: string,
+  { method, token, headers = [], body, agent }: HttpRequest = {},
+): Promise<HttpResponse> {
   const bytes = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   const named = new Set(headers.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
   const all = [
@@ -143,11 +145,11 @@ export function ask(url: string, path: string, { method, token, headers = [], bo
     ...(bytes === undefined || named.has('transfer-encoding') || named.has('content-length')
       ? []
       : ['Content-Length', `${Buffer.byteLength(bytes)}`]),
-    // Node's client would announce chunks else.
+    // Without a length, Node's client would use chunked encoding.
     ...(bytes === undefined && method === 'POST' && !named.has('transfer-encoding') ? ['Content-Length', '0'] : []),
     ...headers,
   ];
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
   const { hostname, port } = new URL(url);
   const options = { host: hostname.replace(/[[\]]/g, ''), port, path, method: method ?? (bytes === undefined ? 'GET' : 'POST') };
   const sent = request({ ...options, headers: all, agent: agent ?? false, setHost: false }, (response) => {
@@ -162,27 +164,27 @@ export function ask(url: string, path: string, { method, token, headers = [], bo
   return promise;
 }
 
-function parsed(text: string): Answer['json'] {
+function parsed(text: string): HttpResponse['json'] {
   try {
-    return JSON.parse(text) as Answer['json'];
+    return JSON.parse(text) as HttpResponse['json'];
   } catch {
     return {};
   }
 }
 
-export interface Line {
+export interface RawConnection {
   readonly socket: Socket;
-  /** What has come so far. */
+  /** The data received so far. */
   readonly text: () => string;
   write(text: string | Buffer): void;
-  /** Until what has come holds this. */
-  until(sign: string | RegExp): Promise<string>;
-  /** Until the other side has ended the connection, in whichever way; how long that took, in ms. */
-  ended(): Promise<number>;
+  /** Waits until the received data contains this. */
+  waitFor(sign: string | RegExp): Promise<string>;
+  /** Waits until the server has closed the connection. Returns how long that took, in milliseconds. */
+  waitForEnd(): Promise<number>;
 }
 
-/** A connection without manners. */
-export async function dial(port: number, host = '127.0.0.1'): Promise<Line> {
+/** A raw TCP connection, which can send anything. */
+export async function openConnection(port: number, host = '127.0.0.1'): Promise<RawConnection> {
   const socket = connect({ host, port, allowHalfOpen: true });
   onTestFinished(() => void socket.destroy());
   const start = performance.now();
@@ -217,13 +219,13 @@ export async function dial(port: number, host = '127.0.0.1'): Promise<Line> {
     socket,
     text: () => text,
     write: (more) => void socket.write(more),
-    until: (sign) => when(() => ((typeof sign === 'string' ? text.includes(sign) : sign.test(text)) ? text : undefined)),
-    ended: () => when(() => (over ? performance.now() - start : undefined)),
+    waitFor: (sign) => when(() => ((typeof sign === 'string' ? text.includes(sign) : sign.test(text)) ? text : undefined)),
+    waitForEnd: () => when(() => (over ? performance.now() - start : undefined)),
   };
 }
 
-/** Every address there is; `openapi.test.ts` sees to it that none is left out. */
-export const everyRoute: readonly (readonly [method: string, path: string])[] = [
+/** All routes. `openapi.test.ts` checks that the list is complete. */
+export const ALL_ROUTES: readonly (readonly [method: string, path: string])[] = [
   ['POST', '/api/v1/memory/store'],
   ['POST', '/api/v1/memory/forget'],
   ['GET', '/api/v1/memory'],
@@ -273,5 +275,5 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
   ['POST', '/api/v1/owner/remember'],
 ];
 
-/** For what comes to be so by itself, also where the machine has other things to do. */
-export const SOON = { timeout: 45_000, interval: 20 };
+/** Waits for a condition, with a timeout that is long enough for a busy machine. */
+export const EVENTUALLY = { timeout: 45_000, interval: 20 };

@@ -1,18 +1,18 @@
 import { onTestFinished } from 'vitest';
 import { TOKEN_SCOPES } from '../../src/contract/limits.ts';
-import type { OperationName, Output, Request } from '../../src/contract/operations.ts';
+import type { OperationName, OperationOutput, OperationRequest } from '../../src/contract/operations.ts';
 import type { TokenScope } from '../../src/contract/token.ts';
-import type { Caller } from '../../src/core/caller.ts';
-import { openDoor } from '../../src/core/door.ts';
-import type { Embeddings } from '../../src/core/embeddings.ts';
-import { Finder } from '../../src/core/finder.ts';
-import { openStore } from '../../src/core/open-store.ts';
-import type { CredentialPlaces } from '../../src/core/packs/kept-credentials.ts';
-import type { Packs, PacksOptions } from '../../src/core/packs/packs.ts';
-import type { Perform } from '../../src/core/perform.ts';
-import type { MemoryStore, Quota } from '../../src/core/store.ts';
-import { Tokens } from '../../src/core/tokens.ts';
-import { type HandClock, handClock } from './clock.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import { createCore } from '../../src/core/operations/create-core.ts';
+import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
+import type { Perform } from '../../src/core/operations/perform.ts';
+import type { CredentialSources } from '../../src/core/packs/credential-store.ts';
+import type { PackServices, PackServicesOptions } from '../../src/core/packs/pack-services.ts';
+import { Finder } from '../../src/core/search/finder.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import type { MemoryStore, Quota } from '../../src/core/store/store.ts';
+import { type ManualClock, manualClock } from './clock.ts';
 import { withKey } from './store.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -25,32 +25,34 @@ export const theOwner = aCaller({ client: 'command-line', transport: 'owner', to
 
 interface Options {
   readonly folder?: string;
-  readonly clock?: HandClock;
+  readonly clock?: ManualClock;
   readonly quota?: Quota;
   readonly secrets?: 'refuse' | 'warn';
   readonly writesPerMinute?: number;
-  readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
-  readonly credentials?: CredentialPlaces;
+  readonly packs?: Omit<PackServicesOptions, 'store' | 'clock'>;
+  readonly credentials?: CredentialSources;
   readonly embeddings?: Embeddings;
   readonly keyless?: boolean;
 }
 
-export interface OpenedMemory {
+export interface TestMemory {
   readonly store: MemoryStore;
-  readonly tokens: Tokens;
-  readonly clock: HandClock;
+  readonly tokens: TokenRegistry;
+  readonly clock: ManualClock;
   readonly folder: string;
   readonly perform: Perform;
-  readonly packs: Packs;
-  /** Asks as one caller, with the input checked by the compiler. */
-  readonly as: (caller: Caller) => <Name extends OperationName>(name: Name, input: Request<Name>) => Promise<Output<Name>>;
+  readonly packs: PackServices;
+  /** Calls operations as one caller, with inputs checked by the compiler. */
+  readonly as: (
+    caller: Caller,
+  ) => <Name extends OperationName>(name: Name, input: OperationRequest<Name>) => Promise<OperationOutput<Name>>;
 }
 
-/** A real memory in a file of its own, asked through its one door. */
-export async function openMemory(options: Options = {}): Promise<OpenedMemory> {
+/** Opens a real memory in its own file, and calls it through `perform`. */
+export async function openTestMemory(options: Options = {}): Promise<TestMemory> {
   const {
     folder = tempFolder(),
-    clock = handClock(),
+    clock = manualClock(),
     secrets = 'refuse',
     quota,
     writesPerMinute,
@@ -61,12 +63,12 @@ export async function openMemory(options: Options = {}): Promise<OpenedMemory> {
   } = options;
   const sources = keyless ? () => [] : withKey();
   const store = await openStore({ folder, clock, sources, ...(quota && { quota }) });
-  const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
   onTestFinished(async () => {
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   });
-  const door = openDoor({
+  const door = createCore({
     store,
     tokens,
     finder: new Finder(store),

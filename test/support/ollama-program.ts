@@ -1,10 +1,10 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** How the stand-in goes about its work; it looks anew at each question. */
+/** The stand-in's behavior, read again for each request. */
 export interface Behaviour {
   readonly version: string;
-  /** What it has without having fetched it. */
+  /** Models installed from the start. */
   readonly models: readonly string[];
   readonly fault?:
     | 'crashes'
@@ -17,31 +17,31 @@ export interface Behaviour {
     | 'forks'
     | 'no-space'
     | 'stays';
-  /** What a flood says again and again. */
+  /** The line repeated by a flood. */
   readonly line?: string;
-  /** Without the small model, whose first vector takes a while. */
+  /** Returns synthetic vectors instead of loading the small model, whose first vector is slow. */
   readonly quick?: boolean;
-  /** Between two steps of a fetch. */
+  /** Delay between two progress steps of a pull. */
   readonly pullMs?: number;
-  /** Before each answer that holds vectors. */
+  /** Delay before each response with vectors. */
   readonly slowMs?: number;
 }
 
 const WELL: Behaviour = { version: '0.35.2', models: ['all-minilm'], quick: true };
 
 export interface StandIn {
-  /** The program, as an installer would put it there. */
+  /** The program's path, as an installer would create it. */
   readonly path: string;
   behave(behaviour: Partial<Behaviour>): void;
-  /** What it was asked, in order. */
+  /** The requests received, in order. */
   requests(): string[];
-  /** Each of its processes so far. */
+  /** The process ids of all its processes so far. */
   pids(): number[];
   lines(file: string): string[];
   environment(): Record<string, string>;
 }
 
-/** A program that is to its caller what Ollama is, in a folder of its own. */
+/** Installs a program that behaves like Ollama in its own folder. */
 export function putStandIn(folder: string, behaviour: Partial<Behaviour> = {}): StandIn {
   const path = join(folder, 'bin', 'ollama');
   const behave = (next: Partial<Behaviour>): void =>
@@ -62,7 +62,7 @@ export function putStandIn(folder: string, behaviour: Partial<Behaviour> = {}): 
   };
 }
 
-/** A script that anybody could have put there. */
+/** Writes an executable shell script. */
 export function writeProgram(path: string, script: string): void {
   mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
   writeFileSync(path, `#!/bin/sh\n${script}\n`);
@@ -75,6 +75,6 @@ export function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-  // One that has ended and was not asked after yet is no process any more.
+  // A zombie process has exited.
   return process.platform !== 'linux' || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
 }

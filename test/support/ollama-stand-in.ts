@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Behaviour } from './ollama-program.ts';
 
-// What `ollama serve` is to whoever starts it: its environment, its wire, its manners, and true vectors by a small model. It goes
-// wrong as the file beside it says at that moment.
+// Imitates `ollama serve`: its environment variables, its API, and real vectors from a small model. The behavior file beside it
+// says which fault to show.
 
 const [folder = '', command = ''] = process.argv.slice(2);
 if (command !== 'serve') throw new Error(`Asked for ${command}.`);
@@ -89,7 +89,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
       }
       await wait(behaviour().slowMs ?? 0);
       const texts = [body.input ?? []].flat();
-      // As a model does that is told to log what it reads.
+      // As a model that logs its input would do.
       process.stderr.write(`runner reads ${texts.join(' ')}\n`);
       const vectors = await vectorsOf(texts, body.model ?? '');
       const embeddings = fault === 'other-dimension' ? vectors.map((vector) => vector.slice(1)) : vectors;
@@ -136,7 +136,7 @@ async function pull(model: string, response: ServerResponse): Promise<void> {
   response.end();
 }
 
-/** A vector of twice the length, in which two texts are as near as before. */
+/** Doubles the length of the vectors and keeps the similarity of any two texts. */
 const SIZES = { 'all-minilm': 1, 'nomic-embed-text': 2 } as const;
 
 let engine: Promise<{ embed(texts: string[]): Promise<number[][]> }> | undefined;
@@ -149,7 +149,7 @@ async function load() {
   return createEmbedder({ model });
 }
 
-/** For what does not depend on what it says: a vector as long, at once. */
+/** Fast vectors of the right length, for tests that do not depend on meaning. */
 const withoutMeaning = (text: string): number[] => Array.from({ length: 384 }, (_, at) => Math.sin(text.length + at) / 14);
 
 async function vectorsOf(texts: string[], model: string): Promise<number[][]> {
@@ -158,7 +158,7 @@ async function vectorsOf(texts: string[], model: string): Promise<number[][]> {
   return vectors.map((vector) => [...vector, ...vector].map((value) => value / Math.SQRT2));
 }
 
-// The folder is gone with its test, and so is the reason to be here.
+// Exit when the test's folder is gone.
 setInterval(() => {
   if (!existsSync(dirname(folder))) process.exit();
 }, 1000).unref();

@@ -1,13 +1,13 @@
 import { onTestFinished } from 'vitest';
 import type { SidecarState } from '../../src/contract/status.ts';
-import { type Clock, systemClock } from '../../src/core/clock.ts';
+import { type Clock, systemClock } from '../../src/core/time/clock.ts';
 import { Sidecar } from '../../src/main/sidecar/sidecar.ts';
-import type { Times } from '../../src/main/sidecar/times.ts';
+import type { SidecarTimeouts } from '../../src/main/sidecar/timeouts.ts';
 import { type Behaviour, putStandIn, type StandIn } from './ollama-program.ts';
 import { tempFolder } from './temp-folder.ts';
 
-/** A program that is to its caller what Ollama is, until the test ends. */
-export const standIn = (behaviour: Partial<Behaviour> = {}): StandIn => putStandIn(tempFolder(), behaviour);
+/** A program that behaves like Ollama, until the test ends. */
+export const createStandIn = (behaviour: Partial<Behaviour> = {}): StandIn => putStandIn(tempFolder(), behaviour);
 
 interface Setting {
   readonly path?: string | undefined;
@@ -15,15 +15,15 @@ interface Setting {
   readonly model?: string;
   readonly url?: string;
   readonly environment?: Record<string, string>;
-  readonly times?: Partial<Times>;
+  readonly times?: Partial<SidecarTimeouts>;
   readonly port?: () => Promise<number>;
   readonly clock?: Clock;
 }
 
-/** Short enough for a test, long enough for a machine with other things to do. */
-const TIMES: Partial<Times> = { ready: 15_000, embed: 15_000, again: [100], grace: 1000 };
+/** Short enough for a test, long enough for a busy machine. */
+const TIMES: Partial<SidecarTimeouts> = { ready: 15_000, embed: 15_000, retryDelays: [100], stopGrace: 1000 };
 
-/** A sidecar of its own, which goes with the test. */
+/** A sidecar that is disposed with the test. */
 export function openSidecar({
   path,
   folder = tempFolder(),
@@ -40,16 +40,16 @@ export function openSidecar({
     clock,
     settings: { path, model, url: new URL(url) },
     machine: { environment, platform: process.platform, home: () => folder },
-    hear: (state) => void states.push(state),
-    times: { ...TIMES, ...times },
-    ...(port && { port }),
+    onStateChange: (state) => void states.push(state),
+    timeouts: { ...TIMES, ...times },
+    ...(port && { choosePort: port }),
   });
   onTestFinished(() => sidecar[Symbol.asyncDispose]());
   return { sidecar, states, folder };
 }
 
-/** Until it stands so. */
-export async function until<At extends SidecarState['at']>(
+/** Waits for a state. */
+export async function waitForState<At extends SidecarState['at']>(
   sidecar: Sidecar,
   at: At,
   is: (state: Extract<SidecarState, { at: At }>) => boolean = () => true,
@@ -63,11 +63,11 @@ export async function until<At extends SidecarState['at']>(
   throw new Error(`It stays at ${JSON.stringify(sidecar.state)}.`);
 }
 
-/** On, with its program approved as its owner would. */
+/** Turns embeddings on and approves the program, as the owner would. */
 export async function turnOn(sidecar: Sidecar): Promise<void> {
   sidecar.wake();
-  await sidecar.choose({ on: true });
-  await until(sidecar, 'unapproved');
+  await sidecar.configure({ on: true });
+  await waitForState(sidecar, 'unapproved');
   const { ollama } = await sidecar.report();
   await sidecar.approve(ollama?.sha256 ?? '');
 }

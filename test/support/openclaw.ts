@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { aHome } from './clients.ts';
+import { createServedHome } from './clients.ts';
 
 export const CLIENT = { client: 'openclaw', subject: 'me' };
 export const CONFIG = `{
@@ -11,7 +11,7 @@ export const CONFIG = `{
 }
 `;
 
-/** As OpenClaw writes its configuration: anew, without comments, with a word on the plugin, and with a note of its own. */
+/** Imitates how OpenClaw writes its configuration: from scratch, without comments, with an entry for the plugin and its own metadata. */
 const WRITES = `
 import { readFileSync, writeFileSync } from 'node:fs';
 import { json5 } from '${resolve('src/main/connect/json-text.ts')}';
@@ -26,8 +26,8 @@ writeFileSync(file, JSON.stringify(written, undefined, 2));
 `;
 
 /**
- * What OpenClaw does as far as we see it: it copies the plugin, writes its configuration, leaves a mark of a plugin that it has
- * removed, and its gateway finds all it is asked for. It notes what it was asked, and something else may happen meanwhile.
+ * A shell script that imitates OpenClaw as far as we use it: it copies the plugin, writes its configuration, marks a removed plugin, and
+ * its gateway reports every plugin as found. It logs its arguments. `meanwhile` can change something during a call.
  */
 const PROGRAM = `
 echo "$@" >> "$HOME/asked"
@@ -48,7 +48,7 @@ esac
 `;
 
 export async function aHomeWithOpenClaw(text = CONFIG) {
-  const home = await aHome();
+  const home = await createServedHome();
   home.program('openclaw', PROGRAM);
   home.put('writes.mjs', WRITES);
   const config = home.put('.openclaw/openclaw.json', text);

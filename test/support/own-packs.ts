@@ -1,28 +1,27 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { readListed } from '../../src/main/own-packs/file.ts';
 import { OwnPacks, type OwnPacksOptions } from '../../src/main/own-packs/own-packs.ts';
-import { aCaller, openMemory } from './memory.ts';
+import { readListedPack } from '../../src/main/own-packs/pack-file.ts';
+import { aCaller, openTestMemory } from './memory.ts';
 import { tempFolder } from './temp-folder.ts';
 
-export const OWN = 'test.own';
+export const OWN_PACK = 'test.own';
 
-type Options = NonNullable<Parameters<typeof openMemory>[0]>;
+type Options = NonNullable<Parameters<typeof openTestMemory>[0]>;
 
 interface Parts {
-  /** What it does: the body of its handler. */
+  /** The body of the handler. */
   readonly handler?: string;
-  /** The fields of its input, and the schema of its output. */
   readonly input?: string;
   readonly output?: string;
-  /** Further fields, as they stand in the file. */
+  /** More properties, as source text. */
   readonly more?: string;
   /** Statements before the pack. */
   readonly before?: string;
 }
 
-/** The file of a pack, as its author would write it. */
+/** The source of a pack file. */
 export const packText = ({
   handler = 'return { said: input.what };',
   input = "what: z.string().default('nothing')",
@@ -45,21 +44,21 @@ export default definePack({
 });
 `;
 
-/** Puts it into the folder of packs. */
-export function writePack(folder: string, text = packText(), name = OWN): string {
+/** Writes the file into the packs folder. */
+export function writePack(folder: string, text = packText(), name = OWN_PACK): string {
   mkdirSync(join(folder, 'packs'), { recursive: true, mode: 0o700 });
   const path = join(folder, 'packs', `${name}.mjs`);
   writeFileSync(path, text, { mode: 0o600 });
   return path;
 }
 
-/** A memory with one own pack in it, whose runs are real processes. */
-export async function openWithOwn(
+/** A memory with one own pack in it. Its runs are real processes. */
+export async function openMemoryWithOwnPack(
   parts: Parts | string = {},
   {
     hear = () => undefined,
     egress,
-    confined,
+    findConfinement: confined,
     ...options
   }: Options & OwnPacksOptions & { readonly hear?: (text: string) => void } = {},
 ) {
@@ -68,7 +67,7 @@ export async function openWithOwn(
   const own = new OwnPacks({
     ...(options.clock && { clock: options.clock }),
     ...(egress && { egress }),
-    ...(confined && { confined }),
+    ...(confined && { findConfinement: confined }),
   });
   onTestFinished(() => own[Symbol.dispose]());
   const logged: string[] = [];
@@ -76,9 +75,9 @@ export async function openWithOwn(
     logged.push(text);
     hear(text);
   };
-  const pack = await own.describe(readListed(folder, OWN));
-  const memory = await openMemory({ ...options, folder, packs: { packs: [pack], log } });
+  const pack = await own.describe(readListedPack(folder, OWN_PACK));
+  const memory = await openTestMemory({ ...options, folder, packs: { packs: [pack], log } });
   const run = (input: object = {}, session?: string) =>
-    memory.as(aCaller())('runPack', { name: OWN, input: { ...input }, ...(session !== undefined && { session }) });
+    memory.as(aCaller())('runPack', { name: OWN_PACK, input: { ...input }, ...(session !== undefined && { session }) });
   return { ...memory, own, pack, logged, run };
 }

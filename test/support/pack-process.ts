@@ -6,7 +6,7 @@ interface Row {
   readonly command: string;
 }
 
-/** The processes in which packs run below another one, without what guards and confines them. */
+/** Process ids of pack processes below another process, without guard shells and sandbox programs. */
 export function packProcesses(ancestor = process.pid): string[] {
   const rows = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,command='], { encoding: 'utf8', maxBuffer: 16 << 20 })
     .split('\n')

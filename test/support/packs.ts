@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { definePack, type ExecutionContext, type Pack } from '../../src/core/packs/pack.ts';
 
-/** A pack that does what a test wants. */
+/** A pack with the given handler. */
 export const aPack = (handler: (context: ExecutionContext<{ what: string }>) => unknown, over: Partial<Pack> = {}): Pack => ({
   ...definePack({
     name: 'test.echo',
@@ -15,5 +15,5 @@ export const aPack = (handler: (context: ExecutionContext<{ what: string }>) => 
   ...over,
 });
 
-/** Looks like one of GitHub's, and opens nothing. */
+/** A fake token in GitHub's format. */
 export const CREDENTIAL = `ghp_${['Zk3', 'Vq8tLw', 'X2pRm', '7NcYh5', 'BdJf9', 'Gs4AeU', 'o1KiT', '6'].join('')}`;

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 const vitest = resolve('node_modules/vitest/vitest.mjs');
 const reporter = resolve('test/support/reporter.ts');
 
-/** Runs vitest over test files of our making and gives its exit code and the last line it printed. */
+/** Runs vitest on the given test files. Returns its exit code and its last line of output. */
 function run(files: Record<string, string>) {
   using root = mkdtempDisposableSync(join(tmpdir(), 'reporter-'));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(root.path, name), text);
@@ -16,15 +16,15 @@ function run(files: Record<string, string>) {
   return { status, last: stdout.trimEnd().split('\n').at(-1) };
 }
 
-describe('the closing line', () => {
-  test('counts what passed', () => {
+describe('the last line of a test run', () => {
+  test('counts the passed tests', () => {
     expect(run({ 'a.test.js': `test('one', () => {}); test('two', () => {});` })).toEqual({
       status: 0,
       last: '2 passed, 0 failed',
     });
   });
 
-  test('counts as failed a test, a hook, a file that does not load and an error nobody caught', () => {
+  test('counts failed tests, failed hooks, files that do not load and uncaught errors as failures', () => {
     const files = {
       'test.test.js': `test('passes', () => {}); test('fails', () => { expect(1).toBe(2); });`,
       'hook.test.js': `describe('suite', () => { beforeAll(() => { throw new Error('hook'); }); test('unrun', () => {}); });`,

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
-import { environmentSource } from '../../src/core/keys/environment.ts';
-import type { KeySource } from '../../src/core/keys/key-source.ts';
-import { type KeySources, openStore } from '../../src/core/open-store.ts';
-import type { Author, Draft, MemoryStore } from '../../src/core/store.ts';
+import { environmentSource } from '../../src/core/crypto/keys/environment-source.ts';
+import type { KeySource } from '../../src/core/crypto/keys/key-source.ts';
+import { type KeySources, openStore } from '../../src/core/store/open-store.ts';
+import type { Author, EntryDraft, MemoryStore } from '../../src/core/store/store.ts';
+import type { Clock } from '../../src/core/time/clock.ts';
 import { DAY } from './clock.ts';
 
 export const A_KEY = '5e'.repeat(32);
@@ -13,7 +13,7 @@ export const ANOTHER_KEY = 'c4'.repeat(32);
 
 export const anAuthor: Author = { client: 'claude-code', transport: 'mcp', token: 'token-1' };
 
-export const aDraft = (over: Partial<Draft> = {}): Draft => ({
+export const aDraft = (over: Partial<EntryDraft> = {}): EntryDraft => ({
   key: 'preferences/frontend-framework',
   value: 'React over Vue (Konflux project constraint)',
   category: 'preferences',
@@ -23,7 +23,7 @@ export const aDraft = (over: Partial<Draft> = {}): Draft => ({
   ...over,
 });
 
-/** Sources as a headless start has them: the environment alone. */
+/** The key sources of a headless start: only the environment. */
 export const keyFrom =
   (environment: Record<string, string>): KeySources =>
   () => {
@@ -33,8 +33,8 @@ export const keyFrom =
 
 export const withKey = (key = A_KEY): KeySources => keyFrom({ HELMDECK_MEMORY_KEY: key });
 
-/** A source that a test moves through its states by hand. */
-export function handSource(
+/** A key source whose state the test sets. */
+export function manualKeySource(
   reading: Awaited<ReturnType<KeySource['read']>>,
 ): KeySource & { set(next: typeof reading): void; asked: number } {
   let present = reading;
@@ -42,7 +42,7 @@ export function handSource(
     name: 'the keychain of the test',
     createsOnFirstStart: false,
     asked: 0,
-    // A copy: whoever reads a key may wipe it afterwards.
+    // A copy, because the reader can wipe the key afterwards.
     read: async () => {
       source.asked += 1;
       return present.at === 'found' ? { at: 'found' as const, key: Buffer.from(present.key) } : present;
@@ -54,14 +54,14 @@ export function handSource(
   return source;
 }
 
-/** Opens a kept memory that the test closes, or that closes after it. */
-export async function openKeptStore(folder: string, clock: Clock, sources: KeySources = withKey()): Promise<MemoryStore> {
+/** Opens a memory in a file. It is closed after the test if the test does not close it. */
+export async function openFileStore(folder: string, clock: Clock, sources: KeySources = withKey()): Promise<MemoryStore> {
   const store = await openStore({ folder, clock, sources });
   onTestFinished(() => store[Symbol.asyncDispose]());
   return store;
 }
 
-/** Changes a row of a closed memory to what its table does not allow, as damage to a page does; how many there were. */
+/** Changes rows of a closed memory to values that the table does not allow, as page damage can. Returns the number of rows. */
 export function forceRow(folder: string, row: number, change: string): number {
   const file = join(folder, 'memory.db');
   const schema = (edit: (sql: string) => string): void => {

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A private folder that goes with the test. */
+/** Creates a private folder and deletes it after the test. */
 export function tempFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Every file below, with what it holds. */
+/** Reads all files below a folder. */
 export const filesBelow = (folder: string): { path: string; bytes: Buffer }[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))

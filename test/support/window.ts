@@ -3,64 +3,66 @@ import chromium from '@sparticuz/chromium';
 import axe, { type AxeResults } from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium as driver, type Page } from 'playwright-core';
 import { afterAll, expect, onTestFinished } from 'vitest';
-import type { OperationName, Output, Request } from '../../src/contract/operations.ts';
-import type { Caller } from '../../src/core/caller.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import type { Embeddings } from '../../src/core/embeddings.ts';
-import { openStore } from '../../src/core/open-store.ts';
+import type { OperationName, OperationOutput, OperationRequest } from '../../src/contract/operations.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
 import type { OwnerSettings } from '../../src/core/operations/memory.ts';
-import type { PacksOptions } from '../../src/core/packs/packs.ts';
-import type { MemoryStore } from '../../src/core/store.ts';
-import type { HandClock } from './clock.ts';
-import { type Over, serve, type Served } from './listener.ts';
+import type { PackServicesOptions } from '../../src/core/packs/pack-services.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import type { MemoryStore } from '../../src/core/store/store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import type { ManualClock } from './clock.ts';
+import { type ServeOptions, serve, type ServedMemory } from './listener.ts';
 import { aCaller } from './memory.ts';
 import { withKey } from './store.ts';
 import { tempFolder } from './temp-folder.ts';
 
 const PAGES = 'out/renderer';
 
-interface Options extends Pick<BrowserContextOptions, 'viewport' | 'colorScheme' | 'forcedColors'> {
-  /** Set by hand, for the memory and the page alike; unless given, both follow the system's. */
-  readonly clock?: HandClock;
-  /** A memory that is there already. */
+export interface WindowOptions extends Pick<BrowserContextOptions, 'viewport' | 'colorScheme' | 'forcedColors'> {
+  /** A manual clock for the memory and the page. By default, both use the system clock. */
+  readonly clock?: ManualClock;
+  /** An existing store to open instead of a new one. */
   readonly store?: MemoryStore;
-  /** What is in the memory before the window opens. */
-  readonly filled?: (as: As) => Promise<unknown>;
-  /** No program has ever come, so the window begins with its first screen. */
-  readonly unused?: true;
-  readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+  /** Fills the memory before the window opens. */
+  readonly seed?: (as: As) => Promise<unknown>;
+  /** No program has used a token, so the window shows its first screen. */
+  readonly firstRun?: true;
+  readonly packs?: Omit<PackServicesOptions, 'store' | 'clock'>;
   readonly settings?: OwnerSettings;
-  readonly clients?: Over['clients'];
+  readonly clients?: ServeOptions['clients'];
   readonly embeddings?: Embeddings;
-  readonly updates?: Over['updates'];
-  /** In px; browsers begin with 16. */
-  readonly textSize?: number;
-  /** Done to the page before it loads. */
-  readonly before?: (page: Page, served: Served) => Promise<unknown>;
-  /** What the page may complain about: a refusal shows in its console. */
-  readonly mayComplain?: RegExp;
+  readonly updates?: ServeOptions['updates'];
+  /** In px; the default of browsers is 16. */
+  readonly fontSize?: number;
+  /** Prepares the page before it loads. */
+  readonly before?: (page: Page, served: ServedMemory) => Promise<unknown>;
+  /** Console errors that the test expects, for example from rejected requests. */
+  readonly allowedErrors?: RegExp;
 }
 
-type As = (caller?: Partial<Caller>) => <Name extends OperationName>(name: Name, input: Request<Name>) => Promise<Output<Name>>;
+type As = (
+  caller?: Partial<Caller>,
+) => <Name extends OperationName>(name: Name, input: OperationRequest<Name>) => Promise<OperationOutput<Name>>;
 
 export interface OpenedWindow {
   readonly page: Page;
-  readonly served: Served;
-  /** Asks the same memory as an agent would. */
+  readonly served: ServedMemory;
+  /** Calls operations of the same memory as another caller. */
   readonly as: As;
-  /** Time passes for the memory and the page. */
-  readonly pass: (ms: number) => Promise<void>;
-  /** Every address that the page asked for, without those of the first load. */
+  /** Advances the clock of the memory and the page. */
+  readonly advance: (ms: number) => Promise<void>;
+  /** The URLs that the page requested after the first load. */
   readonly requests: readonly string[];
 }
 
 let opening: Promise<Browser> | undefined;
 
-/** One for all tests of a file; it goes with this process, however that ends, because it holds the other end of its pipe. */
+/** One browser per test file. It exits with this process, because its pipe closes. */
 async function browser(): Promise<Browser> {
   opening ??= driver.launch({
     executablePath: process.env['CHROME_PATH'] ?? (await chromium.executablePath()),
-    // Its sandbox needs rights that containers do not give; what it shows is ours.
+    // The sandbox does not work in containers, and the pages are our own.
     args: ['--no-sandbox', '--font-render-hinting=none', '--force-color-profile=srgb'],
     headless: true,
   });
@@ -69,29 +71,29 @@ async function browser(): Promise<Browser> {
 
 afterAll(async () => (await opening)?.close());
 
-/** A page that has followed a fresh link to the window of a real memory. What it complains about fails the test. */
+/** Opens the window of a real memory in a browser. Console errors fail the test. */
 export async function openWindow({
   clock,
   store: given,
-  filled,
-  unused,
+  seed,
+  firstRun,
   packs,
   settings,
   clients,
   embeddings,
   updates,
-  textSize,
+  fontSize,
   before,
-  mayComplain,
+  allowedErrors,
   ...looks
-}: Options = {}): Promise<OpenedWindow> {
+}: WindowOptions = {}): Promise<OpenedWindow> {
   const store = given ?? (await openStore({ folder: tempFolder(), clock: clock ?? systemClock, sources: withKey() }));
-  // Closed in the other order than opened.
+  // Callbacks run in reverse order, so the store is closed last.
   if (!given) onTestFinished(() => store[Symbol.asyncDispose]());
   const served = await serve({
     store,
     clock: clock ?? systemClock,
-    pages: PAGES,
+    windowFolder: PAGES,
     ...(packs && { packs }),
     ...(settings && { settings }),
     ...(clients && { clients }),
@@ -99,8 +101,8 @@ export async function openWindow({
     updates,
   });
   const as: As = (caller) => (name, input) => served.perform(aCaller(caller), name, input);
-  if (!unused) await served.tokens.verify(await served.token(), 'mcp');
-  await filled?.(as);
+  if (!firstRun) await served.tokens.verify(await served.token(), 'mcp');
+  await seed?.(as);
   const context = await (
     await browser()
   ).newContext({
@@ -116,18 +118,18 @@ export async function openWindow({
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   if (clock) {
     await page.clock.install({ time: clock.now() });
-    // Timers run, and time stands still, as it does for the memory.
+    // Timers run, but the time only changes with `advance`, as for the memory.
     await page.clock.setFixedTime(clock.now());
   }
-  if (textSize !== undefined) {
+  if (fontSize !== undefined) {
     const session = await context.newCDPSession(page);
-    await session.send('Page.setFontSizes', { fontSizes: { standard: textSize, fixed: (textSize * 13) / 16 } });
+    await session.send('Page.setFontSizes', { fontSizes: { standard: fontSize, fixed: (fontSize * 13) / 16 } });
   }
-  const complaints = complaintsOf(page);
-  onTestFinished(() => expect(complaints.filter((text) => mayComplain?.test(text) !== true)).toEqual([]));
+  const errors = collectPageErrors(page);
+  onTestFinished(() => expect(errors.filter((text) => allowedErrors?.test(text) !== true)).toEqual([]));
   await before?.(page, served);
   await page.goto(served.listener.windowLink() ?? '');
-  await (unused ? page.getByRole('heading', { level: 1 }) : page.getByRole('searchbox', { name: 'Search facts' }))
+  await (firstRun ? page.getByRole('heading', { level: 1 }) : page.getByRole('searchbox', { name: 'Search facts' }))
     .first()
     .waitFor();
   const requests: string[] = [];
@@ -137,28 +139,28 @@ export async function openWindow({
     served,
     as,
     requests,
-    async pass(ms) {
-      await clock?.pass(ms);
+    async advance(ms) {
+      await clock?.advance(ms);
       await page.clock.fastForward(ms);
       if (clock) await page.clock.setFixedTime(clock.now());
     },
   };
 }
 
-/** Whatever went wrong in the page, as it comes. */
-export function complaintsOf(page: Page): string[] {
-  const complaints: string[] = [];
+/** Collects the console errors and warnings of a page. */
+export function collectPageErrors(page: Page): string[] {
+  const errors: string[] = [];
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+    if (message.type() === 'error' || message.type() === 'warning') errors.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('crash', () => complaints.push('The page crashed.'));
-  return complaints;
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('crash', () => errors.push('The page crashed.'));
+  return errors;
 }
 
-/** The rules of accessibility that are broken as the page stands, a line each; only one of them, if it is named. */
-export async function broken(page: Page, only?: string): Promise<string[]> {
-  // As text: the page's policy lets no script in by an element.
+/** The accessibility violations of the page. `only` limits the check to one rule. */
+export async function accessibilityViolations(page: Page, only?: string): Promise<string[]> {
+  // The content security policy of the page blocks script elements.
   await page.evaluate(axe.source);
   const options = only === undefined ? {} : { runOnly: [only] };
   const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResults;
@@ -167,7 +169,7 @@ export async function broken(page: Page, only?: string): Promise<string[]> {
   );
 }
 
-/** How large the one script is that the window loads. */
+/** The size of the window's script. */
 export const scriptBytes = (): number => {
   const [, name = ''] = /src="\.(\/assets\/[^"]+\.js)"/.exec(readFileSync(`${PAGES}/index.html`, 'utf8')) ?? [];
   return readFileSync(`${PAGES}${name}`).length;

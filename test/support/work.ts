@@ -1,25 +1,25 @@
-/** What it costs this thread to do it, in milliseconds: what else the machine does meanwhile does not count. */
-export function workOf(run: () => unknown): number {
+/** CPU time of this thread for the work, in milliseconds. Other load on the machine does not count. */
+export function measureCpu(run: () => unknown): number {
   const before = process.threadCpuUsage();
   run();
   const { user, system } = process.threadCpuUsage(before);
   return (user + system) / 1000;
 }
 
-/** The best of a few tries, or the first that is good enough. */
-export function bestWorkOf(run: () => unknown, enough = 0): number {
+/** The best of a few attempts, or the first that is good enough. */
+export function measureBestCpu(run: () => unknown, enough = 0): number {
   let least = Infinity;
-  for (let turn = 0; turn < 5 && least >= enough; turn += 1) least = Math.min(least, workOf(run));
+  for (let turn = 0; turn < 5 && least >= enough; turn += 1) least = Math.min(least, measureCpu(run));
   return least;
 }
 
 const TEXT = 'it was the best of times, it was the worst of times; '.repeat(4000);
-/** What such work takes where our limits were set. */
+/** How long the calibration work takes on the machine where the limits were set. */
 const USUAL_MS = 3.6;
 
-/** How many times slower the machine is at this moment, told by work that has nothing to do with ours. */
-export const slowness = (): number =>
-  Math.max(1, bestWorkOf(() => [...TEXT.matchAll(/[a-z]+(?=\W+(?:best|worst)\b)/g)].length + checksum(TEXT)) / USUAL_MS);
+/** How many times slower the machine is now than the reference machine, measured with unrelated work. */
+export const machineSlowness = (): number =>
+  Math.max(1, measureBestCpu(() => [...TEXT.matchAll(/[a-z]+(?=\W+(?:best|worst)\b)/g)].length + checksum(TEXT)) / USUAL_MS);
 
 function checksum(text: string): number {
   let sum = 0;
@@ -30,10 +30,10 @@ function checksum(text: string): number {
 const TICK_MS = 10;
 
 /**
- * How long one waits for it, in milliseconds, without what a busy machine kept this thread from running: of the ticks of a clock
- * that it missed, what it did not work through itself.
+ * Elapsed milliseconds, without the time for which a busy machine did not schedule this thread. That time is the late part of the clock's
+ * ticks minus this thread's own CPU time.
  */
-export async function waitOf(run: () => Promise<unknown>): Promise<number> {
+export async function measureWait(run: () => Promise<unknown>): Promise<number> {
   const from = performance.now();
   let last = from;
   let worked = process.threadCpuUsage();

@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Activity } from '../../contract/history.ts';
 import { ACTIVITY_TTL } from '../../contract/limits.ts';
-import { authorOf, type Caller } from '../caller.ts';
-import { signatures } from '../signatures.ts';
-import type { Entry, Note, WriteOutcome } from '../store.ts';
-import { time } from '../time.ts';
+import { authorOf, type Caller } from '../access/caller.ts';
+import { signatures } from '../store/entry.ts';
+import type { Entry, ActivityNote, WriteOutcome } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
 
 type Row = Activity['activity'][number];
-type About = Pick<Row, 'key' | 'scope' | 'target'>;
-/** The sealed value of a row. */
-type Kept = Pick<Row, 'operation'> & About & WriteOutcome;
+type Details = Pick<Row, 'key' | 'scope' | 'target' | 'failed'>;
+type StoredRow = Pick<Row, 'operation'> & Details & WriteOutcome;
 
-/** What is kept about a write or a forget, besides who and when. */
-export const noteOf = (caller: Caller, operation: Row['operation'], about: About): Note => {
-  const valueOf = (outcome?: WriteOutcome): string => JSON.stringify({ operation, ...about, ...outcome } satisfies Kept);
+/** Creates the activity row for an operation. The store adds the time and the outcome of a write. */
+export const noteOf = (caller: Caller, operation: Row['operation'], details: Details): ActivityNote => {
+  const valueOf = (outcome?: WriteOutcome): string => JSON.stringify({ operation, ...details, ...outcome } satisfies StoredRow);
   return {
     key: randomUUID(),
     value: valueOf(),
@@ -21,28 +20,31 @@ export const noteOf = (caller: Caller, operation: Row['operation'], about: About
     tags: [],
     author: authorOf(caller),
     lifetime: ACTIVITY_TTL * 1000,
-    completed: valueOf,
+    valueFor: valueOf,
   };
 };
 
-// Only `noteOf` writes these, and the seal says that nobody changed them.
-const parse = ({ value }: Entry): Kept => JSON.parse(value) as Kept;
+// This cast is safe: only `noteOf` writes these rows, and decryption proves that they are unchanged.
+const parse = ({ value }: Entry): StoredRow => JSON.parse(value) as StoredRow;
 
-/** What a row says was written: the key, and the moment that the fact itself bears. */
-export function writtenIn(entry: Entry): { readonly key: string | undefined; readonly at: number } {
-  const { key, written = entry.updatedAt } = parse(entry);
-  return { key, at: written };
+const PIPELINE_CHANGES: ReadonlySet<Row['operation']> = new Set(['createPipeline', 'replacePipeline', 'adoptPipeline']);
+
+/** Returns the fact key or the pipeline that the row's operation wrote, and the `updatedAt` of that entry. */
+export function writeOf(entry: Entry): { key: string | undefined; pipeline: string | undefined; at: number } {
+  const { operation, key, target, written = entry.updatedAt } = parse(entry);
+  return { key, pipeline: PIPELINE_CHANGES.has(operation) ? target : undefined, at: written };
 }
 
-export function readNote(entry: Entry): Omit<Row, 'id'> {
-  const { operation, key, scope, target, shortened } = parse(entry);
+export function activityRowOf(entry: Entry): Omit<Row, 'id'> {
+  const { operation, key, scope, target, failed, shortened } = parse(entry);
   return {
-    at: time(entry.updatedAt),
+    at: formatTime(entry.updatedAt),
     operation,
     ...signatures(entry.author),
     ...(key !== undefined && { key }),
     ...(scope !== undefined && { scope }),
     ...(target !== undefined && { target }),
-    ...(shortened && { shortened: { from: time(shortened.from), to: time(shortened.to) } }),
+    ...(failed && { failed }),
+    ...(shortened && { shortened: { from: formatTime(shortened.from), to: formatTime(shortened.to) } }),
   };
 }

@@ -1,20 +1,25 @@
 import { Failure } from '../../contract/failure.ts';
-import type { Cursor, PageQuery } from '../store.ts';
+import type { EntryCursor, PageQuery } from '../store/store.ts';
 
 type Sort = PageQuery['sort'];
 
-/** Two numbers and the order they belong to; it says nothing that the page before did not show. */
-export const spellCursor = ({ at, row }: Cursor, sort: Sort): string =>
+/**
+ * Encodes a position in a list: two numbers and the sort order. The cursor reveals nothing that the previous page did not show.
+ */
+export const encodeCursor = ({ at, row }: EntryCursor, sort: Sort): string =>
   Buffer.from(JSON.stringify([sort, at, row])).toString('base64url');
 
-export function readCursor(text: string, sort: Sort): Cursor {
+export function decodeCursor(text: string, sort: Sort): EntryCursor {
   try {
     const [order, at, row, ...rest] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[];
-    if (order === sort && isPlace(at) && isPlace(row) && rest.length === 0) return { at, row };
+    if (order === sort && isInteger(at) && isInteger(row) && rest.length === 0) return { at, row };
   } catch {
-    // Told below, like every other text that is not ours.
+    // An unreadable cursor is reported below, like any other invalid cursor.
   }
-  throw new Failure('invalid_input', 'cursor is not one of this list; send next_cursor as you got it, with the same sort.');
+  throw new Failure(
+    'invalid_input',
+    'cursor does not belong to this list; send the `next_cursor` of the previous page unchanged, with the same `sort`.',
+  );
 }
 
-const isPlace = (value: unknown): value is number => Number.isSafeInteger(value);
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);

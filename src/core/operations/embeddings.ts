@@ -1,24 +1,24 @@
-import type { Embedded } from '../../contract/embeddings.ts';
+import type { EmbedResponse } from '../../contract/embeddings.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
-type Embeds = Pick<
+type EmbeddingOperations = Pick<
   Memory,
   'embed' | 'embeddings' | 'setEmbeddings' | 'approveOllama' | 'pullModel' | 'cancelPull' | 'testEmbeddings'
 >;
 
-/** Vectors for whoever may read a memory; all else about embeddings is the owner's. */
-export const embeddings = ({ embeddings: port, clock }: MemoryDeps): Embeds => ({
-  async embed({ subject }, { model, input, encoding_format: format, dimensions }, { signal }): Promise<Embedded> {
+/** Operations on embeddings. `embed` needs the scope `memory:read`. Only the owner can call the other operations. */
+export const embeddings = ({ embeddings: port, clock }: MemoryDeps): EmbeddingOperations => ({
+  async embed({ subject }, { model, input, encoding_format: format, dimensions }, { signal }): Promise<EmbedResponse> {
     if (withoutTag(model) !== withoutTag(port.model) && port.model !== '') {
-      throw new Failure('invalid_input', `model must be ${port.model}, which is the one that is set here; send it.`);
+      throw new Failure('invalid_input', `model must be ${port.model}, which is the configured model.`);
     }
     const { vectors, tokens } = await port.embed(subject, typeof input === 'string' ? [input] : input, signal);
     const length = vectors[0]?.length;
     if (dimensions !== undefined && dimensions !== length) {
       throw new Failure(
         'invalid_input',
-        `dimensions must be ${length}, which is what the model makes; send that or leave it out.`,
+        `dimensions must be ${length}, the length of this model's vectors; send that or leave it out.`,
       );
     }
     return {
@@ -36,7 +36,7 @@ export const embeddings = ({ embeddings: port, clock }: MemoryDeps): Embeds => (
   embeddings: () => port.report(),
 
   async setEmbeddings(_caller, choice) {
-    await port.choose(choice);
+    await port.configure(choice);
     return port.report();
   },
 
@@ -67,7 +67,7 @@ export const embeddings = ({ embeddings: port, clock }: MemoryDeps): Embeds => (
   },
 });
 
-/** Ollama calls the newest so, named or not. */
+/** Removes the tag `latest` from a model name, because Ollama assumes this tag for a name without a tag. */
 const withoutTag = (model: string): string => model.replace(/:latest$/, '');
 
 function inBase64(vector: readonly number[]): string {
@@ -77,12 +77,12 @@ function inBase64(vector: readonly number[]): string {
 }
 
 function cosine(one: readonly number[], other: readonly number[]): number {
-  let [both, first, second] = [0, 0, 0];
+  let [product, first, second] = [0, 0, 0];
   for (const [index, value] of one.entries()) {
-    const beside = other[index] ?? 0;
-    both += value * beside;
+    const counterpart = other[index] ?? 0;
+    product += value * counterpart;
     first += value * value;
-    second += beside * beside;
+    second += counterpart * counterpart;
   }
-  return first === 0 || second === 0 ? 0 : both / Math.sqrt(first * second);
+  return first === 0 || second === 0 ? 0 : product / Math.sqrt(first * second);
 }

@@ -1,35 +1,36 @@
 import type { FactDetail, FactSummary } from '../../contract/fact.ts';
 import { Failure } from '../../contract/failure.ts';
 import { spellScope } from '../../contract/forget.ts';
-import { type Caller, authorOf, graceFor, namespaceOf } from '../caller.ts';
-import { isResponsible } from '../entry.ts';
-import { selectionOf } from '../scope.ts';
-import { signatures } from '../signatures.ts';
-import { type Entry, type Space, STEP_BYTES, type WholeFact } from '../store.ts';
-import { time } from '../time.ts';
-import { wholePage } from '../whole-page.ts';
+import { type Caller, authorOf, shorteningGraceFor, namespaceOf } from '../access/caller.ts';
+import type { RunOrigin } from '../pipelines/pipeline-runner.ts';
+import { collectPage } from '../store/collect-page.ts';
+import { isWrittenFor, signatures } from '../store/entry.ts';
+import { selectionOf } from '../store/scope.ts';
+import { type Entry, STEP_BYTES } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
-import { spellCursor, readCursor } from './cursor.ts';
-import { refuseSecrets } from './discretion.ts';
+import { encodeCursor, decodeCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
+import { refuseSecrets } from './secret-guard.ts';
 
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 
-/** What callers do with facts. */
-export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts => ({
+export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines } }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
-    const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000, ...graceFor(caller) };
+    const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000, ...shorteningGraceFor(caller) };
     const latest = store.now() + draft.lifetime;
     const { status, entry } = await store.space(namespaceOf(caller), 'fact').put(draft, noteOf(caller, 'remember', { key }));
-    const longer = entry.expiresAt > latest + SLACK_MS ? STAYS_LONGER : undefined;
-    const notes = [warning, longer, store.status().kept === 'memory' ? NOT_KEPT : undefined].filter((each) => each !== undefined);
+    const extended = entry.expiresAt > latest + SLACK_MS ? EXPIRES_LATER : undefined;
+    const notes = [warning, extended, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter(
+      (each) => each !== undefined,
+    );
     return {
       key: entry.key,
       category: entry.category,
       tags: [...entry.tags],
       status,
-      expires_at: time(entry.expiresAt),
+      expires_at: formatTime(entry.expiresAt),
       ...(notes.length > 0 && { note: notes.join(' ') }),
     };
   },
@@ -37,7 +38,7 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
   async recall(caller, { key }) {
     const entry = await store.space(namespaceOf(caller), 'fact').get(key);
     if (!entry) throw unknownKey();
-    return detail(entry);
+    return factDetail(entry);
   },
 
   async list(caller, filter) {
@@ -47,7 +48,7 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
     const matches = ({ key, tags, author }: Entry): boolean =>
       (prefix === undefined || key.startsWith(prefix)) &&
       (tag === undefined || tags.includes(tag)) &&
-      (client === undefined || isResponsible(author, client));
+      (client === undefined || isWrittenFor(author, client));
     const narrowed = prefix !== undefined || tag !== undefined || client !== undefined;
     const expiresBefore = within === undefined ? undefined : store.now() + within * 1000 + 1;
     const query = {
@@ -56,14 +57,15 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
       ...(category !== undefined && { category }),
       ...(expiresBefore !== undefined && { expiresBefore }),
       ...(narrowed && { matches }),
-      ...(cursor !== undefined && { after: readCursor(cursor, sort) }),
+      ...(cursor !== undefined && { after: decodeCursor(cursor, sort) }),
     };
-    // Keys, tags and clients are sealed, so the store opens what may fit. Of values no more are sent than one step opens.
-    const steps = { between: () => turns.next(caller.subject), ...(values && { enough: STEP_BYTES }) };
-    const { entries, next } = await wholePage(space, query, steps);
+    // Keys, tags and clients are encrypted, so the store has to decrypt every candidate. A page with values ends after
+    // `STEP_BYTES`.
+    const steps = { between: () => scheduler.yieldTurn(caller.subject), ...(values && { enough: STEP_BYTES }) };
+    const { entries, next } = await collectPage(space, query, steps);
     return {
-      facts: entries.map((entry) => (values ? detail(entry) : summary(entry))),
-      ...(next && { next_cursor: spellCursor(next, sort) }),
+      facts: entries.map((entry) => (values ? factDetail(entry) : summary(entry))),
+      ...(next && { next_cursor: encodeCursor(next, sort) }),
     };
   },
 
@@ -74,44 +76,68 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
       ...(category !== undefined && { category }),
       ...(tags && { tags }),
       ...(ttl !== undefined && { lifetime: ttl * 1000 }),
-      ...graceFor(caller),
+      ...shorteningGraceFor(caller),
     };
     const entry = await store.space(namespaceOf(caller), 'fact').change(key, change, noteOf(caller, 'patch', { key }));
     if (!entry) throw unknownKey();
     return summary(entry);
   },
 
-  async forget(caller, { scope, dry_run: dry }) {
+  async forget(caller, { scope, dry_run: dry }, during) {
     const { subject, session } = caller;
     const selection = { ...selectionOf(scope), ...(session !== undefined && { session }) };
     const spelled = spellScope(scope);
-    const between = (): Promise<void> => turns.next(subject);
+    const between = (): Promise<void> => scheduler.yieldTurn(subject);
     if (dry) {
       const deleted = await store.countMatching(subject, selection, between);
       return { scope: spelled, deleted, purged: false, older_backups: store.upkeep?.backups().length ?? 0, dry_run: true };
     }
-    const about = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
-    const note = noteOf(caller, 'forget', about);
-    const at = store.now();
-    const space = store.space(namespaceOf(caller), 'fact');
-    const fact = scope.kind === 'key' && isWindow(caller) ? await wholeFact(space, scope.name) : undefined;
-    // What this forget covers, an earlier one must not bring back.
-    forgotten.drop(subject, scope.kind === 'key' ? scope.name : undefined);
-    const { deleted, purged, olderBackups } = await store.forget(subject, selection, note, between);
-    const undo = fact && deleted > 0 ? forgotten.hold({ namespace: namespaceOf(caller), fact, at }) : undefined;
-    return { scope: spelled, deleted, purged, older_backups: olderBackups, ...(undo !== undefined && { undo }) };
+    if (session === undefined && (scope.kind === 'all' || scope.kind === 'client')) {
+      const runs = scope.kind === 'client' ? isRunOf(scope.name) : () => true;
+      await pipelines.cancelRuns(
+        subject,
+        runs,
+        'The run was cancelled, because the memory that it belongs to was forgotten.',
+        during,
+      );
+    }
+    const details = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
+    const note = noteOf(caller, 'forget', details);
+    const namespace = namespaceOf(caller);
+    const isUndoable = scope.kind === 'key' && isWindow(caller);
+    const fact = isUndoable ? await store.space(namespace, 'fact').withHistory(scope.name) : undefined;
+    // Add the fact to the undo buffer before forgetting it. A lock or a wider forget in the meantime then removes it from the
+    // buffer.
+    const undo = fact && forgotten.add({ namespace, fact });
+    // The undo of an earlier forget must not restore facts that this call forgets.
+    const excluded = fact ? undefined : forgotten.exclude(subject, ({ key }) => scope.kind !== 'key' || key === scope.name);
+    let deleted = 0;
+    try {
+      const result = await store.forget(subject, selection, note, between);
+      deleted = result.deleted;
+      const { purged, olderBackups } = result;
+      const isHeld = undo !== undefined && deleted > 0 && forgotten.find(subject, undo) !== undefined;
+      return { scope: spelled, deleted, purged, older_backups: olderBackups, ...(isHeld && { undo }) };
+    } finally {
+      excluded?.[Symbol.dispose]();
+      if (undo !== undefined && deleted === 0) forgotten.drop(undo);
+    }
   },
 
   async undoForget(caller, { undo }) {
-    if (!isWindow(caller)) throw new Failure('insufficient_scope', 'Only the window can undo a forget, and only its own.');
+    if (!isWindow(caller))
+      throw new Failure(
+        'insufficient_scope',
+        'Only the window can undo a forget, and only a forget that was made in the window.',
+      );
     const held = forgotten.find(caller.subject, undo);
-    if (!held) throw new Failure('not_found', 'It is too late to undo this; the fact is forgotten for good.');
-    const { namespace, fact, at } = held;
+    if (!held) throw new Failure('not_found', 'It is too late to undo this forget; the fact is deleted permanently.');
+    const { namespace, fact } = held;
     const note = noteOf(caller, 'undoForget', { key: fact.entry.key });
-    const isBack = await store.space(namespace, 'fact').putBack(fact, at, note);
-    if (!isBack)
-      throw new Failure('not_found', 'The fact has expired, or another was stored under its key; nothing was changed.');
-    forgotten.drop(caller.subject, fact.entry.key);
+    const restored = await store.space(namespace, 'fact').restoreForgotten(fact, note);
+    if (!restored)
+      throw new Failure('not_found', 'The fact has expired, or another fact was stored under its key; nothing was changed.');
+    forgotten.drop(undo);
     return summary(fact.entry);
   },
 
@@ -126,40 +152,42 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
         category,
         tags: [...tags],
         ...signatures(author),
-        written_at: time(updatedAt),
-        expires_at: time(expiresAt),
+        written_at: formatTime(updatedAt),
+        expires_at: formatTime(expiresAt),
       })),
     };
   },
 });
 
-/** No agent comes by this door, whatever its token is good for. */
+/** Selects the runs that a client started, or whose pipeline the client defined. */
+export const isRunOf =
+  (name: string) =>
+  ({ client, definedBy }: RunOrigin): boolean =>
+    client === name || definedBy === name;
+
+/** Whether the caller is the window. An agent cannot have this transport, whatever its token. */
 const isWindow = ({ transport }: Caller): boolean => transport === 'window';
 
-async function wholeFact(space: Space, key: string): Promise<WholeFact | undefined> {
-  const [entry, versions] = await Promise.all([space.get(key), space.history(key)]);
-  return entry && { entry, versions };
-}
+export const RAM_ONLY_NOTE =
+  'This memory has no key, so it is stored in RAM only and lost when the program exits; tell the owner.';
 
-export const NOT_KEPT = 'This memory has no key, so it is kept in RAM only and gone when the program ends; tell its owner.';
-
-/** The write may have waited since the moment was read. */
+/** Milliseconds that a write can have waited in a queue after the time of the call was read. */
 const SLACK_MS = 60_000;
-const STAYS_LONGER =
-  'Another client relies on this fact, so it stays longer than asked, until expires_at; only the owner can end it sooner.';
+const EXPIRES_LATER =
+  'Another client relies on this fact, so it expires later than requested, at `expires_at`; only the owner can make it expire sooner.';
 
 const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt }: Entry): FactSummary => ({
   key,
   category,
   tags: [...tags],
   ...signatures(author),
-  created_at: time(createdAt),
-  updated_at: time(updatedAt),
-  expires_at: time(expiresAt),
+  created_at: formatTime(createdAt),
+  updated_at: formatTime(updatedAt),
+  expires_at: formatTime(expiresAt),
 });
 
-export const detail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value });
+export const factDetail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value });
 
-/** A key that was never there, has expired or was forgotten: nobody can tell which. */
+/** Returns the failure for an unknown key. The failure is the same for a key that never existed, has expired or was forgotten. */
 const unknownKey = (): Failure =>
-  new Failure('not_found', 'No fact is remembered under this key; look for it in the list of facts, or remember it.');
+  new Failure('not_found', 'No fact is stored under this key; look up the key in the list of facts, or store a new fact.');

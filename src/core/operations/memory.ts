@@ -1,74 +1,75 @@
-import type { Input, OperationName, Output } from '../../contract/operations.ts';
-import type { SettingRow, StartedWith } from '../../contract/settings.ts';
+import type { OperationInput, OperationName, OperationOutput } from '../../contract/operations.ts';
+import type { SettingRow, SettingsSnapshot } from '../../contract/settings.ts';
 import type { ListeningState } from '../../contract/status.ts';
 import type { Release } from '../../contract/updates.ts';
 import type { WindowSession } from '../../contract/window-session.ts';
-import type { Caller } from '../caller.ts';
-import type { Clients } from '../clients.ts';
-import type { Clock } from '../clock.ts';
-import type { During } from '../during.ts';
-import type { Embeddings } from '../embeddings.ts';
-import type { Finder } from '../finder.ts';
-import type { ForgottenFacts } from '../forgotten-facts.ts';
-import type { KeptCredentials } from '../packs/kept-credentials.ts';
-import type { Packs } from '../packs/packs.ts';
-import type { MemoryStore } from '../store.ts';
-import type { Tokens } from '../tokens.ts';
-import type { Turns } from '../turns.ts';
+import type { Caller } from '../access/caller.ts';
+import type { TokenRegistry } from '../access/token-registry.ts';
+import type { CredentialStore } from '../packs/credential-store.ts';
+import type { PackServices } from '../packs/pack-services.ts';
+import type { Finder } from '../search/finder.ts';
+import type { ForgetUndoBuffer } from '../store/forget-undo-buffer.ts';
+import type { MemoryStore } from '../store/store.ts';
+import type { Clock } from '../time/clock.ts';
+import type { CallContext } from './call-context.ts';
+import type { ClientConnections } from './clients-port.ts';
+import type { Embeddings } from './embeddings-port.ts';
+import type { FairScheduler } from './fair-scheduler.ts';
 
-/** Exactly what the table of operations says can be asked; the compiler compares. */
+/** The operations of a memory: one method for each row of the operations table. The compiler checks that no method is missing. */
 export type Memory = {
-  readonly [Name in OperationName]: (caller: Caller, input: Input<Name>, during: During) => Promise<Output<Name>>;
+  readonly [Name in OperationName]: (
+    caller: Caller,
+    input: OperationInput<Name>,
+    during: CallContext,
+  ) => Promise<OperationOutput<Name>>;
 };
 
-/** What its owner has set, where that is kept outside of the memory. */
+/** The owner's settings, which are stored outside the memory. */
 export interface OwnerSettings {
-  told(): StartedWith;
-  /** Keeps it for the next start, undefined: as usual. A `Failure` says why it cannot be. */
+  snapshot(): SettingsSnapshot;
+  /**
+   * Stores a setting that applies after a restart of the program. The value undefined restores the default. Throws a `Failure` if
+   * the value is invalid.
+   */
   change(name: string, value: string | undefined): SettingRow;
 }
 
-/** What serves this memory, as it says itself. */
-export interface Program {
+export interface ProgramInfo {
   readonly version: string;
-  /** Whether agents can come. */
+  /** Returns whether agents can connect, and at which address. */
   listening(): ListeningState;
-  /** Absent in a build that has no place to ask. */
-  readonly updates?: Updates | undefined;
-  /** Absent where no window is served to browsers. */
-  readonly windowSessions?: () => WindowSessions | undefined;
+  /** Checks for updates. Absent in a build that cannot check for updates. */
+  readonly updates?: UpdateSource | undefined;
+  /** Returns the browser sessions of the window. Absent if the program does not serve the window to browsers. */
+  readonly windowSessions?: () => WindowSessionPort | undefined;
 }
 
-/** Browsers that have the window open. */
-export interface WindowSessions {
+export interface WindowSessionPort {
   list(): readonly WindowSession[];
-  /** Whether there was such a session to end. */
   end(id: string): boolean;
 }
 
-/** Where it can be asked for a newer version. */
-export interface Updates {
-  /** Who is asked. */
+export interface UpdateSource {
   readonly host: string;
   newest(signal: AbortSignal): Promise<Release>;
 }
 
-/** What the use cases need. */
 export interface MemoryDeps {
   readonly store: MemoryStore;
-  readonly turns: Turns;
-  readonly tokens: Tokens;
+  readonly scheduler: FairScheduler;
+  readonly tokens: TokenRegistry;
   readonly finder: Finder;
-  readonly packs: Packs;
-  readonly credentials: KeptCredentials;
+  readonly packs: PackServices;
+  readonly credentials: CredentialStore;
   readonly embeddings: Embeddings;
   readonly clock: Clock;
-  /** What the window forgot a moment ago. */
-  readonly forgotten: ForgottenFacts;
-  /** What happens to a value that looks like a credential. */
+  /** Facts that the window forgot less than ten seconds ago, and can still restore. */
+  readonly forgotten: ForgetUndoBuffer;
+  /** Whether a fact that looks like a credential is refused, or stored with a warning. */
   readonly secrets: 'refuse' | 'warn';
   readonly settings: OwnerSettings;
-  readonly program: Program;
-  /** Absent where nobody's programs are looked for. */
-  readonly clients?: (() => Promise<Clients>) | undefined;
+  readonly program: ProgramInfo;
+  /** Loads the module that connects clients. Absent if the program does not look for clients on this machine. */
+  readonly clients?: (() => Promise<ClientConnections>) | undefined;
 }

@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import type { PackDetail, PackSummary } from '../../contract/pack.ts';
-import { type Pack, toolOf } from '../packs/pack.ts';
+import { type Pack, toolNameOf } from '../packs/pack.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
-/** What packs can be asked. */
 export const packs = ({
   packs: { engine, sessions, skipped },
 }: MemoryDeps): Pick<Memory, 'packs' | 'pack' | 'runPack' | 'endSession'> => ({
@@ -17,8 +16,8 @@ export const packs = ({
 
   runPack: (caller, input, during) => engine.run(caller, input, during),
 
-  async endSession({ subject }, { id }) {
-    return { session_id: id, deleted: await sessions.end(subject, id) };
+  async endSession(caller, { id }) {
+    return { session_id: id, deleted: await sessions.end(caller, id) };
   },
 });
 
@@ -30,7 +29,7 @@ function summaryOf(pack: Pack): PackSummary {
     version,
     title,
     description,
-    tool: toolOf(pack),
+    tool: toolNameOf(pack),
     own: pack.own !== undefined,
     ...(memory?.cache === true && memory.ttl !== undefined && { cache_seconds: memory.ttl }),
     ...(unavailable !== undefined && { unavailable }),

@@ -1,17 +1,20 @@
-import { type PipelineDetail, shownText } from '../../contract/pipeline.ts';
-import type { Definer } from '../authorship.ts';
-import type { Caller } from '../caller.ts';
-import { inputNames } from '../pipelines/definition.ts';
-import type { Kept, PipelineChange } from '../pipelines/definitions.ts';
-import { adoptionNeeded } from '../pipelines/pipelines.ts';
-import type { Note } from '../store.ts';
-import { time } from '../time.ts';
+import { type PipelineDetail, displayText } from '../../contract/pipeline.ts';
+import type { DefinitionAuthor } from '../access/authorship.ts';
+import type { Caller } from '../access/caller.ts';
+import type { AttributedDefinition, PipelineChange } from '../pipelines/definition-store.ts';
+import { whyAdoptionNeeded } from '../pipelines/definition-store.ts';
+import { DEFINITION_CHANGED, type PipelineRunner } from '../pipelines/pipeline-runner.ts';
+import { inputNames } from '../pipelines/validate-definition.ts';
+import { selectionOf } from '../store/scope.ts';
+import type { ActivityNote } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
-import { refuseSecretsIn } from './discretion.ts';
-import { NOT_KEPT } from './facts.ts';
+import type { CallContext } from './call-context.ts';
+import { RAM_ONLY_NOTE } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
+import { refuseSecretsIn } from './secret-guard.ts';
 
-type OfPipelines = Pick<
+type PipelineOperations = Pick<
   Memory,
   | 'pipelines'
   | 'pipeline'
@@ -25,78 +28,87 @@ type OfPipelines = Pick<
   | 'cancelPipelineRun'
 >;
 
-/** What pipelines can be asked. */
-export const pipelines = ({ store, secrets, packs: { pipelines: all, authorship } }: MemoryDeps): OfPipelines => ({
+export const pipelines = ({ store, secrets, packs: { pipelines: runner, authorship } }: MemoryDeps): PipelineOperations => ({
   async pipelines(caller) {
-    const stands = await authorship.standing(caller);
+    const isRunnable = await authorship.runnableBy(caller);
     return {
-      pipelines: (await all.definitions.all(caller.subject)).map((kept) => {
+      pipelines: (await runner.definitions.all(caller.subject)).map((kept) => {
         const { id, title, description, steps } = kept.definition;
         return {
           id,
-          ...(title !== undefined && { title: shownText(title) }),
-          ...(description !== undefined && { description: shownText(description) }),
+          ...(title !== undefined && { title: displayText(title) }),
+          ...(description !== undefined && { description: displayText(description) }),
           inputs: inputNames(kept.definition),
           steps: steps.length,
-          ...heading(kept, stands),
+          ...heading(kept, isRunnable),
         };
       }),
     };
   },
 
   async pipeline(caller, { id }) {
-    const kept = await all.definitions.get(caller.subject, id);
-    return { ...kept.definition, ...heading(kept, await authorship.standing(caller)) };
+    const isRunnable = await authorship.runnableBy(caller);
+    // Read the definition last, because reading fails if the memory was locked in the meantime (R-LOCK-03).
+    const kept = await runner.definitions.get(caller.subject, id);
+    return { ...kept.definition, ...heading(kept, isRunnable) };
   },
 
-  async createPipeline(caller, definition) {
-    all.refuseUnrunnable(definition);
+  async createPipeline(caller, definition, during) {
+    runner.validate(definition);
     const warning = refuseSecretsIn(secrets, definition);
-    const { status, expiresAt } = await all.definitions.put(caller, definition, notesOf(caller));
-    const notes = [warning, store.status().kept === 'memory' ? NOT_KEPT : undefined].filter((each) => each !== undefined);
+    const { status, expiresAt } = await runner.definitions.put(caller, definition, notesOf(caller));
+    if (status === 'updated') await cancelRuns(runner, caller, definition.id, during);
+    const notes = [warning, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter((each) => each !== undefined);
     return {
       id: definition.id,
       status,
-      expires_at: time(expiresAt),
+      expires_at: formatTime(expiresAt),
       ...(notes.length > 0 && { note: notes.join(' ') }),
     };
   },
 
-  async adoptPipeline(caller, { id, updated_at: seen }) {
-    const kept = await all.definitions.adopt(caller, id, seen);
-    const { expires_at: _expires, ...rest } = heading(kept, await authorship.standing(caller));
+  async adoptPipeline(caller, { id, updated_at: seen }, during) {
+    const kept = await runner.definitions.adopt(caller, id, seen);
+    if (kept.updatedAt !== Date.parse(seen)) await cancelRuns(runner, caller, id, during);
+    const { expires_at: _expires, ...rest } = heading(kept, await authorship.runnableBy(caller));
     return { id, ...rest };
   },
 
-  async deletePipeline(caller, { id }) {
-    await all.definitions.delete(caller, id, notesOf(caller));
+  async deletePipeline(caller, { id }, during) {
+    await runner.definitions.delete(caller, id, notesOf(caller));
+    await cancelRuns(runner, caller, id, during);
+    await store.forget(caller.subject, selectionOf({ kind: 'pipeline', name: id }));
     return { id, deleted: true };
   },
 
-  runPipeline: (caller, input, during) => all.run(caller, input, during),
-  finishPipeline: (caller, input, during) => all.finish(caller, input, during),
-  pipelineRuns: async (caller, { limit }) => ({ runs: await all.runs(caller, limit) }),
-  pipelineRun: (caller, { run_id: runId }) => all.show(caller, runId),
-  cancelPipelineRun: (caller, { run_id: runId }) => all.cancel(caller, runId),
+  runPipeline: (caller, input, during) => runner.startRun(caller, input, during),
+  finishPipeline: (caller, input, during) => runner.runToEnd(caller, input, during),
+  pipelineRuns: async (caller, { limit }) => ({ runs: await runner.listRuns(caller, limit) }),
+  pipelineRun: (caller, { run_id: runId }) => runner.getRun(caller, runId),
+  cancelPipelineRun: (caller, { run_id: runId }) => runner.cancelRun(caller, runId),
 });
 
-/** The record of activity names the pipeline. */
+/** Cancels the runs of a pipeline that was changed or deleted, because they must not continue with the old definition. */
+const cancelRuns = (runner: PipelineRunner, { subject }: Caller, id: string, during: CallContext): Promise<void> =>
+  runner.cancelRuns(subject, ({ pipeline }) => pipeline === id, DEFINITION_CHANGED, during);
+
+/** Returns a function that creates activity rows with the pipeline's id as their `target`. */
 export const notesOf =
   (caller: Caller) =>
-  (operation: PipelineChange, id: string): Note =>
+  (operation: PipelineChange, id: string): ActivityNote =>
     noteOf(caller, operation, { target: id });
 
 type Heading = Pick<PipelineDetail, 'client' | 'by_owner' | 'first_written_by' | 'needs_adoption' | 'updated_at' | 'expires_at'>;
 
-function heading(kept: Kept, stands: (author: Definer) => boolean): Heading {
-  const { author, wrote, updatedAt, expiresAt } = kept;
-  const why = adoptionNeeded(kept, stands);
+function heading(kept: AttributedDefinition, isRunnable: (author: DefinitionAuthor) => boolean): Heading {
+  const { author, originalClient: wrote, updatedAt, expiresAt } = kept;
+  const why = whyAdoptionNeeded(kept, isRunnable);
   return {
     client: author.client,
     ...(author.owner && { by_owner: true }),
     ...(wrote !== undefined && { first_written_by: wrote }),
     ...(why !== undefined && { needs_adoption: why }),
-    updated_at: time(updatedAt),
-    expires_at: time(expiresAt),
+    updated_at: formatTime(updatedAt),
+    expires_at: formatTime(expiresAt),
   };
 }

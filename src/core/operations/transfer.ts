@@ -1,42 +1,40 @@
-import { explain } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { Of } from '../../contract/later.ts';
 import { SHORTENING_GRACE, TTL } from '../../contract/limits.ts';
+import { explainIssue, type SchemaOutput } from '../../contract/schema.ts';
 import { ImportLine, type ImportReceipt } from '../../contract/transfer.ts';
-import { authorOf, type Caller, namespaceOf } from '../caller.ts';
-import { sameContent } from '../entry.ts';
-import type { Draft, Space } from '../store.ts';
-import { time } from '../time.ts';
+import { authorOf, type Caller, namespaceOf } from '../access/caller.ts';
+import { sameContent } from '../store/entry.ts';
+import type { EntryDraft, Space } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
-import { readCursor, spellCursor } from './cursor.ts';
-import { refuseSecrets } from './discretion.ts';
-import { detail } from './facts.ts';
+import { decodeCursor, encodeCursor } from './cursor.ts';
+import { factDetail } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
+import { refuseSecrets } from './secret-guard.ts';
 
-type Transfer = Pick<Memory, 'export' | 'import'>;
+type TransferOperations = Pick<Memory, 'export' | 'import'>;
 type Outcome = 'created' | 'updated' | 'unchanged' | 'dropped' | Failure;
 type Written = NonNullable<ImportReceipt['written']>;
 
-const SLICE = 64 * 1024;
+const CHARACTERS_PER_STEP = 64 * 1024;
 
-/** Facts on their way to another place and back. */
-export const transfer = ({ store, turns, secrets }: MemoryDeps): Transfer => ({
+export const transfer = ({ store, scheduler, secrets }: MemoryDeps): TransferOperations => ({
   async export(caller, { limit, cursor }) {
     const { entries, next } = await store.space(namespaceOf(caller), 'fact').page({
       sort: 'oldest',
       limit,
-      ...(cursor !== undefined && { after: readCursor(cursor, 'oldest') }),
+      ...(cursor !== undefined && { after: decodeCursor(cursor, 'oldest') }),
     });
-    return { facts: entries.map(detail), ...(next && { next_cursor: spellCursor(next, 'oldest') }) };
+    return { facts: entries.map(factDetail), ...(next && { next_cursor: encodeCursor(next, 'oldest') }) };
   },
 
   async import(caller, { lines, first_line: first, dry_run: dry }) {
     const space = store.space(namespaceOf(caller), 'fact');
-    const foreseen = new Map<string, Draft>();
+    const previewed = new Map<string, EntryDraft>();
     const moments: number[] = [];
     const outcomes: { line: number; outcome: Outcome }[] = [];
     for (const slice of slicesOf(lines)) {
-      if (outcomes.length > 0) await turns.next(caller.subject);
+      if (outcomes.length > 0) await scheduler.yieldTurn(caller.subject);
       const imported = slice.map(async ([index, line]) => ({
         line: first + index,
         outcome: await importOne(line).catch(asOutcome),
@@ -44,7 +42,7 @@ export const transfer = ({ store, turns, secrets }: MemoryDeps): Transfer => ({
       outcomes.push(...(await Promise.all(imported)));
     }
     return {
-      ...counted(outcomes),
+      ...countOutcomes(outcomes),
       ...(moments.length > 0 && { written: writtenAt(moments, caller) }),
       ...(dry && { dry_run: true as const }),
     };
@@ -53,7 +51,7 @@ export const transfer = ({ store, turns, secrets }: MemoryDeps): Transfer => ({
       const draft = draftOf(caller, readLine(line), store.now());
       refuseSecrets(secrets, draft);
       if (draft.lifetime < TTL.min * 1000) return 'dropped';
-      if (dry) return foresee(space, draft, foreseen);
+      if (dry) return previewImportOf(space, draft, previewed);
       const { status, entry } = await space.put(draft, noteOf(caller, 'import', { key: draft.key }));
       if (status !== 'unchanged') moments.push(entry.updatedAt);
       return status;
@@ -61,57 +59,64 @@ export const transfer = ({ store, turns, secrets }: MemoryDeps): Transfer => ({
   },
 });
 
-/** Lines that are looked at in one step, with their numbers: about so many letters, so that nobody waits long behind them. */
+/** Groups the lines, with their indices, into short steps, so that other callers do not wait long. */
 function* slicesOf(lines: readonly string[]): Generator<[number, string][]> {
   let slice: [number, string][] = [];
-  let letters = 0;
+  let characters = 0;
   for (const [index, line] of lines.entries()) {
     if (line.trim() === '') continue;
     slice.push([index, line]);
-    letters += line.length;
-    if (letters < SLICE) continue;
+    characters += line.length;
+    if (characters < CHARACTERS_PER_STEP) continue;
     yield slice;
-    [slice, letters] = [[], 0];
+    [slice, characters] = [[], 0];
   }
   if (slice.length > 0) yield slice;
 }
 
-type Line = Of<typeof ImportLine>;
+type Line = SchemaOutput<typeof ImportLine>;
 
 function readLine(line: string): Line {
   let json: unknown;
   try {
     json = JSON.parse(line);
   } catch {
-    throw new Failure('invalid_input', 'The line is not JSON; send one JSON object a line, as an export writes them.');
+    throw new Failure('invalid_input', 'The line is not JSON; send one JSON object per line, as in the file of an export.');
   }
   const parsed = ImportLine().safeParse(json);
-  if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, json));
+  if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, json));
   return parsed.data;
 }
 
-/** Time goes on while facts travel: they keep their end, and none gets more than a year. A file ends no fact of another client soon, whoever imports it. */
-function draftOf(caller: Caller, { key, value, category, tags, expires_at: end, ttl_seconds: ttl }: Line, now: number): Draft {
+/**
+ * Creates the draft of an imported fact, which keeps its expiry, up to a year from now. An import never makes a stored fact
+ * expire within the grace period, even if the importing client wrote that fact.
+ */
+function draftOf(
+  caller: Caller,
+  { key, value, category, tags, expires_at: end, ttl_seconds: ttl }: Line,
+  now: number,
+): EntryDraft {
   const lifetime = end === undefined ? (ttl ?? TTL.default) * 1000 : Math.min(Date.parse(end) - now, TTL.max * 1000);
-  return { key, value, category, tags, author: authorOf(caller), lifetime, grace: SHORTENING_GRACE * 1000 };
+  return { key, value, category, tags, author: authorOf(caller), lifetime, grace: SHORTENING_GRACE * 1000, graceOwn: true };
 }
 
-/** As if the lines before had been written. */
-async function foresee(space: Space, draft: Draft, foreseen: Map<string, Draft>): Promise<Outcome> {
-  const earlier = foreseen.get(draft.key);
-  foreseen.set(draft.key, draft);
+/** Returns the outcome of a line in a dry run, as if the previous lines had been written. */
+async function previewImportOf(space: Space, draft: EntryDraft, previewed: Map<string, EntryDraft>): Promise<Outcome> {
+  const earlier = previewed.get(draft.key);
+  previewed.set(draft.key, draft);
   const before = earlier ?? (await space.get(draft.key));
   if (!before) return 'created';
   return sameContent(before, draft) ? 'unchanged' : 'updated';
 }
 
-/** What is wrong with one line is no reason to stop; what is wrong with the memory is. */
+/** Returns the error if it concerns only this line: invalid input or a full memory. Any other error stops the import. */
 function asOutcome(error: unknown): Failure {
   if (error instanceof Failure && (error.code === 'invalid_input' || error.code === 'quota_exceeded')) return error;
   throw error;
 }
 
-function counted(outcomes: readonly { line: number; outcome: Outcome }[]): ImportReceipt {
+function countOutcomes(outcomes: readonly { line: number; outcome: Outcome }[]): ImportReceipt {
   const count = (wanted: Outcome): number => outcomes.filter(({ outcome }) => outcome === wanted).length;
   return {
     created: count('created'),
@@ -122,9 +127,9 @@ function counted(outcomes: readonly { line: number; outcome: Outcome }[]): Impor
   };
 }
 
-/** A request holds few lines, so its moments fit into one call. */
+/** Returns the client and the times of the first and last write, so that the import can be undone. */
 const writtenAt = (moments: readonly number[], { client }: Caller): Written => ({
   client,
-  since: time(Math.min(...moments)),
-  until: time(Math.max(...moments)),
+  since: formatTime(Math.min(...moments)),
+  until: formatTime(Math.max(...moments)),
 });

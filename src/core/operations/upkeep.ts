@@ -1,10 +1,10 @@
-import { CLOCK_TOLERANCE_MS } from '../../contract/clock.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { Upkeep } from '../store.ts';
-import { time } from '../time.ts';
+import { CLOCK_TOLERANCE_MS } from '../../contract/upkeep.ts';
+import type { Upkeep } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
-type OfTheOwner = Pick<
+type UpkeepOperations = Pick<
   Memory,
   | 'mintToken'
   | 'tokens'
@@ -20,13 +20,13 @@ type OfTheOwner = Pick<
   | 'verify'
 >;
 
-/** What only the owner may ask: who gets in, and that nothing is lost. */
-export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): OfTheOwner => {
-  const kept = (): Upkeep => {
+/** Operations on tokens, keys, backups and checks. All of them need the scope `admin`. */
+export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOperations => {
+  const requireUpkeep = (): Upkeep => {
     if (store.upkeep) return store.upkeep;
     throw new Failure(
-      'store_unavailable',
-      'This memory is in RAM only, so there is nothing to keep up; give it a key first, with: helmdeck-memory key init.',
+      'unavailable',
+      'This memory is in RAM only, so it has no key to rotate and no file to back up; create a key first with: helmdeck-memory key init.',
     );
   };
   return {
@@ -40,37 +40,37 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): OfTheOwner 
     },
     async unlock() {
       const key = await store.unlock();
-      // Nobody waits for that: what asks for a run meanwhile is told that it was cut short.
+      // Resume sessions and runs in the background. Until then, callers already see an interrupted run as interrupted.
       void packs.resume().catch(() => undefined);
       return { key };
     },
     async rotateKey() {
-      await kept().rotate();
+      await requireUpkeep().rotate();
       return { key: store.status().key };
     },
-    makeRecoveryKey: async () => ({ recovery_key: await kept().makeRecoveryKey() }),
+    makeRecoveryKey: async () => ({ recovery_key: await requireUpkeep().makeRecoveryKey() }),
     async backup() {
-      const { file, at, broken } = await kept().backup();
-      return { file, at: time(at), broken };
+      const { file, at, broken } = await requireUpkeep().backup();
+      return { file, at: formatTime(at), broken };
     },
     backups: async () => ({
-      backups: (store.upkeep?.backups() ?? []).map(({ file, at }) => ({ file, at: time(at) })),
+      backups: (store.upkeep?.backups() ?? []).map(({ file, at }) => ({ file, at: formatTime(at) })),
       recovery_key: store.upkeep?.recoverable ?? false,
     }),
-    async trustClock(_caller, { time: checked, dry_run }) {
+    async trustClock(_caller, { time, dry_run }) {
       const machine = clock.now();
-      if (Math.abs(Date.parse(checked) - machine) > CLOCK_TOLERANCE_MS) {
+      if (Math.abs(Date.parse(time) - machine) > CLOCK_TOLERANCE_MS) {
         throw new Failure(
           'invalid_input',
-          `time must match the clock of this machine, which says ${time(machine)}; check the clock again.`,
+          `time must match the clock of this machine, which shows ${formatTime(machine)}; check the clock and try again.`,
         );
       }
-      const expired = await store.expiredFacts();
+      const expired = await store.countExpiredFacts();
       if (!dry_run) await store.trustClock();
       return { clock: store.status().clock, expired };
     },
     async verify() {
-      const { entries, broken, structure } = await kept().verify();
+      const { entries, broken, structure } = await requireUpkeep().verify();
       return { entries, broken, structure: [...structure] };
     },
   };

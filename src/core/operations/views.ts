@@ -1,52 +1,51 @@
 import { Failure } from '../../contract/failure.ts';
 import { CONTEXT, EXPIRING_SOON, OVERVIEW } from '../../contract/limits.ts';
-import type { Context } from '../../contract/projection.ts';
-import { type Caller, namespaceOf, permits } from '../caller.ts';
-import { signatures } from '../signatures.ts';
-import type { Entry, Namespace, Overview } from '../store.ts';
-import { time } from '../time.ts';
-import { wholePage } from '../whole-page.ts';
-import { readNote } from './activity.ts';
-import { readCursor, spellCursor } from './cursor.ts';
+import type { Context } from '../../contract/views.ts';
+import { type Caller, namespaceOf, hasScope } from '../access/caller.ts';
+import { collectPage } from '../store/collect-page.ts';
+import { signatures } from '../store/entry.ts';
+import type { Entry, Namespace, Overview } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
+import { activityRowOf } from './activity.ts';
+import { decodeCursor, encodeCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
-type Views = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
+type ViewOperations = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
-/** What a memory looks like as a whole. */
-export const views = ({ store, turns, embeddings, program, packs: { defaults } }: MemoryDeps): Views => ({
+export const views = ({ store, scheduler, embeddings, program, packs: { defaults } }: MemoryDeps): ViewOperations => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
     const summary = {
       ...heading(caller, store.now()),
       categories: categories.map(({ name, count, recent }) => ({ name, count, recent_keys: recent.slice(0, 1) })),
       ...(more > 0 && { more_categories: more }),
-      ...(categories.length === 0 && { note: NOTHING_YET }),
+      ...(categories.length === 0 && { note: EMPTY }),
     };
-    showMore(summary.categories, categories, OVERVIEW.bytes - bytesOf(summary));
+    addRecentKeys(summary.categories, categories, OVERVIEW.bytes - bytesOf(summary));
     return summary;
   },
 
   async myDefaults(caller) {
-    return { ...heading(caller, store.now()), ...(await defaults.of(caller.subject)) };
+    return { ...heading(caller, store.now()), ...(await defaults.of(caller)) };
   },
 
   async context(caller) {
     const space = store.space(namespaceOf(caller), 'fact');
     const newest = { sort: 'updated', limit: CONTEXT.facts } as const;
-    const { entries, next } = await wholePage(space, newest, { between: () => turns.next(caller.subject) });
-    const fitting = withinBytes(entries);
-    const partial = fitting.length < entries.length || next !== undefined;
+    const { entries, next } = await collectPage(space, newest, { between: () => scheduler.yieldTurn(caller.subject) });
+    const shown = withinBytes(entries);
+    const partial = shown.length < entries.length || next !== undefined;
     return {
       ...heading(caller, store.now()),
-      categories: byCategory(fitting),
+      categories: byCategory(shown),
       ...(partial && { partial: true as const }),
-      ...(entries.length === 0 && { note: NOTHING_YET }),
+      ...(entries.length === 0 && { note: EMPTY }),
     };
   },
 
   async callers(caller) {
     const all = await store.namespaces();
-    if (permits(caller, 'admin')) {
+    if (hasScope(caller, 'admin')) {
       return { callers: all.map(({ namespace, count }) => ({ namespace: nameOf(namespace), count })) };
     }
     const own = nameOf(namespaceOf(caller));
@@ -54,14 +53,15 @@ export const views = ({ store, turns, embeddings, program, packs: { defaults } }
   },
 
   async activity(caller, { limit, cursor, all }) {
-    if (all && !permits(caller, 'admin')) throw new Failure('insufficient_scope', 'Only an admin may ask for the record of all.');
-    const whose = all ? (await store.namespaces('activity')).map(({ namespace }) => namespace) : [namespaceOf(caller)];
-    const after = cursor === undefined ? undefined : readCursor(cursor, 'updated');
+    if (all && !hasScope(caller, 'admin'))
+      throw new Failure('insufficient_scope', 'Only a token with the scope admin can list the activity of all memories.');
+    const namespaces = all ? (await store.namespaces('activity')).map(({ namespace }) => namespace) : [namespaceOf(caller)];
+    const after = cursor === undefined ? undefined : decodeCursor(cursor, 'updated');
     const rows = await Promise.all(
-      whose.map(async (namespace) => {
+      namespaces.map(async (namespace) => {
         const query = { sort: 'updated', limit: limit + 1, ...(after && { after }) } as const;
-        const between = (): Promise<void> => turns.next(caller.subject);
-        const { entries, rows: named } = await wholePage(store.space(namespace, 'activity'), query, { between });
+        const between = (): Promise<void> => scheduler.yieldTurn(caller.subject);
+        const { entries, rows: named } = await collectPage(store.space(namespace, 'activity'), query, { between });
         return entries.map((entry, index) => ({
           entry,
           namespace,
@@ -73,17 +73,17 @@ export const views = ({ store, turns, embeddings, program, packs: { defaults } }
     const last = newest.length > limit ? newest[limit - 1] : undefined;
     return {
       activity: newest.slice(0, limit).map(({ entry, namespace, place }) => ({
-        id: spellCursor(place, 'updated'),
-        ...readNote(entry),
+        id: encodeCursor(place, 'updated'),
+        ...activityRowOf(entry),
         ...(all && { namespace: nameOf(namespace) }),
       })),
-      ...(last && { next_cursor: spellCursor(last.place, 'updated') }),
+      ...(last && { next_cursor: encodeCursor(last.place, 'updated') }),
     };
   },
 
   async status(caller) {
     const space = store.space(namespaceOf(caller), 'fact');
-    const [facts, soon] = await Promise.all([space.count(), space.countEnding(store.now() + EXPIRING_SOON * 1000 + 1)]);
+    const [facts, soon] = await Promise.all([space.count(), space.countExpiringBefore(store.now() + EXPIRING_SOON * 1000 + 1)]);
     return {
       versions: { program: program.version, node: process.versions.node },
       listener: program.listening(),
@@ -95,21 +95,27 @@ export const views = ({ store, turns, embeddings, program, packs: { defaults } }
   },
 });
 
-const NOTHING_YET = 'Nothing is remembered yet, or what was has expired or been forgotten.';
+const EMPTY = 'No facts are stored. Earlier facts may have expired or been forgotten.';
 
 const heading = (caller: Caller, now: number): { scope: string; fetched_at: string } => ({
   scope: `caller=${nameOf(namespaceOf(caller))}`,
-  fetched_at: time(now),
+  fetched_at: formatTime(now),
 });
 
-/** A subject holds no colon, so nobody can be taken for another's session. */
+/**
+ * Returns the display name of a namespace. Subjects contain no colon, so the name of a subject cannot look like a session of
+ * another subject.
+ */
 const nameOf = ({ subject, session }: Namespace): string => (session === undefined ? subject : `${subject}:${session}`);
 
-const bytesOf = (said: unknown): number => Buffer.byteLength(JSON.stringify(said));
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** The second newest key of every category before the third of any, while there is room: every conversation pays for this. */
-function showMore(listed: readonly { recent_keys: string[] }[], all: Overview['categories'], room: number): void {
-  let left = room;
+/**
+ * Adds keys until `limit` bytes are used: first the second newest key of each category, then the third newest key of each, and so
+ * on.
+ */
+function addRecentKeys(listed: readonly { recent_keys: string[] }[], all: Overview['categories'], limit: number): void {
+  let left = limit;
   for (let turn = 1; turn < OVERVIEW.keys; turn += 1) {
     for (const [index, { recent }] of all.entries()) {
       const key = recent[turn];
@@ -123,7 +129,10 @@ function showMore(listed: readonly { recent_keys: string[] }[], all: Overview['c
 
 const COMMA = 1;
 
-/** What is too long for the rest of the room is left out, so that shorter ones after it still get in. */
+/**
+ * Selects entries whose values fit into the byte limit. Skips a value that exceeds the remaining bytes, because shorter values
+ * after it may still fit.
+ */
 function withinBytes(entries: readonly Entry[]): Entry[] {
   let left: number = CONTEXT.bytes;
   return entries.filter(({ value }) => {
@@ -134,7 +143,7 @@ function withinBytes(entries: readonly Entry[]): Entry[] {
   });
 }
 
-/** Groups in the order of their newest fact. */
+/** Groups entries by category. Categories are ordered by their newest fact. */
 const byCategory = (entries: readonly Entry[]): Context['categories'] =>
   [...Map.groupBy(entries, ({ category }) => category)].map(([name, members]) => ({
     name,
@@ -142,7 +151,7 @@ const byCategory = (entries: readonly Entry[]): Context['categories'] =>
       key,
       value,
       ...signatures(author),
-      updated_at: time(updatedAt),
-      expires_at: time(expiresAt),
+      updated_at: formatTime(updatedAt),
+      expires_at: formatTime(expiresAt),
     })),
   }));

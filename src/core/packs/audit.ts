@@ -1,21 +1,20 @@
 import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
-import { later, type Of } from '../../contract/later.ts';
-import { LEARNABLE, PACK } from '../../contract/limits.ts';
-import { Finding } from '../../contract/pack.ts';
-import { isAtHand } from '../../contract/status.ts';
-import { authorOf, type Caller } from '../caller.ts';
-import { findSecret } from '../secret-guard.ts';
-import type { Author, Entry, MemoryStore } from '../store.ts';
-import type { Hook } from './hook.ts';
+import { LEARNABLE_INPUTS, PACK } from '../../contract/limits.ts';
+import { PackFinding } from '../../contract/pack.ts';
+import { lazy, oneLine, type SchemaOutput } from '../../contract/schema.ts';
+import { isKeyAvailable } from '../../contract/status.ts';
+import { authorOf, type Caller } from '../access/caller.ts';
+import { findSecret } from '../operations/secret-guard.ts';
+import type { Author, Entry, MemoryStore } from '../store/store.ts';
+import type { PackHook } from './hook.ts';
 
-/** What learning needs of an input is short. */
+/** Maximum characters of an input that is learned. */
 const LEARNED_CHARACTERS = 200;
 
-const Learned = later(() => z.record(z.string(), z.string()).exactOptional());
+const Learned = lazy(() => z.record(z.string(), z.string()).exactOptional());
 
-/** One run, as it is kept. */
-const PackRow = later(() =>
+const PackRow = lazy(() =>
   z.object({
     pack: z.string(),
     version: z.string(),
@@ -23,43 +22,42 @@ const PackRow = later(() =>
     at_unix: z.int(),
     duration_ms: z.int(),
     learn_inputs: Learned(),
-    findings: z.array(Finding()).exactOptional(),
+    findings: z.array(PackFinding()).exactOptional(),
   }),
 );
-type PackRow = Of<typeof PackRow>;
+type PackRow = SchemaOutput<typeof PackRow>;
 
-const PipelineRow = later(() =>
+const PipelineRow = lazy(() =>
   z.object({
     pipeline: z.string(),
     run_id: z.string(),
     outcome: z.enum(['succeeded', 'failed', 'cancelled']),
     at_unix: z.int(),
-    /** Absent where the program ended before the run did. */
+    /** Duration of the run in milliseconds. Absent if the program stopped before the run ended. */
     duration_ms: z.int().exactOptional(),
     learn_inputs: Learned(),
   }),
 );
-type PipelineRow = Of<typeof PipelineRow>;
+type PipelineRow = SchemaOutput<typeof PipelineRow>;
 
 const AUDIT_CATEGORIES = { pack: 'pack_history', pipeline: 'pipeline_history' } as const;
 
-/** What can be learned from one row. */
 export interface AuditRow {
   readonly kind: keyof typeof AUDIT_CATEGORIES;
   readonly id: string;
   readonly outcome: string;
   readonly succeeded: boolean;
   readonly at: number;
-  /** Undefined where the program ended before the run did. */
+  /** Duration of the run in milliseconds. Undefined if the program stopped before the run ended. */
   readonly durationMs: number | undefined;
   readonly inputs: Readonly<Record<string, string>>;
-  readonly findings: readonly Finding[];
-  /** Orders rows of the same second. */
-  readonly moment: string;
+  readonly findings: readonly PackFinding[];
+  /** Sort key of the row, because several rows can have the same time in seconds. */
+  readonly sequence: string;
 }
 
-/** Undefined for what is no such row. */
-export function readRow({ key, value, category }: Entry): AuditRow | undefined {
+/** Parses an audit row. Returns undefined if the entry is not a valid audit row. */
+export function parseAuditRow({ key, value, category }: Entry): AuditRow | undefined {
   const moment = key.slice(key.lastIndexOf('/') + 1);
   const parsed: unknown = JSON.parse(value);
   if (category === AUDIT_CATEGORIES.pack) {
@@ -86,15 +84,15 @@ export function readRow({ key, value, category }: Entry): AuditRow | undefined {
   );
 }
 
-const common = (row: PackRow | PipelineRow, moment: string) => ({
+const common = (row: PackRow | PipelineRow, sequence: string) => ({
   outcome: row.outcome,
   at: row.at_unix,
   durationMs: row.duration_ms,
   inputs: row.learn_inputs ?? {},
-  moment,
+  sequence,
 });
 
-/** Writes the record of what ran. Only the engine does: what an agent stores can never stand here. */
+/** Writes the audit records of runs. Only the program writes to this key space; agents cannot store anything in it. */
 export class Audit {
   readonly #store: MemoryStore;
   #last = 0n;
@@ -103,54 +101,70 @@ export class Audit {
     this.#store = store;
   }
 
-  /** What cannot be recorded is not run. */
-  refuseUnrecorded(): void {
+  /** Throws if the key is unavailable, because then the run could not be recorded. */
+  requireRecordable(): void {
     const { key } = this.#store.status();
-    if (isAtHand(key)) return;
-    throw new Failure('key_unavailable', `The key of this memory is not at hand, so a run could not be recorded. ${key.remedy}`);
+    if (isKeyAvailable(key)) return;
+    throw new Failure(
+      'key_unavailable',
+      `The key of this memory is not available, so the run could not be recorded. ${key.remedy}`,
+    );
   }
 
-  async keepPack(caller: Caller, row: Omit<PackRow, 'at_unix'>): Promise<void> {
-    await this.#keep(caller.subject, authorOf(caller), 'pack', row.pack, row);
+  async recordPackRun(caller: Caller, row: Omit<PackRow, 'at_unix'>): Promise<void> {
+    await this.#save(caller.subject, authorOf(caller), 'pack', row.pack, row);
   }
 
-  /** The author is handed in: of a run that an earlier start began there is no caller any more. */
-  async keepPipeline(subject: string, author: Author, row: Omit<PipelineRow, 'at_unix'>): Promise<void> {
-    await this.#keep(subject, author, 'pipeline', row.pipeline, row);
+  /**
+   * Records a pipeline run. The parameter is the author rather than the caller, because a run that is ended after a restart has
+   * no caller.
+   */
+  async recordPipelineRun(subject: string, author: Author, row: Omit<PipelineRow, 'at_unix'>): Promise<void> {
+    await this.#save(subject, author, 'pipeline', row.pipeline, row);
   }
 
-  async #keep(subject: string, author: Author, what: keyof typeof AUDIT_CATEGORIES, id: string, row: object): Promise<void> {
+  async #save(subject: string, author: Author, kind: keyof typeof AUDIT_CATEGORIES, id: string, row: object): Promise<void> {
     const now = this.#store.now();
     await this.#store.space({ subject }, 'audit').put({
-      key: `${AUDIT_CATEGORIES[what]}/${id}/${this.#moment(now)}`,
+      key: `${AUDIT_CATEGORIES[kind]}/${id}/${this.#moment(now)}`,
       value: JSON.stringify({ ...row, at_unix: Math.floor(now / 1000) }),
-      category: AUDIT_CATEGORIES[what],
+      category: AUDIT_CATEGORIES[kind],
       tags: [],
       author,
-      lifetime: PACK.auditTtl * 1000,
+      lifetime: PACK.recordTtl * 1000,
     });
   }
 
-  /** 20 digits of nanoseconds, no two alike: our clock knows milliseconds, and the rest counts. */
+  /**
+   * Returns a unique timestamp of 20 digits in nanoseconds. The clock counts milliseconds, so a counter makes the timestamps
+   * unique.
+   */
   #moment(now: number): string {
-    const asked = BigInt(now) * 1_000_000n;
-    this.#last = asked > this.#last ? asked : this.#last + 1n;
+    const requested = BigInt(now) * 1_000_000n;
+    this.#last = requested > this.#last ? requested : this.#last + 1n;
     return this.#last.toString().padStart(20, '0');
   }
 }
 
-/** The row of every run but the memory packs' and `route`'s, cancelled ones included (R-PACK-06). */
-export const auditHook = (audit: Audit): Hook => ({
+/** Whether a run record contains learned inputs or findings, which are text that the run's client could choose. */
+export function teachesText(entry: Entry): boolean {
+  const row = parseAuditRow(entry);
+  return row !== undefined && (Object.keys(row.inputs).length > 0 || row.findings.length > 0);
+}
+
+/** Records every run, including cancelled runs, except runs of the memory packs and of `route` (R-PACK-06). */
+export const auditHook = (audit: Audit): PackHook => ({
   before({ pack }) {
-    if (!pack.unaudited) audit.refuseUnrecorded();
+    if (!pack.unaudited) audit.requireRecordable();
     return undefined;
   },
 
-  async after({ pack, caller, input }, { outcome, output, durationMs }) {
+  async after({ pack, caller, input, context }, { outcome, output, durationMs }) {
     if (pack.unaudited) return;
-    const inputs = learnable(input);
+    // The author of a pipeline chose the inputs of its steps, so such inputs are not habits of the caller.
+    const inputs = context.callContext.pipelineRun === undefined ? learnableInputs(input) : undefined;
     const findings = findingsIn(output);
-    await audit.keepPack(caller, {
+    await audit.recordPackRun(caller, {
       pack: pack.name,
       version: pack.version,
       outcome,
@@ -161,24 +175,24 @@ export const auditHook = (audit: Audit): Hook => ({
   },
 });
 
-/** Non-empty texts at the top, of fields that say something about taste; never what looks like a credential. */
-export function learnable(input: unknown): Record<string, string> | undefined {
+/** Returns the short top-level strings in the learnable fields. Leaves out every text that looks like a credential. */
+export function learnableInputs(input: unknown): Record<string, string> | undefined {
   if (typeof input !== 'object' || input === null) return undefined;
   const fields: [string, string][] = [];
-  for (const name of LEARNABLE) {
+  for (const name of LEARNABLE_INPUTS) {
     const value: unknown = Object.hasOwn(input, name) ? (input as Record<string, unknown>)[name] : undefined;
-    if (typeof value !== 'string' || value === '' || value.length > LEARNED_CHARACTERS || findSecret(value)) continue;
+    if (typeof value !== 'string' || value === '' || oneLine(value, LEARNED_CHARACTERS) !== value || findSecret(value)) continue;
     fields.push([name, value]);
   }
   return fields.length > 0 ? Object.fromEntries(fields) : undefined;
 }
 
-const Findings = later(() => z.object({ findings: z.array(z.unknown()) }));
+const Findings = lazy(() => z.object({ findings: z.array(z.unknown()) }));
 
-function findingsIn(output: unknown): Finding[] {
+function findingsIn(output: unknown): PackFinding[] {
   const { data } = Findings().safeParse(output);
-  const all = (data?.findings ?? []).map((finding) => Finding().safeParse(finding).data);
+  const all = (data?.findings ?? []).map((finding) => PackFinding().safeParse(finding).data);
   return all
     .filter((finding) => finding !== undefined && !findSecret(JSON.stringify(finding)))
-    .slice(0, PACK.findings) as Finding[];
+    .slice(0, PACK.findings) as PackFinding[];
 }

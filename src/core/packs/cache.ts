@@ -1,68 +1,71 @@
 import { hash } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
-import { authorOf } from '../caller.ts';
-import { findSecret } from '../secret-guard.ts';
-import type { Entry, MemoryStore } from '../store.ts';
-import { canonical } from './canonical.ts';
-import type { Ending, Hook, Ready, Run } from './hook.ts';
-import type { Credential } from './pack.ts';
+import { authorOf } from '../access/caller.ts';
+import type { Entry, MemoryStore } from '../store/store.ts';
+import { canonicalJson } from './canonical-json.ts';
+import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
+import { whyPrivate } from './private-output.ts';
 
-/** What those get who asked the same while it was being answered. `own`: one may not share it, so each asks for itself. */
-type Landed = { readonly ready: Ready } | { readonly failure: Failure } | 'own' | 'cut short';
+/**
+ * The result that callers waiting for the same request receive. `unshared`: the output must not be shared, so each caller runs
+ * the pack itself. `cut short`: the run ended early, so the next waiting caller runs the pack.
+ */
+type SharedResult = { readonly ready: CachedResult } | { readonly failure: Failure } | 'unshared' | 'cut short';
 
-/** A question that is being answered. */
+/** A run in progress. Callers with the same request wait for its result. */
 interface Flight {
   readonly place: string;
   readonly key: string;
-  readonly landed: Promise<Landed>;
-  readonly land: (landed: Landed) => void;
+  readonly result: Promise<SharedResult>;
+  readonly settle: (result: SharedResult) => void;
 }
 
 /**
- * Gives an answer again to whoever asks the same: the same subject with the same credential, of the same version of the same
- * pack (R-PACK-03). It lies in a key space of its own, where no fact can plant one.
+ * Caches pack outputs by subject, credential, pack version and input (R-PACK-03). Cached outputs have their own key space, in
+ * which facts cannot be stored.
  */
-export function cacheHook(store: MemoryStore): Hook {
+export function cacheHook(store: MemoryStore): PackHook {
   const flights = new Map<string, Flight>();
-  const answering = new WeakMap<Run, Flight>();
+  const runFlights = new WeakMap<HookRun, Flight>();
 
-  const kept = async ({ caller: { subject } }: Run, key: string): Promise<Ready | undefined> => {
+  const cached = async ({ caller: { subject } }: HookRun, key: string): Promise<CachedResult | undefined> => {
     const entry = await store.space({ subject }, 'cache').get(key);
-    return entry && { output: (JSON.parse(entry.value) as { output: unknown }).output, until: entry.expiresAt };
+    return entry && { output: (JSON.parse(entry.value) as { output: unknown }).output, expiresAt: entry.expiresAt };
   };
 
-  const lookUp = async (run: Run): Promise<Ready | undefined> => {
+  const lookUp = async (run: HookRun): Promise<CachedResult | undefined> => {
     const key = keyOf(run);
     if (key === undefined) return undefined;
     const place = `${run.caller.subject}:${key}`;
     for (;;) {
-      const ready = await kept(run, key);
+      const ready = await cached(run, key);
       if (ready) return ready;
       const flight = flights.get(place);
       if (!flight) break;
-      const landed = await flight.landed;
-      if (landed === 'own') return undefined;
-      // Nobody else's patience, time or token decides for those who still wait: the next of them asks.
-      if (landed === 'cut short') continue;
-      if ('failure' in landed) throw landed.failure;
-      return landed.ready;
+      const result = await flight.result;
+      if (result === 'unshared') return undefined;
+      // If one caller cancels, times out or loses its token, the other callers must not fail. The next waiting caller runs the
+      // pack.
+      if (result === 'cut short') continue;
+      if ('failure' in result) throw result.failure;
+      return result.ready;
     }
-    // Whoever left while they waited would answer nobody, and all who ask after them would wait for that.
+    // A caller that has cancelled must not run the pack for the callers that wait.
     run.context.signal.throwIfAborted();
-    const { promise, resolve } = Promise.withResolvers<Landed>();
-    const flight = { place, key, landed: promise, land: resolve };
+    const { promise, resolve } = Promise.withResolvers<SharedResult>();
+    const flight = { place, key, result: promise, settle: resolve };
     flights.set(place, flight);
-    answering.set(run, flight);
+    runFlights.set(run, flight);
     return undefined;
   };
 
-  const keep = async (run: Run, key: string, ending: Ending): Promise<Landed> => {
-    if (ending.failure) return run.context.signal.aborted ? 'cut short' : { failure: ending.failure };
-    const value = JSON.stringify({ output: ending.output });
+  const keep = async (run: HookRun, key: string, runResult: RunResult): Promise<SharedResult> => {
+    if (runResult.failure) return run.context.signal.aborted ? 'cut short' : { failure: runResult.failure };
+    const value = JSON.stringify({ output: runResult.output });
     const { credential } = run.context;
-    if (run.forThisOnce || credential?.ended === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'own';
-    if (findSecret(value) || repeatsCredential(value, credential) || holdsPrivateHeaders(value)) return 'own';
+    if (run.uncacheable || credential?.revoked === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'unshared';
+    if (whyPrivate(value, credential) !== undefined) return 'unshared';
     const { entry } = await store.space({ subject: run.caller.subject }, 'cache').put({
       key,
       value,
@@ -71,61 +74,72 @@ export function cacheHook(store: MemoryStore): Hook {
       author: authorOf(run.caller),
       lifetime: lifetimeOf(run),
     });
-    return { ready: { output: ending.output, until: entry.expiresAt } };
+    return { ready: { output: runResult.output, expiresAt: entry.expiresAt } };
   };
 
   return {
     before: (run) => {
-      const { cache, fresh } = run.pack.memory ?? {};
-      return cache === true && fresh?.(run.input) !== true ? lookUp(run) : undefined;
+      const { cache, bypassesCache: bypasses } = run.pack.memory ?? {};
+      return cache === true && bypasses?.(run.input) !== true ? lookUp(run) : undefined;
     },
 
-    async after(run, ending) {
-      const flight = answering.get(run);
+    async after(run, runResult) {
+      const flight = runFlights.get(run);
       if (!flight) return;
-      let landed: Landed = 'own';
+      let result: SharedResult = 'unshared';
       try {
-        landed = await keep(run, flight.key, ending);
+        result = await keep(run, flight.key, runResult);
       } finally {
         flights.delete(flight.place);
-        flight.land(landed);
+        flight.settle(result);
       }
     },
   };
 }
 
-/**
- * Headers of a response within the answer, as a pack may hand them on, that forbid keeping it (R-PACK-04). A page that only speaks
- * of them is not kept either, which costs a run.
- */
-const holdsPrivateHeaders = (json: string): boolean =>
-  /set-cookie/i.test(json) || /cache-control[\\"'\s:,=[]{1,12}[^\\"'\n]{0,200}(?:no-store|no-cache|private)/i.test(json);
-
-/** The one that was sent is known for what it is, whatever it looks like. */
-export const repeatsCredential = (json: string, credential: Credential | undefined): boolean =>
-  credential !== undefined && json.includes(JSON.stringify(credential.secret).slice(1, -1));
-
-/** Of every subject, whatever credential it was asked with. */
-export async function forgetAnswers(store: MemoryStore, packs: readonly string[]): Promise<void> {
+/** Deletes the cached outputs of these packs, for every subject and credential. */
+export async function forgetCachedOutputs(store: MemoryStore, packs: readonly string[]): Promise<void> {
   const matches = ({ key }: Entry): boolean => packs.some((name) => key.startsWith(`${name}/`));
   const subjects = new Set((await store.namespaces('cache')).map(({ namespace }) => namespace.subject));
   for (const subject of subjects) await store.forget(subject, { kinds: ['cache'], matches });
 }
 
-/** Under the pack's name, by which it is forgotten. Undefined where two questions could not be told apart. */
-function keyOf({ pack: { name, version, own }, input, context: { credential } }: Run): string | undefined {
-  const question = canonical({ version, revision: own?.revision, credential: credential?.id, input });
+/**
+ * Returns the cache key of a request. The key starts with the pack's name, so that the outputs of a pack can be deleted. Returns
+ * undefined if the input cannot be represented as unambiguous JSON.
+ */
+function keyOf({ pack: { name, version, own }, input, context: { credential } }: HookRun): string | undefined {
+  const question = canonicalJson({ version, revision: own?.revision, credential: credential?.id, input });
   return question === undefined ? undefined : `${name}/${hash('sha256', question)}`;
 }
 
-function lifetimeOf({ pack: { memory } }: Run): number {
+function lifetimeOf({ pack: { memory } }: HookRun): number {
   return (memory?.ttl ?? 0) * 1000;
 }
 
-/** An answer without an end would be given for ever. */
-export function refuseEndless(name: string, memory: { readonly cache?: true; readonly ttl?: number } | undefined): void {
+/** Throws if a pack caches outputs without a valid `ttl`, because such outputs would never expire. */
+export function requireCacheTtl(name: string, memory: { readonly cache?: true; readonly ttl?: number } | undefined): void {
   if (memory?.cache !== true) return;
   const { ttl = 0 } = memory;
   if (Number.isInteger(ttl) && ttl >= 1 && ttl <= PACK.cacheTtl) return;
-  throw new Failure('invalid_input', `${name} keeps answers without a ttl from 1 to ${PACK.cacheTtl} seconds; give it one.`);
+  throw new Failure(
+    'invalid_input',
+    `${name} caches outputs without a valid memory.ttl; set it to a whole number of seconds from 1 to ${PACK.cacheTtl}.`,
+  );
 }
+
+/** Key prefix for the last output of each request. */
+const CAPTURED = 'captured/';
+
+/**
+ * Stores each output in the pack's own memory, if the pack sets `capture`. Outputs that must not be cached are not stored
+ * (R-PACK-30).
+ */
+export const captureHook: PackHook = {
+  after({ pack, input, context: { memory, credential }, uncacheable: forThisOnce }, { outcome, output, cachedUntil }) {
+    if (pack.memory?.capture !== true || outcome !== 'ok' || cachedUntil !== undefined || forThisOnce) return undefined;
+    const question = canonicalJson(input);
+    if (question === undefined || whyPrivate(JSON.stringify(output), credential) !== undefined) return undefined;
+    return memory?.store(CAPTURED + hash('sha256', question), output);
+  },
+};

@@ -1,147 +1,175 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { DEFAULTS } from '../../contract/limits.ts';
-import type { MyDefaults } from '../../contract/projection.ts';
-import { requireKey } from '../require-key.ts';
-import type { Entry, EntryChange, MemoryStore } from '../store.ts';
-import { type AuditRow, readRow } from './audit.ts';
+import { MY_DEFAULTS } from '../../contract/limits.ts';
+import type { MyDefaults } from '../../contract/views.ts';
+import type { Caller } from '../access/caller.ts';
+import { requireKey } from '../crypto/require-key.ts';
+import { clientId } from '../store/entry.ts';
+import type { Entry, EntryEvent, MemoryStore } from '../store/store.ts';
+import { type AuditRow, parseAuditRow } from './audit.ts';
 
-/** Rows opened in one turn: few enough that nobody waiting behind them notices. */
+/** Number of rows that are decrypted in one turn of the event loop. It is small, so that other callers are not delayed. */
 const SLICE = 50;
-/** Whose rows are known at once; the one that was asked least recently makes room. */
-const KNOWN = 16;
+/** Maximum subjects with an index in memory. The index of the least recently used subject is dropped. */
+const MOST_INDEXED = 16;
 
 type Learned = Omit<MyDefaults, 'scope' | 'fetched_at'>;
 
 type Finding = NonNullable<MyDefaults['common_findings']>[number];
 
-interface Known extends Omit<AuditRow, 'findings'> {
-  /** Those of the shelf: thousands of rows share a few. */
-  readonly findings: readonly Finding[];
+type ClientFinding = Finding & { readonly client: string };
+
+interface IndexedRow extends Omit<AuditRow, 'findings'> {
+  /** References to the shared findings of the subject, because thousands of rows share a few findings. */
+  readonly findings: readonly ClientFinding[];
+  /** The client that ran the pack or pipeline. */
+  readonly client: string;
   readonly expiresAt: number;
 }
 
-interface Shelf {
-  readonly rows: Map<number, Known>;
-  /** Counted as rows come and go: there may be fifty times as many as rows. */
-  readonly findings: Map<string, Finding>;
+interface HabitIndex {
+  readonly rows: Map<number, IndexedRow>;
+  /**
+   * The findings by client, code and severity. Counted with each row, because there can be fifty times as many findings as rows.
+   */
+  readonly findings: Map<string, ClientFinding>;
   built: Promise<void>;
-  /** Holds until a row comes or goes. */
-  learned: { readonly answer: Learned; readonly until: number } | undefined;
+  /**
+   * What was learned for each client, and for all clients together under the empty string. Valid until a row is added or removed,
+   * or expires.
+   */
+  readonly learned: Map<string, Learned>;
+  learnedUntil: number;
 }
 
 /**
- * What callers usually run, learned from the record of runs. Rows are opened once, in slices, and kept in step with every
- * commit; nothing of it outlives the program, or is shown while the memory is locked.
+ * Learns from the audit rows what each caller usually runs. Decrypts each row only once, and updates the index with every commit.
+ * The index is in RAM only, and is dropped when the memory is locked.
  */
 export class Defaults implements Disposable {
   readonly #store: MemoryStore;
-  readonly #following: Disposable;
-  /** By subject; the one asked last stands last. */
-  readonly #shelves = new Map<string, Shelf>();
+  /** The subscription to changes of entries. Set while an index is cached. */
+  #subscription: Disposable | undefined;
+  /** The indexes by subject, least recently used first. */
+  readonly #indexes = new Map<string, HabitIndex>();
 
   constructor(store: MemoryStore) {
     this.#store = store;
-    this.#following = store.follow((change) => this.#hear(change));
   }
 
-  async of(subject: string): Promise<Learned> {
-    const shelf = this.#shelf(subject);
-    await shelf.built;
-    // This shelf may have been built before a lock.
+  /** A client gets only what was learned from its own runs: inputs and findings are text that other clients could write. */
+  async of(caller: Pick<Caller, 'subject' | 'client' | 'token' | 'owner'>): Promise<Learned> {
+    const client = caller.owner === true ? '' : clientId(caller);
+    const index = this.#indexOf(caller.subject);
+    await index.built;
+    // Throw if the memory was locked after the index was built.
     requireKey(this.#store);
     const now = this.#store.now();
-    if (shelf.learned && now < shelf.learned.until) return shelf.learned.answer;
-    let until = Infinity;
-    for (const [row, { expiresAt }] of shelf.rows) {
-      if (expiresAt <= now) drop(shelf, row);
-      else until = Math.min(until, expiresAt);
+    if (now >= index.learnedUntil) {
+      for (const [row, { expiresAt }] of index.rows) if (expiresAt <= now) drop(index, row);
+      index.learnedUntil = index.rows.values().reduce((first, { expiresAt }) => Math.min(first, expiresAt), Infinity);
     }
-    shelf.learned = { answer: learn(shelf), until };
-    return shelf.learned.answer;
+    const answer = index.learned.get(client) ?? learn(index, client);
+    index.learned.set(client, answer);
+    return answer;
   }
 
   [Symbol.dispose](): void {
-    this.#following[Symbol.dispose]();
-    this.#shelves.clear();
+    this.#subscription?.[Symbol.dispose]();
+    this.#subscription = undefined;
+    this.#indexes.clear();
   }
 
-  #shelf(subject: string): Shelf {
-    const known = this.#shelves.get(subject);
-    this.#shelves.delete(subject);
-    const shelf = known ?? { rows: new Map(), findings: new Map(), built: Promise.resolve(), learned: undefined };
-    this.#shelves.set(subject, shelf);
+  #indexOf(subject: string): HabitIndex {
+    const known = this.#indexes.get(subject);
+    this.#indexes.delete(subject);
+    const index = known ?? {
+      rows: new Map(),
+      findings: new Map(),
+      built: Promise.resolve(),
+      learned: new Map(),
+      learnedUntil: 0,
+    };
+    this.#indexes.set(subject, index);
     if (known) return known;
-    const [oldest] = this.#shelves.size > KNOWN ? this.#shelves.keys() : [];
-    if (oldest !== undefined) this.#shelves.delete(oldest);
-    shelf.built = this.#build(subject, shelf).catch((error: unknown) => {
-      if (this.#shelves.get(subject) === shelf) this.#shelves.delete(subject);
+    this.#subscription ??= this.#store.onEntryEvent((change) => this.#update(change));
+    const [oldest] = this.#indexes.size > MOST_INDEXED ? this.#indexes.keys() : [];
+    if (oldest !== undefined) this.#indexes.delete(oldest);
+    index.built = this.#build(subject, index).catch((error: unknown) => {
+      if (this.#indexes.get(subject) === index) this.#indexes.delete(subject);
       throw error;
     });
-    return shelf;
+    return index;
   }
 
-  async #build(subject: string, shelf: Shelf): Promise<void> {
+  async #build(subject: string, index: HabitIndex): Promise<void> {
     const space = this.#store.space({ subject }, 'audit');
     for (let after = {}; ;) {
       const { entries, rows, next } = await space.page({ sort: 'updated', limit: SLICE, ...after });
-      for (const [index, entry] of entries.entries()) add(shelf, rows[index] ?? 0, entry);
+      for (const [position, entry] of entries.entries()) add(index, rows[position] ?? 0, entry);
       await nextTurn();
       if (!next) return;
       after = { after: next };
     }
   }
 
-  #hear(change: EntryChange): void {
-    // Everything known was opened with the key.
-    if (change.what === 'doubt') this.#shelves.clear();
-    else if (change.what === 'gone') {
-      for (const shelf of this.#shelves.values()) drop(shelf, change.row);
+  #update(change: EntryEvent): void {
+    // Drop all indexes: the memory may have been locked, and the rows were decrypted with its key.
+    if (change.what === 'reset') this[Symbol.dispose]();
+    else if (change.what === 'deleted') {
+      for (const index of this.#indexes.values()) drop(index, change.row);
     } else if (change.kind === 'audit') {
-      const shelf = this.#shelves.get(change.namespace.subject);
-      if (shelf) add(shelf, change.row, change.entry);
+      const index = this.#indexes.get(change.namespace.subject);
+      if (index) add(index, change.row, change.entry);
     }
   }
 }
 
-function add(shelf: Shelf, row: number, entry: Entry): void {
-  const known = readRow(entry);
+function add(index: HabitIndex, row: number, entry: Entry): void {
+  const known = parseAuditRow(entry);
   if (!known) return;
-  drop(shelf, row);
+  drop(index, row);
+  const client = clientId(entry.author);
   const findings = known.findings.map(({ code, severity }) => {
-    const name = nameOf(code, severity);
-    const finding = shelf.findings.get(name) ?? { code, severity, count: 0 };
+    const name = nameOf({ client, code, severity });
+    const finding = index.findings.get(name) ?? { client, code, severity, count: 0 };
     finding.count += 1;
-    shelf.findings.set(name, finding);
+    index.findings.set(name, finding);
     return finding;
   });
-  shelf.rows.set(row, { ...known, findings, expiresAt: entry.expiresAt });
-  shelf.learned = undefined;
+  index.rows.set(row, { ...known, findings, client, expiresAt: entry.expiresAt });
+  invalidate(index);
 }
 
-function drop(shelf: Shelf, row: number): void {
-  const known = shelf.rows.get(row);
+function drop(index: HabitIndex, row: number): void {
+  const known = index.rows.get(row);
   if (!known) return;
-  shelf.rows.delete(row);
+  index.rows.delete(row);
   for (const finding of known.findings) {
     finding.count -= 1;
-    if (finding.count === 0) shelf.findings.delete(nameOf(finding.code, finding.severity));
+    if (finding.count === 0) index.findings.delete(nameOf(finding));
   }
-  shelf.learned = undefined;
+  invalidate(index);
 }
 
-const nameOf = (code: string, severity: string): string => JSON.stringify([code, severity]);
+function invalidate(index: HabitIndex): void {
+  index.learned.clear();
+  index.learnedUntil = 0;
+}
 
-/** Habits come from what succeeded, findings from whatever ran. */
-function learn(shelf: Shelf): Learned {
-  const rows = [...shelf.rows.values()];
-  const newest = rows.toSorted((one, other) => (one.moment < other.moment ? 1 : -1));
-  const habits = (kind: Known['kind']) => habitsOf(rows.filter((row) => row.kind === kind && row.succeeded));
-  const findings = mostCommon(shelf.findings.values());
+const nameOf = ({ client = '', code, severity }: Omit<Finding, 'count'> & { readonly client?: string }): string =>
+  JSON.stringify([client, code, severity]);
+
+/** Computes habits from successful runs only, and findings from all runs. */
+function learn(index: HabitIndex, client: string): Learned {
+  const rows = [...index.rows.values()].filter((row) => client === '' || row.client === client);
+  const newest = rows.toSorted((one, other) => (one.sequence < other.sequence ? 1 : -1));
+  const habits = (kind: IndexedRow['kind']) => habitsOf(rows.filter((row) => row.kind === kind && row.succeeded));
+  const findings = mostCommon(findingsOf(index, client));
   return {
     packs: habits('pack').map(({ count, ...habit }) => ({ ...habit, calls: count })),
     pipelines: habits('pipeline').map(({ count, ...habit }) => ({ ...habit, runs: count })),
     ...(findings.length > 0 && { common_findings: findings }),
-    recent: newest.slice(0, DEFAULTS.recent).map(({ kind, id, outcome, at, durationMs }) => ({
+    recent: newest.slice(0, MY_DEFAULTS.recent).map(({ kind, id, outcome, at, durationMs }) => ({
       kind,
       id,
       outcome,
@@ -152,7 +180,17 @@ function learn(shelf: Shelf): Learned {
   };
 }
 
-function habitsOf(rows: readonly Known[]) {
+function findingsOf({ findings }: HabitIndex, client: string): Iterable<Finding> {
+  if (client !== '') return findings.values().filter((finding) => finding.client === client);
+  const total = new Map<string, Finding>();
+  for (const { code, severity, count } of findings.values()) {
+    const name = nameOf({ code, severity });
+    total.set(name, { code, severity, count: count + (total.get(name)?.count ?? 0) });
+  }
+  return total.values();
+}
+
+function habitsOf(rows: readonly IndexedRow[]) {
   const habits = [...Map.groupBy(rows, ({ id }) => id)].map(([id, own]) => ({
     id,
     count: own.length,
@@ -162,15 +200,15 @@ function habitsOf(rows: readonly Known[]) {
     .toSorted(
       (one, other) => other.count - one.count || other.last_used_unix - one.last_used_unix || (one.id < other.id ? -1 : 1),
     )
-    .slice(0, DEFAULTS.each);
+    .slice(0, MY_DEFAULTS.each);
   return ranked.map((habit) => {
     const inputs = usualInputs(rows.filter(({ id }) => id === habit.id));
     return { ...habit, ...(inputs && { common_inputs: inputs }) };
   });
 }
 
-/** The most frequent value of each field; of equally frequent ones the smallest. */
-function usualInputs(rows: readonly Known[]): Record<string, string> | undefined {
+/** Returns the most frequent value of each field. If several values tie, returns the smallest. */
+function usualInputs(rows: readonly IndexedRow[]): Record<string, string> | undefined {
   const fields = new Map<string, Map<string, number>>();
   for (const { inputs } of rows) {
     for (const [field, value] of Object.entries(inputs)) {
@@ -191,20 +229,21 @@ function mostFrequent(values: ReadonlyMap<string, number>): string {
   return best.value;
 }
 
-/** Picked without sorting them all: there may be very many that were found once. */
+/** Returns the most common findings without sorting all of them, because thousands of findings can occur only once. */
 function mostCommon(findings: Iterable<Finding>): Finding[] {
-  const most: Finding[] = [];
+  const top: Finding[] = [];
   for (const finding of findings) {
-    const last = most[DEFAULTS.findings - 1];
-    if (last && commoner(last, finding) <= 0) continue;
-    const place = most.findIndex((other) => commoner(finding, other) < 0);
-    most.splice(place < 0 ? most.length : place, 0, { ...finding });
-    most.length = Math.min(most.length, DEFAULTS.findings);
+    const last = top[MY_DEFAULTS.findings - 1];
+    if (last && byFrequency(last, finding) <= 0) continue;
+    const place = top.findIndex((other) => byFrequency(finding, other) < 0);
+    const { code, severity, count } = finding;
+    top.splice(place < 0 ? top.length : place, 0, { code, severity, count });
+    top.length = Math.min(top.length, MY_DEFAULTS.findings);
   }
-  return most;
+  return top;
 }
 
-const commoner = (one: Finding, other: Finding): number =>
+const byFrequency = (one: Finding, other: Finding): number =>
   other.count - one.count || compare(one.code, other.code) || compare(one.severity, other.severity);
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -1,41 +1,41 @@
-import type { Hosts } from './hosts.ts';
+import type { HostAllowlist } from './hosts.ts';
 
-/** What a pack asks a server outside. It is a GET over https: nothing else can be asked. */
-export interface Errand {
+/** An HTTPS GET request to an external server. Packs cannot use other methods. */
+export interface EgressRequest {
   readonly url: string;
-  /** Who may be asked, by a redirect too. */
-  readonly hosts: Hosts;
-  /** For the first host alone: a redirect to another one takes none of them along. */
+  /** Hosts that the request is allowed to contact, including by redirect. */
+  readonly hosts: HostAllowlist;
+  /** Headers that are sent to the first host only. A redirect to another host drops them. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes of the body; no more than `EGRESS.bytes`, which it is unless told. */
-  readonly most?: number;
-  /** Whether a longer body is cut there. Else it is refused. */
-  readonly cut?: boolean;
+  /** Maximum bytes of the response body. Defaults to `EGRESS.bytes`, which is also the highest possible value. */
+  readonly maxBytes?: number;
+  /** If true, a body longer than `maxBytes` is truncated. Otherwise such a response is refused. */
+  readonly truncate?: boolean;
   readonly signal: AbortSignal;
 }
 
-export interface Reply {
-  /** The address that answered in the end, without a fragment. */
+export interface EgressResponse {
+  /** The final address after redirects, without a fragment. */
   readonly url: string;
   readonly status: number;
-  /** By names in lower case; what came several times is joined by commas. */
+  /** The response headers, with names in lower case. Repeated headers are joined with commas. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
-  readonly cut: boolean;
-  /** Whether this answer, or a redirect on the way, said that it is for one alone or for this once. */
-  readonly forThisOnce: boolean;
+  readonly truncated: boolean;
+  /** True if this response, or a redirect before it, forbids caching. */
+  readonly uncacheable: boolean;
 }
 
 /**
- * The one way out, for packs (R-PACK-14) and for whoever asks for a newer version. Only public addresses are connected to, and only those that were checked. What goes
- * wrong is a `Failure` that names the host and never a header.
+ * The only way in which packs (R-PACK-14) and the update check can reach the network. Connects only to public addresses, and
+ * checks each address before use. Throws a `Failure` that names the host but never contains a header.
  */
 export interface Egress {
-  get(errand: Errand): Promise<Reply>;
+  get(request: EgressRequest): Promise<EgressResponse>;
 }
 
-/** R-PACK-04: what is marked so belongs to nobody's cache. */
-export function isForThisOnce(headers: ReadonlyMap<string, string>): boolean {
+/** Whether the response headers forbid caching (R-PACK-04). */
+export function forbidsCaching(headers: ReadonlyMap<string, string>): boolean {
   const control = headers.get('cache-control') ?? '';
   return headers.has('set-cookie') || /(^|[\s,])(no-store|no-cache|private|max-age=0+(?!\d))/i.test(control);
 }

@@ -1,65 +1,67 @@
 import type * as z from 'zod';
-import type { ConsentEffect } from '../../contract/effect.ts';
-import { explain } from '../../contract/explain.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
-import type { Result, RunPackInput } from '../../contract/pack.ts';
-import type { Caller } from '../caller.ts';
-import type { Clock } from '../clock.ts';
-import { askConsent, type During } from '../during.ts';
-import { time } from '../time.ts';
+import type { ConsentEffect } from '../../contract/operations.ts';
+import type { PackResult, RunPackInput } from '../../contract/pack.ts';
+import { explainIssue } from '../../contract/schema.ts';
+import type { Caller } from '../access/caller.ts';
+import { askConsent, type CallContext, orAborted } from '../operations/call-context.ts';
+import type { Clock } from '../time/clock.ts';
+import { formatTime } from '../time/format-time.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { Ending, Hook, Ready, Run } from './hook.ts';
-import type { Artifact, Artifacts, Pack } from './pack.ts';
+import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
+import type { Artifact, ArtifactStore, Pack } from './pack.ts';
 
-/** More than that are not left to be written down behind their answers. */
-const MOST_NOTED = 256;
+/** Maximum number of cached outputs that are returned before their audit rows are written. */
+const MOST_UNRECORDED = 256;
 
 interface Deps {
   readonly catalogue: Catalogue;
-  /** In this order before a run, and in the opposite one after it. */
-  readonly hooks: readonly Hook[];
+  /** The hooks, in the order in which they run before a run of a pack. After the run, the order is reversed. */
+  readonly hooks: readonly PackHook[];
   readonly clock: Clock;
-  /** What a pack says while it runs. */
   readonly log?: (pack: string, text: string) => void;
-  /** A hook failed after a run, which changes nothing for its caller. */
-  readonly trouble: (pack: string) => void;
+  /** Called when a hook fails after a run. The error does not change the caller's result. */
+  readonly reportError: (pack: string, error: unknown) => void;
 }
 
-interface Asked {
+interface RunRequest {
   readonly pack: Pack;
   readonly caller: Caller;
   readonly session: string | undefined;
   readonly input: unknown;
-  readonly during: During;
+  readonly during: CallContext;
 }
 
-type Outcome = Answered | { readonly failure: Failure };
+type Outcome = Answer | { readonly failure: Failure };
 
-interface Answered {
-  readonly ready: Ready | undefined;
+interface Answer {
+  readonly ready: CachedResult | undefined;
   readonly output: unknown;
   readonly artifacts: readonly Artifact[];
 }
 
-/** Runs packs: input, hooks before, handler, output, hooks after. What goes wrong in one is told in the words of the failure table. */
-export class Engine {
+/**
+ * Runs packs: validates the input, runs the hooks and the handler, and validates the output. Every error becomes a failure with a
+ * known code.
+ */
+export class PackEngine {
   readonly catalogue: Catalogue;
   readonly #deps: Deps;
-  readonly #underWay = new Map<string, number>();
+  readonly #runCounts = new Map<string, number>();
   readonly #running = new Set<{ readonly caller: Caller; readonly limit: TimeLimit }>();
-  /** Runs that are being written down. */
-  #noting = 0;
+  /** Number of runs whose audit rows are being written. */
+  #unrecorded = 0;
 
   constructor(deps: Deps) {
     this.#deps = deps;
     this.catalogue = deps.catalogue;
   }
 
-  async run(caller: Caller, { name, input: given, session }: RunPackInput, during: During = {}): Promise<Result> {
+  async run(caller: Caller, { name, input: given, session }: RunPackInput, during: CallContext = {}): Promise<PackResult> {
     const pack = this.catalogue.find(name);
     const unavailable = pack.unavailable?.();
-    if (unavailable !== undefined) throw new Failure('handler_failed', unavailable);
+    if (unavailable !== undefined) throw new Failure('unavailable', unavailable);
     const parsed = pack.input.safeParse(given);
     if (!parsed.success) throw new Failure('invalid_input', explainInput(pack, parsed.error), { cause: parsed.error });
     const effect = effectOfPack(pack);
@@ -67,32 +69,34 @@ export class Engine {
       const input = { name, input: given, ...(session !== undefined && { session }) };
       await askConsent(during, { caller, name: 'runPack', input, effect });
     }
-    using _place = this.#place(caller.subject);
+    using _place = this.#takePlace(caller.subject);
     return await this.#run({ pack, caller, session, input: parsed.data, during });
   }
 
-  /** What runs for a token ends when nobody may come with that any more (R-PACK-32). */
-  endRunsOf(token: string, why: Failure): void {
+  /** Cancels the runs of a token that was revoked or paused (R-PACK-32). */
+  cancelRunsOf(token: string, why: Failure): void {
     for (const { caller, limit } of this.#running) if (caller.token === token) limit.cancel(why);
   }
 
-  /** Ends every run and withholds its answer, also one that is only being recorded (R-LOCK-03). */
-  endAllRuns(why: Failure): void {
+  /**
+   * Cancels every run and withholds its output, even if the run has ended and only its audit row is not written yet (R-LOCK-03).
+   */
+  cancelAllRuns(why: Failure): void {
     for (const { limit } of this.#running) limit.withhold(why);
   }
 
-  async #run({ pack, caller, session, input, during }: Asked): Promise<Result> {
+  async #run({ pack, caller, session, input, during }: RunRequest): Promise<PackResult> {
     const { clock, hooks } = this.#deps;
-    const began = clock.steady();
+    const startedAt = clock.steady();
     using limit = timeLimit(clock, pack, during.signal);
-    using _running = this.#listed({ caller, limit });
+    using _running = this.#register({ caller, limit });
     const run = this.#begin({ pack, caller, session, input, during }, limit);
-    const begun: Hook[] = [];
+    const begun: PackHook[] = [];
     const outcome = await this.#outcome(run, hooks, begun, limit.signal);
-    const durationMs = Math.max(0, Math.round(clock.steady() - began));
-    const noted = this.#after(run, begun, endingOf(outcome, durationMs));
-    // An answer that was there already does not wait until it is written down that it was given.
-    if ('failure' in outcome || !outcome.ready || this.#noting > MOST_NOTED) await noted;
+    const durationMs = Math.max(0, Math.round(clock.steady() - startedAt));
+    const recorded = this.#after(run, begun, resultOf(outcome, durationMs));
+    // A cached output is returned without waiting until its audit row is written.
+    if ('failure' in outcome || !outcome.ready || this.#unrecorded > MOST_UNRECORDED) await recorded;
     if ('failure' in outcome) throw outcome.failure;
     if (limit.withheld) throw limit.withheld;
     const { ready, output, artifacts } = outcome;
@@ -101,49 +105,53 @@ export class Engine {
       version: pack.version,
       output,
       cached: ready !== undefined,
-      ...(ready && { cached_until: time(ready.until) }),
+      ...(ready && { cached_until: formatTime(ready.expiresAt) }),
       ...(artifacts.length > 0 && { artifacts: [...artifacts] }),
       duration_ms: durationMs,
       ...(session !== undefined && { session_id: session }),
     };
   }
 
-  #begin({ pack, caller, session, input, during }: Asked, limit: TimeLimit): Run {
+  #begin({ pack, caller, session, input, during }: RunRequest, limit: TimeLimit): HookRun {
     const { log } = this.#deps;
     const { signal } = limit;
-    const { consent } = during;
-    let forThisOnce = false;
+    const { consent, pipelineRun } = during;
+    let uncacheable = false;
     return {
       pack,
       caller,
       ...(session !== undefined && { session }),
       input,
-      get forThisOnce() {
-        return forThisOnce;
+      get uncacheable() {
+        return uncacheable;
       },
       context: {
         input,
         caller,
         ...(session !== undefined && { session }),
         signal,
-        during: { signal, ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }) },
+        callContext: {
+          signal,
+          ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }),
+          ...(pipelineRun !== undefined && { pipelineRun }),
+        },
         progress(done, of, saying) {
-          // A handler may ignore its signal and go on.
+          // Ignore progress after the end, because a handler can ignore its signal and continue.
           if (!signal.aborted) during.progress?.(done, of, saying);
         },
         log: (text) => log?.(pack.name, text),
         doNotCache: () => {
-          forThisOnce = true;
+          uncacheable = true;
         },
       },
     };
   }
 
-  async #outcome(run: Run, hooks: readonly Hook[], begun: Hook[], signal: AbortSignal): Promise<Outcome> {
+  async #outcome(run: HookRun, hooks: readonly PackHook[], begun: PackHook[], signal: AbortSignal): Promise<Outcome> {
     try {
       for (const hook of hooks) {
         begun.push(hook);
-        // A hook that has nothing to wait for costs no turn.
+        // Do not await the result of a synchronous hook, so that it costs no event loop turn.
         const answer = hook.before?.(run);
         const ready = answer instanceof Promise ? await orAborted(signal, answer) : answer;
         if (ready) return { ready, output: ready.output, artifacts: [] };
@@ -154,95 +162,105 @@ export class Engine {
     try {
       signal.throwIfAborted();
       const artifacts: Artifact[] = [];
-      if (run.context.artifacts) run.context.artifacts = noting(run, run.context.artifacts, artifacts);
-      const output = fitting(run.pack, await orAborted(signal, run.pack.handler(run.context)));
+      if (run.context.artifacts) run.context.artifacts = recordingArtifacts(run, run.context.artifacts, artifacts);
+      const output = validatedOutput(run.pack, await orAborted(signal, run.pack.handler(run.context)));
       return { ready: undefined, output, artifacts };
     } catch (error) {
       return { failure: asHandlerFailure(error) };
     }
   }
 
-  /** Never fails: nobody may wait for it. */
-  async #after(run: Run, begun: readonly Hook[], ending: Ending): Promise<void> {
-    this.#noting += 1;
+  /** Calls the `after` hooks. Never rejects, because the caller does not always await the result. */
+  async #after(run: HookRun, begun: readonly PackHook[], result: RunResult): Promise<void> {
+    this.#unrecorded += 1;
     for (const hook of begun.toReversed()) {
       try {
-        const work = hook.after?.(run, ending);
+        const work = hook.after?.(run, result);
         if (work instanceof Promise) await work;
-      } catch {
-        this.#deps.trouble(run.pack.name);
+      } catch (error) {
+        this.#deps.reportError(run.pack.name, error);
       }
     }
-    this.#noting -= 1;
+    this.#unrecorded -= 1;
   }
 
-  #listed(running: { readonly caller: Caller; readonly limit: TimeLimit }): Disposable {
+  #register(running: { readonly caller: Caller; readonly limit: TimeLimit }): Disposable {
     this.#running.add(running);
     return { [Symbol.dispose]: () => void this.#running.delete(running) };
   }
 
-  /** One subject's flood leaves room for the others'. */
-  #place(subject: string): Disposable {
-    const count = this.#underWay.get(subject) ?? 0;
+  /**
+   * Counts a run of the subject. Throws if the subject has too many concurrent runs, so that other subjects can run packs too.
+   */
+  #takePlace(subject: string): Disposable {
+    const count = this.#runCounts.get(subject) ?? 0;
     if (count >= PACK.atOnce) {
-      throw new Failure('rate_limited', `${PACK.atOnce} packs are running for this caller; wait for some of them.`, {
+      throw new Failure('rate_limited', `${PACK.atOnce} packs are already running for this caller; wait until a run ends.`, {
         retryAfter: 1,
       });
     }
-    this.#underWay.set(subject, count + 1);
+    this.#runCounts.set(subject, count + 1);
     return {
       [Symbol.dispose]: () => {
-        const left = (this.#underWay.get(subject) ?? 1) - 1;
-        if (left === 0) this.#underWay.delete(subject);
-        else this.#underWay.set(subject, left);
+        const left = (this.#runCounts.get(subject) ?? 1) - 1;
+        if (left === 0) this.#runCounts.delete(subject);
+        else this.#runCounts.set(subject, left);
       },
     };
   }
 }
 
-/** The memory packs have none here: what they ask of the memory is decided where it is performed. */
-function effectOfPack({ asksOutside, own, changes }: Pack): ConsentEffect | undefined {
-  if (asksOutside) return 'discloses';
+/**
+ * Returns the effect for which a pack needs the owner's consent. The memory packs have no such effect, because the operations
+ * that they call ask for consent.
+ */
+function effectOfPack({ usesNetwork, own, changes }: Pack): ConsentEffect | undefined {
+  if (usesNetwork) return 'discloses';
   return own && changes === 'destroys' ? 'destroys' : undefined;
 }
 
-/** Our own schemas bring their words with them; others' are told with the library's, and with where. */
+/**
+ * Explains an invalid input. The schemas of built-in packs contain readable messages. For an owner's pack, the message of the
+ * schema library is used, with the field added.
+ */
 function explainInput({ own }: Pack, error: z.ZodError): string {
   const [first] = error.issues;
-  if (!own || first === undefined) return explain(error);
+  if (!own || first === undefined) return explainIssue(error);
   const field = first.path.map(String).join('.') || 'The request';
-  const what = first.code === 'unrecognized_keys' ? 'has a field that the pack does not know' : `does not fit: ${first.message}`;
-  return `${field} ${what}; compare it with the input schema of the pack.`;
+  const what = first.code === 'unrecognized_keys' ? 'has an unknown field' : `is invalid: ${first.message}`;
+  return `${field} ${what}; compare the input with the input schema of the pack.`;
 }
 
-/** What the caller gave up, or may not wait for any more. */
+/** Reports that the caller cancelled the run, or is no longer allowed to wait for the run. */
 class Cancelled extends Failure {
   constructor(why?: Failure) {
-    super(why?.code ?? 'handler_failed', why?.message ?? 'The run was cancelled; start it again if it is still wanted.');
+    super(why?.code ?? 'cancelled', why?.message ?? 'The run was cancelled. Start it again if needed.');
   }
 }
 
 interface TimeLimit extends Disposable {
-  /** Aborted with the failure that says why. */
+  /** Aborted when the run must stop. The abort reason is the error that is reported. */
   readonly signal: AbortSignal;
   cancel(why?: Failure): void;
-  /** Stops the time while this is awaited, then grants the pack its whole time again. */
+  /** Stops the timer while `work` runs. Afterwards, the timer starts again with the full time limit. */
   suspended<T>(work: () => Promise<T>): Promise<T>;
-  /** Cancels the run, and keeps back an answer that is there already. */
+  /** Cancels the run, and withholds its output even if the handler has already returned. */
   withhold(why: Failure): void;
   readonly withheld: Failure | undefined;
 }
 
-function timeLimit(clock: Clock, { name, seconds = PACK.time }: Pack, given: AbortSignal | undefined): TimeLimit {
+function timeLimit(clock: Clock, { name, seconds = PACK.timeout }: Pack, given: AbortSignal | undefined): TimeLimit {
   const controller = new AbortController();
   let withheld: Failure | undefined;
   const cancel = (why?: Failure): void => controller.abort(new Cancelled(why));
-  const giveUp = (): void => cancel();
-  if (given?.aborted) giveUp();
-  else given?.addEventListener('abort', giveUp, { once: true });
+  const cancelRun = (): void => cancel();
+  if (given?.aborted) cancelRun();
+  else given?.addEventListener('abort', cancelRun, { once: true });
   const start = (): Disposable =>
     clock.after(seconds * 1000, () =>
-      controller.abort(new Failure('timeout', `${name} took longer than its ${seconds} s; ask it for less, or try again later.`)),
+      controller.abort(
+        new Failure('timeout', `${name} exceeded its time limit of ${seconds} s; request less data, or try again later.`),
+      ),
     );
   let timer = start();
   let ended = false;
@@ -267,23 +285,13 @@ function timeLimit(clock: Clock, { name, seconds = PACK.time }: Pack, given: Abo
     [Symbol.dispose]() {
       ended = true;
       timer[Symbol.dispose]();
-      given?.removeEventListener('abort', giveUp);
+      given?.removeEventListener('abort', cancelRun);
     },
   };
 }
 
-/** A handler that does not heed its signal is left behind; what becomes of it concerns nobody. */
-function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const abort = (): void => reject(signal.reason as Failure);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
-  work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  return promise;
-}
-
-/** What was made is told with the answer, and the answer without it would be another: it is for this once. */
-function noting({ pack, context }: Run, place: Artifacts, made: Artifact[]): Artifacts {
+/** Adds new artifacts to the result. An output with artifacts is not cached, because the cache cannot store artifacts. */
+function recordingArtifacts({ pack, context }: HookRun, place: ArtifactStore, made: Artifact[]): ArtifactStore {
   return {
     async put(name, mediaType, body) {
       try {
@@ -293,21 +301,21 @@ function noting({ pack, context }: Run, place: Artifacts, made: Artifact[]): Art
         return artifact;
       } catch (cause) {
         if (cause instanceof Failure) throw cause;
-        throw new Failure('artifact_failed', `What ${pack.name} made could not be put anywhere; try again later.`, { cause });
+        throw new Failure('artifact_failed', `A file created by ${pack.name} could not be saved; try again later.`, { cause });
       }
     },
   };
 }
 
-/** What is not as the pack's author promised is not handed on. */
-function fitting({ name, output }: Pack, answer: unknown): unknown {
+/** Returns the output as parsed by the pack's schema. Throws if the output does not match the schema. */
+function validatedOutput({ name, output }: Pack, answer: unknown): unknown {
   const { success, data } = output.safeParse(answer);
   if (success && fitsJson(data)) return data;
   throw new Failure(
     'invalid_output',
     success
-      ? `${name} answered more than ${PACK.outputBytes / 1024} KiB, or what JSON cannot hold; ask it for less.`
-      : `${name} answered what its own schema does not allow; tell its author.`,
+      ? `${name} returned more than ${PACK.outputBytes / 1024} KiB, or a value that JSON cannot represent; request less data.`
+      : `${name} returned output that does not match its schema; report this to the author of the pack.`,
   );
 }
 
@@ -320,16 +328,18 @@ function fitsJson(data: unknown): boolean {
   }
 }
 
-/** A failure that names itself is one of the table; anything else was the handler's, and its text may hold what it saw. */
+/** Returns a `Failure` unchanged. Hides the text of any other error, because the text may contain private data. */
 const asHandlerFailure = (error: unknown): Failure =>
   error instanceof Failure
     ? error
-    : new Failure('handler_failed', 'The pack failed in a way that its author did not foresee; tell them.', { cause: error });
+    : new Failure('handler_failed', 'The pack failed with an unexpected error; report this to the author of the pack.', {
+        cause: error,
+      });
 
-function endingOf(outcome: Outcome, durationMs: number): Ending {
+function resultOf(outcome: Outcome, durationMs: number): RunResult {
   if ('failure' in outcome) {
     const { failure } = outcome;
     return { outcome: failure instanceof Cancelled ? 'cancelled' : failure.code, failure, durationMs };
   }
-  return { outcome: 'ok', output: outcome.output, ...(outcome.ready && { cachedUntil: outcome.ready.until }), durationMs };
+  return { outcome: 'ok', output: outcome.output, ...(outcome.ready && { cachedUntil: outcome.ready.expiresAt }), durationMs };
 }

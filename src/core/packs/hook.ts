@@ -1,47 +1,50 @@
 import type { Failure, FailureCode } from '../../contract/failure.ts';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../access/caller.ts';
 import type { ExecutionContext, Pack } from './pack.ts';
 
-/** One run of a pack, from its parsed input on. */
-export interface Run {
+/** One run of a pack, after its input was validated. */
+export interface HookRun {
   readonly pack: Pack;
   readonly caller: Caller;
   readonly session?: string;
   readonly input: unknown;
-  /** What the handler will be given; a hook may add to it. */
+  /** The context that is passed to the handler. Hooks can add fields to it. */
   readonly context: Changeable;
-  /** Whether the handler said that its answer is for this once. */
-  readonly forThisOnce: boolean;
+  /** True if the handler called `doNotCache`. */
+  readonly uncacheable: boolean;
 }
 
 type Changeable = { -readonly [Name in keyof ExecutionContext]: ExecutionContext[Name] };
 
-/** What a hook answers in the handler's place. */
-export interface Ready {
+/** An output that a hook returns, so that the handler is not run. */
+export interface CachedResult {
   readonly output: unknown;
-  /** Milliseconds since 1970 until which the same question is answered so. */
-  readonly until: number;
+  /** The time when the output expires, in milliseconds since 1970. */
+  readonly expiresAt: number;
 }
 
-/** How a run ended. `cancelled`: its caller gave it up. */
-export interface Ending {
-  readonly outcome: 'ok' | 'cancelled' | FailureCode;
-  /** As its schema understood it; undefined unless the outcome is `ok`. */
+/** The result of a run. The code `cancelled` means that the caller cancelled the run. */
+export interface RunResult {
+  readonly outcome: 'ok' | FailureCode;
+  /** The validated output; undefined unless the outcome is `ok`. */
   readonly output?: unknown;
-  /** What the caller is told, unless the outcome is `ok`. */
+  /** The failure that the caller receives; undefined if the outcome is `ok`. */
   readonly failure?: Failure;
-  /** Answered by a hook, and until when the same question will be. */
+  /** The time when the output expires, if a hook returned a cached output. Milliseconds since 1970. */
   readonly cachedUntil?: number;
   readonly durationMs: number;
 }
 
 /**
- * The seam around every run. Memory, cache and audit are hooks themselves, and come last: a hook of yours sees a run before
- * they do and after they did.
+ * Code that runs before and after every run of a pack. Memory, cache and audit are hooks too. They are the last hooks, so other
+ * hooks run before them and finish after them.
  */
-export interface Hook {
-  /** Before the handler, in the order of the hooks. The first that returns something answers the run; what it throws refuses it. */
-  before?(run: Run): Promise<Ready | undefined> | Ready | undefined;
-  /** Afterwards, in the opposite order and whatever the outcome. What it throws is noted and changes nothing. */
-  after?(run: Run, ending: Ending): Promise<void> | void;
+export interface PackHook {
+  /**
+   * Called before the handler, in hook order. If a hook returns a result, that result is the output of the run, and the handler
+   * is not run. If a hook throws, the run is refused.
+   */
+  before?(run: HookRun): Promise<CachedResult | undefined> | CachedResult | undefined;
+  /** Called after the handler, in reverse hook order, whatever the outcome. Errors are logged and do not change the outcome. */
+  after?(run: HookRun, ending: RunResult): Promise<void> | void;
 }

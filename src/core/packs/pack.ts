@@ -1,33 +1,30 @@
 import type * as z from 'zod';
-import type { Result } from '../../contract/pack.ts';
-import type { Caller } from '../caller.ts';
-import type { During } from '../during.ts';
+import type { PackResult } from '../../contract/pack.ts';
+import type { Caller } from '../access/caller.ts';
+import type { CallContext } from '../operations/call-context.ts';
 
-/** What a pack wants from memory. Nothing of it happens unless it is asked for here. */
+/** The ways in which a pack uses memory. All of them are off by default. */
 interface MemoryOptions {
-  /** Keep answers, and give them again to the same question. */
+  /** If true, outputs are cached and returned for equal inputs. */
   readonly cache?: true;
-  /** Whether this question wants an answer of its own, that is neither given again nor waited for by others. */
-  readonly fresh?: (input: unknown) => boolean;
-  /** Keep each answer in the pack's own memory too, under `captured/`: the last one for each question. */
+  /** Returns true if this input must run the handler, without the cache and without sharing the run of another caller. */
+  readonly bypassesCache?: (input: unknown) => boolean;
+  /** If true, the last output of each input is also stored in the pack's own memory, under `captured/`. */
   readonly capture?: true;
-  /** How long an answer is kept, in seconds; also the lifetime of what the pack stores, unless it says otherwise. */
+  /** Lifetime of cached outputs, in seconds. This is also the default lifetime of the entries that the pack stores. */
   readonly ttl?: number;
-  /** Of what the pack stores, unless it says otherwise. */
   readonly category?: string;
 }
 
 interface StoreOptions {
-  /** Seconds, up to a year; 90 days unless the pack or this says otherwise. */
+  /** Lifetime in seconds, at most a year. Defaults to the pack's `ttl`, or to 90 days. */
   readonly ttl?: number;
   readonly category?: string;
   readonly tags?: readonly string[];
 }
 
-/** What a pack remembered. */
-export interface Remembered {
+export interface PackMemoryEntry {
   readonly key: string;
-  /** As it was stored: anything that JSON can hold. */
   readonly value: unknown;
   readonly category: string;
   readonly tags: readonly string[];
@@ -35,90 +32,91 @@ export interface Remembered {
   readonly expires_at: string;
 }
 
-/** A pack's own memory: of this caller, of this session if there is one, and of no other pack. */
+/** A pack's own storage for one caller and session. Other packs cannot access it. */
 export interface PackMemory {
-  /** Whose: `subject`, or `subject:session`. */
+  /** The name of the storage: `subject`, or `subject:session`. */
   readonly namespace: string;
   store(key: string, value: unknown, options?: StoreOptions): Promise<void>;
-  recall(key: string): Promise<Remembered | undefined>;
-  /** Those whose key begins so, newest first. */
-  list(prefix?: string): Promise<readonly Omit<Remembered, 'value'>[]>;
-  /** Whether there was something to forget. */
+  recall(key: string): Promise<PackMemoryEntry | undefined>;
+  /** Returns the entries whose key starts with the prefix, newest first. */
+  list(prefix?: string): Promise<readonly Omit<PackMemoryEntry, 'value'>[]>;
   delete(key: string): Promise<boolean>;
-  /** The newest, by category, to begin with; at most 50 and 32 kB. */
-  context(): Promise<{ readonly categories: readonly { readonly name: string; readonly entries: readonly Remembered[] }[] }>;
+  /** Returns the newest entries, grouped by category: at most 50 entries and 32 kB. */
+  context(): Promise<{ readonly categories: readonly { readonly name: string; readonly entries: readonly PackMemoryEntry[] }[] }>;
 }
 
-/** A secret of the owner's. Its id tells it from every other and says nothing about it. */
+/** One of the owner's secrets. The id distinguishes secrets without revealing anything about their text. */
 export interface Credential {
   readonly id: string;
   readonly secret: string;
-  /** Replaced, removed or refused since it was read: no answer that it opened is kept any more. */
-  readonly ended?: boolean;
-  /** To be called when its service refuses it: what was kept with it is forgotten. */
-  readonly refused?: () => Promise<void>;
+  /**
+   * True if the secret was replaced, deleted or rejected after this object was read. Outputs of runs that still use the secret
+   * are then not cached.
+   */
+  readonly revoked?: boolean;
+  /** Call this when the service rejects the secret. It deletes the outputs that were cached with the secret. */
+  readonly reportRejected?: () => Promise<void>;
 }
 
-/** Something that a run made beside its answer, such as a picture, as its caller is told of it. */
-export type Artifact = NonNullable<Result['artifacts']>[number];
+/** A file that a run produced besides its output, such as a picture. */
+export type Artifact = NonNullable<PackResult['artifacts']>[number];
 
-/** Where such things are put. */
-export interface Artifacts {
+export interface ArtifactStore {
   put(name: string, mediaType: string, body: Uint8Array): Promise<Artifact>;
 }
 
-/** What a handler is given. Everything it may do to the world outside itself goes through here or through what its maker handed it. */
+/**
+ * The context that a handler receives. A handler can reach the outside world only through this context, or through objects that
+ * its creator passed to it.
+ */
 export interface ExecutionContext<Input = unknown> {
-  /** As the pack's own schema understood it. */
+  /** The input, as parsed by the pack's schema. */
   readonly input: Input;
   readonly caller: Caller;
   readonly session?: string;
-  /** Aborted when the caller gives up or the time is over. */
+  /** Aborted when the caller cancels, or when the time limit is reached. */
   readonly signal: AbortSignal;
-  /** Bound to the caller, the session and this pack; undefined while no store can be used. */
+  /** The pack's storage for this caller and session. Undefined while the store is unavailable. */
   readonly memory?: PackMemory;
-  /** Undefined unless a hook gave a place for them: this program has none of its own. */
-  readonly artifacts?: Artifacts;
-  /** Of the kind that the pack named, if its owner has given one. */
+  /** Storage for files. Undefined unless a hook provides the storage; no built-in hook does. */
+  readonly artifacts?: ArtifactStore;
+  /** The credential that the pack names. Undefined if the owner has not set it. */
   readonly credential?: Credential;
-  /** A pack that calls `perform` hands this on, so that giving up and the owner's consent reach the nested call. */
-  readonly during: During;
+  /** Passed to nested operations, so that cancellation and questions for consent work there too. */
+  readonly callContext: CallContext;
   readonly progress: (done: number, of?: number, saying?: string) => void;
   readonly log: (text: string) => void;
-  /** This answer is for this once: private, or bound to a moment. */
+  /** Marks the output as private or short-lived, so that the output is not cached. */
   readonly doNotCache: () => void;
 }
 
 interface Described {
-  /** Group and name: `github.list_issues`. */
+  /** The group and name of the pack, such as `github.list_issues`. */
   readonly name: string;
-  /** Answers of another version are never given for this one's. */
+  /** The version of the pack. A cached output is returned only for the same version. */
   readonly version: string;
   readonly title: string;
-  /** For a model: when to use it, and when not. */
+  /** Text that tells a model when to use the pack, and when not. */
   readonly description: string;
   readonly memory?: MemoryOptions;
-  /** Which of the owner's credentials it uses. */
   readonly credential?: string;
-  /** Seconds after which a run ends; 30 unless said. */
+  /** Time limit of a run in seconds; 30 by default. */
   readonly seconds?: number;
-  /** What people say who need it; `route` looks here. */
+  /** Phrases with which users might request the pack, for the pack `route`. */
   readonly intents?: readonly string[];
-  /** Whether it changes anything beyond its own memory. */
+  /** Whether the pack adds or destroys data outside its own memory. */
   readonly changes?: 'nothing' | 'adds' | 'destroys';
-  /** Whether it asks anybody outside this machine. */
-  readonly asksOutside?: boolean;
-  /** The memory packs and `route` leave no row of their runs. */
+  readonly usesNetwork?: boolean;
+  /** True if runs of the pack are not recorded in the audit, as for the memory packs and `route`. */
   readonly unaudited?: true;
-  /** One of the owner's own; another revision is another pack to the cache. */
+  /** Set for packs that the owner wrote. A cached output is returned only for the same revision. */
   readonly own?: { readonly revision: string; readonly hosts?: readonly string[] };
-  /** Its owner has not turned it on, so agents are not offered it. */
+  /** True if the owner has not turned the pack on. Agents do not see such a pack. */
   readonly off?: boolean;
-  /** Why it cannot run at present, and what its owner can do. */
+  /** Returns why the pack cannot run now and what the owner can do, or undefined if the pack can run. */
   readonly unavailable?: () => string | undefined;
 }
 
-/** A pack as the engine runs it. */
 export interface Pack extends Described {
   readonly input: z.ZodType;
   readonly output: z.ZodType;
@@ -131,10 +129,10 @@ interface Typed<Input extends z.ZodType, Output extends z.ZodType> extends Descr
   readonly handler: (context: ExecutionContext<z.output<Input>>) => Promise<z.input<Output>>;
 }
 
-/** Lets the compiler compare a handler with its schemas. */
+/** Defines a pack. The compiler checks the handler against the pack's schemas. */
 export const definePack = <Input extends z.ZodType, Output extends z.ZodType>(pack: Typed<Input, Output>): Pack =>
-  // The engine hands in what the schema parsed, and nothing else.
+  // This cast is safe, because the engine passes only parsed input to the handler.
   pack as Typed<Input, Output> & { readonly handler: Pack['handler'] };
 
-/** A tool's name has no dots; our own packs are known without their group. */
-export const toolOf = ({ name }: Pick<Pack, 'name'>): string => name.replace(/^helmdeck\./, '').replaceAll('.', '_');
+/** Returns the name of the pack's MCP tool. Tool names contain no dots, and built-in packs lose the prefix `helmdeck.`. */
+export const toolNameOf = ({ name }: Pick<Pack, 'name'>): string => name.replace(/^helmdeck\./, '').replaceAll('.', '_');

@@ -1,94 +1,119 @@
 import { Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
-import type { Clock } from '../clock.ts';
-import type { MemoryStore } from '../store.ts';
+import { type Caller, hasScope } from '../access/caller.ts';
+import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
+import type { MemoryStore } from '../store/store.ts';
+import type { Clock } from '../time/clock.ts';
 
-const REST_MS = PACK.sessionRest * 1000;
+const IDLE_MS = PACK.sessionIdle * 1000;
 
 interface Session {
   readonly subject: string;
+  /** The client that started the session. */
+  readonly client: string;
+  readonly token: string;
   readonly id: string;
   usedAt: number;
 }
 
-/** Sessions of packs: opened by their first use, ended by their owner or by an hour of rest, and with them their working memory. */
-export class Sessions implements Disposable {
+/**
+ * The sessions of packs. A session starts when it is first used, and ends on request or after an hour without use. When a session
+ * ends, its working memory is deleted.
+ */
+export class PackSessions implements Disposable {
   readonly #store: MemoryStore;
   readonly #clock: Clock;
-  readonly #trouble: () => void;
-  /** The one used last stands last. */
+  readonly #reportError: (error: unknown) => void;
+  /** The open sessions, least recently used first. */
   readonly #open = new Map<string, Session>();
-  #waiting: Disposable | undefined;
-  #first: Promise<void> | undefined;
+  #timer: Disposable | undefined;
+  #cleanUp: Promise<void> | undefined;
 
-  constructor(store: MemoryStore, clock: Clock, trouble: () => void) {
+  constructor(store: MemoryStore, clock: Clock, reportError: (error: unknown) => void) {
     this.#store = store;
     this.#clock = clock;
-    this.#trouble = trouble;
+    this.#reportError = reportError;
   }
 
-  /** Before the first of all is opened, what an earlier start left goes: a session of the same name has no part in it. */
-  async open(subject: string, id: string): Promise<void> {
-    this.#first ??= this.clear();
+  /**
+   * Opens a session, or marks it as used. Before the first session opens, deletes the entries of sessions of an earlier process,
+   * so that a session with the same name starts empty.
+   */
+  async open(caller: Caller, id: string): Promise<void> {
+    this.#cleanUp ??= this.endLeftovers();
     try {
-      await this.#first;
+      await this.#cleanUp;
     } catch (error) {
-      this.#first = undefined;
+      this.#cleanUp = undefined;
       throw error;
     }
-    this.use(subject, id);
+    this.touch(caller, id);
   }
 
-  use(subject: string, id: string): void {
+  touch(caller: Caller, id: string): void {
+    const { subject, client, token } = caller;
     const name = nameOf(subject, id);
     const known = this.#open.get(name);
-    if (!known && this.#countOf(subject) >= PACK.sessions) {
-      throw new Failure('session_unavailable', `${PACK.sessions} sessions of this caller are open; end one of them first.`);
+    if (!known && !mayTakePlace(caller, this.#openOf(subject), PACK.sessions)) {
+      throw new Failure(
+        'session_unavailable',
+        `This client has reached its share of the ${PACK.sessions} sessions that can be open in a memory; end one of its sessions first.`,
+      );
     }
     this.#open.delete(name);
-    this.#open.set(name, { subject, id, usedAt: this.#clock.steady() });
-    this.#wait();
+    this.#open.set(name, { ...(known ?? { subject, id, client, token }), usedAt: this.#clock.steady() });
+    this.#startTimer();
   }
 
-  /** How many entries went with it. A session that is not open has none, unless the program ended before it did. */
-  async end(subject: string, id: string): Promise<number> {
+  /**
+   * Ends a session and returns the number of deleted entries. Only the owner and the client that started the session are allowed
+   * to end it. For other clients, the result is the same as for a session that does not exist.
+   */
+  async end(caller: Caller, id: string): Promise<number> {
+    const session = this.#open.get(nameOf(caller.subject, id));
+    // A session that is not open can still have entries from an earlier process. Which client started it is unknown.
+    const mayEndIt = session ? mayEnd(caller, session) : hasScope(caller, 'admin');
+    return mayEndIt ? await this.#end(caller.subject, id) : 0;
+  }
+
+  async #end(subject: string, id: string): Promise<number> {
     this.#open.delete(nameOf(subject, id));
     const { deleted } = await this.#store.forget(subject, { kinds: ['pack'], session: id });
     return deleted;
   }
 
-  /** What sessions of an earlier start left behind: none of them is open any more. */
-  async clear(): Promise<void> {
+  /** Deletes the entries of sessions of an earlier process. */
+  async endLeftovers(): Promise<void> {
     for (const { namespace } of await this.#store.namespaces('pack')) {
       const { subject, session } = namespace;
-      if (session !== undefined && !this.#open.has(nameOf(subject, session))) await this.end(subject, session);
+      if (session !== undefined && !this.#open.has(nameOf(subject, session))) await this.#end(subject, session);
     }
   }
 
   [Symbol.dispose](): void {
-    this.#waiting?.[Symbol.dispose]();
+    this.#timer?.[Symbol.dispose]();
   }
 
-  #countOf(subject: string): number {
-    return this.#open.values().reduce((count, session) => (session.subject === subject ? count + 1 : count), 0);
+  #openOf(subject: string): Session[] {
+    return [...this.#open.values()].filter((session) => session.subject === subject);
   }
 
-  #wait(): void {
+  #startTimer(): void {
     const [oldest] = this.#open.values();
-    if (this.#waiting || !oldest) return;
-    const left = Math.max(0, oldest.usedAt + REST_MS - this.#clock.steady());
-    this.#waiting = this.#clock.after(left, () => {
-      this.#waiting = undefined;
-      void this.#endRested().catch(this.#trouble);
-      this.#wait();
+    if (this.#timer || !oldest) return;
+    const left = Math.max(0, oldest.usedAt + IDLE_MS - this.#clock.steady());
+    this.#timer = this.#clock.after(left, () => {
+      this.#timer = undefined;
+      void this.#endIdle().catch(this.#reportError);
+      this.#startTimer();
     });
   }
 
-  async #endRested(): Promise<void> {
-    const until = this.#clock.steady() - REST_MS;
-    const rested = [...this.#open.values()].filter(({ usedAt }) => usedAt <= until);
-    for (const { subject, id } of rested) this.#open.delete(nameOf(subject, id));
-    for (const { subject, id } of rested) await this.#store.forget(subject, { kinds: ['pack'], session: id });
+  async #endIdle(): Promise<void> {
+    const until = this.#clock.steady() - IDLE_MS;
+    const idle = [...this.#open.values()].filter(({ usedAt }) => usedAt <= until);
+    for (const { subject, id } of idle) this.#open.delete(nameOf(subject, id));
+    for (const { subject, id } of idle) await this.#store.forget(subject, { kinds: ['pack'], session: id });
   }
 }
 

@@ -1,83 +1,87 @@
 import { Failure } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 
-/** What `${{ … }}` stands for: an input, or what lies at a path of an earlier step's output. */
+/** A `${{ … }}` reference to an input, or to a path in the output of an earlier step. */
 export type Reference =
-  | { readonly to: 'input'; readonly name: string; readonly spelled: string }
-  | { readonly to: 'output'; readonly step: string; readonly path: readonly string[]; readonly spelled: string };
+  | { readonly to: 'input'; readonly name: string; readonly source: string }
+  | { readonly to: 'output'; readonly step: string; readonly path: readonly string[]; readonly source: string };
 
-/** Undefined where there is nothing, as an input that was left out. */
-export type LookUp = (reference: Reference) => unknown;
+/** Returns the value of a reference, or undefined for an input that the caller did not send. */
+export type ReferenceLookup = (reference: Reference) => unknown;
 
 const OPENING = '${{';
-const PLACE = /\$\{\{[ \t]{0,8}([A-Za-z0-9_.-]{1,256})[ \t]{0,8}\}\}/g;
+const REFERENCE = /\$\{\{[ \t]{0,8}([A-Za-z0-9_.-]{1,256})[ \t]{0,8}\}\}/g;
 
-/** Every reference in what a step is asked. An opening that none begins with is a mistake, and would be asked as it stands. */
+/** Returns all references in the input of a step. A `${{` without a valid reference counts as `unreadable`. */
 export function referencesIn(value: unknown): (Reference | 'unreadable')[] {
   if (typeof value === 'string') {
-    const found = [...value.matchAll(PLACE)].map(([, spelled = '']) => read(spelled) ?? 'unreadable');
+    const found = [...value.matchAll(REFERENCE)].map(([, source = '']) => read(source) ?? 'unreadable');
     return value.split(OPENING).length - 1 === found.length ? found : [...found, 'unreadable'];
   }
   return partsOf(value).flatMap(referencesIn);
 }
 
-/** Whether one stands where nothing is filled in: in the name of a field. */
-export const namesOpen = (value: unknown): boolean =>
+/** Whether a field name contains a reference. References in field names are not replaced. */
+export const hasReferenceInFieldName = (value: unknown): boolean =>
   isObject(value) &&
-  ((!Array.isArray(value) && Object.keys(value).some((name) => name.includes(OPENING))) || partsOf(value).some(namesOpen));
+  ((!Array.isArray(value) && Object.keys(value).some((name) => name.includes(OPENING))) ||
+    partsOf(value).some(hasReferenceInFieldName));
 
-function read(spelled: string): Reference | undefined {
-  const [root, name, output, ...path] = spelled.split('.');
+function read(source: string): Reference | undefined {
+  const [root, name, output, ...path] = source.split('.');
   if (name === undefined || name === '' || path.includes('')) return undefined;
-  if (root === 'inputs' && output === undefined) return { to: 'input', name, spelled };
-  if (root === 'steps' && output === 'output') return { to: 'output', step: name, path, spelled };
+  if (root === 'inputs' && output === undefined) return { to: 'input', name, source };
+  if (root === 'steps' && output === 'output') return { to: 'output', step: name, path, source };
   return undefined;
 }
 
 /**
- * The value with what its references stand for. One that is a whole text keeps its type; within a longer text it becomes
- * text. What was left out is left out of objects too.
+ * Replaces references with their values. A reference that is the whole string keeps the type of its value. In a longer string,
+ * the value becomes text. Fields without a value are omitted.
  */
-export function fill(value: unknown, lookUp: LookUp): unknown {
-  return filler(lookUp)(value);
+export function fillReferences(value: unknown, lookUp: ReferenceLookup): unknown {
+  return createFiller(lookUp)(value);
 }
 
-/** Few references can stand for very much, again and again. */
-function filler(lookUp: LookUp): (value: unknown) => unknown {
+/**
+ * Creates a function that replaces references. The total size is limited, because a few references can insert a large value many
+ * times.
+ */
+function createFiller(lookUp: ReferenceLookup): (value: unknown) => unknown {
   let left: number = PIPELINE.inputBytes;
   const known = new Map<string, { value: unknown; text: string; bytes: number }>();
-  const take = (spelled: string): { value: unknown; text: string } => {
-    let found = known.get(spelled);
+  const take = (source: string): { value: unknown; text: string } => {
+    let found = known.get(source);
     if (!found) {
-      const reference = read(spelled);
+      const reference = read(source);
       const value = reference && lookUp(reference);
       const text = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);
       found = { value, text, bytes: Buffer.byteLength(text) };
-      known.set(spelled, found);
+      known.set(source, found);
     }
     left -= found.bytes;
     if (left >= 0) return found;
     throw new Failure(
       'invalid_input',
-      `What the references of a step stand for is more than ${PIPELINE.inputBytes / 1024} KiB; ask earlier steps for less.`,
+      `The values that a step refers to exceed ${PIPELINE.inputBytes / 1024} KiB; make the earlier steps return less data.`,
     );
   };
-  const filled = (value: unknown): unknown => {
+  const fill = (value: unknown): unknown => {
     if (typeof value === 'string') {
-      const [whole] = value.matchAll(PLACE);
+      const [whole] = value.matchAll(REFERENCE);
       if (whole?.[0] === value) return take(whole[1] ?? '').value;
-      return value.replace(PLACE, (_all, spelled: string) => take(spelled).text);
+      return value.replace(REFERENCE, (_all, source: string) => take(source).text);
     }
-    if (Array.isArray(value)) return value.map((part) => filled(part) ?? null);
+    if (Array.isArray(value)) return value.map((part) => fill(part) ?? null);
     if (typeof value !== 'object' || value === null) return value;
-    const fields = Object.entries(value).map(([name, part]): [string, unknown] => [name, filled(part)]);
+    const fields = Object.entries(value).map(([name, part]): [string, unknown] => [name, fill(part)]);
     return Object.fromEntries(fields.filter(([, part]) => part !== undefined));
   };
-  return filled;
+  return fill;
 }
 
-/** What lies at the path; undefined where there is nothing. Only what JSON shows can be reached. */
-export function at(value: unknown, path: readonly string[]): unknown {
+/** Returns the value at the path, or undefined. Reads only own properties of objects. */
+export function valueAt(value: unknown, path: readonly string[]): unknown {
   let found = value;
   for (const part of path) {
     const within = Array.isArray(found) ? /^\d{1,6}$/.test(part) : isObject(found) && Object.hasOwn(found, part);
@@ -91,6 +95,9 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 
 const partsOf = (value: unknown): unknown[] => (isObject(value) ? Object.values(value) : []);
 
-/** Whether lists and objects stand within each other no deeper than that; looked at before anything follows them down. */
+/**
+ * Whether the value is nested at most `depth` levels deep. Call this before any recursive function, so that a deep value cannot
+ * overflow the stack.
+ */
 export const isShallow = (value: unknown, depth: number = PIPELINE.depth): boolean =>
   depth > 0 ? partsOf(value).every((part) => isShallow(part, depth - 1)) : !isObject(value);

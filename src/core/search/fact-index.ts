@@ -1,103 +1,108 @@
 import { CATEGORY as DEFAULT_CATEGORY } from '../../contract/limits.ts';
-import { Categories } from './categories.ts';
-import { Chains, NONE } from './chains.ts';
-import { reaching } from './columns.ts';
-import { hash, SECRET } from './hash.ts';
-import { Names } from './names.ts';
-import { Postings } from './postings.ts';
-import { Texts } from './texts.ts';
+import { HASH_SEED, HashChains, NOT_FOUND, PostingLists, growTo, hash } from './tables.ts';
+import { CategoryTable, NameTable, TextPages } from './text-pages.ts';
 import { Vocabulary } from './vocabulary.ts';
-import { type Hearer, readWords } from './words.ts';
+import { type WordHandler, readWords } from './words.ts';
 
-export type Id = number | string;
+export type FactId = number | string;
 
-/** What can be searched of a fact. */
-export interface Searchable {
+export interface SearchableFact {
   readonly key: string;
   readonly category: string;
   readonly tags: readonly string[];
-  /** Who wrote it last. It is no word of the fact. */
+  /** The client that wrote the fact last. A search can filter by this client, but query words do not match its name. */
   readonly client?: string;
-  /** The client whose definition wrote it for the one above. */
+  /** The client that defined the pipeline, if a pipeline wrote this fact on behalf of `client`. */
   readonly definedBy?: string | undefined;
   readonly value: string;
   /** Milliseconds since 1970. */
   readonly updatedAt: number;
-  /** From then on it is not found; without it, always is. */
+  /** Milliseconds since 1970. A fact without this field never expires. */
   readonly expiresAt?: number;
 }
 
-/** A name that a fact may have to have. */
-export interface Named {
+export interface NameFilter {
   readonly tag?: string | undefined;
   readonly client?: string | undefined;
 }
 
-/** A fact as it was told. */
-export interface Told {
-  readonly id: Id;
-  readonly fact: Searchable & { readonly expiresAt: number; readonly client: string };
+export interface IndexedFact {
+  readonly id: FactId;
+  readonly fact: SearchableFact & { readonly expiresAt: number; readonly client: string };
 }
 
-/** Nobody chose the default category, so its words say nothing about a fact: else "what do I use" would find all of `user_facts`. */
-export const isChosen = (category: string): boolean => category !== DEFAULT_CATEGORY.default;
+/**
+ * Whether the words of a category are indexed. The default category is not indexed; otherwise "what do I use" would find every
+ * fact in `user_facts`.
+ */
+export const isExplicitCategory = (category: string): boolean => category !== DEFAULT_CATEGORY.default;
 
-/** How much a word counts where it stands: the key names the fact, a category is shared by many. */
+/**
+ * Weight of a word in the key. It is the highest, because the key names the fact. A category has a low weight, because many facts
+ * share it.
+ */
 const KEY = 2.2;
 const TAG = 1.4;
 const CATEGORY = 0.7;
 
-/** A word says less about a long text. Fixed, so that one fact's weight does not hang on all the others. */
-const USUAL_WORDS = 60;
-const LENGTH_MATTERS = 0.6;
-/** How soon saying a word again adds nothing. */
+/**
+ * Average number of words of a value. A word in a longer value weighs less. The average is a constant, so that a weight does not
+ * depend on other facts.
+ */
+const AVERAGE_WORDS = 60;
+const LENGTH_FACTOR = 0.6;
+/** Controls how soon repetitions of a word stop adding weight, as k in BM25. */
 const SATURATION = 0.8;
 
-/** Of a fact of more different terms, the first are found: a fact of noise must not hold up everything else. */
-const MOST_TERMS = 4096;
+/** Maximum number of terms that are indexed for a fact, so that a fact of random text does not slow down the whole index. */
+const MAX_TERMS = 4096;
 
-/** A posting is the number of a fact and, in its lowest byte, how much the term weighs there. */
-export const WEIGHTS = 256;
-const MOST_FACTS = 1 << 24;
-const NOWHERE = 0xffffffff;
+/** Number of weight levels in a posting. A posting is the number of a fact, with the weight of the term in its lowest byte. */
+export const WEIGHT_LEVELS = 256;
+const MAX_FACTS = 1 << 24;
+const NO_ADDRESS = 0xffffffff;
 
-/** Facts by number, and for each term the facts it stands in. A number is free again once no list holds it. */
+/**
+ * Assigns a number to each fact, and lists the facts that contain each term. The number of a removed fact is reused once no
+ * posting list contains it.
+ */
 export class FactIndex {
   readonly vocabulary = new Vocabulary();
-  readonly #postings = new Postings({
-    lives: (posting) => this.lives(posting >>> 8),
-    left: (posting) => this.#leave(posting >>> 8),
+  readonly #postings = new PostingLists({
+    isLive: (posting) => this.isLive(posting >>> 8),
+    onRemoved: (posting) => this.#release(posting >>> 8),
   });
-  readonly #texts = new Texts((fact, address) => {
+  readonly #texts = new TextPages((fact, address) => {
     this.#addresses[fact] = address;
   });
-  readonly #numbers = new Chains();
-  readonly #terms = new Terms(this.vocabulary);
+  readonly #numbers = new HashChains();
+  readonly #terms = new TermWeights(this.vocabulary);
   #top = 0;
   readonly #spare: number[] = [];
-  readonly #categories = new Categories();
-  readonly tags = new Names();
-  readonly clients = new Names();
+  readonly #categories = new CategoryTable();
+  readonly tags = new NameTable();
+  readonly clients = new NameTable();
   #addresses = new Uint32Array(0);
   #updatedAt = new Float64Array(0);
   #expiresAt = new Float64Array(0);
   #category = new Uint32Array(0);
-  /** A bit for each name a fact has, so that most that have another are not opened to be told. */
-  #marks = new Uint32Array(0);
-  /** How many lists still hold a fact. */
+  /**
+   * A 32-bit Bloom filter of each fact's tags and clients. A filter by name decodes only the facts that pass this Bloom filter.
+   */
+  #nameBits = new Uint32Array(0);
+  /** For each fact, the number of posting lists that still contain the fact. */
   #held = new Uint16Array(0);
 
-  /** Living facts. */
   get size(): number {
     return this.#numbers.size;
   }
 
-  /** No fact's number is as high. */
+  /** An upper bound: the number of every fact is lower than this. */
   get top(): number {
     return this.#top;
   }
 
-  /** All of it is outside the heap. */
+  /** Bytes of memory that the index uses outside the JavaScript heap. */
   get bytes(): number {
     const columns = 30 * this.#addresses.length;
     const names = this.tags.bytes + this.clients.bytes;
@@ -106,48 +111,48 @@ export class FactIndex {
     );
   }
 
-  add(id: Id, fact: Searchable): void {
+  add(id: FactId, fact: SearchableFact): void {
     this.remove(id);
     const number = this.#spare.pop() ?? this.#top++;
-    if (number >= MOST_FACTS) throw new RangeError('There are more facts than can be told apart.');
-    if (number >= this.#addresses.length) this.#makeRoom(number);
+    if (number >= MAX_FACTS) throw new RangeError('The search index cannot hold more facts.');
+    if (number >= this.#addresses.length) this.#grow(number);
     const spelled = id === fact.key ? '' : spell(id);
     const { client = '', definedBy = '' } = fact;
     const texts = [fact.key, spelled, client, definedBy, JSON.stringify(fact.tags), fact.value];
-    this.#addresses[number] = this.#texts.keep(number, texts);
-    const writers = clientMark(client) | (definedBy === '' ? 0 : clientMark(definedBy));
-    this.#marks[number] = fact.tags.reduce((marks, tag) => marks | tagMark(tag), writers);
-    for (const tag of fact.tags) this.tags.enter(tag);
-    this.clients.enter(client);
-    this.#numbers.add(number, hash(spell(id), SECRET));
+    this.#addresses[number] = this.#texts.add(number, texts);
+    const writers = clientBit(client) | (definedBy === '' ? 0 : clientBit(definedBy));
+    this.#nameBits[number] = fact.tags.reduce((marks, tag) => marks | tagBit(tag), writers);
+    for (const tag of fact.tags) this.tags.retain(tag);
+    this.clients.retain(client);
+    this.#numbers.add(number, hash(spell(id), HASH_SEED));
     this.#updatedAt[number] = fact.updatedAt;
     this.#expiresAt[number] = fact.expiresAt ?? Infinity;
-    this.#category[number] = this.#categories.enter(fact.category);
+    this.#category[number] = this.#categories.retain(fact.category);
     this.#held[number] = this.#terms.weigh(fact, true, (term, weight) => {
-      this.#postings.add(term, number * WEIGHTS + Math.round((WEIGHTS - 1) * (weight / (weight + SATURATION))));
+      this.#postings.add(term, number * WEIGHT_LEVELS + Math.round((WEIGHT_LEVELS - 1) * (weight / (weight + SATURATION))));
     });
   }
 
-  /** False when there is no such fact. */
-  remove(id: Id): boolean {
+  /** Removes a fact. Returns false if no fact has this id. */
+  remove(id: FactId): boolean {
     const number = this.#find(id);
     if (number === undefined) return false;
-    const { fact } = this.told(number);
-    for (const tag of fact.tags) this.tags.leave(tag);
-    this.clients.leave(fact.client ?? '');
+    const { fact } = this.factAt(number);
+    for (const tag of fact.tags) this.tags.release(tag);
+    this.clients.release(fact.client ?? '');
     this.#numbers.remove(number);
-    this.#texts.drop(this.#addresses[number] ?? 0);
-    this.#addresses[number] = NOWHERE;
-    this.#categories.leave(this.#category[number] ?? 0);
+    this.#texts.remove(this.#addresses[number] ?? 0);
+    this.#addresses[number] = NO_ADDRESS;
+    this.#categories.release(this.#category[number] ?? 0);
     const terms = this.#terms.weigh(fact, false, (term) => {
-      this.#postings.bury(term);
-      if (this.#postings.size(term) === 0) this.vocabulary.unlearn(term);
+      this.#postings.markDead(term);
+      if (this.#postings.size(term) === 0) this.vocabulary.remove(term);
     });
     if (terms === 0) this.#spare.push(number);
     return true;
   }
 
-  /** Overwrites every text. Nothing may be asked of this index any more. */
+  /** Overwrites every text in memory. The index cannot be used afterwards. */
   clear(): void {
     this.#texts.clear();
     this.#numbers.clear();
@@ -156,16 +161,16 @@ export class FactIndex {
     this.vocabulary.clear();
   }
 
-  has(id: Id): boolean {
+  has(id: FactId): boolean {
     return this.#find(id) !== undefined;
   }
 
-  /** False for a number that is free, or will be. */
-  lives(number: number): boolean {
-    return this.#addresses[number] !== NOWHERE;
+  /** Returns false if the number is free, or if its fact was removed. */
+  isLive(number: number): boolean {
+    return this.#addresses[number] !== NO_ADDRESS;
   }
 
-  idOf(number: number): Id {
+  idOf(number: number): FactId {
     const [key = '', spelled = ''] = this.#texts.read(this.#addresses[number] ?? 0, 2);
     return spelled === '' ? key : unspell(spelled);
   }
@@ -178,7 +183,7 @@ export class FactIndex {
     return this.#expiresAt[number] ?? 0;
   }
 
-  told(number: number): Told {
+  factAt(number: number): IndexedFact {
     const texts = this.#texts.read(this.#addresses[number] ?? 0);
     const [key = '', spelled = '', client = '', definedBy = '', tagged = '', value = ''] = texts;
     const tags = JSON.parse(tagged) as string[];
@@ -188,11 +193,10 @@ export class FactIndex {
     return { id: spelled === '' ? key : unspell(spelled), fact };
   }
 
-  /** Tells the facts that have these names. */
-  having({ tag, client }: Named): (number: number) => boolean {
-    const marks = (tag === undefined ? 0 : tagMark(tag)) | (client === undefined ? 0 : clientMark(client));
+  matchesNames({ tag, client }: NameFilter): (number: number) => boolean {
+    const marks = (tag === undefined ? 0 : tagBit(tag)) | (client === undefined ? 0 : clientBit(client));
     return (number) => {
-      if (((this.#marks[number] ?? 0) & marks) !== marks) return false;
+      if (((this.#nameBits[number] ?? 0) & marks) !== marks) return false;
       const [, , writer, definer, tagged = ''] = this.#texts.read(this.#addresses[number] ?? 0, 5);
       return (
         (client === undefined || writer === client || definer === client) &&
@@ -201,22 +205,20 @@ export class FactIndex {
     };
   }
 
-  isIn(number: number, category: number): boolean {
+  isInCategory(number: number, category: number): boolean {
     return this.#category[number] === category;
   }
 
-  /** The number of a category that some fact is in. */
   findCategory(category: string): number | undefined {
     return this.#categories.find(category);
   }
 
-  /** In how many facts a term stands. */
   count(term: number): number {
     return this.#postings.size(term);
   }
 
-  /** Shows the newest postings of a term, at most so many, in `postings`; says how many. */
-  read(term: number, most: number): number {
+  /** Copies the newest postings of a term, at most `most`, to `postings`. Returns how many were copied. */
+  readPostings(term: number, most: number): number {
     return this.#postings.read(term, most);
   }
 
@@ -224,47 +226,53 @@ export class FactIndex {
     return this.#postings.entries;
   }
 
-  #makeRoom(number: number): void {
-    this.#addresses = reaching(this.#addresses, number);
-    this.#updatedAt = reaching(this.#updatedAt, number);
-    this.#expiresAt = reaching(this.#expiresAt, number);
-    this.#category = reaching(this.#category, number);
-    this.#marks = reaching(this.#marks, number);
-    this.#held = reaching(this.#held, number);
+  #grow(number: number): void {
+    this.#addresses = growTo(this.#addresses, number);
+    this.#updatedAt = growTo(this.#updatedAt, number);
+    this.#expiresAt = growTo(this.#expiresAt, number);
+    this.#category = growTo(this.#category, number);
+    this.#nameBits = growTo(this.#nameBits, number);
+    this.#held = growTo(this.#held, number);
   }
 
-  #find(id: Id): number | undefined {
-    let number = this.#numbers.first(hash(spell(id), SECRET));
-    while (number !== NONE && this.idOf(number) !== id) number = this.#numbers.after(number);
-    return number === NONE ? undefined : number;
+  #find(id: FactId): number | undefined {
+    let number = this.#numbers.first(hash(spell(id), HASH_SEED));
+    while (number !== NOT_FOUND && this.idOf(number) !== id) number = this.#numbers.after(number);
+    return number === NOT_FOUND ? undefined : number;
   }
 
-  #leave(number: number): void {
+  #release(number: number): void {
     const held = (this.#held[number] ?? 0) - 1;
     this.#held[number] = held;
     if (held === 0) this.#spare.push(number);
   }
 }
 
-/** The number 7 is not the text "7". */
-const spell = (id: Id): string => (typeof id === 'number' ? `#${id}` : `=${id}`);
-const unspell = (spelled: string): Id => (spelled.startsWith('#') ? Number(spelled.slice(1)) : spelled.slice(1));
+/** Converts an id to text, in which the number 7 differs from the text "7". */
+const spell = (id: FactId): string => (typeof id === 'number' ? `#${id}` : `=${id}`);
+const unspell = (spelled: string): FactId => (spelled.startsWith('#') ? Number(spelled.slice(1)) : spelled.slice(1));
 
-const markOf = (name: string): number => 1 << (hash(name, SECRET) & 31);
-const tagMark = (tag: string): number => markOf(`tag ${tag}`);
-const clientMark = (client: string): number => markOf(`client ${client}`);
+const bitOf = (name: string): number => 1 << (hash(name, HASH_SEED) & 31);
+const tagBit = (tag: string): number => bitOf(`tag ${tag}`);
+const clientBit = (client: string): number => bitOf(`client ${client}`);
 
-/** Tells the terms of one fact after the other, and how much it is about each. Nothing is made for a term that is known. */
-class Terms implements Hearer {
+/**
+ * Computes the terms of a fact and their weights. To save time, it creates no string for a term that is already in the
+ * vocabulary.
+ */
+class TermWeights implements WordHandler {
   readonly #vocabulary: Vocabulary;
-  #learning = false;
-  /** Where a term stands in the columns below, counted from one; for all others nothing. */
+  #addsTerms = false;
+  /** For each term, one plus its index in the columns below, or 0 if the fact does not contain the term. */
   #places = new Uint16Array(0);
-  readonly #terms = new Uint32Array(MOST_TERMS);
-  readonly #weights = new Float64Array(MOST_TERMS);
+  readonly #terms = new Uint32Array(MAX_TERMS);
+  readonly #weights = new Float64Array(MAX_TERMS);
   #count = 0;
-  /** Of the text being read, how often each term was said; added up when it is known how long the text is. */
-  readonly #said = new Uint32Array(MOST_TERMS);
+  /**
+   * How often each term occurs in the current text. Weights are computed after the whole text was read, because they depend on
+   * the number of its words.
+   */
+  readonly #occurrences = new Uint32Array(MAX_TERMS);
   #words = 0;
 
   constructor(vocabulary: Vocabulary) {
@@ -272,48 +280,55 @@ class Terms implements Hearer {
   }
 
   get bytes(): number {
-    return 2 * this.#places.length + 16 * MOST_TERMS;
+    return 2 * this.#places.length + 16 * MAX_TERMS;
   }
 
-  /** Says how many. Of a fact that is not to be learned all are known. */
-  weigh({ key, category, tags, value }: Searchable, learning: boolean, tell: (term: number, weight: number) => void): number {
-    this.#forget();
-    this.#learning = learning;
+  /**
+   * Calls `onTerm` for each term of the fact, and returns the number of terms. Adds unknown terms to the vocabulary only if
+   * `addsTerms` is true.
+   */
+  weigh(
+    { key, category, tags, value }: SearchableFact,
+    addsTerms: boolean,
+    onTerm: (term: number, weight: number) => void,
+  ): number {
+    this.#reset();
+    this.#addsTerms = addsTerms;
     this.#read(key, () => KEY);
-    if (isChosen(category)) this.#read(category, () => CATEGORY);
+    if (isExplicitCategory(category)) this.#read(category, () => CATEGORY);
     for (const tag of tags) this.#read(tag, () => TAG);
-    this.#read(value, (words) => 1 / (1 - LENGTH_MATTERS + (LENGTH_MATTERS * words) / USUAL_WORDS));
+    this.#read(value, (words) => 1 / (1 - LENGTH_FACTOR + (LENGTH_FACTOR * words) / AVERAGE_WORDS));
     for (let place = 0; place < this.#count; place += 1) {
-      tell(this.#terms[place] ?? 0, this.#weights[place] ?? 0);
+      onTerm(this.#terms[place] ?? 0, this.#weights[place] ?? 0);
     }
     return this.#count;
   }
 
-  hear(source: string, from: number, to: number): void {
+  onWord(source: string, from: number, to: number): void {
     this.#words += 1;
     const known = this.#vocabulary.find(source, from, to);
     const place = known === undefined ? 0 : (this.#places[known] ?? 0);
-    if (place > 0) this.#said[place - 1] = (this.#said[place - 1] ?? 0) + 1;
-    else if (this.#count < MOST_TERMS) {
-      const term = known ?? (this.#learning ? this.#vocabulary.learn(source.slice(from, to)) : undefined);
+    if (place > 0) this.#occurrences[place - 1] = (this.#occurrences[place - 1] ?? 0) + 1;
+    else if (this.#count < MAX_TERMS) {
+      const term = known ?? (this.#addsTerms ? this.#vocabulary.add(source.slice(from, to)) : undefined);
       if (term !== undefined) this.#enter(term);
     }
   }
 
   #enter(term: number): void {
-    if (term >= this.#places.length) this.#places = reaching(this.#places, term);
+    if (term >= this.#places.length) this.#places = growTo(this.#places, term);
     this.#terms[this.#count] = term;
     this.#weights[this.#count] = 0;
-    this.#said[this.#count] = 1;
+    this.#occurrences[this.#count] = 1;
     this.#count += 1;
     this.#places[term] = this.#count;
   }
 
-  /** What is there of the fact before, also where that one could not be told to its end. */
-  #forget(): void {
+  /** Clears the state of the previous fact, even if reading that fact failed halfway. */
+  #reset(): void {
     for (let place = 0; place < this.#count; place += 1) {
       this.#places[this.#terms[place] ?? 0] = 0;
-      this.#said[place] = 0;
+      this.#occurrences[place] = 0;
     }
     this.#count = 0;
   }
@@ -323,8 +338,8 @@ class Terms implements Hearer {
     readWords(text, this);
     const weight = weightOf(this.#words);
     for (let place = 0; place < this.#count; place += 1) {
-      this.#weights[place] = (this.#weights[place] ?? 0) + weight * (this.#said[place] ?? 0);
-      this.#said[place] = 0;
+      this.#weights[place] = (this.#weights[place] ?? 0) + weight * (this.#occurrences[place] ?? 0);
+      this.#occurrences[place] = 0;
     }
   }
 }

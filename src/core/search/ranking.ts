@@ -1,32 +1,30 @@
-import type { Alternative } from './alternatives.ts';
-import { reaching } from './columns.ts';
-import { type FactIndex, WEIGHTS } from './fact-index.ts';
-import type { Question } from './question.ts';
+import { type FactIndex, WEIGHT_LEVELS } from './fact-index.ts';
+import type { Alternative, ParsedQuery } from './parsed-query.ts';
+import { growTo } from './tables.ts';
 
-export interface Candidate {
-  /** The fact's number. */
+export interface RankedFact {
   readonly number: number;
-  /** How much of what the question is worth it has, 0 to 1. */
+  /** The weight of the fact as a fraction of the highest possible weight, from 0 to 1. */
   readonly share: number;
-  /** How many of the question's words it has. */
+  /** The number of query words that the fact contains. */
   readonly words: number;
 }
 
-/** Which facts may be found. */
-export type Wanted = (number: number) => boolean;
+/** Whether the filter of a search accepts the fact with this number. */
+export type FactPredicate = (number: number) => boolean;
 
 /**
- * Adds up what each fact has of a question's words. The rarest come first; once as many postings as allowed have been
- * read, what is left of the commoner words is not, which decides little: they tell facts apart the least. Only where fewer
- * facts are found than were asked for, as a filter may have it, all of it is read.
+ * Ranks facts by the total weight of the query words that they contain. Reads the postings of the rarest word first, and stops
+ * after a limit, because common words distinguish facts the least. If the filter then leaves fewer facts than requested, reads
+ * all postings.
  */
 export class Ranking {
   readonly #facts: FactIndex;
-  /** Where a fact found is in the columns below, counted from one. */
+  /** For each fact, one plus its index in the columns below, or 0 if no query word was found in the fact. */
   #places = new Uint32Array(0);
   #numbers = new Uint32Array(0);
   #sums = new Float32Array(0);
-  /** What the fact has of the word being added. */
+  /** For each fact, the weight that the last query word found in the fact has added. */
   #latest = new Float32Array(0);
   #latestWord = new Uint8Array(0);
   #words = new Uint8Array(0);
@@ -40,57 +38,59 @@ export class Ranking {
     return 4 * this.#places.length + 14 * this.#numbers.length;
   }
 
-  /** The best of the wanted facts, the best first; among equals the newest. */
-  best(question: Question, wanted: Wanted, most: number, postings: number): Candidate[] {
-    this.#places = reaching(this.#places, this.#facts.top);
+  /** Returns the best facts that the filter accepts, best first. Facts with equal weights are ordered newest first. */
+  best(query: ParsedQuery, accepts: FactPredicate, most: number, postings: number): RankedFact[] {
+    this.#places = growTo(this.#places, this.#facts.top);
     try {
-      const whole = this.#add(question, postings);
-      const chosen = this.#choose(wanted, most, question.ideal);
+      const whole = this.#add(query, postings);
+      const chosen = this.#choose(accepts, most, query.maxWeight);
       if (whole || chosen.length === most) return chosen;
     } finally {
       for (let at = 0; at < this.#count; at += 1) this.#places[this.#numbers[at] ?? 0] = 0;
       this.#count = 0;
     }
-    return this.best(question, wanted, most, Infinity);
+    return this.best(query, accepts, most, Infinity);
   }
 
   /**
-   * The best for each that may stand for a single word: there is nothing to add up, because a word counts once, as the surest of
-   * them. So whatever is among the best for the word is among the best for one of these.
+   * Returns the best facts for each alternative of a query with a single word. Sums are not needed, because the score of a fact
+   * is that of its best alternative. The best facts for the word are therefore all in these lists.
    */
-  bestOfEach(alternatives: readonly Alternative[], wanted: Wanted, most: number, postings: number): Candidate[][] {
+  bestOfEach(alternatives: readonly Alternative[], accepts: FactPredicate, most: number, postings: number): RankedFact[][] {
     let left = postings;
-    const lists: Candidate[][] = [];
+    const lists: RankedFact[][] = [];
     for (const alternative of alternatives) {
       if (left <= 0 && lists.some((list) => list.length === most)) break;
-      lists.push(this.#bestOf(alternative, wanted, most, Math.max(left, most)));
+      lists.push(this.#bestOf(alternative, accepts, most, Math.max(left, most)));
       left -= this.#facts.count(alternative.id);
     }
     return lists;
   }
 
-  #bestOf(term: Alternative, wanted: Wanted, most: number, read: number): Candidate[] {
+  #bestOf(term: Alternative, accepts: FactPredicate, most: number, read: number): RankedFact[] {
     const { id, weight } = term;
     const best = new Best(this.#facts, most);
-    const count = this.#facts.read(id, read);
+    const count = this.#facts.readPostings(id, read);
     const { postings } = this.#facts;
     for (let seen = 0; seen < count; seen += 1) {
       const posting = postings[fromEitherEnd(seen, count)] ?? 0;
-      best.offer(posting >>> 8, posting % WEIGHTS, wanted);
+      best.offer(posting >>> 8, posting % WEIGHT_LEVELS, accepts);
     }
     const sorted = best.sorted();
-    if (sorted.length < most && count < this.#facts.count(id)) return this.#bestOf(term, wanted, most, Infinity);
-    return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHTS - 1), words: 1 }));
+    if (sorted.length < most && count < this.#facts.count(id)) return this.#bestOf(term, accepts, most, Infinity);
+    return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHT_LEVELS - 1), words: 1 }));
   }
 
-  /** Whether nothing was left unread. */
-  #add({ words }: Question, postings: number): boolean {
-    const rarestFirst = words.map((word, index) => ({ word, index })).toSorted((one, other) => other.word.worth - one.word.worth);
+  /** Adds the weights of all query words to the sums. Returns false if the limit was reached before all postings were read. */
+  #add({ words }: ParsedQuery, postings: number): boolean {
+    const rarestFirst = words
+      .map((word, index) => ({ word, index }))
+      .toSorted((one, other) => other.word.weight - one.word.weight);
     let left = postings;
     for (const { word, index } of rarestFirst) {
       for (const { id, weight } of word.alternatives) {
         if (left <= 0) return false;
-        const listed = this.#addTerm(id, weight * word.worth, index + 1, left);
+        const listed = this.#addTerm(id, weight * word.weight, index + 1, left);
         if (listed < this.#facts.count(id)) return false;
         left -= listed;
       }
@@ -99,17 +99,17 @@ export class Ranking {
   }
 
   #addTerm(term: number, worth: number, word: number, most: number): number {
-    const listed = this.#facts.read(term, most);
-    this.#makeRoom(this.#count + listed);
+    const listed = this.#facts.readPostings(term, most);
+    this.#grow(this.#count + listed);
     const { postings } = this.#facts;
     const [places, numbers, sums] = [this.#places, this.#numbers, this.#sums];
     const [latest, latestWord, words] = [this.#latest, this.#latestWord, this.#words];
-    const full = worth / (WEIGHTS - 1);
+    const full = worth / (WEIGHT_LEVELS - 1);
     let count = this.#count;
     for (let index = 0; index < listed; index += 1) {
       const posting = postings[index] ?? 0;
       const number = posting >>> 8;
-      const gain = full * (posting % WEIGHTS);
+      const gain = full * (posting % WEIGHT_LEVELS);
       const place = places[number] ?? 0;
       const at = place - 1;
       if (place === 0) {
@@ -126,7 +126,7 @@ export class Ranking {
         latestWord[at] = word;
         words[at] = (words[at] ?? 0) + 1;
       } else if (gain > (latest[at] ?? 0)) {
-        // A word counts once, as the surest of what stands for it.
+        // A word counts only once for each fact, with its best alternative.
         sums[at] = (sums[at] ?? 0) + gain - (latest[at] ?? 0);
         latest[at] = gain;
       }
@@ -135,51 +135,50 @@ export class Ranking {
     return listed;
   }
 
-  #makeRoom(count: number): void {
+  #grow(count: number): void {
     if (count <= this.#numbers.length) return;
-    this.#numbers = reaching(this.#numbers, count);
-    this.#sums = reaching(this.#sums, count);
-    this.#latest = reaching(this.#latest, count);
-    this.#latestWord = reaching(this.#latestWord, count);
-    this.#words = reaching(this.#words, count);
+    this.#numbers = growTo(this.#numbers, count);
+    this.#sums = growTo(this.#sums, count);
+    this.#latest = growTo(this.#latest, count);
+    this.#latestWord = growTo(this.#latestWord, count);
+    this.#words = growTo(this.#words, count);
   }
 
-  #choose(wanted: Wanted, most: number, ideal: number): Candidate[] {
+  #choose(accepts: FactPredicate, most: number, maxWeight: number): RankedFact[] {
     const best = new Best(this.#facts, most);
     for (let seen = 0; seen < this.#count; seen += 1) {
       const at = fromEitherEnd(seen, this.#count);
-      best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, wanted);
+      best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
     }
     return best.sorted().map(({ number, sum }) => ({
       number,
-      share: Math.min(1, sum / ideal),
+      share: Math.min(1, sum / maxWeight),
       words: this.#words[(this.#places[number] ?? 0) - 1] ?? 0,
     }));
   }
 
-  /** The newest of the wanted facts, the newest first. */
-  newest(wanted: Wanted, most: number): number[] {
+  newest(accepts: FactPredicate, most: number): number[] {
     const best = new Best(this.#facts, most);
     const { top } = this.#facts;
-    for (let seen = 0; seen < top; seen += 1) best.offer(fromEitherEnd(seen, top), 0, wanted);
+    for (let seen = 0; seen < top; seen += 1) best.offer(fromEitherEnd(seen, top), 0, accepts);
     return best.sorted().map(({ number }) => number);
   }
 }
 
 /**
- * The first, the last, the second, and so on. Facts often stand in the order of their age, one way or the other, and were
- * each better than all before it, each would have to be put in its place.
+ * Returns the index to visit next: the first, the last, the second, and so on. Facts are often sorted by age. Visited in order,
+ * each fact could be better than all facts before it, which is the slowest case for the heap.
  */
 const fromEitherEnd = (seen: number, count: number): number => (seen % 2 === 0 ? seen >> 1 : count - 1 - (seen >> 1));
 
-/** The best so far as a heap, the worst of them on top, so that most facts cost one comparison. */
+/** A bounded heap of the best facts. The worst of them is on top, so that rejecting another fact takes one comparison. */
 class Best {
   readonly #facts: FactIndex;
   readonly #most: number;
   readonly #numbers: number[] = [];
   readonly #sums: number[] = [];
   readonly #moments: number[] = [];
-  /** Below this sum, or at it and before this moment, nothing is taken any more. */
+  /** Lowest accepted sum. A fact with a lower sum is rejected, as is a fact with this sum and a date before `#oldest`. */
   #least = -Infinity;
   #oldest = -Infinity;
 
@@ -188,17 +187,17 @@ class Best {
     this.#most = most;
   }
 
-  offer(number: number, sum: number, wanted: Wanted): void {
+  offer(number: number, sum: number, accepts: FactPredicate): void {
     if (sum < this.#least) return;
     const moment = this.#facts.updatedAt(number);
     if (sum === this.#least && moment < this.#oldest) return;
-    this.#take(number, sum, moment, wanted);
+    this.#take(number, sum, moment, accepts);
   }
 
-  #take(number: number, sum: number, moment: number, wanted: Wanted): void {
+  #take(number: number, sum: number, moment: number, accepts: FactPredicate): void {
     const full = this.#numbers.length === this.#most;
     if (full && !this.#beats(0, number, sum, moment)) return;
-    if (!this.#facts.lives(number) || !wanted(number)) return;
+    if (!this.#facts.isLive(number) || !accepts(number)) return;
     if (full) this.#sink(number, sum, moment);
     else this.#rise(number, sum, moment);
     if (this.#numbers.length < this.#most) return;
@@ -206,14 +205,13 @@ class Best {
     this.#oldest = this.#moments[0] ?? 0;
   }
 
-  /** The best first. */
   sorted(): { number: number; sum: number }[] {
     return this.#numbers
       .map((number, at) => ({ number, sum: this.#sums[at] ?? 0, moment: this.#moments[at] ?? 0 }))
       .toSorted((one, other) => other.sum - one.sum || other.moment - one.moment || other.number - one.number);
   }
 
-  /** Whether a fact is better than the one there: of equals the newer is. */
+  /** Whether a fact is better than the fact at this index. Of two facts with equal sums, the newer one is better. */
   #beats(at: number, number: number, sum: number, moment: number): boolean {
     const known = this.#sums[at] ?? 0;
     if (sum !== known) return sum > known;
@@ -242,7 +240,6 @@ class Best {
     this.#put(at, number, sum, moment);
   }
 
-  /** Takes the place of the worst. */
   #sink(number: number, sum: number, moment: number): void {
     let at = 0;
     for (let below = 1; below < this.#most; below = 2 * at + 1) {

@@ -1,29 +1,31 @@
-import { FactIndex, type Id, type Named, type Searchable } from './fact-index.ts';
-import { fuse, type Hit, Inquiry } from './inquiry.ts';
-import type { NameCount } from './names.ts';
-import { Ranking, type Wanted } from './ranking.ts';
+import { type FactId, FactIndex, type IndexedFact, type NameFilter, type SearchableFact } from './fact-index.ts';
+import { type FactMatch, FactReader, type Span } from './fact-reader.ts';
+import { type Alternative, type ParsedQuery, parseQuery } from './parsed-query.ts';
+import { type FactPredicate, type RankedFact, Ranking } from './ranking.ts';
+import type { NameCount } from './text-pages.ts';
+import { foldText } from './words.ts';
 
-export type { Id, Searchable } from './fact-index.ts';
-export type { Hit } from './inquiry.ts';
-
-export interface Search extends Filter {
-  /** Several texts ask the same in other words: their hits are fused. A blank one lists the newest. */
+export interface SearchQuery extends Filter {
+  /**
+   * The text to search for. Several texts are variants of one query, and their hits are merged. If all texts are blank, finds the
+   * newest facts.
+   */
   readonly text: string | readonly string[];
   readonly limit: number;
 }
 
-/** Which facts may be found: those of which all of it holds. */
-interface Filter extends Named {
+/** The conditions of a search. A fact must meet all of them to be found. */
+interface Filter extends NameFilter {
   readonly category?: string;
-  /** Only what ends before this moment. */
+  /** If set, finds only facts that expire before this time, in milliseconds since 1970. */
   readonly expiresBefore?: number;
-  /** What has expired by then is not found; without it, whatever is there is. */
+  /** If set, excludes facts that expire at or before this time, in milliseconds since 1970. */
   readonly now?: number;
 }
 
 /**
- * Ranked search over the facts it was told of, in memory only. Every call does a bounded amount of work, so a large
- * memory is told fact by fact between other things; what was told is found by the very next search.
+ * A ranked full-text index of facts, in RAM only. Adding or removing a fact takes bounded time, so the caller can index many
+ * facts in small steps. A fact can be found as soon as it is added.
  */
 export class SearchIndex {
   #facts = new FactIndex();
@@ -33,62 +35,299 @@ export class SearchIndex {
     return this.#facts.size;
   }
 
-  /** The room it takes, as good as all of it outside the heap. */
+  /** Bytes of memory that the index uses, nearly all of them outside the JavaScript heap. */
   get bytes(): number {
     return this.#facts.bytes + this.#ranking.bytes;
   }
 
-  /** Replaces what was told under the same id. */
-  add(fact: Searchable & { readonly id: Id }): void {
+  /** Adds a fact, or replaces the fact with the same id. Returns true if the index had to allocate memory. */
+  add(fact: SearchableFact & { readonly id: FactId }): boolean {
+    const before = this.#facts.bytes;
     this.#facts.add(fact.id, fact);
+    return this.#facts.bytes > before;
   }
 
-  has(id: Id): boolean {
+  has(id: FactId): boolean {
     return this.#facts.has(id);
   }
 
-  /** False when it was never told of it. */
-  remove(id: Id): boolean {
+  remove(id: FactId): boolean {
     return this.#facts.remove(id);
   }
 
-  /** Drops everything at once; texts and terms are overwritten first. */
+  /** Removes all facts. Overwrites their texts and terms in memory first. */
   clear(): void {
     this.#facts.clear();
     this.#facts = new FactIndex();
     this.#ranking = new Ranking(this.#facts);
   }
 
-  /** The tags and clients that most facts have, at most so many of either. */
+  /** Returns the tags and the clients with the most facts, at most `most` of each. */
   names(most: number): { readonly tags: NameCount[]; readonly clients: NameCount[] } {
     return { tags: this.#facts.tags.mostUsed(most), clients: this.#facts.clients.mostUsed(most) };
   }
 
-  /** Best first; among equals the newest. */
-  search({ text, limit, ...filter }: Search): Hit[] {
+  /** Returns the hits, best first. Hits with equal scores are ordered newest first. */
+  search({ text, limit, ...filter }: SearchQuery): Hit[] {
     const texts = typeof text === 'string' ? [text] : [...new Set(text)];
-    const asked = texts.filter((one) => one.trim() !== '');
+    const queries = texts.filter((one) => one.trim() !== '');
     const tests = this.#tests(filter);
     if (tests === undefined) return [];
-    const wanted: Wanted = (fact) => tests.every((holds) => holds(fact));
+    const accepts: FactPredicate = (fact) => tests.every((matches) => matches(fact));
     const narrowed = tests.length > 1;
-    const inquiry = new Inquiry({ facts: this.#facts, ranking: this.#ranking, wanted, narrowed, limit, texts: asked.length });
-    const [only, ...more] = asked;
-    if (only === undefined) return inquiry.newest();
-    return more.length === 0 ? inquiry.ask(only) : fuse(asked.map((one) => inquiry.ask(one))).slice(0, limit);
+    const run = new SearchRun({ facts: this.#facts, ranking: this.#ranking, accepts, narrowed, limit, texts: queries.length });
+    const [only, ...more] = queries;
+    if (only === undefined) return run.newest();
+    return more.length === 0 ? run.search(only) : fuseHits(queries.map((one) => run.search(one))).slice(0, limit);
   }
 
-  /** Undefined when nothing can be: no fact is in that category. */
-  #tests({ category, tag, client, expiresBefore, now = -Infinity }: Filter): Wanted[] | undefined {
+  /** Returns the tests that a fact must pass, or undefined if no fact is in the category. */
+  #tests({ category, tag, client, expiresBefore, now = -Infinity }: Filter): FactPredicate[] | undefined {
     const facts = this.#facts;
-    const tests: Wanted[] = [(fact) => facts.expiresAt(fact) > now];
+    const tests: FactPredicate[] = [(fact) => facts.expiresAt(fact) > now];
     if (expiresBefore !== undefined) tests.push((fact) => facts.expiresAt(fact) < expiresBefore);
     if (category !== undefined) {
       const number = facts.findCategory(category);
       if (number === undefined) return undefined;
-      tests.push((fact) => facts.isIn(fact, number));
+      tests.push((fact) => facts.isInCategory(fact, number));
     }
-    if (tag !== undefined || client !== undefined) tests.push(facts.having({ tag, client }));
+    if (tag !== undefined || client !== undefined) tests.push(facts.matchesNames({ tag, client }));
     return tests;
   }
+}
+
+export interface Hit {
+  readonly id: FactId;
+  /** The score from 0 to 1, which can be compared across queries. */
+  readonly score: number;
+  /** Text that says which words were found in which fields. */
+  readonly why: string;
+  readonly spans: readonly Span[];
+  readonly fact: IndexedFact['fact'];
+}
+
+type Scored = Pick<Hit, 'score' | 'fact'>;
+
+interface ReadFact extends IndexedFact {
+  readonly score: number;
+  readonly match: FactMatch;
+}
+
+/** Lowest score of a fact that contains the exact phrase, and highest score of any other fact. */
+const PHRASE_SCORE = 0.75;
+/** Fraction of the score that depends on how near the query words are to each other in the fact. */
+const NEARNESS_FRACTION = 0.1;
+/** Exponent below 1 that raises low scores, because a fact with half of the words of a query is already a good hit. */
+const SCORE_EXPONENT = 0.6;
+const NEWEST_SCORE = 0.5;
+
+const MAX_READ_CANDIDATES = 64;
+const MAX_PHRASE_CANDIDATES = 512;
+
+/** Limits on the work for one text of a query. The more texts the query has, the lower the limits are. */
+interface Effort {
+  readonly words: number;
+  readonly postings: number;
+  /** Maximum characters that are searched for the phrase, and maximum characters that are read to score facts. */
+  readonly characters: number;
+}
+
+const effortOf = (texts: number): Effort => ({
+  words: Math.max(8, Math.floor(128 / texts)),
+  postings: Math.max(4000, Math.floor(100_000 / texts)),
+  characters: Math.floor(200_000 / texts),
+});
+
+interface RunOptions {
+  readonly facts: FactIndex;
+  readonly ranking: Ranking;
+  readonly accepts: FactPredicate;
+  /** True if the filter checks more than whether a fact has expired. */
+  readonly narrowed: boolean;
+  readonly limit: number;
+  readonly texts: number;
+}
+
+/** One search with its filter and limits. It decodes each fact only once, even if several texts find the fact. */
+class SearchRun {
+  readonly #facts: FactIndex;
+  readonly #ranking: Ranking;
+  readonly #accepts: FactPredicate;
+  readonly #narrowed: boolean;
+  readonly #limit: number;
+  readonly #effort: Effort;
+  readonly #opened = new Map<number, IndexedFact>();
+
+  constructor({ facts, ranking, accepts, narrowed, limit, texts }: RunOptions) {
+    this.#facts = facts;
+    this.#ranking = ranking;
+    this.#accepts = accepts;
+    this.#narrowed = narrowed;
+    this.#limit = limit;
+    this.#effort = effortOf(texts);
+  }
+
+  newest(): Hit[] {
+    return this.#ranking
+      .newest(this.#accepts, this.#limit)
+      .map((number) => ({ ...this.#open(number), score: NEWEST_SCORE, why: 'newest', spans: [] }));
+  }
+
+  search(text: string): Hit[] {
+    const query = parseQuery(text, this.#facts, this.#effort.words);
+    if (query.words.length === 0) return [];
+    const reader = new FactReader(query, this.#effort.characters);
+    const found: ReadFact[] = [];
+    for (const { number, share } of this.#worthReading(query)) {
+      if (this.#isBeaten(number, share, found)) continue;
+      const { id, fact } = this.#open(number);
+      const match = reader.read(fact);
+      found.push({ id, fact, match, score: score(share, match) });
+      moveLastIntoPlace(found);
+      if (found.length > this.#limit) found.pop();
+    }
+    return found.map(({ id, fact, match, score: scored }) => ({
+      id,
+      score: scored,
+      why: explainHit(query, match),
+      spans: match.spans,
+      fact,
+    }));
+  }
+
+  /** Whether the fact cannot become a hit, even if it contains the exact phrase. */
+  #isBeaten(number: number, share: number, found: readonly ReadFact[]): boolean {
+    const last = found[this.#limit - 1];
+    if (last === undefined) return false;
+    const most = PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
+    return most < last.score || (most === last.score && this.#facts.updatedAt(number) < last.fact.updatedAt);
+  }
+
+  /**
+   * Returns the candidates to read: those that could become hits if their query words are near each other, and those that contain
+   * the query text literally.
+   */
+  #worthReading(query: ParsedQuery): RankedFact[] {
+    const most = Math.max(MAX_READ_CANDIDATES, this.#limit);
+    if (query.words.length === 1) return this.#aboutOneWord(query, most);
+    const sought = Math.max(most, MAX_PHRASE_CANDIDATES);
+    const candidates = this.#ranking.best(query, this.#accepts, sought, this.#effort.postings);
+    const least = (1 - NEARNESS_FRACTION) * (candidates[this.#limit - 1]?.share ?? 0);
+    const likely = candidates.slice(0, most).filter(({ share }) => share >= least);
+    const rest = candidates.slice(likely.length).filter(({ words }) => words === query.words.length);
+    return [...likely, ...this.#containing(foldText(query.text), rest)];
+  }
+
+  /**
+   * Returns the candidates for a query of one word. Includes facts with the word itself even if facts with other forms of the
+   * word rank higher.
+   */
+  #aboutOneWord(query: ParsedQuery, most: number): RankedFact[] {
+    const alternatives = query.words[0]?.alternatives ?? [];
+    const [surest, ...others] = alternatives;
+    if (!surest) return [];
+    const best = (some: readonly Alternative[]): RankedFact[][] =>
+      this.#ranking.bestOfEach(some, this.#accepts, most, this.#effort.postings);
+    // A filter by name or category is slow, so it must not check the same fact again for each form of the word.
+    const apart = others.length === 0 || !this.#narrowed;
+    const lists = apart ? best(alternatives) : [];
+    const candidates = apart
+      ? this.#bestOf(lists).slice(0, most)
+      : this.#ranking.best(query, this.#accepts, most, this.#effort.postings);
+    if (candidates.length < most || others.length === 0 || surest.kind !== 'same') return candidates;
+    const known = new Set(candidates.map(({ number }) => number));
+    const [itself = []] = apart ? lists : best([surest]);
+    return [...candidates, ...itself.filter(({ number }) => !known.has(number))];
+  }
+
+  /** Returns each fact once with its highest share, best first. Facts with equal shares are ordered newest first. */
+  #bestOf(lists: readonly RankedFact[][]): RankedFact[] {
+    const [only = [], ...more] = lists;
+    if (more.length === 0) return only;
+    const byNumber = new Map<number, RankedFact>();
+    for (const candidate of lists.flat()) {
+      const known = byNumber.get(candidate.number);
+      if (!known || candidate.share > known.share) byNumber.set(candidate.number, candidate);
+    }
+    const moment = ({ number }: RankedFact): number => this.#facts.updatedAt(number);
+    return [...byNumber.values()].toSorted(
+      (one, other) => other.share - one.share || moment(other) - moment(one) || other.number - one.number,
+    );
+  }
+
+  #containing(literal: string, candidates: readonly RankedFact[]): RankedFact[] {
+    let left = this.#effort.characters;
+    const containing = candidates.filter(({ number }) => {
+      if (left <= 0) return false;
+      const { key, value } = this.#open(number).fact;
+      left -= value.length;
+      return left >= 0 && (foldText(value).includes(literal) || foldText(key).includes(literal));
+    });
+    return containing.slice(0, this.#limit);
+  }
+
+  #open(number: number): IndexedFact {
+    const known = this.#opened.get(number);
+    if (known) return known;
+    const fact = this.#facts.factAt(number);
+    this.#opened.set(number, fact);
+    return fact;
+  }
+}
+
+const score = (share: number, { phrase, nearness }: FactMatch): number =>
+  phrase === undefined
+    ? PHRASE_SCORE * (share * (1 - NEARNESS_FRACTION + NEARNESS_FRACTION * nearness)) ** SCORE_EXPONENT
+    : PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
+
+/** Moves the last element to its sorted place. The move is usually short, because candidates arrive nearly sorted. */
+function moveLastIntoPlace(found: ReadFact[]): void {
+  for (let at = found.length - 1; at > 0; at -= 1) {
+    const [above, below] = [found[at - 1], found[at]];
+    if (!above || !below || best(above, below) <= 0) return;
+    found[at - 1] = below;
+    found[at] = above;
+  }
+}
+
+const best = (one: Scored, other: Scored): number =>
+  other.score - one.score || other.fact.updatedAt - one.fact.updatedAt || (one.fact.key < other.fact.key ? -1 : 1);
+
+/** Fraction of a merged score that comes from the best hit. The rest is the mean score over all texts. */
+const BEST_FRACTION = 0.8;
+
+/**
+ * Merges the hits of several query texts. The score of a fact depends mostly on its best hit, and is higher if more texts found
+ * the fact.
+ */
+function fuseHits(found: readonly Hit[][]): Hit[] {
+  const byId = new Map<FactId, Hit[]>();
+  for (const hit of found.flat()) {
+    const known = byId.get(hit.id);
+    if (known) known.push(hit);
+    else byId.set(hit.id, [hit]);
+  }
+  const fused = [...byId.values()].flatMap((hits) => {
+    const [first] = hits.toSorted(best);
+    const mean = hits.reduce((sum, hit) => sum + hit.score, 0) / found.length;
+    return first ? [{ ...first, score: BEST_FRACTION * first.score + (1 - BEST_FRACTION) * mean }] : [];
+  });
+  return fused.toSorted(best);
+}
+
+const MAX_WORDS = 8;
+
+/** Describes which words were found in which fields, as in `"deploy" in key, value; "kubernetes" for "kuberntes" in value`. */
+function explainHit({ words }: ParsedQuery, { phrase, findings }: FactMatch): string {
+  const all = [...findings];
+  const meaningful = all.filter(([word]) => words[word]?.isStopWord === false);
+  const shown = meaningful.length > 0 ? meaningful : all;
+  shown.sort(([one], [other]) => (words[other]?.weight ?? 0) - (words[one]?.weight ?? 0));
+  let why = phrase === undefined ? '' : `exact phrase in ${phrase}`;
+  for (const [word, { term, fields }] of shown.slice(0, MAX_WORDS)) {
+    const queried = words[word]?.term ?? '';
+    const named = term === queried ? `"${term}"` : `"${term}" for "${queried}"`;
+    why += `${why === '' ? '' : '; '}${named} in ${fields.join(', ')}`;
+  }
+  return why;
 }

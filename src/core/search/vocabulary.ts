@@ -1,35 +1,32 @@
-import { isDense } from './characters.ts';
-import { reaching } from './columns.ts';
-import { hash } from './hash.ts';
-import { Lexicon } from './lexicon.ts';
-import { Postings } from './postings.ts';
-import { stemOf } from './stem.ts';
+import { HASH_SEED, HashChains, NOT_FOUND, PostingLists, growTo, hash } from './tables.ts';
+import { TERM_UNITS, characterBoundary, isUnspaced, stemOf } from './words.ts';
 
 const STEMS = 1 << 15;
 const GRAMS = 1 << 15;
-const HEAD_PIECES = 2;
-/** Words that begin with as much in common may be one word. */
+/** Number of n-grams, from the start of a term with digits, under which the term is indexed. */
+const HEAD_GRAMS = 2;
+/** Number of first characters that two terms must share to be possible forms of one word. */
 const HEAD = 4;
-/** Stand before and behind a term, so that its beginning and its end are told from its middle. */
-export const BEGINNING = '\u0002';
-const END = '\u0003';
+/** Marks the start of a term in its first n-gram, so that it differs from n-grams inside a term. `TERM_END` marks the end. */
+export const TERM_START = '\u0002';
+const TERM_END = '\u0003';
 
 /**
- * Every term that some fact holds, and the ways to come upon one: by itself, by its stem, by three characters of it.
- * A pattern of characters is looked for among the terms, not among the facts: there are fewer of them, and they repeat.
+ * All terms of the indexed facts. A term can be found by its exact text, by its stem, or by three characters that it contains.
+ * The index looks for similar words among the terms rather than in the facts, because there are fewer terms than facts.
  */
 export class Vocabulary {
   readonly #lexicon = new Lexicon();
-  /** How many lists of grams still hold a term. */
+  /** For each term, the number of posting lists that still contain the term. */
   #held = new Uint16Array(0);
   #alive = new Uint8Array(0);
-  readonly #grams = new Postings({
-    lives: (id) => this.#alive[id] === 1,
-    left: (id) => this.#leave(id),
+  readonly #grams = new PostingLists({
+    isLive: (id) => this.#alive[id] === 1,
+    onRemoved: (id) => this.#release(id),
   });
-  readonly #stems = new Postings({
-    lives: (id) => this.#alive[id] === 1,
-    left: (id) => this.#leave(id),
+  readonly #stems = new PostingLists({
+    isLive: (id) => this.#alive[id] === 1,
+    onRemoved: (id) => this.#release(id),
   });
 
   get bytes(): number {
@@ -44,7 +41,7 @@ export class Vocabulary {
     return this.#lexicon.top;
   }
 
-  /** The number of what stands there in a text. */
+  /** Returns the number of the term that equals this part of the text, or undefined if the term is unknown. */
   find(text: string, from?: number, to?: number): number | undefined {
     return this.#lexicon.find(text, from, to);
   }
@@ -53,12 +50,12 @@ export class Vocabulary {
     return this.#lexicon.text(id);
   }
 
-  learn(term: string): number {
+  add(term: string): number {
     const known = this.#lexicon.find(term);
     if (known !== undefined) return known;
     const id = this.#lexicon.add(term);
-    this.#held = reaching(this.#held, id);
-    this.#alive = reaching(this.#alive, id);
+    this.#held = growTo(this.#held, id);
+    this.#alive = growTo(this.#alive, id);
     this.#alive[id] = 1;
     const grams = gramsOf(term);
     for (const gram of grams) this.#grams.add(gram, id);
@@ -68,49 +65,49 @@ export class Vocabulary {
     return id;
   }
 
-  unlearn(id: number): void {
+  remove(id: number): void {
     const term = this.#lexicon.text(id);
     this.#alive[id] = 0;
     this.#lexicon.erase(id);
-    for (const gram of gramsOf(term)) this.#grams.bury(gram);
-    if (hasStem(term)) this.#stems.bury(stemNumber(stemOf(term)));
+    for (const gram of gramsOf(term)) this.#grams.markDead(gram);
+    if (hasStem(term)) this.#stems.markDead(stemNumber(stemOf(term)));
   }
 
-  /** Other terms with the same stem as a term, which may be none of these itself. */
-  kin(term: string, self: number | undefined): number[] {
+  /** Returns the other terms with the same stem. The given term itself may be unknown. */
+  withSameStem(term: string, self: number | undefined): number[] {
     if (!hasStem(term)) return [];
     const stem = stemOf(term);
-    // All but the last letter of a stem stands in its forms as it is.
-    return this.#like(stem.slice(0, -1), Infinity, this.#stems, stemNumber(stem), Infinity).filter(
+    // Every form of a word contains its stem without the last letter.
+    return this.#liveSimilar(stem.slice(0, -1), Infinity, this.#stems, stemNumber(stem), Infinity).filter(
       (id) => id !== self && stemOf(this.#lexicon.text(id)) === stem,
     );
   }
 
-  /** How many terms may hold this gram; others of the same hash are counted with them. */
-  countWith(gram: string): number {
+  /** Returns the number of terms that contain these characters, or other characters with the same hash. */
+  countWithGram(gram: string): number {
     return this.#grams.size(gramNumber(gram));
   }
 
-  /** Terms that may hold this gram, the newest so many. */
-  with(gram: string, most: number): number[] {
-    return this.#living(gramNumber(gram), most);
+  /** Returns the newest terms, at most `most`, with these characters or with others of the same hash. */
+  withGram(gram: string, most: number): number[] {
+    return this.#liveWithGram(gramNumber(gram), most);
   }
 
-  /** Of these, those that begin as a word does, or hold it. */
-  like(word: string, gram: string, most: number): number[] {
-    return this.#like(word, HEAD, this.#grams, gramNumber(gram), most);
+  /** Returns the terms with this n-gram that contain the word or share its first characters. */
+  similarTo(word: string, gram: string, most: number): number[] {
+    return this.#liveSimilar(word, HEAD, this.#grams, gramNumber(gram), most);
   }
 
   clear(): void {
     this.#lexicon.clear();
   }
 
-  #like(word: string, much: number, lists: Postings, list: number, most: number): number[] {
+  #liveSimilar(word: string, head: number, lists: PostingLists, list: number, most: number): number[] {
     const count = lists.read(list, most);
-    return this.#lexicon.like(word, much, lists.entries, count).filter((id) => this.#alive[id] === 1);
+    return this.#lexicon.similarTo(word, head, lists.entries, count).filter((id) => this.#alive[id] === 1);
   }
 
-  #living(list: number, most: number): number[] {
+  #liveWithGram(list: number, most: number): number[] {
     const ids: number[] = [];
     const count = this.#grams.read(list, most);
     for (let index = 0; index < count; index += 1) {
@@ -120,7 +117,7 @@ export class Vocabulary {
     return ids;
   }
 
-  #leave(id: number): void {
+  #release(id: number): void {
     const held = (this.#held[id] ?? 0) - 1;
     this.#held[id] = held;
     if (held === 0) this.#lexicon.recycle(id);
@@ -129,30 +126,183 @@ export class Vocabulary {
 
 const gramNumber = (gram: string): number => hash(gram) % GRAMS;
 
-/** Neither numbers nor names with numbers in them have other forms, nor does a script without letters. */
-const hasStem = (term: string): boolean => !isDense(term) && !digit.test(term);
+/** Whether the index stores a stem for the term. Terms with digits and terms of scripts without spaces have no other forms. */
+const hasStem = (term: string): boolean => !isUnspaced(term) && !digit.test(term);
 
 const stemNumber = (stem: string): number => hash(stem) % STEMS;
 
 const digit = /\d/;
 
-/** Three characters each, with the ends marked; a script of many characters is found by every single one. */
-export function spelled(term: string): string[] {
-  if (isDense(term)) return Array.from(term);
-  const marked = BEGINNING + term + END;
+/**
+ * Returns all sequences of three characters of a term, with its ends marked. A term of a script without spaces is split into
+ * single characters.
+ */
+export function gramsOfTerm(term: string): string[] {
+  if (isUnspaced(term)) return Array.from(term);
+  const marked = TERM_START + term + TERM_END;
   const pieces: string[] = [];
   for (let at = 0; at + 3 <= marked.length; at += 1) pieces.push(marked.slice(at, at + 3));
   return pieces;
 }
 
-/** What a term is listed under. Names with numbers in them are often in one fact only, and are asked for from their beginning. */
+/**
+ * Returns the numbers of the n-gram lists under which a term is listed. A name with digits is listed under its first n-grams
+ * only, because such names are numerous and clients search for their start.
+ */
 function gramsOf(term: string): number[] {
   const numbers: number[] = [];
-  const pieces = spelled(term);
-  const most = digit.test(term) ? Math.min(HEAD_PIECES, pieces.length) : pieces.length;
+  const pieces = gramsOfTerm(term);
+  const most = digit.test(term) ? Math.min(HEAD_GRAMS, pieces.length) : pieces.length;
   for (let at = 0; at < most; at += 1) {
     const number = gramNumber(pieces[at] ?? '');
     if (!numbers.includes(number)) numbers.push(number);
   }
   return numbers;
+}
+
+const PAGE = 1 << 15;
+/** Maximum bytes of a term, because a UTF-16 code unit takes up to three bytes of UTF-8. */
+const MAX_TERM_BYTES = 3 * TERM_UNITS;
+
+/** A buffer for the term that the current call looks for or adds. */
+const termBytes = Buffer.alloc(MAX_TERM_BYTES);
+
+/**
+ * Maps terms to numbers and back. It uses far less memory than a Map of strings. It can also overwrite a forgotten term in
+ * memory, which is impossible with a string.
+ * @internal
+ */
+export class Lexicon {
+  readonly #pages: Buffer[] = [];
+  #pageUsed = PAGE;
+  /** Addresses of free space, by length in bytes. */
+  readonly #free: number[][] = Array.from({ length: MAX_TERM_BYTES + 1 }, () => []);
+  #addresses = new Uint32Array(0);
+  #lengths = new Uint8Array(0);
+  readonly #chains = new HashChains();
+  readonly #freeIds: number[] = [];
+  #used = 0;
+
+  get size(): number {
+    return this.#chains.size;
+  }
+
+  /** An upper bound: the number of every term is lower than this. */
+  get top(): number {
+    return this.#used;
+  }
+
+  get bytes(): number {
+    return this.#pages.length * PAGE + this.#addresses.length * 5 + this.#chains.bytes;
+  }
+
+  /** Returns the number of the term that equals this part of the text, or undefined if the term is unknown. */
+  find(text: string, from = 0, to = text.length): number | undefined {
+    let id = this.#chains.first(hash(text, HASH_SEED, from, to));
+    while (id !== NOT_FOUND && !this.#is(id, text, from, to)) id = this.#chains.after(id);
+    return id === NOT_FOUND ? undefined : id;
+  }
+
+  add(term: string): number {
+    const id = this.#freeIds.pop() ?? this.#used++;
+    this.#addresses = growTo(this.#addresses, id);
+    this.#lengths = growTo(this.#lengths, id);
+    const length = termBytes.write(term);
+    this.#addresses[id] = this.#allocate(length);
+    this.#lengths[id] = length;
+    termBytes.copy(this.#pageOf(id), this.#at(id), 0, length);
+    this.#chains.add(id, hash(term, HASH_SEED));
+    return id;
+  }
+
+  text(id: number): string {
+    return this.#pageOf(id).toString('utf8', this.#at(id), this.#at(id) + this.#length(id));
+  }
+
+  /**
+   * Of the first `count` terms in `ids`, returns those that contain `word` or share its first `headUnits` characters. Compares
+   * bytes, because decoding each term is slow.
+   */
+  similarTo(word: string, headUnits: number, ids: Uint32Array, count: number): number[] {
+    const length = termBytes.write(word);
+    const head = word.length <= headUnits ? length : Buffer.byteLength(word.slice(0, characterBoundary(word, headUnits)));
+    const similar: number[] = [];
+    for (let index = 0; index < count; index += 1) {
+      const id = ids[index] ?? 0;
+      const page = this.#pageOf(id);
+      const start = this.#at(id);
+      const end = start + this.#length(id);
+      if (matchesAt(page, start, end, head) || containsAfterStart(page, start, end, length)) similar.push(id);
+    }
+    return similar;
+  }
+
+  /** Removes the term and overwrites its text. The term's number stays in use until `recycle` is called. */
+  erase(id: number): void {
+    this.#chains.remove(id);
+    this.#pageOf(id).fill(0, this.#at(id), this.#at(id) + this.#length(id));
+    this.#free[this.#length(id)]?.push(this.#addresses[id] ?? 0);
+    this.#lengths[id] = 0;
+  }
+
+  /** Frees the number of an erased term for reuse. Call this when no posting list contains the number any more. */
+  recycle(id: number): void {
+    this.#freeIds.push(id);
+  }
+
+  clear(): void {
+    for (const page of this.#pages) page.fill(0);
+    this.#chains.clear();
+    termBytes.fill(0);
+  }
+
+  #at(id: number): number {
+    return (this.#addresses[id] ?? 0) % PAGE;
+  }
+
+  #length(id: number): number {
+    return this.#lengths[id] ?? 0;
+  }
+
+  /** Whether the term with this number equals this part of the text. Compares ASCII byte by byte, and decodes any other term. */
+  #is(id: number, text: string, from: number, to: number): boolean {
+    const page = this.#pageOf(id);
+    const start = this.#at(id) - from;
+    for (let at = from; at < to; at += 1) {
+      const unit = text.charCodeAt(at);
+      if (unit > 0x7f) return this.text(id) === text.slice(from, to);
+      if (page[start + at] !== unit) return false;
+    }
+    return this.#length(id) === to - from;
+  }
+
+  #pageOf(id: number): Buffer {
+    const page = this.#pages[Math.floor((this.#addresses[id] ?? 0) / PAGE)];
+    if (page === undefined) throw new RangeError('A term address is outside the pages.');
+    return page;
+  }
+
+  #allocate(length: number): number {
+    const free = this.#free[length]?.pop();
+    if (free !== undefined) return free;
+    if (this.#pageUsed + length > PAGE) {
+      this.#pages.push(Buffer.alloc(PAGE));
+      this.#pageUsed = 0;
+    }
+    const address = (this.#pages.length - 1) * PAGE + this.#pageUsed;
+    this.#pageUsed += length;
+    return address;
+  }
+}
+
+/** Whether the page contains the first `length` bytes of `termBytes` at `start`. */
+function matchesAt(page: Buffer, start: number, end: number, length: number): boolean {
+  if (start + length > end) return false;
+  for (let at = 0; at < length; at += 1) if (page[start + at] !== termBytes[at]) return false;
+  return true;
+}
+
+function containsAfterStart(page: Buffer, start: number, end: number, length: number): boolean {
+  for (let at = start + 1; at + length <= end; at += 1) if (matchesAt(page, at, end, length)) return true;
+  return false;
 }

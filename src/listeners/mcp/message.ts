@@ -1,98 +1,116 @@
 import type { InitializeRequest, JSONRPCRequest, RequestId } from '@modelcontextprotocol/sdk/types.js';
-import { ProtocolError, refusal, type RpcRefusal } from './rpc.ts';
-import type { Sdk } from './sdk.ts';
+import { ProtocolError, rpcErrorResponse, type RpcErrorResponse } from './rpc.ts';
+
+const load = async () => {
+  const [{ Server }, { InitializeRequestSchema, isJSONRPCRequest, SUPPORTED_PROTOCOL_VERSIONS }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/server/index.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+  ]);
+  return { Server, InitializeRequestSchema, isJSONRPCRequest, SUPPORTED_PROTOCOL_VERSIONS };
+};
+
+export type Sdk = Awaited<ReturnType<typeof load>>;
+
+let loaded: Promise<Sdk> | undefined;
+
+/** Loads the MCP SDK on first use, to keep startup fast. */
+export const loadSdk = (): Promise<Sdk> => (loaded ??= load());
 
 type Params = NonNullable<JSONRPCRequest['params']>;
 
-interface Called {
+interface RpcRequest {
   readonly kind: 'request';
   readonly id: RequestId;
   readonly method: string;
   readonly params: Params | undefined;
 }
 
-interface Told {
+interface RpcNotification {
   readonly kind: 'notification';
   readonly method: string;
   readonly params: Params | undefined;
 }
 
-/** An answer to a question that this server never asks. */
-interface Answered {
-  readonly kind: 'answer';
+/** A response from the client. It is ignored, because this server does not send requests to clients. */
+interface ClientResponse {
+  readonly kind: 'response';
 }
 
-interface Broken {
-  readonly kind: 'broken';
-  readonly answer: RpcRefusal;
+interface InvalidMessage {
+  readonly kind: 'invalid';
+  readonly response: RpcErrorResponse;
 }
 
-export type Message = Called | Told | Answered | Broken;
+export type RpcMessage = RpcRequest | RpcNotification | ClientResponse | InvalidMessage;
 
-/** Messages in one body. More are no use to a client, and each is work before any of them is answered. */
-const MOST_IN_A_BATCH = 100;
+const MAX_BATCH = 100;
 
-/** Protocol versions in which one body may hold several messages; later ones took that back. */
-const BATCHING: ReadonlySet<string> = new Set(['2024-10-07', '2024-11-05', '2025-03-26']);
+/** The protocol versions that support JSON-RPC batches. Later versions do not support them. */
+const VERSIONS_WITH_BATCHES: ReadonlySet<string> = new Set(['2024-10-07', '2024-11-05', '2025-03-26']);
 
-/** What a body holds: one message, or a batch of them where the protocol of the session knows batches. */
-export function readBatch(body: readonly unknown[], version: string | undefined, sdk: Sdk): Message[] {
-  if (version === undefined || !BATCHING.has(version)) {
-    throw new ProtocolError('malformed', 'This protocol version knows no batches; send one JSON-RPC message at a time.');
+export function readBatch(body: readonly unknown[], version: string | undefined, sdk: Sdk): RpcMessage[] {
+  if (version === undefined || !VERSIONS_WITH_BATCHES.has(version)) {
+    throw new ProtocolError('malformed', 'This protocol version does not support batches; send one JSON-RPC message at a time.');
   }
-  if (body.length === 0 || body.length > MOST_IN_A_BATCH) {
-    throw new ProtocolError('malformed', `A batch holds 1 to ${MOST_IN_A_BATCH} messages; send it in parts.`);
+  if (body.length === 0 || body.length > MAX_BATCH) {
+    throw new ProtocolError('malformed', `A batch must have 1 to ${MAX_BATCH} messages; split a larger batch.`);
   }
   const messages = body.map((value) => readMessage(value, sdk));
   if (messages.some((message) => message.kind === 'request' && message.method === 'initialize')) {
-    throw new ProtocolError('malformed', 'initialize stands alone; send it first and by itself.');
+    throw new ProtocolError('malformed', '`initialize` cannot be part of a batch; send it as a single message.');
   }
   return messages;
 }
 
 /**
- * The SDK drops what it does not recognise, and whoever sent it waits for ever. So nothing is handed to it that it could not
- * answer: what is broken is refused here, by the SDK's own schemas where they are the rule.
+ * Validates a message before it is passed to the SDK. Otherwise the SDK would silently drop a message that it does not recognize,
+ * and the client would wait forever.
  */
-export function readMessage(value: unknown, sdk: Sdk): Message {
+export function readMessage(value: unknown, sdk: Sdk): RpcMessage {
   if (!isObject(value) || value['jsonrpc'] !== '2.0') {
-    return broken(null, 'malformed', 'This is not a JSON-RPC 2.0 message; send an object with jsonrpc, id, method and params.');
+    return invalid(
+      null,
+      'malformed',
+      'This is not a JSON-RPC 2.0 message; send an object with `jsonrpc`, `id`, `method` and `params`.',
+    );
   }
   const { id, method } = value;
-  if (typeof method !== 'string') return readAnswer(value);
+  if (typeof method !== 'string') return readResponse(value);
   if (value['params'] !== undefined && !isObject(value['params'])) {
-    return broken(isId(id) ? id : null, 'unfit', 'params must be a JSON object; send it so, or leave it out.');
+    return invalid(
+      isId(id) ? id : null,
+      'invalid_params',
+      '`params` must be a JSON object; send an object, or leave `params` out.',
+    );
   }
-  const params = value['params'] && atOnce(value['params']);
+  const params = value['params'] && withoutTask(value['params']);
   if (id === undefined) return { kind: 'notification', method, params };
-  if (!isId(id)) return broken(null, 'malformed', 'id must be text or a number; a request that is to be answered needs one.');
+  if (!isId(id)) return invalid(null, 'malformed', '`id` must be a string or a number; send an id with every request.');
   if (params && '_meta' in params && !sdk.isJSONRPCRequest({ jsonrpc: '2.0', id: 1, method, params })) {
-    return broken(id, 'unfit', 'params._meta does not fit the protocol; send progressToken as text or a whole number.');
+    return invalid(id, 'invalid_params', '`params._meta` is not valid; send `progressToken` as a string or an integer.');
   }
   if (method === 'initialize' && !isInitialize(params, sdk)) {
-    return broken(
-      id,
-      'unfit',
-      'initialize needs protocolVersion, capabilities and clientInfo with name and version; send all three.',
-    );
+    const message =
+      '`initialize` needs `protocolVersion`, `capabilities`, and `clientInfo` with `name` and `version`; send all of them.';
+    return invalid(id, 'invalid_params', message);
   }
   return { kind: 'request', id, method, params };
 }
 
-/** Whoever does not know tasks does at once what was asked for as one; the SDK would refuse it. */
-function atOnce(params: Params): Params {
+/**
+ * Removes the `task` field, which asks to run the request as a task. This server does not support tasks, and the SDK would refuse
+ * the request.
+ */
+function withoutTask(params: Params): Params {
   if (!('task' in params)) return params;
-  const { task: _later, ...rest } = params;
+  const { task: _task, ...rest } = params;
   return rest;
 }
 
-function readAnswer(value: Record<string, unknown>): Message {
-  if ('result' in value || 'error' in value) return { kind: 'answer' };
-  return broken(
-    isId(value['id']) ? value['id'] : null,
-    'malformed',
-    'The message names no method; send the name of one as text.',
-  );
+function readResponse(value: Record<string, unknown>): RpcMessage {
+  if ('result' in value || 'error' in value) return { kind: 'response' };
+  const id = isId(value['id']) ? value['id'] : null;
+  return invalid(id, 'malformed', 'The message has no `method`; send the name of the method as a string.');
 }
 
 const isInitialize = (params: Params | undefined, sdk: Sdk): params is InitializeRequest['params'] =>
@@ -103,7 +121,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id));
 
-const broken = (id: RequestId | null, kind: 'malformed' | 'unfit', message: string): Broken => ({
-  kind: 'broken',
-  answer: refusal(id, new ProtocolError(kind, message)),
+const invalid = (id: RequestId | null, kind: 'malformed' | 'invalid_params', message: string): InvalidMessage => ({
+  kind: 'invalid',
+  response: rpcErrorResponse(id, new ProtocolError(kind, message)),
 });

@@ -1,89 +1,97 @@
-import { Result } from '../../contract/pack.ts';
-import { type Caller, permits } from '../../core/caller.ts';
-import type { During } from '../../core/during.ts';
+import { PackResult } from '../../contract/pack.ts';
+import { type Caller, hasScope } from '../../core/access/caller.ts';
+import type { CallContext } from '../../core/operations/call-context.ts';
+import type { Perform } from '../../core/operations/perform.ts';
 import type { Catalogue } from '../../core/packs/catalogue.ts';
-import { type Pack, toolOf } from '../../core/packs/pack.ts';
-import type { Perform } from '../../core/perform.ts';
-import { inputSchema, outputSchema } from './schema.ts';
-import { PREFIX } from './tools.ts';
+import { type Pack, toolNameOf } from '../../core/packs/pack.ts';
+import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
+import { SERVER_NAME_PREFIX } from './tools.ts';
 
-/** What the program asks itself by way of a pack answers as a tool does, without a result around it. */
-const OURS = 'helmdeck.';
+/**
+ * Name prefix of the packs that are part of this program. The tool of such a pack returns only the output, without the other
+ * fields of a pack result.
+ */
+const BUILT_IN_PREFIX = 'helmdeck.';
 
-/** Fields of a result that do not explain themselves. */
-const SAID = ['output'];
+/** Names of the output fields whose descriptions are sent to the model. */
+const DESCRIBED_OUTPUT = ['output'];
 
 interface Call {
   readonly pack: Pack;
   readonly caller: Caller;
-  readonly given: unknown;
-  /** As the request's `_meta` has it. */
-  readonly session: unknown;
-  readonly during: During;
+  readonly input: unknown;
+  /** The value of `session` in the request's `_meta`: the id of a pack session, not yet validated. */
+  readonly packSession: unknown;
+  readonly context: CallContext;
 }
 
-/** Packs as tools, for whoever may run them (R-MCP-11). */
+/** Offers packs as MCP tools to callers with the scope `packs:run` (R-MCP-11). */
 export class PackTools {
   readonly #catalogue: Pick<Catalogue, 'all'>;
   readonly #perform: Perform;
   readonly #isTaken: (tool: string) => boolean;
   #list: readonly object[] = [];
 
-  /** A pack cannot stand in the place of a tool of the memory. */
+  /** `isTaken` returns whether a tool name belongs to a memory tool. A pack cannot replace a memory tool. */
   constructor(catalogue: Pick<Catalogue, 'all'>, perform: Perform, isTaken: (tool: string) => boolean) {
     this.#catalogue = catalogue;
     this.#perform = perform;
     this.#isTaken = isTaken;
   }
 
-  /** Made when it is asked for, and anew when packs were added since: none is ever taken away or replaced. */
+  /**
+   * Returns the tools of all packs. The list is cached, and built again only when the number of packs changes, because packs are
+   * never removed or replaced while the program runs.
+   */
   list(caller: Caller): readonly object[] {
     const packs = this.#packs(caller);
-    if (packs.length !== this.#list.length && packs.length > 0) this.#list = packs.map(listed);
+    if (packs.length !== this.#list.length && packs.length > 0) this.#list = packs.map(describe);
     return packs.length === 0 ? [] : this.#list;
   }
 
   names(caller: Caller): string[] {
-    return this.#packs(caller).map(toolOf);
+    return this.#packs(caller).map(toolNameOf);
   }
 
-  /** By the name of the tool or of the pack, also with our own in front. To whom it may not be shown it is still told why not. */
+  /** Finds a pack by its tool name or pack name. The scope is checked later, so that the error can name the missing scope. */
   find(name: string): Pack | undefined {
-    const wanted = new Set([name, name.replace(PREFIX, '')]);
-    return this.#all().find((pack) => wanted.has(toolOf(pack)) || wanted.has(pack.name));
+    const wanted = new Set([name, name.replace(SERVER_NAME_PREFIX, '')]);
+    return this.#all().find((pack) => wanted.has(toolNameOf(pack)) || wanted.has(pack.name));
   }
 
-  async call({ pack, caller, given, session, during }: Call): Promise<object> {
-    const input = { name: pack.name, input: given, ...(session !== undefined && { session }) };
-    const result = await this.#perform(caller, 'runPack', input, during);
-    return isOurs(pack) ? (result.output as object) : result;
+  async call({ pack, caller, input, packSession, context }: Call): Promise<object> {
+    const request = { name: pack.name, input, ...(packSession !== undefined && { session: packSession }) };
+    const result = await this.#perform(caller, 'runPack', request, context);
+    return isBuiltIn(pack) ? (result.output as object) : result;
   }
 
   #packs(caller: Caller): readonly Pack[] {
-    return permits(caller, 'packs:run') ? this.#all().filter(({ off }) => !off) : [];
+    return hasScope(caller, 'packs:run') ? this.#all().filter(({ off }) => !off) : [];
   }
 
   #all(): readonly Pack[] {
-    return this.#catalogue.all.filter((pack) => !this.#isTaken(toolOf(pack)));
+    return this.#catalogue.all.filter((pack) => !this.#isTaken(toolNameOf(pack)));
   }
 }
 
-const isOurs = ({ name }: Pack): boolean => name.startsWith(OURS);
+const isBuiltIn = ({ name }: Pack): boolean => name.startsWith(BUILT_IN_PREFIX);
 
-function listed(pack: Pack): object {
-  const { title, description, input, output, changes = 'nothing', asksOutside = false } = pack;
-  const answer = isOurs(pack) ? output : Result().extend({ output: output.describe(Result().shape.output.description ?? '') });
+function describe(pack: Pack): object {
+  const { title, description, input, output, changes = 'nothing', usesNetwork = false } = pack;
+  const answer = isBuiltIn(pack)
+    ? output
+    : PackResult().extend({ output: output.describe(PackResult().shape.output.description ?? '') });
   return {
-    name: toolOf(pack),
+    name: toolNameOf(pack),
     title,
     description,
-    inputSchema: { ...inputSchema(input), type: 'object' },
-    outputSchema: { ...outputSchema(answer, SAID), type: 'object' },
+    inputSchema: { ...toolInputSchema(input), type: 'object' },
+    outputSchema: { ...toolOutputSchema(answer, DESCRIBED_OUTPUT), type: 'object' },
     annotations: {
       readOnlyHint: changes === 'nothing',
       destructiveHint: changes === 'destroys',
       idempotentHint: changes === 'nothing',
-      openWorldHint: asksOutside,
+      openWorldHint: usesNetwork,
     },
   };
 }

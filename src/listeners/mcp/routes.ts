@@ -1,119 +1,132 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '../../contract/failure.ts';
-import { ALWAYS, answer, end } from '../answer.ts';
-import type { Bodies } from '../body.ts';
-import type { Exchange, Route } from '../routes.ts';
-import type { Streams } from '../streams.ts';
-import { EventStream } from './event-stream.ts';
-import { readBatch, readMessage } from './message.ts';
-import { ProtocolError, refusal } from './rpc.ts';
-import { loadSdk, type Sdk } from './sdk.ts';
-import type { Session, Tell } from './session.ts';
-import type { Sessions } from './sessions.ts';
+import { type EventStream, openEventStream } from '../event-stream.ts';
+import type { BodyReader } from '../request-body.ts';
+import { endResponse, SECURITY_HEADERS, sendJson } from '../response.ts';
+import type { Exchange, Route } from '../route.ts';
+import type { StreamRegistry } from '../stream-registry.ts';
+import { loadSdk, readBatch, readMessage, type RpcMessage, type Sdk } from './message.ts';
+import { ProtocolError, rpcErrorResponse } from './rpc.ts';
+import type { SessionRegistry } from './session-registry.ts';
+import type { SendBeforeResponse, Session } from './session.ts';
 
 interface Deps {
-  /** Where the server is reached over streamable HTTP; HTTP with SSE is below it. */
+  /** Path of the Streamable HTTP transport. The paths of the older HTTP+SSE transport are below this path. */
   readonly path: string;
   readonly transport: string;
-  readonly sessions: Sessions;
-  readonly streams: Streams;
-  readonly bodies: Bodies;
+  readonly sessions: SessionRegistry;
+  readonly streams: StreamRegistry;
+  readonly bodies: BodyReader;
 }
 
-/** Both ways over HTTP to one MCP server (R-MCP-01). */
-export const mcpRoutes = (deps: Deps): Route[] => [...streamable(deps), ...withSse(deps)];
+/** Maximum unread bytes per stream: enough for a few of the longest results. */
+const UNREAD_BYTES = 4 * 1024 * 1024;
 
-/** Streamable HTTP: what is posted is answered at once; a stream tells what nobody asked for. */
-function streamable({ path, transport, sessions, streams, bodies }: Deps): Route[] {
+/** Returns the routes of one MCP server, for the transports Streamable HTTP and HTTP+SSE (R-MCP-01). */
+export const mcpRoutes = (deps: Deps): Route[] => [...streamableHttpRoutes(deps), ...sseRoutes(deps)];
+
+/**
+ * The Streamable HTTP transport. A POST request gets its response directly, and a GET request opens a stream of notifications.
+ */
+function streamableHttpRoutes({ path, transport, sessions, streams, bodies }: Deps): Route[] {
   return [
     route('POST', path, transport, async (exchange) => {
       const { request, response } = exchange;
       const sdk = await loadSdk();
-      const body = await read(bodies, exchange);
-      const alone = Array.isArray(body) ? undefined : readMessage(body, sdk);
-      if (alone?.kind === 'broken') return send(response, 400, alone.answer);
-      if (alone?.kind === 'request' && alone.method === 'initialize') {
-        // Also within a session: whoever begins anew gets a new one.
+      const body = await readBody(bodies, exchange);
+      const single = Array.isArray(body) ? undefined : readMessage(body, sdk);
+      if (single?.kind === 'invalid') return send(response, 400, single.response);
+      if (single?.kind === 'request' && single.method === 'initialize') {
+        // Open a new session, even if the request has the id of an old session.
         const session = await sessions.open(exchange, 'http');
-        const [greeting] = await session.ask([alone]);
-        return greeting && send(response, 200, greeting, ['Mcp-Session-Id', session.id]);
+        const [result] = await session.request([single]);
+        return result && send(response, 200, result, ['Mcp-Session-Id', session.id]);
       }
-      const session = sessionOf(sessions, exchange);
+      const session = findSession(sessions, exchange);
       requireVersion(request, sdk);
-      const aside = new Aside(streams, exchange, session);
-      const answers = await session.ask(alone ? [alone] : readBatch(body as unknown[], session.version, sdk), aside.tell);
-      if (aside.stream) return aside.end(answers);
-      if (answers[0] === undefined) return sendNothing(response, 202);
-      return send(response, 200, alone ? answers[0] : answers);
+      const stream = new ResponseStream(streams, exchange, session);
+      const responses = await session.request(messagesOf(single, body, session, sdk), stream.send);
+      if (stream.isOpen) return stream.end(responses);
+      if (responses[0] === undefined) return sendEmpty(response, 202);
+      return send(response, 200, single ? responses[0] : responses);
     }),
     route('GET', path, transport, async (exchange) => {
-      const session = sessionOf(sessions, exchange);
+      const session = findSession(sessions, exchange);
       requireVersion(exchange.request, await loadSdk());
-      const last = Number(exchange.request.headers['last-event-id'] ?? NaN);
-      const stream = follow(streams, exchange, (ended) => session.leave(ended));
-      session.listen(stream, ...(Number.isSafeInteger(last) ? [last] : []));
+      const lastEventId = Number(exchange.request.headers['last-event-id'] ?? NaN);
+      const stream = openEventStream(streams, exchange, {
+        unreadBytes: UNREAD_BYTES,
+        onClose: (closed) => session.detachStream(closed),
+      });
+      session.attachStream(stream, ...(Number.isSafeInteger(lastEventId) ? [lastEventId] : []));
     }),
     route('DELETE', path, transport, async (exchange) => {
-      await sessionOf(sessions, exchange).close();
-      sendNothing(exchange.response, 204);
+      await findSession(sessions, exchange).close();
+      sendEmpty(exchange.response, 204);
     }),
   ];
 }
 
-/** What is told of a request before it is answered. The first word of it makes a stream of the answer. */
-class Aside {
-  readonly #streams: Streams;
+/** The response to a POST request. It becomes an event stream if a message, such as progress, must be sent before the result. */
+class ResponseStream {
+  readonly #streams: StreamRegistry;
   readonly #exchange: Exchange;
   readonly #session: Session;
-  #refused = false;
-  stream: EventStream | undefined;
+  #unavailable = false;
+  #stream: EventStream | undefined;
 
-  constructor(streams: Streams, exchange: Exchange, session: Session) {
+  constructor(streams: StreamRegistry, exchange: Exchange, session: Session) {
     this.#streams = streams;
     this.#exchange = exchange;
     this.#session = session;
   }
 
-  readonly tell: Tell = (text) => {
-    this.stream ??= this.#open();
-    this.stream?.offer('message', text);
-    return this.stream !== undefined;
+  get isOpen(): boolean {
+    return this.#stream !== undefined;
+  }
+
+  readonly send: SendBeforeResponse = (text) => {
+    this.#stream ??= this.#open();
+    this.#stream?.sendOrDrop(text, { event: 'message' });
+    return this.isOpen;
   };
 
-  end(answers: readonly object[]): void {
-    for (const one of answers) this.stream?.send('message', JSON.stringify(one));
-    this.stream?.end();
+  end(responses: readonly object[]): void {
+    for (const response of responses) this.#stream?.send(JSON.stringify(response), { event: 'message' });
+    this.#stream?.end();
   }
 
   #open(): EventStream | undefined {
     const { request, response } = this.#exchange;
-    if (this.#refused || response.destroyed || !request.headers.accept?.includes('text/event-stream')) return undefined;
+    if (this.#unavailable || response.destroyed || !request.headers.accept?.includes('text/event-stream')) return undefined;
     try {
-      // Its token ends before the answer is there: then that it does is the answer.
-      return follow(
-        this.#streams,
-        this.#exchange,
-        () => undefined,
-        () => void this.#session.close(),
-      );
+      return openEventStream(this.#streams, this.#exchange, {
+        unreadBytes: UNREAD_BYTES,
+        onClose: () => undefined,
+        // Closing the session sends error responses to its pending requests, after which this stream ends.
+        onTokenEnd: () => void this.#session.close(),
+      });
     } catch {
-      // There are as many streams as may be; the answer comes without.
-      this.#refused = true;
+      // The client has too many streams, so send the result as a plain response.
+      this.#unavailable = true;
       return undefined;
     }
   }
 }
 
-/** HTTP with SSE, as older clients speak it: one stream for every answer, and a path to post to. The session ends with its stream. */
-function withSse({ path, transport, sessions, streams, bodies }: Deps): Route[] {
+/**
+ * The HTTP+SSE transport, for older clients. All responses are sent on one event stream, and the session ends when that stream
+ * ends.
+ */
+function sseRoutes({ path, transport, sessions, streams, bodies }: Deps): Route[] {
   return [
     route('GET', `${path}/sse`, transport, async (exchange) => {
       const session = await sessions.open(exchange, 'sse');
       try {
         const close = (): void => void session.close();
-        const stream = follow(streams, exchange, close, close);
-        stream.send('endpoint', `${path}/sse/message?sessionId=${session.id}`);
-        session.listen(stream);
+        const stream = openEventStream(streams, exchange, { unreadBytes: UNREAD_BYTES, onClose: close, onTokenEnd: close });
+        stream.send(`${path}/sse/message?sessionId=${session.id}`, { event: 'endpoint' });
+        session.attachStream(stream);
       } catch (error) {
         await session.close();
         throw error;
@@ -122,18 +135,21 @@ function withSse({ path, transport, sessions, streams, bodies }: Deps): Route[] 
     route('POST', `${path}/sse/message`, transport, async (exchange) => {
       const { response, query } = exchange;
       const sdk = await loadSdk();
-      const body = await read(bodies, exchange);
+      const body = await readBody(bodies, exchange);
       const session = sessions.find(new URLSearchParams(query).get('sessionId') ?? '', exchange, 'sse');
-      const alone = Array.isArray(body) ? undefined : readMessage(body, sdk);
-      if (alone?.kind === 'broken') return send(response, 400, alone.answer);
-      const messages = alone ? [alone] : readBatch(body as unknown[], session.version, sdk);
-      sendNothing(response, 202);
-      for (const message of messages) session.hear(message, (reply) => reply && session.say(reply));
+      const single = Array.isArray(body) ? undefined : readMessage(body, sdk);
+      if (single?.kind === 'invalid') return send(response, 400, single.response);
+      const messages = messagesOf(single, body, session, sdk);
+      sendEmpty(response, 202);
+      for (const message of messages) session.receive(message, (result) => result && session.sendOnStream(result));
     }),
   ];
 }
 
-/** What the protocol refuses is told in JSON-RPC, all else as on every other path. */
+const messagesOf = (single: RpcMessage | undefined, body: unknown, session: Session, sdk: Sdk): readonly RpcMessage[] =>
+  single ? [single] : readBatch(body as unknown[], session.version, sdk);
+
+/** Creates a route that sends protocol errors as JSON-RPC. Other failures are sent in the same format as on all other paths. */
 const route = (
   method: Route['method'],
   path: string,
@@ -149,68 +165,49 @@ const route = (
       await handle(exchange);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      send(exchange.response, error.http, refusal(null, error));
+      send(exchange.response, error.httpStatus, rpcErrorResponse(null, error));
     }
     return undefined;
   },
 });
 
-async function read(bodies: Bodies, { request, response, caller }: Exchange): Promise<unknown> {
+async function readBody(bodies: BodyReader, { request, response, caller }: Exchange): Promise<unknown> {
   try {
-    return await bodies.json(request, response, caller.subject);
+    return await bodies.readJson(request, response, caller.subject);
   } catch (error) {
-    // What has come whole and is no JSON; the rest is the connection's affair.
+    // A complete body that is not valid JSON is a protocol error. Other failures are errors of the HTTP request.
     if (error instanceof Failure && error.code === 'invalid_input' && request.complete) {
-      throw new ProtocolError('unparsable', error.message);
+      throw new ProtocolError('parse_error', error.message);
     }
     throw error;
   }
 }
 
-function sessionOf(sessions: Sessions, exchange: Exchange): Session {
+function findSession(sessions: SessionRegistry, exchange: Exchange): Session {
   const id = exchange.request.headers['mcp-session-id'];
   if (typeof id === 'string') return sessions.find(id, exchange, 'http');
   throw new ProtocolError(
     'malformed',
-    'There is no session yet; send initialize first, and then its Mcp-Session-Id with every request.',
+    'The Mcp-Session-Id header is missing; send `initialize`, then send the Mcp-Session-Id of its response with every request.',
   );
 }
 
 function requireVersion({ headers }: IncomingMessage, { SUPPORTED_PROTOCOL_VERSIONS }: Sdk): void {
   const version = headers['mcp-protocol-version'];
-  if (version === undefined || SUPPORTED_PROTOCOL_VERSIONS.some((known) => known === version)) return;
+  if (version === undefined || SUPPORTED_PROTOCOL_VERSIONS.some((supported) => supported === version)) return;
+  const list = SUPPORTED_PROTOCOL_VERSIONS.join(', ');
   throw new ProtocolError(
     'malformed',
-    `This protocol version is not spoken here; send MCP-Protocol-Version ${SUPPORTED_PROTOCOL_VERSIONS.join(', ')}, as agreed on.`,
+    `The MCP-Protocol-Version header has an unsupported version; send the negotiated version, one of ${list}.`,
   );
 }
 
-/** A stream that ends with its token, with the program, or when its reader goes. */
-function follow(
-  streams: Streams,
-  exchange: Exchange,
-  closed: (stream: EventStream) => void,
-  stop = (stream: EventStream) => stream.end(),
-): EventStream {
-  const { response } = exchange;
-  const held = streams.open(exchange, { end: () => stop(stream), rest: () => stream.rest() });
-  const stream = new EventStream(response);
-  const over = (): void => {
-    held[Symbol.dispose]();
-    closed(stream);
-  };
-  response.once('close', over);
-  // They may be gone already.
-  if (response.destroyed || response.socket?.destroyed) over();
-  return stream;
-}
-
-const send = (response: ServerResponse, status: number, body: object, more: readonly string[] = []): void => {
-  if (!response.destroyed) answer(response, status, JSON.stringify(body), more);
+const send = (response: ServerResponse, status: number, body: object, headers: readonly string[] = []): void => {
+  if (!response.destroyed) sendJson(response, status, JSON.stringify(body), headers);
 };
 
-function sendNothing(response: ServerResponse, status: 202 | 204): void {
+function sendEmpty(response: ServerResponse, status: 202 | 204): void {
   if (response.destroyed) return;
-  response.writeHead(status, [...ALWAYS, ...(status === 202 ? ['Content-Length', '0'] : [])]);
-  end(response);
+  response.writeHead(status, [...SECURITY_HEADERS, ...(status === 202 ? ['Content-Length', '0'] : [])]);
+  endResponse(response);
 }

@@ -9,191 +9,197 @@ import type {
   RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
 import { Failure } from '../../contract/failure.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { EventStream } from './event-stream.ts';
-import type { Message } from './message.ts';
-import { refusal, type RpcRefusal } from './rpc.ts';
+import type { Caller } from '../../core/access/caller.ts';
+import type { EventStream } from '../event-stream.ts';
+import type { RpcMessage } from './message.ts';
+import { rpcErrorResponse, type RpcErrorResponse } from './rpc.ts';
 
-export type Answer = JSONRPCMessage | RpcRefusal;
+export type RpcResponse = JSONRPCMessage | RpcErrorResponse;
 
-/** Requests of one session that are not answered yet. */
-const MOST_PENDING = 256;
+/** Maximum number of unanswered requests per session. */
+const MAX_PENDING = 256;
 
-interface Pending {
-  /** As the client numbered it. */
+/** Called with the response, or with undefined if the client cancelled the request. */
+type OnResponse = (response: RpcResponse | undefined) => void;
+
+/**
+ * Sends a notification on the connection of a pending request, before the response. Returns false if that connection cannot send
+ * notifications.
+ */
+export type SendBeforeResponse = (text: string) => boolean;
+
+const cannotSend: SendBeforeResponse = () => false;
+
+interface PendingRequest {
+  /** The id that the client gave the request. */
   readonly id: RequestId;
   readonly method: string;
-  readonly take: (answer: Answer | undefined) => void;
-  readonly tell: Tell;
+  readonly onResponse: OnResponse;
+  readonly sendBefore: SendBeforeResponse;
 }
 
-/** Says something about a request on the way that its answer will go. False where there is no such way. */
-export type Tell = (text: string) => boolean;
+/** How a session sends responses: in the HTTP response to each request (`http`), or on the session's event stream (`sse`). */
+export type TransportKind = 'http' | 'sse';
 
-const nowhere: Tell = () => false;
-
-/** Answers go back with the question, or by the stream that opened the session: whoever mixes them would wait for ever. */
-export type Way = 'http' | 'sse';
-
-export interface Owner {
+export interface SessionOwner {
   readonly caller: Caller;
-  readonly way: Way;
-  /** Tells the token from every other, also from one with the same id. */
+  readonly transportKind: TransportKind;
+  /** Digest of the token. An id is not enough, because two tokens can have the same id. */
   readonly token: string;
 }
 
 /**
- * One client's conversation, and the SDK's way to its wire. Requests get numbers of our own before the SDK sees them, so two
- * that a client numbers alike are never taken for each other.
+ * An MCP session with one client. The SDK uses the session as its transport. Requests get new ids before they are passed to the
+ * SDK, because the client can give two requests the same id.
  */
 export class Session implements Transport {
   readonly id = randomBytes(24).toString('base64url');
-  readonly owner: Owner;
-  /** What its client wants to hear of. */
+  readonly owner: SessionOwner;
   readonly subscriptions = new Set<string>();
-  /** Steady milliseconds. */
+  /** Time of the last request, in milliseconds on the steady clock. */
   usedAt: number;
-  /** The protocol both sides agreed on. */
+  /** The negotiated protocol version, once the session is initialized. */
   version: string | undefined;
   onmessage?: Transport['onmessage'];
   onclose?: () => void;
   onerror?: (error: Error) => void;
-  readonly #pending = new Map<number, Pending>();
-  /** What was said that nobody asked for, each text once, with the number of its last time. */
-  readonly #news = new Map<string, number>();
-  #said = 0;
-  #heard = 0;
-  #asked = 0;
+  readonly #pending = new Map<number, PendingRequest>();
+  /** The notifications so far. Maps each distinct text to the event number of its latest occurrence. */
+  readonly #notifications = new Map<string, number>();
+  #lastEventNumber = 0;
+  #lastSentEventNumber = 0;
+  #requestCount = 0;
   #stream: EventStream | undefined;
-  readonly #over: () => void;
+  readonly #onEnd: () => void;
   #ended = false;
 
-  constructor(owner: Owner, now: number, over: () => void) {
+  constructor(owner: SessionOwner, now: number, onEnd: () => void) {
     this.owner = owner;
     this.usedAt = now;
-    this.#over = over;
+    this.#onEnd = onEnd;
   }
 
   get busy(): boolean {
-    return this.#pending.size > 0 || this.#stream?.open === true;
+    return this.#pending.size > 0 || this.#stream?.isOpen === true;
   }
 
-  /** Hands messages to the SDK; fulfils with the answers, in the order in which they are ready, when all are there. */
-  async ask(messages: readonly Message[], tell = nowhere): Promise<Answer[]> {
-    const answers: Answer[] = [];
-    const { promise, resolve } = Promise.withResolvers<void>();
-    let waiting = 1;
-    const take = (answer: Answer | undefined): void => {
-      if (answer) answers.push(answer);
-      waiting -= 1;
-      if (waiting === 0) resolve();
-    };
-    for (const message of messages) {
-      if (message.kind === 'request') waiting += 1;
-      if (message.kind === 'broken') answers.push(message.answer);
-      else this.hear(message, take, tell);
-    }
-    take(undefined);
-    await promise;
-    return answers;
+  /** Passes messages to the SDK. Resolves with all their responses, in the order in which they became ready. */
+  async request(messages: readonly RpcMessage[], sendBefore = cannotSend): Promise<RpcResponse[]> {
+    const responses: RpcResponse[] = [];
+    const pending = messages.map(async (message) => {
+      if (message.kind === 'invalid') responses.push(message.response);
+      if (message.kind !== 'request') return this.receive(message, () => undefined);
+      await new Promise<void>((resolve) => {
+        const onResponse: OnResponse = (response) => {
+          if (response) responses.push(response);
+          resolve();
+        };
+        this.receive(message, onResponse, sendBefore);
+      });
+    });
+    await Promise.all(pending);
+    return responses;
   }
 
-  /** `take` gets the answer to a request, or nothing if its client took the request back. */
-  hear(message: Message, take: (answer: Answer | undefined) => void, tell = nowhere): void {
-    if (message.kind === 'notification') this.#note(message.method, message.params);
+  receive(message: RpcMessage, onResponse: OnResponse, sendBefore = cannotSend): void {
+    if (message.kind === 'notification') this.#receiveNotification(message.method, message.params);
     if (message.kind !== 'request') return;
     const { id, method, params } = message;
-    if (this.#ended) return take(refusal(id, gone()));
-    if (this.#pending.size >= MOST_PENDING) return take(refusal(id, tooMany()));
-    this.#asked += 1;
-    this.#pending.set(this.#asked, { id, method, take, tell });
-    const request: JSONRPCRequest = { jsonrpc: '2.0', id: this.#asked, method, ...(params && { params }) };
+    if (this.#ended) return onResponse(rpcErrorResponse(id, sessionEnded()));
+    if (this.#pending.size >= MAX_PENDING) return onResponse(rpcErrorResponse(id, tooManyRequests()));
+    this.#requestCount += 1;
+    this.#pending.set(this.#requestCount, { id, method, onResponse, sendBefore });
+    const request: JSONRPCRequest = { jsonrpc: '2.0', id: this.#requestCount, method, ...(params && { params }) };
     this.onmessage?.(request);
   }
 
-  /** Where what nobody asked for goes from now on. What a reader has not heard yet comes first; `last` is what they heard last. */
-  listen(stream: EventStream, last = this.#heard): void {
+  /**
+   * Replaces the stream for notifications. First sends all notifications with an event number above `lastSent`, which the client
+   * missed.
+   */
+  attachStream(stream: EventStream, lastSent = this.#lastSentEventNumber): void {
     this.#stream?.end();
     this.#stream = stream;
-    for (const [text, number] of this.#news) if (number > last) stream.send('message', text, number);
-    this.#heard = this.#said;
+    for (const [text, number] of this.#notifications) {
+      if (number > lastSent) stream.send(text, { event: 'message', id: number });
+    }
+    this.#lastSentEventNumber = this.#lastEventNumber;
   }
 
-  leave(stream: EventStream): void {
+  detachStream(stream: EventStream): void {
     if (this.#stream === stream) this.#stream = undefined;
   }
 
-  /** An answer, where answers go by the stream. */
-  say(answer: Answer): void {
-    this.#stream?.send('message', JSON.stringify(answer));
+  sendOnStream(response: RpcResponse): void {
+    this.#stream?.send(JSON.stringify(response), { event: 'message' });
   }
 
-  /** Tells the client something it did not ask for, now or when it listens again. */
-  tell(notification: JSONRPCNotification): void {
+  /** Sends a notification now if a stream is open, otherwise when the client opens a stream. */
+  notify(notification: JSONRPCNotification): void {
     const text = JSON.stringify(notification);
-    this.#said += 1;
-    // Its last time is what counts.
-    this.#news.delete(text);
-    this.#news.set(text, this.#said);
-    if (!this.#stream?.open) return;
-    this.#stream.send('message', text, this.#said);
-    this.#heard = this.#said;
+    this.#lastEventNumber += 1;
+    // Delete the text before setting it, so that the map stays ordered by event number.
+    this.#notifications.delete(text);
+    this.#notifications.set(text, this.#lastEventNumber);
+    if (!this.#stream?.isOpen) return;
+    this.#stream.send(text, { event: 'message', id: this.#lastEventNumber });
+    this.#lastSentEventNumber = this.#lastEventNumber;
   }
 
-  /** How far a request is, as long as it is not answered. It is told now or never: the next is worth more. */
-  progress(number: number, params: Progress & { readonly progressToken: ProgressToken }): void {
-    const pending = this.#pending.get(number);
-    if (!pending) return;
+  /**
+   * Sends a progress notification of a pending request. Drops a notification that cannot be sent now, because later ones replace
+   * it.
+   */
+  sendProgress(number: number, params: Progress & { readonly progressToken: ProgressToken }): void {
+    const request = this.#pending.get(number);
+    if (!request) return;
     const text = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params });
-    if (!pending.tell(text)) this.#stream?.offer('message', text);
+    if (!request.sendBefore(text)) this.#stream?.sendOrDrop(text, { event: 'message' });
   }
 
   async start(): Promise<void> {
-    // It begins with its first message.
+    // Nothing to do: the HTTP server is already listening.
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
     if ('method' in message) {
-      // This server asks its clients nothing.
-      if (!('id' in message)) this.tell(message);
+      // A message with an id is a request. This server never sends requests to clients.
+      if (!('id' in message)) this.notify(message);
       return;
     }
     const number = Number(message.id);
-    const pending = this.#pending.get(number);
-    if (!pending) return;
+    const request = this.#pending.get(number);
+    if (!request) return;
     this.#pending.delete(number);
-    if (pending.method === 'initialize' && 'result' in message) this.version = String(message.result['protocolVersion']);
-    pending.take({ ...message, id: pending.id });
+    if (request.method === 'initialize' && 'result' in message) this.version = String(message.result['protocolVersion']);
+    request.onResponse({ ...message, id: request.id });
   }
 
-  /** Whoever still waits is told that it is over. */
+  /** Ends the session. Its pending requests get an error response. */
   async close(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
     const pending = [...this.#pending.values()];
     this.#pending.clear();
-    for (const { id, take } of pending) take(refusal(id, gone()));
+    for (const { id, onResponse } of pending) onResponse(rpcErrorResponse(id, sessionEnded()));
     this.#stream?.end();
     this.onclose?.();
-    this.#over();
+    this.#onEnd();
   }
 
-  #note(method: string, params: Record<string, unknown> | undefined): void {
+  #receiveNotification(method: string, params: Record<string, unknown> | undefined): void {
     if (method === 'notifications/initialized') this.onmessage?.({ jsonrpc: '2.0', method });
     if (method !== 'notifications/cancelled') return;
-    for (const [number, { id, take }] of this.#pending) {
+    for (const [number, { id, onResponse }] of this.#pending) {
       if (id !== params?.['requestId']) continue;
       this.#pending.delete(number);
       this.onmessage?.({ jsonrpc: '2.0', method, params: { requestId: number } });
-      take(undefined);
+      onResponse(undefined);
     }
   }
 }
 
-const gone = (): Failure => new Failure('session_unavailable', 'This session has ended; connect again.');
+const sessionEnded = (): Failure => new Failure('session_unavailable', 'This session has ended; connect again.');
 
-const tooMany = (): Failure =>
-  new Failure(
-    'rate_limited',
-    `More than ${MOST_PENDING} requests of this session wait for their answers; wait for some of them.`,
-  );
+const tooManyRequests = (): Failure =>
+  new Failure('rate_limited', `This session already has ${MAX_PENDING} unanswered requests; wait for some responses.`);

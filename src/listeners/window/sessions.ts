@@ -1,44 +1,45 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { WindowSession } from '../../contract/window-session.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { WindowSessions as ListedSessions } from '../../core/operations/memory.ts';
-import { time } from '../../core/time.ts';
-import { browserOf } from './browser.ts';
+import type { WindowSessionPort as ListedSessions } from '../../core/operations/memory.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { formatTime } from '../../core/time/format-time.ts';
+import { browserNameOf } from './browser-name.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** A link that nobody followed is worth nothing to whoever finds it later in a log. */
+/** Lifetime of an unused link. It is short, so that a link that is later found in a log does not work. */
 const LINK_MS = 5 * MINUTE;
-/** A window that nobody uses for so long asks for a new link. */
-const REST_MS = 12 * HOUR;
-/** A session ends then however much it is used: one that was stolen does not stay good. */
+/** A session expires after this time without use. */
+const IDLE_MS = 12 * HOUR;
+/** A session expires after this time even if it is used, so that a stolen session secret does not stay valid. */
 const LIFETIME_MS = 7 * 24 * HOUR;
-/** Windows at once; the one used least recently makes room. */
-const MOST = 16;
+/** Maximum number of open sessions. The next session replaces the least recently used. */
+const MAX_SESSIONS = 16;
 
 interface Session {
-  /** Names it in the list. It is drawn apart from the session, so it says nothing about that. */
+  /** Id of the session in lists. It is random instead of derived from the secret, because lists show it. */
   readonly id: string;
   readonly browser: string;
-  /** Wall clock, for the list alone. */
+  /** Times on the wall clock, shown in lists. */
   readonly openedAt: number;
   usedAt: number;
-  /** Steady milliseconds, which decide. */
-  readonly opened: number;
-  used: number;
+  /** Times on the steady clock, used for expiry. */
+  readonly openedSteady: number;
+  usedSteady: number;
 }
 
 /**
- * Who may use the window in a browser. A link is followed once and within minutes; what it is exchanged for lives in the
- * page's own storage, because cookies go to every port of this machine. Both are held as digests: comparing those takes the
- * same time whatever was sent. They live in RAM alone, so a restart ends them all.
+ * The browser sessions of the window. The page exchanges a link, once, for a session secret. The page stores the secret in its
+ * own storage and not in a cookie, because browsers send cookies to every port of this machine. Links and secrets are stored and
+ * looked up only as digests, so that the duration of a lookup does not reveal them. Sessions exist only in RAM, so they all end
+ * when the program exits.
  */
-export class WindowSessions implements ListedSessions {
+export class WindowSessionStore implements ListedSessions {
   readonly #clock: Clock;
   readonly #onEnd: () => void;
-  /** Digest of the link, and when it ends, in steady milliseconds. */
+  /** The unused links. Maps the digest of each link to its expiry time on the steady clock. */
   readonly #links = new Map<string, number>();
-  /** By digest; the one used last stands last. */
+  /** Maps the digest of each session secret to its session, least recently used first. */
   readonly #sessions = new Map<string, Session>();
 
   constructor(clock: Clock, onEnd: () => void = () => undefined) {
@@ -46,7 +47,7 @@ export class WindowSessions implements ListedSessions {
     this.#onEnd = onEnd;
   }
 
-  newLink(): string {
+  createLink(): string {
     const now = this.#clock.steady();
     for (const [link, end] of this.#links) if (end <= now) this.#links.delete(link);
     const link = randomBytes(32).toString('base64url');
@@ -54,7 +55,7 @@ export class WindowSessions implements ListedSessions {
     return link;
   }
 
-  /** The session that a link is good for, once. */
+  /** Exchanges a link for a session secret. Returns undefined if the link is unknown, used or expired. */
   open(link: string, userAgent = ''): string | undefined {
     const digest = digestOf(link);
     const end = this.#links.get(digest);
@@ -65,31 +66,34 @@ export class WindowSessions implements ListedSessions {
     const now = this.#clock.now();
     this.#sessions.set(digestOf(session), {
       id: randomBytes(6).toString('hex'),
-      browser: browserOf(userAgent),
+      browser: browserNameOf(userAgent),
       openedAt: now,
       usedAt: now,
-      opened: steady,
-      used: steady,
+      openedSteady: steady,
+      usedSteady: steady,
     });
     const [oldest] = this.#sessions.keys();
-    if (this.#sessions.size > MOST && oldest !== undefined) this.#sessions.delete(oldest);
+    if (this.#sessions.size > MAX_SESSIONS && oldest !== undefined) {
+      this.#sessions.delete(oldest);
+      this.#onEnd();
+    }
     return session;
   }
 
-  /** Whether it may still be used, which it is hereby. */
+  /** Returns whether the session is open, and marks it as used. */
   use(session: string): boolean {
     const digest = digestOf(session);
     const found = this.#sessions.get(digest);
     if (!found || !this.#isOpen(found)) return false;
-    found.used = this.#clock.steady();
+    found.usedSteady = this.#clock.steady();
     found.usedAt = this.#clock.now();
     this.#sessions.delete(digest);
     this.#sessions.set(digest, found);
     return true;
   }
 
-  /** The same, of one that only listens. */
-  stands(session: string): boolean {
+  /** Returns whether the session is open, without renewing it. */
+  isOpen(session: string): boolean {
     const found = this.#sessions.get(digestOf(session));
     return found !== undefined && this.#isOpen(found);
   }
@@ -101,9 +105,9 @@ export class WindowSessions implements ListedSessions {
       .map(({ id, browser, openedAt, usedAt }) => ({
         id,
         browser,
-        opened_at: time(openedAt),
-        last_used_at: time(usedAt),
-        expires_at: time(openedAt + LIFETIME_MS),
+        opened_at: formatTime(openedAt),
+        last_used_at: formatTime(usedAt),
+        expires_at: formatTime(openedAt + LIFETIME_MS),
       }));
   }
 
@@ -115,9 +119,9 @@ export class WindowSessions implements ListedSessions {
     return true;
   }
 
-  #isOpen({ opened, used }: Session): boolean {
+  #isOpen({ openedSteady, usedSteady }: Session): boolean {
     const now = this.#clock.steady();
-    return used + REST_MS > now && opened + LIFETIME_MS > now;
+    return usedSteady + IDLE_MS > now && openedSteady + LIFETIME_MS > now;
   }
 }
 

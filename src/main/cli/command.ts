@@ -1,17 +1,17 @@
-import type { Desk } from './desk.ts';
+import type { CommandContext } from './command-context.ts';
 
 export interface Argument {
-  readonly says: string;
+  readonly description: string;
   readonly optional?: true;
-  /** Takes all the words that are left, as one text. */
+  /** The argument receives all remaining words of the command line, joined by spaces. */
   readonly rest?: true;
 }
 
 export interface Option {
-  readonly says: string;
-  /** What stands for its value in the help, such as <time>. Absent for one that is there or not. */
+  readonly description: string;
+  /** Placeholder for the option's value in help texts, such as `<time>`. Absent for a flag, which has no value. */
   readonly value?: string;
-  /** May be given more than once. */
+  /** The option can be given more than once. */
   readonly many?: true;
 }
 
@@ -30,40 +30,40 @@ type ReadOptions<O extends Options> = {
       : boolean;
 };
 
-/** What was typed, by the names in the command's own table. */
+/** Arguments and options that the parser read from the command line, under their names in `Spec`. */
 interface Typed<A extends Arguments, O extends Options> {
   readonly arguments: ReadArguments<A>;
   readonly options: ReadOptions<O>;
 }
 
 interface Spec<A extends Arguments, O extends Options> {
-  /** One or two words. */
+  /** Name of the command: one or two words, such as `key init`. */
   readonly name: string;
-  /** One line, as the list of commands shows it. */
-  readonly says: string;
+  /** Description in one line, shown in the list of commands. */
+  readonly description: string;
   readonly arguments?: A;
   readonly options?: O;
-  /** What else there is to know, a paragraph each. */
-  readonly more?: readonly string[];
-  /** Without the name of the program. */
+  /** Additional paragraphs, shown only by `help <command>`. */
+  readonly details?: readonly string[];
+  /** Example command lines, without the program name. */
   readonly examples?: readonly string[];
-  /** The exit code, or nothing when it was done. */
-  readonly run: (typed: Typed<A, O>, desk: Desk) => Promise<number | void>;
+  /** Returns an exit code; undefined means success. */
+  readonly run: (typed: Typed<A, O>, context: CommandContext) => Promise<number | void>;
 }
 
-/** A command as the parser, the help and the documentation see it. */
+/** Any command, for code that does not know the types of the command's own arguments and options. */
 export interface Command extends Omit<Spec<Arguments, Options>, 'run'> {
-  readonly run: (typed: Read, desk: Desk) => Promise<number | void>;
+  readonly run: (typed: ParsedArguments, context: CommandContext) => Promise<number | void>;
 }
 
-export interface Read {
+export interface ParsedArguments {
   readonly arguments: Readonly<Record<string, string | undefined>>;
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 }
 
-/** Lets `run` see exactly the arguments and options that stand beside it. */
+/** Defines a command. TypeScript infers the parameter types of `run` from `arguments` and `options`. */
 export const command = <const A extends Arguments, const O extends Options>(spec: Spec<A, O>): Command =>
-  // The parser reads by this very table, so what it hands over has the shape that the table says.
+  // The cast is safe, because the parser builds the input of `run` from the same spec.
   spec as unknown as Command;
 
 export interface Group {

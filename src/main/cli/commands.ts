@@ -1,4 +1,4 @@
-import { withProgramCall } from '../../contract/program-call.ts';
+import { withCliCommand } from '../../contract/cli-command.ts';
 import { command, type Group } from './command.ts';
 import { clockStatus, clockTrust } from './commands/clock.ts';
 import { connect, disconnect } from './commands/connect.ts';
@@ -23,25 +23,25 @@ import { status } from './commands/status.ts';
 import { tokenList, tokenMint, tokenPause, tokenResume, tokenRevoke } from './commands/tokens.ts';
 import { exportFacts, importFacts, salvageFacts } from './commands/transfer.ts';
 import { backup, restore, verify } from './commands/upkeep.ts';
-import { context, activity, callers, memory } from './commands/views.ts';
+import { activity, callers, memory, showContext } from './commands/views.ts';
 import { window, windowEnd, windowList } from './commands/window.ts';
-import { helpOn } from './help.ts';
+import { formatHelp } from './help.ts';
 
 const help = command({
   name: 'help',
-  says: 'Tells about a command, a family (such as key or pack), or exit-codes.',
+  description: 'Shows help on a command, a group (such as key), settings or exit-codes.',
   arguments: {
-    topic: { says: 'What to tell about.', optional: true, rest: true },
+    topic: { description: 'A command, a group of commands, `settings` or `exit-codes`.', optional: true, rest: true },
   },
-  async run({ arguments: { topic = '' } }, desk) {
-    await desk.terminal.say(...helpOn(groups, topic).map(withProgramCall));
+  async run({ arguments: { topic = '' } }, context) {
+    await context.terminal.print(...formatHelp(groups, topic).map(withCliCommand));
   },
 });
 
-/** All there is, in the order in which it is shown. The help, the parser and docs/commands.md read this. */
+/** All commands in display order. The parser, the help and docs/commands.md are built from this table. */
 export const groups: readonly Group[] = [
   { title: 'Facts', commands: [remember, recall, search, list, renew, forget, history, undo] },
-  { title: 'Overview', commands: [memory, context, activity, callers] },
+  { title: 'Overview', commands: [memory, showContext, activity, callers] },
   { title: 'The program', commands: [serve, window, windowList, windowEnd, status, doctor, mcp] },
   { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },
   { title: 'Pipelines', commands: [pipelineList, pipelineShow, pipelineAdopt] },
@@ -58,11 +58,11 @@ export const groups: readonly Group[] = [
     ],
   },
   { title: 'Key', commands: [keyInit, keyStatus, keyRotate, keyRecovery, lock, unlock] },
-  {
-    title: 'Programs that may use it',
-    commands: [connect, disconnect, tokenMint, tokenList, tokenPause, tokenResume, tokenRevoke],
-  },
+  { title: 'Clients and tokens', commands: [connect, disconnect, tokenMint, tokenList, tokenPause, tokenResume, tokenRevoke] },
   { title: 'Credentials for packs', commands: [credentialSet, credentialList, credentialDrop] },
-  { title: 'Safety', commands: [backup, verify, restore, salvageFacts, exportFacts, importFacts, clockStatus, clockTrust] },
+  {
+    title: 'Backup and repair',
+    commands: [backup, verify, restore, salvageFacts, exportFacts, importFacts, clockStatus, clockTrust],
+  },
   { title: 'Help', commands: [help] },
 ];

@@ -1,28 +1,38 @@
 import type { FailureCode } from '../../contract/failure.ts';
 
-/** What a script may rely on. One number is one thing to do about it. */
+/** Exit codes. Never change a number, because scripts depend on the numbers. */
 export const exits = {
-  done: { code: 0, says: 'It was done.' },
+  done: { code: 0, description: 'Success.' },
   failed: {
     code: 1,
-    says: 'It was refused or failed: the input is wrong, a question was answered no, or damage was found.',
+    description: 'Failed or cancelled: the input is invalid, a confirmation was declined, or damage was found.',
   },
-  usage: { code: 2, says: 'The command line is wrong; nothing was tried.' },
-  notFound: { code: 3, says: 'There is no such fact, token, memory or recovery key.' },
-  key: { code: 4, says: 'The key of the memory is not at hand, or there is none yet.' },
-  unavailable: { code: 5, says: 'The memory or the program is busy, closed, or needed by this command for itself.' },
-  quota: { code: 6, says: 'A quota or a limit on writes is reached.' },
-  full: { code: 7, says: 'The disk is full.' },
-  noNode: { code: 70, says: 'No Node was found that can run this, or the installation is not complete.' },
-  interrupted: { code: 130, says: 'It was interrupted with Ctrl+C (SIGINT); 143 if it was ended with SIGTERM, 129 with SIGHUP.' },
+  usage: { code: 2, description: 'The command line is invalid; nothing was attempted.' },
+  notFound: { code: 3, description: 'The named item, such as a fact, a token, a pack or a backup, does not exist.' },
+  key: { code: 4, description: "The memory's key or the OS keychain is unavailable, or no key has been created." },
+  unavailable: {
+    code: 5,
+    description: 'The program, the memory file or embeddings are unavailable or busy, or did not respond in time.',
+  },
+  quota: { code: 6, description: 'A quota or the limit of writes per minute was reached.' },
+  full: { code: 7, description: 'The disk is full.' },
+  noNode: { code: 70, description: 'No suitable Node was found, or the installation is incomplete.' },
+  config: { code: 78, description: 'A setting is invalid, or refers to a folder or file that cannot be used.' },
+  interrupted: {
+    code: 130,
+    description: 'Interrupted with Ctrl+C (SIGINT). The code is 143 after SIGTERM and 129 after SIGHUP.',
+  },
 } as const;
 
 const byFailure: Partial<Record<FailureCode, number>> = {
   not_found: exits.notFound.code,
   key_unavailable: exits.key.code,
+  invalid_config: exits.config.code,
+  unavailable: exits.unavailable.code,
   store_unavailable: exits.unavailable.code,
   embeddings_unavailable: exits.unavailable.code,
   session_unavailable: exits.unavailable.code,
+  qmd_unavailable: exits.unavailable.code,
   timeout: exits.unavailable.code,
   quota_exceeded: exits.quota.code,
   rate_limited: exits.quota.code,

@@ -1,70 +1,87 @@
+import { type Setting, SETTINGS } from '../config/settings-table.ts';
 import type { Argument, Command, Group, Option } from './command.ts';
+import { UsageError } from './errors.ts';
 import { exits } from './exit-codes.ts';
-import { wrapped } from './layout.ts';
-import { UsageError } from './usage-error.ts';
-import { common, spell } from './usage.ts';
+import { wrap } from './layout.ts';
+import { commonOptions, formatUsage } from './usage.ts';
 
 export const PROGRAM = 'helmdeck-memory';
 const WIDTH = 100;
 
-/** From an empty folder to a fact that is remembered and recalled. */
+/** Commands that create a memory, store a first fact and show the fact again. */
 const FIRST_STEPS = ['key init', 'remember editor "Helix, everywhere"', 'recall editor'];
 
-export function helpOn(groups: readonly Group[], topic: string): string[] {
+export function formatHelp(groups: readonly Group[], topic: string): string[] {
   if (topic === '') return overview(groups);
   if (topic === 'exit-codes') return exitCodes();
+  if (topic === 'settings') return settings();
   const commands = groups.flatMap((group) => group.commands);
   const one = commands.find(({ name }) => name === topic);
   if (one) return about(one);
   const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
   if (family.length > 0) return rowsOf(family);
-  throw new UsageError(`There is no help on ${topic}; ${PROGRAM} help shows what there is.`);
+  throw new UsageError(`There is no command or help topic named ${topic}.`);
 }
 
 const overview = (groups: readonly Group[]): string[] => [
   'One sealed memory for all the AI agents on this machine.',
   '',
-  'First steps (where there is no keychain, add --file to the first):',
+  'First steps (without an OS keychain, add --file to the first command):',
   ...FIRST_STEPS.map((line) => `  ${PROGRAM} ${line}`),
   ...groups.flatMap(({ title, commands }) => ['', `${title}:`, ...rowsOf(commands)]),
   '',
-  `${PROGRAM} help <command> tells more, with examples; help exit-codes what scripts may rely on.`,
-  '--json answers as JSON. While Helmdeck Memory runs it is asked; else the memory is opened for the command.',
+  `${PROGRAM} help <command> shows details and examples. See also: help settings, help exit-codes.`,
+  '--json prints JSON. Commands use the running program, or open the memory if no program is running.',
 ];
 
 const rowsOf = (commands: readonly Command[]): string[] => {
-  const usages = commands.map((one) => `  ${spell(one).replace(' [options]', '')}`);
+  const usages = commands.map((one) => `  ${formatUsage(one).replace(' [options]', '')}`);
   const width = 30;
-  return commands.map(({ says }, at) => `${(usages[at] ?? '').padEnd(width)}  ${says}`);
+  return commands.map(({ description }, at) => `${(usages[at] ?? '').padEnd(width)}  ${description}`);
 };
 
 function about(command: Command): string[] {
-  const { says, arguments: args = {}, options = {}, more = [], examples = [] } = command;
+  const { description, arguments: args = {}, options = {}, details = [], examples = [] } = command;
   return [
-    `${PROGRAM} ${spell(command)}`,
+    `${PROGRAM} ${formatUsage(command)}`,
     '',
-    says,
-    ...more.flatMap((paragraph) => ['', ...wrapped(paragraph, WIDTH)]),
+    description,
+    ...details.flatMap((paragraph) => ['', ...wrap(paragraph, WIDTH)]),
     '',
-    ...defined([...argumentRows(args), ...optionRows({ ...options, ...common })]),
+    ...defined([...argumentRows(args), ...optionRows({ ...options, ...commonOptions })]),
     ...(examples.length > 0 ? ['', 'Examples:', ...examples.map((line) => `  ${asTyped(line)}`)] : []),
   ];
 }
 
 const argumentRows = (args: Readonly<Record<string, Argument>>): [string, string][] =>
-  Object.entries(args).map(([name, { says, optional }]) => [optional ? `[${name}]` : `<${name}>`, says]);
+  Object.entries(args).map(([name, { description, optional }]) => [optional ? `[${name}]` : `<${name}>`, description]);
 
 const optionRows = (options: Readonly<Record<string, Option>>): [string, string][] =>
-  Object.entries(options).map(([name, { value, says }]) => [`--${name}${value === undefined ? '' : ` ${value}`}`, says]);
+  Object.entries(options).map(([name, { value, description }]) => [
+    `--${name}${value === undefined ? '' : ` ${value}`}`,
+    description,
+  ]);
 
-/** An example that begins with another program names ours itself. */
+/**
+ * Adds the program name to an example, but not to an example that contains the name, such as
+ * `gunzip … | helmdeck-memory import -`.
+ */
 const asTyped = (example: string): string => (example.includes(`${PROGRAM} `) ? example : `${PROGRAM} ${example}`);
 
 function defined(rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(...rows.map(([term]) => term.length));
-  return rows.flatMap(([term, says]) =>
-    wrapped(says, WIDTH - width - 4).map((line, at) => `  ${(at === 0 ? term : '').padEnd(width)}  ${line}`),
+  return rows.flatMap(([term, description]) =>
+    wrap(description, WIDTH - width - 4).map((line, at) => `  ${(at === 0 ? term : '').padEnd(width)}  ${line}`),
   );
 }
 
-const exitCodes = (): string[] => defined(Object.values(exits).map(({ code, says }) => [String(code), says]));
+const settings = (): string[] => [
+  'Set these as environment variables, or in config.json in the data folder. Environment variables take precedence.',
+  '',
+  ...Object.entries<Setting>(SETTINGS).flatMap(([name, { help, default: usual = '' }]) => [
+    usual === '' ? name : `${name} (default: ${usual})`,
+    ...wrap(help, WIDTH - 2).map((line) => `  ${line}`),
+  ]),
+];
+
+const exitCodes = (): string[] => defined(Object.values(exits).map(({ code, description }) => [String(code), description]));

@@ -1,54 +1,73 @@
 import { join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import type { KeyState, StoreStatus } from '../../contract/status.ts';
-import { systemClock } from '../../core/clock.ts';
-import { MEMORY_FILE } from '../../core/database.ts';
-import { keychainSource } from '../../core/keys/keychain.ts';
-import { keySources } from '../../core/keys/sources.ts';
-import { type KeySources, openStore } from '../../core/open-store.ts';
-import type { Config, Machine } from '../config.ts';
-import { keyFileOf, newKeyFile } from './key-file.ts';
-import { refuseNamedKey } from './named-key.ts';
+import { fileSource } from '../../core/crypto/keys/file-source.ts';
+import type { KeySource } from '../../core/crypto/keys/key-source.ts';
+import { keySources } from '../../core/crypto/keys/key-sources.ts';
+import { keychainSource } from '../../core/crypto/keys/keychain.ts';
+import { writeNewFile } from '../../core/file/files.ts';
+import { MEMORY_FILE } from '../../core/store/database.ts';
+import { type KeySources, openStore } from '../../core/store/open-store.ts';
+import { systemClock } from '../../core/time/clock.ts';
+import type { Config, HostMachine } from '../config/config.ts';
+import { rejectKeyInEnvironment } from './recovery.ts';
 
-interface MadeKey {
+interface CreatedKey {
   readonly source: string;
-  /** Where it lies, if in a file. */
+  /** Path of the key file. Undefined if the key is in the OS keychain. */
   readonly path: string | undefined;
   readonly memory: string;
 }
 
-/**
- * The first key of a memory. It is the store that makes it, as at the first start of a desktop, so everything that keeps a
- * key from being made over another holds here too.
- */
-export async function initKey({ folder }: Config, environment: Machine['environment'], file: boolean): Promise<MadeKey> {
-  refuseNamedKey(environment);
+/** Creates the first key of a memory. Lets the store create the key, because the store does not replace an existing key. */
+export async function initKey({ folder }: Config, environment: HostMachine['environment'], file: boolean): Promise<CreatedKey> {
+  rejectKeyInEnvironment(environment);
   const before = await statusWith(folder, keySources({ environment, folder, desktop: false }));
   if (before.key.at === 'ok') {
     throw new Failure(
       'invalid_input',
-      `This memory has its key already, in ${before.key.source}; to change it, use: helmdeck-memory key rotate.`,
+      `This memory already has a key, in ${before.key.source}. To replace the key, run: helmdeck-memory key rotate`,
     );
   }
   const { kept, key } = await statusWith(folder, (memory) => [
     file ? newKeyFile(folder) : keychainSource(memory, { creates: true }),
   ]);
   if (kept === 'memory') {
-    throw new Failure('key_unavailable', `There is no OS keychain here that answers, so no key was made; ${INSTEAD}.`);
+    throw new Failure('key_unavailable', `No OS keychain is available, so no key was created. ${INSTEAD}`);
   }
-  if (key.at !== 'ok') throw notMade(before.kept === 'memory' ? key : before.key);
+  if (key.at !== 'ok') throw keyNotCreated(before.kept === 'memory' ? key : before.key);
   return { source: key.source, path: file ? keyFileOf(folder) : undefined, memory: join(folder, MEMORY_FILE) };
 }
 
-const INSTEAD = 'make a key file with: helmdeck-memory key init --file';
+const INSTEAD = 'To use a key file instead, run: helmdeck-memory key init --file';
 
 async function statusWith(folder: string, sources: KeySources): Promise<StoreStatus> {
   await using store = await openStore({ folder, clock: systemClock, sources });
   return store.status();
 }
 
-function notMade(key: Exclude<KeyState, { at: 'ok' }>): Failure {
+function keyNotCreated(key: Exclude<KeyState, { at: 'ok' }>): Failure {
   const why = 'why' in key ? `${key.at}: ${key.why}` : key.at;
-  const other = key.at === 'locked' ? ` Or ${INSTEAD}.` : '';
-  return new Failure('key_unavailable', `No key was made, because that of this memory is ${why}. ${key.remedy}${other}`);
+  const other = key.at === 'locked' ? ` ${INSTEAD}` : '';
+  return new Failure('key_unavailable', `No key was created, because the key of this memory is ${why}. ${key.remedy}${other}`);
+}
+
+const keyFileOf = (folder: string): string => join(folder, 'memory.key');
+
+/** Returns a key source that creates a key file. Never overwrites a key file, because it can belong to another memory. */
+function newKeyFile(folder: string): KeySource {
+  const source = fileSource(folder);
+  return {
+    name: source.name,
+    createsOnFirstStart: true,
+    read: (slot) => source.read(slot),
+    async save(slot, key) {
+      if (slot !== 'current') return source.save(slot, key);
+      writeNewFile(keyFileOf(folder), `${key.toString('hex')}\n`);
+      const back = await source.read(slot);
+      if (back.at === 'found' && back.key.equals(key)) return;
+      throw new Failure('key_unavailable', 'The key file could not be read back after writing. Check the disk and try again.');
+    },
+    remove: (slot) => source.remove(slot),
+  };
 }

@@ -1,39 +1,38 @@
 /**
- * What agents stored may hold codes that move the cursor, recolour or rename a terminal, or turn the direction of a line:
- * shown as they are they could make one text look like another. They are shown as what they are (line ends and tabs stay).
+ * Escapes control characters and bidirectional characters, except line breaks and tabs. Agents can store such characters,
+ * and the terminal would then show misleading text.
  */
-export const visible = (text: string): string =>
+export const escapeControls = (text: string): string =>
   text
     .replaceAll('\r\n', '\n')
     .replace(
       /(?![\n\t])[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,
-      (unseen) => `\\u{${unseen.codePointAt(0)?.toString(16)}}`,
+      (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
     );
 
-/** The same for JSON, which has its own way to write them. */
+/** Returns JSON on one line, with control and bidirectional characters escaped as \uXXXX. */
 export const jsonText = (value: unknown): string => escaped(JSON.stringify(value));
 
-/** JSON for people, over several lines. */
-export const jsonLines = (value: unknown): string => escaped(JSON.stringify(value, null, 2));
+export const prettyJson = (value: unknown): string => escaped(JSON.stringify(value, null, 2));
 
 const escaped = (json: string): string =>
   json.replace(
     /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
 const graphemes = new Intl.Segmenter();
 const wide =
   /\p{Emoji_Presentation}|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|[\u3000-\u303f\uff01-\uff60]/u;
 
-/** Columns that a terminal takes for it. */
+/** Returns the number of terminal columns that the text needs. */
 const widthOf = (text: string): number => {
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += wide.test(segment) ? 2 : 1;
   return width;
 };
 
-/** Rows in columns, two blanks between them, and none at the end of a line. */
+/** Aligns cells in columns, separated by two spaces, without trailing spaces. */
 export function columns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, widthOf(cell));
@@ -45,10 +44,10 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-export const indented = (text: string, by = '  '): string[] => text.split('\n').map((line) => (line === '' ? '' : by + line));
+export const indent = (text: string, by = '  '): string[] => text.split('\n').map((line) => (line === '' ? '' : by + line));
 
-/** Breaks between words; a word that is longer than the line stays whole. */
-export function wrapped(text: string, width: number): string[] {
+/** Wraps text between words. Does not split a word that is longer than `width`. */
+export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const last = lines.at(-1);
@@ -58,10 +57,21 @@ export function wrapped(text: string, width: number): string[] {
   return lines;
 }
 
-/** "1 fact", "2 facts". */
-export const counted = (count: number, one: string, many = `${one}s`): string =>
+/** Formats a number with its noun, such as "1 fact" or "2 facts". */
+export const formatCount = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 
-/** The client that wrote something, and the one whose pipeline made it write. */
-export const writerOf = ({ client, defined_by: definer }: { client: string; defined_by?: string | undefined }): string =>
-  visible(definer === undefined ? client : `${client} by a pipeline of ${definer}`);
+/** Names the client that wrote an entry. If the client ran a pipeline of another client, names the other client too. */
+export const formatWriter = ({ client, defined_by: definer }: { client: string; defined_by?: string | undefined }): string =>
+  escapeControls(definer === undefined ? client : `${client}, with a pipeline of ${definer}`);
+
+export const formatEntries = (count: number): string => formatCount(count, 'entry', 'entries');
+
+/** Decodes UTF-8 text and drops a byte order mark. Returns undefined if the bytes are not UTF-8. */
+export function decodeUtf8(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,21 +1,28 @@
-import { fileSource } from '../../core/keys/file.ts';
-import { keySources } from '../../core/keys/sources.ts';
-import type { KeySources } from '../../core/open-store.ts';
-import type { Desk } from './desk.ts';
-import { refuseNamedKey } from './named-key.ts';
+import { Failure } from '../../contract/failure.ts';
+import { fileSource } from '../../core/crypto/keys/file-source.ts';
+import { keySources } from '../../core/crypto/keys/key-sources.ts';
+import type { KeySources } from '../../core/store/open-store.ts';
+import type { HostMachine } from '../config/config.ts';
+import type { CommandContext } from './command-context.ts';
 
-/** Twice what a recovery key takes with all its blanks. */
-const MOST_READ = 4096;
+/** Maximum bytes of the input with a recovery key. A recovery key with spaces is less than half as long. */
+const MAX_BYTES = 4096;
 
-/** Typed or handed in, and never an argument: those are seen by others. */
-export async function recoveryKeyFrom({ terminal }: Desk): Promise<string> {
-  if (terminal.answers) return terminal.ask('Recovery key: ');
-  return (await terminal.read(MOST_READ))?.toString() ?? '';
+/** Reads the recovery key from standard input. Not from an argument, because other users can see the arguments of a process. */
+export async function readRecoveryKey({ terminal }: CommandContext): Promise<string> {
+  if (terminal.canAsk) return terminal.ask('Recovery key: ');
+  return terminal.readText(MAX_BYTES);
 }
 
-/** Where a recovered key may go. */
-export function recoveryPlaces({ config: { folder }, environment }: Desk, file: boolean): KeySources {
+export function recoveryKeySources({ config: { folder }, environment }: CommandContext, file: boolean): KeySources {
   if (!file) return keySources({ environment, folder, desktop: false });
-  refuseNamedKey(environment);
+  rejectKeyInEnvironment(environment);
   return () => [fileSource(folder)];
+}
+
+/** Throws if the environment provides a key. That key takes precedence, so a key that is stored elsewhere would never be used. */
+export function rejectKeyInEnvironment(environment: HostMachine['environment']): void {
+  const named = ['HELMDECK_MEMORY_KEY', 'HELMDECK_MEMORY_KEY_FILE'].find((name) => environment[name] !== undefined);
+  if (named === undefined) return;
+  throw new Failure('invalid_input', `${named} is set, so Helmdeck Memory uses only that key. Unset the variable and try again.`);
 }

@@ -1,62 +1,60 @@
 import { debuglog } from 'node:util';
+import { withCliCommand } from '../../contract/cli-command.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
-import { withProgramCall } from '../../contract/program-call.ts';
-import { refuseDebugger } from '../debugger.ts';
+import { refuseDebugger } from '../roots/debugger-guard.ts';
+import { CommandContext, type CommandLineHost } from './command-context.ts';
 import { groups } from './commands.ts';
-import { Desk, type World } from './desk.ts';
+import { Interrupted, OutputClosed, UsageError } from './errors.ts';
 import { exitCodeOf, exits } from './exit-codes.ts';
-import { helpOn, PROGRAM } from './help.ts';
-import { Interrupted } from './interrupted.ts';
-import { ReaderGone } from './terminal.ts';
-import { UsageError } from './usage-error.ts';
-import { readCommandLine, wantsJson } from './usage.ts';
+import { formatHelp, PROGRAM } from './help.ts';
+import { parseCommandLine, wantsJson } from './usage.ts';
 
-/** What failed by accident, for whoever has to find out: NODE_DEBUG=helmdeck. */
+/** Prints unexpected errors with their stack traces, if the environment sets NODE_DEBUG=helmdeck. */
 const debug = debuglog('helmdeck');
 
-/** One command, from what was typed to its exit code. */
-export async function runCommandLine(args: readonly string[], world: World): Promise<number> {
-  const desk = new Desk(world, wantsJson(args));
+export async function runCommandLine(args: readonly string[], host: CommandLineHost): Promise<number> {
+  const context = new CommandContext(host, wantsJson(args));
   try {
-    await using closing = desk;
-    return await run(args, closing, world.version);
+    await using closing = context;
+    return await run(args, closing, host.version);
   } catch (error) {
-    return told(error, desk);
+    return printError(error, context);
   } finally {
-    await desk.terminal.emptied();
+    await context.terminal.flush();
   }
 }
 
-async function run(args: readonly string[], desk: Desk, version: string): Promise<number> {
+async function run(args: readonly string[], context: CommandContext, version: string): Promise<number> {
   if (args.length === 0) {
-    desk.terminal.tell(...helpOn(groups, ''));
+    context.terminal.printToStderr(...formatHelp(groups, ''));
     return exits.usage.code;
   }
-  const asked = readCommandLine(groups, args);
-  if (asked.to === 'run') {
-    const { command, typed } = asked;
+  const parsed = parseCommandLine(groups, args);
+  if (parsed.to === 'run') {
+    const { command, typed } = parsed;
     refuseDebugger();
-    const code = await command.run(typed, desk).catch((error: unknown) => {
-      throw error instanceof UsageError ? new UsageError(error.message, error.about || command.name) : error;
+    const code = await command.run(typed, context).catch((error: unknown) => {
+      if (!(error instanceof UsageError) || error.helpTopic !== '' || command.name === 'help') throw error;
+      throw new UsageError(error.message, command.name);
     });
     return code ?? exits.done.code;
   }
-  await (asked.to === 'version'
-    ? desk.answer({ version }, () => [version])
-    : desk.terminal.say(...helpOn(groups, asked.topic).map(withProgramCall)));
+  await (parsed.to === 'version'
+    ? context.printResult({ version }, () => [version])
+    : context.terminal.print(...formatHelp(groups, parsed.topic).map(withCliCommand)));
   return exits.done.code;
 }
 
-function told(error: unknown, { terminal, json, interrupted }: Desk): number {
-  if (error instanceof ReaderGone) return exits.done.code;
+function printError(error: unknown, { terminal, json, interrupted }: CommandContext): number {
+  if (error instanceof OutputClosed) return exits.done.code;
   if (interrupted.aborted) return interrupted.reason instanceof Interrupted ? interrupted.reason.exitCode : exits.failed.code;
   if (error instanceof UsageError) {
-    const more = `See: ${[PROGRAM, 'help', error.about].filter(Boolean).join(' ')}`;
-    terminal.tell(...(json ? [JSON.stringify({ error: 'usage', message: error.message })] : [error.message, more]));
+    const more = `See: ${[PROGRAM, 'help', error.helpTopic].filter(Boolean).join(' ')}`;
+    terminal.printToStderr(...(json ? [JSON.stringify({ error: 'usage', message: error.message })] : [error.message, more]));
     return exits.usage.code;
   }
   const failure = asFailure(error);
   if (!(error instanceof Failure) || failure.code === 'internal') debug('%O', error);
-  terminal.tell(json ? JSON.stringify({ error: failure.code, message: failure.message }) : failure.message);
+  terminal.printToStderr(json ? JSON.stringify({ error: failure.code, message: failure.message }) : failure.message);
   return exitCodeOf(failure.code);
 }

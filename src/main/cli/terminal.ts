@@ -1,85 +1,83 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { addAbortSignal, type Readable, Writable } from 'node:stream';
+import { withCliCommand } from '../../contract/cli-command.ts';
 import { Failure } from '../../contract/failure.ts';
-import { withProgramCall } from '../../contract/program-call.ts';
+import { OutputClosed } from './errors.ts';
 
-export interface Streams {
+export interface StandardStreams {
   readonly stdin: Readable & { isTTY?: boolean };
   readonly stdout: Writable & { isTTY?: boolean };
   readonly stderr: Writable & { isTTY?: boolean };
 }
 
-/** Whoever read our output has gone, as `head` does when it has seen enough. That is no failure. */
-export class ReaderGone extends Error {}
-
 const DIM = '\u001b[2m';
 const PLAIN = '\u001b[0m';
 const CLEAR_LINE = '\r\u001b[K';
 
-/** What a person or a script sees of us, and what we read from them. */
 export class Terminal {
-  readonly #streams: Streams;
+  readonly #streams: StandardStreams;
   readonly #colours: boolean;
   readonly #interrupted: AbortSignal;
-  #gone: Error | undefined;
+  #outputError: Error | undefined;
 
-  constructor(streams: Streams, { noColour, interrupted }: { noColour: boolean; interrupted: AbortSignal }) {
+  constructor(streams: StandardStreams, { noColour, interrupted }: { noColour: boolean; interrupted: AbortSignal }) {
     this.#streams = streams;
     this.#colours = streams.stdout.isTTY === true && !noColour;
     this.#interrupted = interrupted;
-    // Without a listener Node would end the program where it stands.
-    streams.stdout.on('error', (error) => (this.#gone = error));
+    // Listen for errors, because an 'error' event without a listener would crash the process.
+    streams.stdout.on('error', (error) => (this.#outputError = error));
     streams.stderr.on('error', () => undefined);
   }
 
-  /** Whether a person sees what we say; else a pipe or a file takes it. */
-  get watched(): boolean {
+  /** False if standard output goes to a pipe or a file. */
+  get outputIsTerminal(): boolean {
     return this.#streams.stdout.isTTY === true;
   }
 
-  /** Whether there is a person to ask. */
-  get answers(): boolean {
+  /** Whether the user can see a question and answer it. */
+  get canAsk(): boolean {
     return this.#streams.stdin.isTTY === true && this.#streams.stderr.isTTY === true;
   }
 
-  get typed(): boolean {
+  get inputIsTerminal(): boolean {
     return this.#streams.stdin.isTTY === true;
   }
 
-  quiet(text: string): string {
+  dim(text: string): string {
     return this.#colours ? DIM + text + PLAIN : text;
   }
 
-  /** Fulfils when a pipe has taken it: a long answer never gathers in memory. */
-  async say(...lines: readonly string[]): Promise<void> {
+  /** Prints lines on standard output. Resolves when the lines are written, so that a long result does not fill the RAM. */
+  async print(...lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#streams.stdout.write(`${lines.join('\n')}\n`, (error) => {
-      this.#gone ??= error ?? undefined;
+      this.#outputError ??= error ?? undefined;
       resolve();
     });
     await promise;
-    if (!this.#gone) return;
-    if ('code' in this.#gone && this.#gone.code === 'EPIPE') throw new ReaderGone();
-    throw new Failure('disk_full', 'The answer could not be written; check the disk that it goes to.', { cause: this.#gone });
+    if (!this.#outputError) return;
+    if ('code' in this.#outputError && this.#outputError.code === 'EPIPE') throw new OutputClosed();
+    throw new Failure('disk_full', 'The output could not be written. Check the disk that the output goes to.', {
+      cause: this.#outputError,
+    });
   }
 
-  /** Beside the answer: what a pipe must not swallow. */
-  tell(...lines: readonly string[]): void {
-    if (lines.length > 0) this.#streams.stderr.write(`${lines.map(withProgramCall).join('\n')}\n`);
+  /** Prints messages that are not part of the result, such as hints and errors. */
+  printToStderr(...lines: readonly string[]): void {
+    if (lines.length > 0) this.#streams.stderr.write(`${lines.map(withCliCommand).join('\n')}\n`);
   }
 
-  /** Until all that was said has left us. */
-  async emptied(): Promise<void> {
+  async flush(): Promise<void> {
     const { stdout, stderr } = this.#streams;
     await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))));
   }
 
-  /** One line; nothing when the terminal is closed instead. */
+  /** Asks a question and reads one line. Returns an empty string if the input is closed. */
   async ask(question: string): Promise<string> {
     const { stdin, stderr } = this.#streams;
-    // As a plain line reader, so that Ctrl+C stays a signal.
+    // With `terminal: false`, Ctrl+C still sends SIGINT to this process.
     const reader = createInterface({ input: stdin, output: stderr, terminal: false });
     try {
       const closed = once(reader, 'close', { signal: this.#interrupted }).then(() => '');
@@ -90,14 +88,14 @@ export class Terminal {
     }
   }
 
-  /** The same without showing what is typed. */
-  async askUnseen(question: string): Promise<string> {
+  /** Asks a question and reads one line, without showing what the user types. */
+  async askHidden(question: string): Promise<string> {
     const { stdin, stderr } = this.#streams;
     stderr.write(question);
-    // Only a line reader that draws the line itself keeps the terminal from showing it; what it draws goes nowhere.
+    // With `terminal: true`, the reader echoes the input. Discard the reader's output to hide the echo.
     const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
     const reader = createInterface({ input: stdin, output: nowhere, terminal: true });
-    // It takes Ctrl+C for itself; whoever waits for the signal must hear of it all the same.
+    // The reader consumes Ctrl+C. Send SIGINT instead, so that the signal handlers cancel the command.
     reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
     const signal = this.#interrupted;
     try {
@@ -111,7 +109,7 @@ export class Terminal {
     }
   }
 
-  /** Whatever comes in, to its end. Undefined when it is more than `most` bytes. */
+  /** Reads all of standard input. Returns undefined if the input is longer than `most` bytes. */
   async read(most: number): Promise<Buffer | undefined> {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -123,13 +121,18 @@ export class Terminal {
     return Buffer.concat(chunks);
   }
 
+  /** Reads all of standard input as text. Returns an empty string if the input is longer than `most` bytes. */
+  async readText(most: number): Promise<string> {
+    return (await this.read(most))?.toString() ?? '';
+  }
+
   async *input(): AsyncGenerator<Buffer> {
     for await (const chunk of addAbortSignal(this.#interrupted, this.#streams.stdin))
       yield Buffer.from(chunk as Uint8Array | string);
   }
 
-  /** Says that something goes on, where a person would wonder. It is gone again when it has ended. */
-  working(text: string): Disposable & { update(text: string): void } {
+  /** Shows a progress line on the terminal, until the caller disposes the returned object. */
+  showProgress(text: string): Disposable & { update(text: string): void } {
     const { stderr } = this.#streams;
     let shown = '';
     const show = (now: string): void => {

@@ -1,4 +1,4 @@
-import { timeLeft as whatIsLeft } from '../../contract/time-left.ts';
+import { timeLeft } from '../../contract/time-left.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -7,45 +7,45 @@ const DAY = 24 * HOUR;
 
 const units: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, y: 365 * DAY };
 
-/** 90d, 12h, or bare seconds. Undefined for anything else: whether so much time may be is for the memory to say. */
-export function inSeconds(text: string): number | undefined {
+/** Parses a duration such as `90d` or `3600`, and returns seconds. Returns undefined for other text. Callers check the limits. */
+export function parseDuration(text: string): number | undefined {
   const [, digits, unit = 's'] = /^(\d{1,12})([smhdwy]?)$/.exec(text) ?? [];
   if (digits === undefined) return undefined;
   return (Number(digits) * (units[unit || 's'] ?? SECOND)) / SECOND;
 }
 
-/** A moment, or how long ago it was: 2026-11-18, 2026-11-18T09:00, the same with Z or an offset, 2h. */
-export function momentOf(text: string, now: number): string | undefined {
-  const ago = inSeconds(text);
-  // Digits alone could be seconds ago as well as a year.
+/** Parses 2026-11-18, 2026-11-18T09:00 (with an optional Z or offset), or a duration before now, such as 2h. */
+export function parseMoment(text: string, now: number): string | undefined {
+  const ago = parseDuration(text);
+  // Reject digits without a unit, because they could mean seconds or a year.
   if (ago !== undefined && /\D$/.test(text)) return new Date(now - ago * SECOND).toISOString();
   const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
   if (!parts) return undefined;
   const [, day = '', hour = '00:00', zone = ''] = parts;
   const moment = new Date(`${day}T${hour}${zone}`);
   if (Number.isNaN(moment.getTime())) return undefined;
-  // JavaScript takes the 30th of February for a day in March.
+  // Reject dates such as 30 February, which JavaScript reads as a day in March.
   const exists = !Number.isNaN(Date.parse(day)) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
   return exists ? moment.toISOString() : undefined;
 }
 
 const two = (number: number): string => String(number).padStart(2, '0');
 
-/** In the time of this place, in figures that sort. */
-export function dayOf(time: string): string {
+/** Returns the local date as YYYY-MM-DD. */
+export function formatDay(time: string): string {
   const at = new Date(time);
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
 }
 
-export function minuteOf(time: string): string {
+export function formatMinute(time: string): string {
   const at = new Date(time);
-  return `${dayOf(time)} ${two(at.getHours())}:${two(at.getMinutes())}`;
+  return `${formatDay(time)} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-/** "90 days left (2026-11-18)", rounded as in the window. */
-export function timeLeft(time: string, now: number): string {
-  const left = whatIsLeft(time, now);
-  if (!left) return `gone since ${minuteOf(time)}`;
+/** Returns the remaining lifetime, such as "90 days left (2026-11-18)". Rounds in the same way as the window. */
+export function formatTimeLeft(time: string, now: number): string {
+  const left = timeLeft(time, now);
+  if (!left) return `expired ${formatMinute(time)}`;
   const { count, unit } = left;
-  return `${count} ${unit}${count === 1 ? '' : 's'} left (${unit === 'day' ? dayOf(time) : minuteOf(time)})`;
+  return `${count} ${unit}${count === 1 ? '' : 's'} left (${unit === 'day' ? formatDay(time) : formatMinute(time)})`;
 }

@@ -1,31 +1,32 @@
 import { parseArgs } from 'node:util';
-import type { Command, Group, Option, Read } from './command.ts';
-import { UsageError } from './usage-error.ts';
+import { editDistance } from '../../core/search/words.ts';
+import type { Command, Group, Option, ParsedArguments } from './command.ts';
+import { UsageError } from './errors.ts';
 
-/** Understood everywhere, also before the command. */
-export const common: Readonly<Record<string, Option>> = {
-  json: { says: 'Answers as JSON, for scripts; errors too.' },
-  help: { says: 'Tells about a command instead of running it; also -h.' },
+/** Options that every command accepts, before or after the command's name. */
+export const commonOptions: Readonly<Record<string, Option>> = {
+  json: { description: 'Prints results and errors as JSON, for scripts.' },
+  help: { description: 'Shows help on the command instead of running it. The short form is -h.' },
 };
 
-export type Asked =
+export type ParsedCommandLine =
   | { readonly to: 'help'; readonly topic: string }
   | { readonly to: 'version' }
-  | { readonly to: 'run'; readonly command: Command; readonly typed: Read };
+  | { readonly to: 'run'; readonly command: Command; readonly typed: ParsedArguments };
 
 export const wantsJson = (args: readonly string[]): boolean => beforeEnd(args).includes('--json');
 
-export function readCommandLine(groups: readonly Group[], args: readonly string[]): Asked {
+export function parseCommandLine(groups: readonly Group[], args: readonly string[]): ParsedCommandLine {
   const commands = groups.flatMap((group) => group.commands);
   const start = args.findIndex((arg) => !arg.startsWith('-'));
   const leading = start === -1 ? args : args.slice(0, start);
   const wantsHelp = beforeEnd(args).some((arg) => arg === '--help' || arg === '-h');
   if (leading.includes('--version')) return { to: 'version' };
   const stray = leading.find((arg) => !['--json', '--help', '-h'].includes(arg));
-  if (stray !== undefined) throw new UsageError(`There is no option ${nameOf(stray)} before a command.`);
+  if (stray !== undefined) throw new UsageError(`Unknown option ${nameOf(stray)} before the command.`);
   if (start === -1) {
     if (wantsHelp) return { to: 'help', topic: '' };
-    throw new UsageError('No command was given.');
+    throw new UsageError('A command is missing.');
   }
   const words = args.slice(start);
   const command = commandOf(commands, words);
@@ -39,8 +40,8 @@ export function readCommandLine(groups: readonly Group[], args: readonly string[
   return { to: 'run', command, typed: readArguments(command, rest) };
 }
 
-/** How the command is written: its name, its arguments, and that there are options. */
-export function spell({ name, arguments: args = {}, options = {} }: Command): string {
+/** Returns the usage line: the name, the arguments, and `[options]` if the command has options. */
+export function formatUsage({ name, arguments: args = {}, options = {} }: Command): string {
   const named = Object.entries(args).map(([arg, { optional }]) => (optional ? `[${arg}]` : `<${arg}>`));
   return [name, ...named, ...(Object.keys(options).length > 0 ? ['[options]'] : [])].join(' ');
 }
@@ -48,30 +49,30 @@ export function spell({ name, arguments: args = {}, options = {} }: Command): st
 const beforeEnd = (args: readonly string[]): readonly string[] =>
   args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
 
-/** The longer name wins: `backup` must not take what was meant for a `backup list`. */
+/** Finds the command. Tries names of two words first, so that `window list` does not run `window`. */
 const commandOf = (commands: readonly Command[], words: readonly string[]): Command | undefined =>
   [2, 1]
     .map((length) => words.slice(0, length).join(' '))
     .flatMap((name) => commands.filter((command) => command.name === name))
     .at(0);
 
-/** Without what was behind `=`: it may be a secret. */
+/** Returns an option without the value after `=`, because the value can be a secret. */
 const nameOf = (option: string): string => option.replace(/=.*$/s, '');
 
 function unknownCommand(commands: readonly Command[], words: readonly string[], family: boolean): UsageError {
   const [first = ''] = words;
-  const typed = words.slice(0, family ? 2 : 1).join(' ');
   if (family) {
     const members = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name);
-    return new UsageError(`There are the commands ${members.join(', ')}; choose one of them.`, first);
+    return new UsageError(`${first} needs a second word. Use one of: ${members.join(', ')}.`, first);
   }
-  const near = commands.map(({ name }) => name).find((name) => distance(name, typed) <= 2);
-  return new UsageError(`There is no command ${typed}${near === undefined ? '.' : `; did you mean ${near}?`}`);
+  const typed = [first, words.slice(0, 2).join(' ')];
+  const near = commands.map(({ name }) => name).find((name) => typed.some((text) => editDistance(name, text, 2) <= 2));
+  return new UsageError(`Unknown command ${first}.${near === undefined ? '' : ` Did you mean ${near}?`}`);
 }
 
-function readArguments(command: Command, args: readonly string[]): Read {
+function readArguments(command: Command, args: readonly string[]): ParsedArguments {
   const { name: about, arguments: known = {}, options: own = {} } = command;
-  const options = { ...own, ...common };
+  const options = { ...own, ...commonOptions };
   const refuse = (message: string): UsageError => new UsageError(message, about);
   const { tokens } = parseArgs({
     args: [...args],
@@ -89,15 +90,14 @@ function readArguments(command: Command, args: readonly string[]): Read {
     if (token.kind !== 'option') continue;
     const { name, rawName, value } = token;
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
-    if (option === undefined)
-      throw refuse(`There is no option ${rawName} for ${about}; text that begins with a dash goes behind --.`);
+    if (option === undefined) throw refuse(`Unknown option ${rawName} for ${about}. Put text that starts with a dash after --.`);
     const before = given[name];
-    if (before !== undefined && !option.many) throw refuse(`${rawName} is given twice; give it once.`);
+    if (before !== undefined && !option.many) throw refuse(`${rawName} was given twice. Use it only once.`);
     if (option.value === undefined) {
-      if (value !== undefined) throw refuse(`${rawName} takes no value; leave out what is behind the "=".`);
+      if (value !== undefined) throw refuse(`${rawName} does not take a value. Remove the part after "=".`);
       given[name] = true;
     } else {
-      // A value that looks like an option is an option whose own value was forgotten.
+      // If the next word looks like an option, the user left out the value.
       if (value === undefined || (!token.inlineValue && value.startsWith('-') && value !== '-')) {
         throw refuse(`${rawName} needs a value: ${rawName} ${option.value}.`);
       }
@@ -106,11 +106,11 @@ function readArguments(command: Command, args: readonly string[]): Read {
   }
   const names = Object.keys(known);
   const missing = names.find((name, index) => !known[name]?.optional && words[index] === undefined);
-  if (missing !== undefined) throw refuse(`${missing} is missing: ${spell(command)}.`);
+  if (missing !== undefined) throw refuse(`The argument <${missing}> is missing. Usage: ${formatUsage(command)}.`);
   const takesRest = Object.values(known).some(({ rest }) => rest);
   if (words.length > names.length && !takesRest) {
-    const quoting = names.length > 0 ? '; text with blanks goes in quotes' : '';
-    throw refuse(`There is more than ${about} takes${quoting}: ${spell(command)}.`);
+    const quoting = names.length > 0 ? '. Put text with spaces in quotes' : '';
+    throw refuse(`Too many arguments for ${about}${quoting}. Usage: ${formatUsage(command)}.`);
   }
   return {
     arguments: Object.fromEntries(
@@ -123,18 +123,4 @@ function readArguments(command: Command, args: readonly string[]): Read {
       ]),
     ),
   };
-}
-
-/** How many letters must be put, taken or changed to make one word of the other. */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [at, letter] of Array.from(one).entries()) {
-    const next = [at + 1];
-    for (const [index, against] of Array.from(other).entries()) {
-      const changed = (row[index] ?? 0) + (letter === against ? 0 : 1);
-      next.push(Math.min(changed, (row[index + 1] ?? 0) + 1, (next[index] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }

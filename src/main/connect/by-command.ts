@@ -1,21 +1,22 @@
 import { readConfigFile } from './config-file.ts';
-import type { Connector, Entry } from './connector.ts';
+import type { Connector, ClientEntry } from './connector.ts';
 
 interface OwnCommand {
-  /** What adds our entry for all of its owner's projects. */
-  readonly args: (entry: Entry) => readonly string[];
+  /** Arguments that make the client's own program add our entry for all projects of the user. */
+  readonly args: (entry: ClientEntry) => readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 /**
- * A client whose own program makes its first configuration, since it knows what belongs into one. A configuration that is there is
- * changed by us in one stroke: the program takes seconds to lay it out anew, in which the client itself may write into it.
+ * Returns a connector that lets the client's own program create a missing configuration file, because the program may add
+ * settings that the client needs. We edit an existing file ourselves: the program takes seconds to rewrite a file, and the client
+ * could write to the file meanwhile.
  */
-export const byCommand = (inFile: Connector, { args, environment }: OwnCommand): Connector => ({
-  ...inFile,
-  async connect(around, offer) {
-    const steps = await inFile.connect(around, offer);
-    const { program } = await inFile.detect(around);
+export const byCommand = (client: Connector, { args, environment }: OwnCommand): Connector => ({
+  ...client,
+  async connect(machine, offer) {
+    const steps = await client.connect(machine, offer);
+    const { program } = await client.detect(machine);
     if (program === undefined) return steps;
     return steps.map((step) =>
       step.does === 'edit' && readConfigFile(step.path) === undefined
@@ -32,6 +33,6 @@ export const byCommand = (inFile: Connector, { args, environment }: OwnCommand):
   },
 });
 
-/** NAME=value for each, after the option that takes it. */
-export const variables = (option: string, { env }: Entry): string[] =>
+/** Returns the option, such as `--env`, and `NAME=value` for each environment variable of the entry. */
+export const variables = (option: string, { env }: ClientEntry): string[] =>
   Object.entries(env).flatMap(([name, value]) => [option, `${name}=${value}`]);

@@ -3,24 +3,24 @@ import { byCommand, variables } from './by-command.ts';
 import { ENTRY } from './connector.ts';
 import { detectProgram } from './detect.ts';
 import { jsonClient } from './json-client.ts';
-import { folderNamed } from './places.ts';
+import { folderFromEnvironment } from './places.ts';
 
 export const claudeCode = byCommand(
   jsonClient({
     id: 'claude-code',
     name: 'Claude Code',
-    afterwards: 'Sessions that are open notice it when they are started again.',
+    afterwards: 'Restart open sessions of Claude Code, so that they load the connection.',
     servers: ['mcpServers'],
-    spelled: ({ command, args, env }) => ({ type: 'stdio', command, args, env }),
-    async detect(around) {
-      const home = around.home();
-      const config = join(folderNamed(around, 'CLAUDE_CONFIG_DIR') ?? home, '.claude.json');
-      return detectProgram(around, { program: 'claude', places: [join(home, '.claude', 'local')], config });
+    formatEntry: ({ command, args, env }) => ({ type: 'stdio', command, args, env }),
+    async detect(machine) {
+      const home = machine.home();
+      const config = join(folderFromEnvironment(machine, 'CLAUDE_CONFIG_DIR') ?? home, '.claude.json');
+      return detectProgram(machine, { program: 'claude', places: [join(home, '.claude', 'local')], config });
     },
   }),
   {
     args: (entry) => ['mcp', 'add', '--scope', 'user', ENTRY, ...variables('-e', entry), '--', entry.command, ...entry.args],
-    // Else it would report its use, and look for a newer one of itself.
+    // Disables telemetry and the update check.
     environment: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1' },
   },
 );

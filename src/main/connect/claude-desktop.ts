@@ -1,16 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Machine } from '../config.ts';
-import type { Connector, Look, Surroundings } from './connector.ts';
+import type { HostMachine } from '../config/config.ts';
+import type { Connector, Look, LocalMachine } from './connector.ts';
 import { ENTRY } from './connector.ts';
 import { jsonClient } from './json-client.ts';
 import { dropValue } from './json-text.ts';
-import { applicationData, namesIn } from './places.ts';
+import { applicationData, namesInFolder } from './places.ts';
 import { findProgram } from './programs.ts';
 
 const CONFIG = 'claude_desktop_config.json';
 const SERVERS = ['mcpServers'];
-/** As the manifest of our bundle says. */
+/** The name of our extension bundle, from the bundle's manifest. */
 const BUNDLE = 'helmdeck-memory';
 
 const byConfig = jsonClient({
@@ -18,76 +18,80 @@ const byConfig = jsonClient({
   name: 'Claude Desktop',
   bringsNode: true,
   servers: SERVERS,
-  afterwards: 'Quit Claude Desktop, in the menu of its icon too, and start it again: it reads its configuration at the start.',
-  async detect(around) {
-    return { installed: isInstalled(around), config: configOf(around) };
+  afterwards: 'Quit Claude Desktop completely, including its tray icon. Then start Claude Desktop again.',
+  async detect(machine) {
+    return { installed: isInstalled(machine), config: configOf(machine) };
   },
 });
 
-/** By its configuration, or, where our bundle is installed in it, by the token alone: with both it would have every tool twice. */
+/**
+ * Adds our entry to Claude Desktop's configuration. If our extension bundle is installed, removes the entry instead, because with
+ * both, every tool would be listed twice. The bundle needs only the token.
+ */
 export const claudeDesktop: Connector = {
   ...byConfig,
-  async look(around): Promise<Look> {
-    const look = await byConfig.look(around);
+  async look(machine): Promise<Look> {
+    const look = await byConfig.look(machine);
     if (look.at !== 'absent') return look;
-    return bundleIn(around) ?? look;
+    return bundleIn(machine) ?? look;
   },
-  async connect(around, offer) {
-    if (!bundleIn(around)) return byConfig.connect(around, offer);
+  async connect(machine, offer) {
+    if (!bundleIn(machine)) return byConfig.connect(machine, offer);
     const edit = (before?: string): string | undefined => before && dropValue(before, [...SERVERS, ENTRY]);
-    return [{ does: 'edit', path: configOf(around), edit }];
+    return [{ does: 'edit', path: configOf(machine), edit }];
   },
 };
 
-/** Where it may keep its configuration, the place that it looks at first before the others. */
-function foldersOf(around: Machine): readonly [string, ...string[]] {
-  const usual = join(applicationData(around), 'Claude');
-  if (around.platform !== 'win32') return [usual];
-  const [first, ...others] = packagesOf(around).map((folder) => join(folder, 'LocalCache', 'Roaming', 'Claude'));
+/** Returns the folders in which Claude Desktop looks for its configuration, in search order. */
+function foldersOf(machine: HostMachine): readonly [string, ...string[]] {
+  const usual = join(applicationData(machine), 'Claude');
+  if (machine.platform !== 'win32') return [usual];
+  const [first, ...others] = packagesOf(machine).map((folder) => join(folder, 'LocalCache', 'Roaming', 'Claude'));
   return first === undefined ? [usual] : [first, ...others, usual];
 }
 
 /**
- * Installed as a package (MSIX), as it is since February 2026, it sees files of its own in the place of those in %APPDATA%, and
- * those only where it has none (anthropics/claude-code issues 25579 and 26073).
+ * Returns the folders of Claude Desktop's MSIX package, the default installer since February 2026. The package reads its own copy
+ * of a file in %APPDATA%, and the original only if there is no copy (anthropics/claude-code issues 25579 and 26073).
  */
-const packagesOf = (around: Machine): string[] => {
-  const packages = join(localOf(around), 'Packages');
-  return namesIn(packages)
+const packagesOf = (machine: HostMachine): string[] => {
+  const packages = join(localOf(machine), 'Packages');
+  return namesInFolder(packages)
     .toSorted()
     .filter((name) => /^Claude_\w+$/.test(name))
     .map((name) => join(packages, name));
 };
 
-const localOf = (around: Machine): string => around.environment['LOCALAPPDATA'] ?? join(around.home(), 'AppData', 'Local');
+const localOf = (machine: HostMachine): string => machine.environment['LOCALAPPDATA'] ?? join(machine.home(), 'AppData', 'Local');
 
-function configOf(around: Machine): string {
-  const folders = foldersOf(around);
+function configOf(machine: HostMachine): string {
+  const folders = foldersOf(machine);
   return join(folders.find((folder) => existsSync(join(folder, CONFIG))) ?? folders[0], CONFIG);
 }
 
-function isInstalled(around: Surroundings): boolean {
-  if (foldersOf(around).some((folder) => existsSync(folder))) return true;
-  if (around.platform === 'darwin')
-    return ['/Applications', join(around.home(), 'Applications')].some((folder) => existsSync(join(folder, 'Claude.app')));
-  if (around.platform === 'win32') return packagesOf(around).length > 0 || existsSync(join(localOf(around), 'AnthropicClaude'));
-  return findProgram(around, 'claude-desktop') !== undefined;
+function isInstalled(machine: LocalMachine): boolean {
+  if (foldersOf(machine).some((folder) => existsSync(folder))) return true;
+  if (machine.platform === 'darwin')
+    return ['/Applications', join(machine.home(), 'Applications')].some((folder) => existsSync(join(folder, 'Claude.app')));
+  if (machine.platform === 'win32')
+    return packagesOf(machine).length > 0 || existsSync(join(localOf(machine), 'AnthropicClaude'));
+  return findProgram(machine, 'claude-desktop') !== undefined;
 }
 
-/** How our bundle stands in it; undefined where it is not. */
-function bundleIn(around: Machine): Look | undefined {
-  for (const folder of foldersOf(around)) {
-    const id = namesIn(join(folder, 'Claude Extensions'))
+/** Returns the state of our extension bundle, or undefined if the bundle is not installed. */
+function bundleIn(machine: HostMachine): Look | undefined {
+  for (const folder of foldersOf(machine)) {
+    const id = namesInFolder(join(folder, 'Claude Extensions'))
       .toSorted()
       .find((name) => valueIn(join(folder, 'Claude Extensions', name, 'manifest.json'), 'name') === BUNDLE);
     if (id === undefined) continue;
-    const off = valueIn(join(folder, 'Claude Extensions Settings', `${id}.json`), 'isEnabled') === false;
-    return { at: 'bundled', ...(off && { disabled: true }) };
+    const disabled = valueIn(join(folder, 'Claude Extensions Settings', `${id}.json`), 'isEnabled') === false;
+    return { at: 'bundled', ...(disabled && { disabled }) };
   }
   return undefined;
 }
 
-/** Of files that are none of ours, and may be anything. */
+/** Reads one field from another program's JSON file. Returns undefined if the file cannot be read or is not JSON. */
 function valueIn(path: string, name: string): unknown {
   try {
     return (Object(JSON.parse(readFileSync(path, 'utf8'))) as Record<string, unknown>)[name];

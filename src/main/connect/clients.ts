@@ -8,7 +8,7 @@ import { openClawEmbeddings } from './openclaw/embeddings.ts';
 import { openClaw } from './openclaw/openclaw.ts';
 import { vscode } from './vscode.ts';
 
-/** Every client that can be connected here, in the order in which they are shown. */
+/** All clients that can be connected, in display order. */
 export const CONNECTORS: readonly Connector[] = [
   claudeDesktop,
   claudeCode,

@@ -4,44 +4,44 @@ import { readConfigFile } from './config-file.ts';
 import { type Connector, ENTRY } from './connector.ts';
 import { detectProgram } from './detect.ts';
 import { entryOf, isOurs } from './json-client.ts';
-import { folderNamed } from './places.ts';
-import { giveBack, setKeys, setTable, tableAt } from './toml-text.ts';
+import { folderFromEnvironment } from './places.ts';
+import { restoreValue, setKeys, setTable, tableAt } from './toml-text.ts';
 
 const PATH = ['mcp_servers', ENTRY];
 
-const inFile: Connector = {
+const byConfigFile: Connector = {
   id: 'codex',
   name: 'Codex',
   transport: 'stdio',
-  afterwards: 'Sessions that are open notice it when they are started again.',
-  async detect(around) {
-    const folder = folderNamed(around, 'CODEX_HOME') ?? join(around.home(), '.codex');
-    return detectProgram(around, { program: 'codex', config: join(folder, 'config.toml') });
+  afterwards: 'Restart open sessions of Codex, so that they load the connection.',
+  async detect(machine) {
+    const folder = folderFromEnvironment(machine, 'CODEX_HOME') ?? join(machine.home(), '.codex');
+    return detectProgram(machine, { program: 'codex', config: join(folder, 'config.toml') });
   },
-  async look(around) {
-    const { config } = await inFile.detect(around);
+  async look(machine) {
+    const { config } = await byConfigFile.detect(machine);
     const table = tableAt(readConfigFile(config)?.text ?? '', PATH);
     if (table === undefined) return { at: 'absent' };
     const disabled = Object(table).enabled === false;
     return { at: 'present', ...entryOf(table), ...(disabled && { disabled }) };
   },
-  async connect(around, { entry }) {
-    const { config } = await inFile.detect(around);
+  async connect(machine, { entry }) {
+    const { config } = await byConfigFile.detect(machine);
     const { command, args, env } = entry;
     const table = { command, args: [...args], env: { ...env } };
     const edit = (before = ''): string =>
-      // What its owner has added to ours, such as what each tool may do unasked, is theirs.
+      // If the entry is ours, set only our keys. This keeps settings that the user added, such as which tools need no approval.
       isOurs(tableAt(before, PATH)) ? setKeys(before, PATH, table) : setTable(before, PATH, table);
     return [{ does: 'edit', path: config, edit }];
   },
-  async disconnect(around, held) {
-    const { config } = await inFile.detect(around);
+  async disconnect(machine, held) {
+    const { config } = await byConfigFile.detect(machine);
     const edit = (before?: string): string | undefined =>
-      before === undefined ? undefined : giveBack(before, PATH, held.get(config));
+      before === undefined ? undefined : restoreValue(before, PATH, held.get(config));
     return [{ does: 'edit', path: config, edit }];
   },
 };
 
-export const codex = byCommand(inFile, {
+export const codex = byCommand(byConfigFile, {
   args: (entry) => ['mcp', 'add', ENTRY, ...variables('--env', entry), '--', entry.command, ...entry.args],
 });

@@ -20,30 +20,33 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
-import { codeOf, syncFolder } from '../../core/files.ts';
+import { errorCodeOf, syncFolder } from '../../core/file/files.ts';
 
-/** Configurations of people are a hundredth of it; what a program has let grow further is not for us to rewrite. */
+/** Maximum bytes of a configuration file. Larger files are refused. Handwritten files are far smaller. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
-/** A file of somebody else's program, as it was read. */
+/** A configuration file of another program, as it was read. */
 export interface ConfigFile {
-  /** Behind all links. */
+  /** The file's path after following all symbolic links. */
   readonly target: string;
   readonly bytes: Buffer;
-  /** With its BOM. */
+  /** Text of the file, including the byte order mark if there is one. */
   readonly text: string;
   readonly mode: number;
 }
 
-/** Undefined when there is none. What could not be put back as it was is refused. */
+/**
+ * Reads a configuration file, or returns undefined if it does not exist. Refuses a file that we could not restore byte for byte.
+ */
 export function readConfigFile(path: string): ConfigFile | undefined {
   const target = targetOf(path);
   if (target === undefined) return undefined;
-  const file = opened(target);
+  const file = openForReading(target);
   try {
     const stats = fstatSync(file);
-    if (!stats.isFile()) throw refused(`${path} is not a plain file; look at what stands in its place.`);
-    if (stats.size > MOST_BYTES) throw refused(`${path} is larger than 16 MiB, and is left as it is; make it smaller first.`);
+    if (!stats.isFile()) throw refused(`${path} is not a regular file. Replace it with a regular file and try again.`);
+    if (stats.size > MOST_BYTES)
+      throw refused(`${path} is larger than 16 MiB, so it was not changed. Make the file smaller and try again.`);
     const bytes = readFileSync(file);
     return { target, bytes, text: textOf(bytes, path), mode: stats.mode & 0o7777 };
   } finally {
@@ -52,21 +55,24 @@ export function readConfigFile(path: string): ConfigFile | undefined {
 }
 
 /**
- * Makes something of a file's text, and keeps it as long as that file stays the same: agents keep megabytes in theirs, and the list of
- * them is asked for every few seconds.
+ * Returns a function that caches the result of `make` until the file changes. Needed because some clients store megabytes in
+ * their configuration, and the client list is requested every few seconds.
  */
-export function whileUnchanged<T>(make: (text: string | undefined) => T): (path: string) => T {
-  let kept: { readonly stamp: string; readonly made: () => T } | undefined;
+export function cachedByFile<T>(make: (text: string | undefined) => T): (path: string) => T {
+  let cached: { readonly stamp: string; readonly result: () => T } | undefined;
   return (path) => {
-    // Before it is read: what is written in between is seen the next time.
+    // Get the stamp before reading the file, so that the next call notices a write during the read.
     const stamp = stampOf(path);
     if (stamp === undefined) return make(readConfigFile(path)?.text);
-    if (kept?.stamp !== stamp) kept = { stamp, made: outcomeOf(() => make(readConfigFile(path)?.text)) };
-    return kept.made();
+    if (cached?.stamp !== stamp) cached = { stamp, result: storeOutcome(() => make(readConfigFile(path)?.text)) };
+    return cached.result();
   };
 }
 
-/** Undefined where it cannot be told: to read it says why, and costs nothing. */
+/**
+ * Returns a text that changes whenever the file changes. Returns undefined if the file cannot be examined; reading the file then
+ * reports the reason.
+ */
 function stampOf(path: string): string | undefined {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
@@ -76,11 +82,11 @@ function stampOf(path: string): string | undefined {
   }
 }
 
-/** A refusal costs as much as an answer. */
-function outcomeOf<T>(make: () => T): () => T {
+/** Calls `make` and stores its result or its error. Errors are stored too, because reading a refused file takes as long. */
+function storeOutcome<T>(make: () => T): () => T {
   try {
-    const made = make();
-    return () => made;
+    const result = make();
+    return () => result;
   } catch (error) {
     return () => {
       throw error;
@@ -88,29 +94,34 @@ function outcomeOf<T>(make: () => T): () => T {
   }
 }
 
-/** Names the content; undefined is the content of no file. */
+/** Returns the SHA-256 digest of a file's content. Undefined bytes mean that the file does not exist. */
 export const digestOf = (bytes: Buffer | undefined): string =>
   bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex');
 
-/** Where a link leads; undefined where there is nothing yet. A link to nothing is somebody's intention, and not ours to fill. */
+/**
+ * Returns the path after following symbolic links, or undefined if the file does not exist. A link to a missing file is refused,
+ * because the link's owner may intend another target.
+ */
 function targetOf(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch (cause) {
-    if (codeOf(cause) === 'ENOTDIR') throw refused(`${path} cannot be there, because one of its folders is a file.`, cause);
-    if (codeOf(cause) !== 'ENOENT') throw refused(`${path} cannot be read: a link in it leads in a circle, or nowhere.`, cause);
+    if (errorCodeOf(cause) === 'ENOTDIR')
+      throw refused(`${path} cannot be created, because one of its parent folders is a file.`, cause);
+    if (errorCodeOf(cause) !== 'ENOENT')
+      throw refused(`${path} cannot be read, because a link in the path is circular or broken.`, cause);
     if (lstatSync(path, { throwIfNoEntry: false }))
-      throw refused(`${path} is a link to nothing; mend or remove it first.`, cause);
+      throw refused(`${path} is a broken link. Repair or remove the link and try again.`, cause);
     return undefined;
   }
 }
 
-function opened(path: string): number {
+function openForReading(path: string): number {
   try {
-    // Something that never answers may have been put there.
+    // Without O_NONBLOCK, opening a named pipe would block.
     return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
-    throw refused(`${path} cannot be read by you; change its permissions, and try again.`, cause);
+    throw refused(`${path} cannot be read. Change the file's permissions and try again.`, cause);
   }
 }
 
@@ -118,36 +129,37 @@ function textOf(bytes: Buffer, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw refused(`${path} is not text in UTF-8, and is left as it is; save it as UTF-8 first.`, cause);
+    throw refused(`${path} is not UTF-8 text, so it was not changed. Save the file as UTF-8 and try again.`, cause);
   }
 }
 
-/** Throws unless it can be replaced: what its owner made read-only, nobody changes behind their back. */
+/** Throws if the file cannot be replaced, or if its permissions make it read-only. */
 export function requireWritable(path: string): void {
   const target = targetOf(path);
   try {
     if (target !== undefined) refuseReadOnly(target);
-    refuseReadOnly(firstThere(dirname(target ?? path)));
+    refuseReadOnly(firstExistingFolder(dirname(target ?? path)));
   } catch (cause) {
-    throw refused(`${path} cannot be written by you, and is left as it is; change its permissions, and try again.`, cause);
+    throw refused(`${path} cannot be written, so it was not changed. Change the file's permissions and try again.`, cause);
   }
 }
 
 function refuseReadOnly(path: string): void {
   accessSync(path, constants.W_OK);
-  // Root may write it all the same, and then it would not say no.
+  // For root, access() reports even a read-only file as writable.
   if (process.platform !== 'win32' && (statSync(path).mode & 0o222) === 0) throw new Error('read-only');
 }
 
-/** Where folders that are not there yet would be made. */
-const firstThere = (folder: string): string =>
-  existsSync(folder) || dirname(folder) === folder ? folder : firstThere(dirname(folder));
+/** Returns the folder, or its closest parent that exists. Missing folders would be created there. */
+const firstExistingFolder = (folder: string): string =>
+  existsSync(folder) || dirname(folder) === folder ? folder : firstExistingFolder(dirname(folder));
 
 /**
- * Replaces what `expected` names, whole or not at all, with mode and owner as they were; `closed` leaves it to its owner alone. What
- * another program has written there in the meantime is not written over. A new file is its owner's alone; undefined content removes it.
+ * Atomically replaces a file. Refuses if the file's digest is not `expected`, because another program has then changed the file.
+ * Preserves permissions and owner; `restrict` removes the access of other users. A new file is readable only by its owner.
+ * Undefined content deletes the file.
  */
-export function replaceConfigFile(path: string, expected: string, content: Buffer | undefined, closed = false): void {
+export function replaceConfigFile(path: string, expected: string, content: Buffer | undefined, restrict = false): void {
   requireWritable(path);
   const before = readConfigFile(path);
   if (digestOf(before?.bytes) !== expected) throw changed(path);
@@ -159,8 +171,8 @@ export function replaceConfigFile(path: string, expected: string, content: Buffe
   }
   const draft = `${target}.${randomBytes(6).toString('hex')}.helmdeck`;
   try {
-    write(draft, content, before && { ...before, mode: closed ? closedOf(before.mode) : before.mode });
-    // As late as can be: clients write these files too.
+    write(draft, content, before && { ...before, mode: restrict ? ownerOnly(before.mode) : before.mode });
+    // Check again immediately before the rename, because clients write these files too.
     if (digestOf(readConfigFile(path)?.bytes) !== expected) throw changed(path);
     renameSync(draft, target);
   } finally {
@@ -169,13 +181,13 @@ export function replaceConfigFile(path: string, expected: string, content: Buffe
   syncFolder(dirname(target));
 }
 
-/** What others than its owner may do. */
+/** Permission bits of all users except the file's owner. */
 const OTHERS = 0o077;
-export const isOpen = (mode: number): boolean => (mode & OTHERS) !== 0;
-const closedOf = (mode: number): number => mode & ~OTHERS;
+export const isReadableByOthers = (mode: number): boolean => (mode & OTHERS) !== 0;
+const ownerOnly = (mode: number): number => mode & ~OTHERS;
 
-/** Gives a file that another program wrote the mode again that it had; one that has gone has none. */
-export function keepMode(path: string, mode: number): void {
+/** Restores the mode of a file that another program rewrote. Does nothing if the file was deleted. */
+export function restoreMode(path: string, mode: number): void {
   const now = readConfigFile(path);
   if (now && now.mode !== mode) chmodSync(now.target, mode);
 }
@@ -195,19 +207,22 @@ function keepOwner(file: number, { target, mode }: ConfigFile): void {
   if (process.platform === 'win32') return;
   const { uid, gid } = statSync(target);
   const own = fstatSync(file);
-  // Whose file it is would change with us; so would who else may read it.
+  // Without this step, the file would belong to this process's user and group.
   if (own.uid !== uid || own.gid !== gid) {
     try {
       fchownSync(file, uid, gid);
     } catch (cause) {
-      throw refused(`${target} belongs to another user or group, and is left as it is; make it yours first.`, cause);
+      throw refused(
+        `${target} belongs to another user or group, so it was not changed. Change the file's owner and try again.`,
+        cause,
+      );
     }
   }
   fchmodSync(file, mode);
 }
 
 const changed = (path: string): Failure =>
-  refused(`${path} has been changed by another program in this moment, and is left as that left it; try again.`);
+  refused(`${path} was changed by another program at the same time, so it was not overwritten. Try again.`);
 
 const refused = (message: string, cause?: unknown): Failure =>
   new Failure('invalid_input', message, cause === undefined ? {} : { cause });

@@ -11,49 +11,49 @@ import type {
   DisconnectClientInput,
   DisconnectReceipt,
   PlanConnectionInput,
-  Verification,
+  ClientVerification,
   VerifyClientInput,
 } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
 import { MintInput, type TokenList } from '../../contract/token.ts';
-import type { Clients } from '../../core/clients.ts';
-import { time } from '../../core/time.ts';
-import type { Tokens } from '../../core/tokens.ts';
-import { Changes, editsOf, naming, namingFiles, pathsOf } from './changes.ts';
-import { digestOf, isOpen, keepMode, readConfigFile, requireWritable } from './config-file.ts';
-import type { Connector, EditStep, Entry, Held, Look, Offer, Step, Surroundings } from './connector.ts';
-import { linesChanged } from './diff.ts';
-import { COMMAND, entryFor, placeBridge, startsBridge, startsBridgeFor } from './launch.ts';
+import type { TokenRegistry } from '../../core/access/token-registry.ts';
+import type { ClientConnections } from '../../core/operations/clients-port.ts';
+import { formatTime } from '../../core/time/format-time.ts';
+import { addPath, editsIn, pathsIn, StepRunner, withPathsInErrors } from './changes.ts';
+import { digestOf, isReadableByOthers, restoreMode, readConfigFile, requireWritable } from './config-file.ts';
+import type { Connector, EditStep, ClientEntry, OriginalTexts, Look, Offer, Step, LocalMachine } from './connector.ts';
+import { changedLines } from './diff.ts';
+import { COMMAND, entryFor, installBridge, startsBridge, startsBridgeFor } from './launch.ts';
 import { findProgram } from './programs.ts';
 import { type Record, Records } from './records.ts';
 import { verify } from './verify.ts';
 
-/** Stands for a token where what would be done is only shown. */
-const DOTS = '••••••••';
+const MASKED_TOKEN = '••••••••';
 
-const NO_COMMAND = `${COMMAND} is not found from here; start this program where it is in the PATH, or ask the client something instead.`;
-const OWN_NODE = 'It runs on the Node of this client, which cannot be started from here; ask the client something instead.';
+const NO_COMMAND = `The command ${COMMAND} was not found, so the connection cannot be tested from here. Add the command to the PATH of Helmdeck Memory, or test the connection by asking the client a question.`;
+const OWN_NODE =
+  'This client starts the bridge with its own Node, so the connection cannot be tested from here. Test the connection by asking the client a question.';
 
 interface Deps {
   readonly connectors: readonly Connector[];
-  readonly around: Surroundings;
-  readonly tokens: Pick<Tokens, 'mint' | 'list' | 'revoke'>;
+  readonly machine: LocalMachine;
+  readonly tokens: Pick<TokenRegistry, 'mint' | 'list' | 'revoke'>;
   readonly folder: string;
   readonly now: () => number;
-  /** Hears how all of them stand whenever that was looked at, and after one was connected or disconnected. */
-  readonly hear?: (clients: ClientList['clients']) => void;
+  /** Called with the state of all clients after each listing, connection and disconnection. */
+  readonly onClients?: (clients: ClientList['clients']) => void;
 }
 
 type TokenRow = TokenList['tokens'][number];
 
 /**
- * Connects programs of others, and knows how they stand. Their files get what is ours and lose nothing; what was there before is
- * kept until they are disconnected.
+ * Connects and disconnects clients, and reports their state. Adds our entry to the clients' configuration files and changes
+ * nothing else in them. Stores the original files until the client is disconnected.
  */
-export class Connections implements Clients {
+export class Connections implements ClientConnections {
   readonly #deps: Deps;
   readonly #records: Records;
-  #working: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -61,11 +61,11 @@ export class Connections implements Clients {
   }
 
   async list(): Promise<ClientList> {
-    const { connectors, tokens, hear } = this.#deps;
-    // Without the key it is not known who has a token, but well who is connected.
+    const { connectors, tokens, onClients } = this.#deps;
+    // While the memory is locked, tokens cannot be listed, but clients can.
     const listed = await tokens.list().catch(() => undefined);
     const clients = await Promise.all(connectors.map((connector) => this.#row(connector, listed?.tokens)));
-    hear?.(clients);
+    onClients?.(clients);
     return { clients };
   }
 
@@ -75,33 +75,33 @@ export class Connections implements Clients {
     return {
       client,
       basis,
-      files: editsOf(steps)
-        .map((step) => shownOf(step))
+      files: editsIn(steps)
+        .map((step) => previewOf(step))
         .filter(({ lines }) => lines.length > 0),
       commands: steps.flatMap((step) => (step.does === 'run' ? [{ program: step.program, args: [...step.args] }] : [])),
-      ...(connector.link && { link: connector.link(this.#offer(connector, DOTS).entry) }),
+      ...(connector.link && { link: connector.link(this.#offer(connector, MASKED_TOKEN).entry) }),
       ...afterwards(connector),
     };
   }
 
   connect({ client, subject: wanted, basis }: ConnectClientInput): Promise<ConnectReceipt> {
-    return this.#inTurn(async () => {
+    return this.#inSequence(async () => {
       const connector = this.#connector(client);
       const { subject = wanted } = connector;
       const plan = await this.#prepare(connector);
       if (basis !== undefined && basis !== plan.basis) {
         throw new Failure(
           'invalid_input',
-          'The files have changed since this plan was shown, so nothing was done; look at a new one.',
+          'The configuration files have changed since the preview, so the client was not connected. Check the new preview and connect again.',
         );
       }
       const { tokens, folder } = this.#deps;
-      placeBridge(folder);
+      installBridge(folder);
       const minted = await tokens.mint(
         MintInput().parse({ name: connector.name, client, subject, ...(connector.scopes && { scopes: connector.scopes }) }),
       );
       try {
-        await this.#carryOut(connector, subject, minted);
+        await this.#apply(connector, subject, minted);
       } catch (error) {
         await tokens.revoke({ id: minted.id, unrecorded: false });
         throw error;
@@ -118,21 +118,21 @@ export class Connections implements Clients {
   }
 
   disconnect({ client }: DisconnectClientInput): Promise<DisconnectReceipt> {
-    return this.#inTurn(async () => {
+    return this.#inSequence(async () => {
       const connector = this.#connector(client);
       const record = this.#records.read(client);
       const look = await this.#look(connector);
       if (!record && look.at === 'absent') {
-        throw new Failure('not_found', `${connector.name} is not connected, so there is nothing to take back.`);
+        throw new Failure('not_found', `${connector.name} is not connected, so it cannot be disconnected.`);
       }
-      // Nobody could give it back.
+      // Refuse to remove an entry of unknown origin, because without a record we could not restore the entry.
       if (!record && look.at === 'present' && !(look.entry && startsBridge(look.entry))) {
         throw new Failure(
           'invalid_input',
-          `${connector.name} was not connected by this program: what stands there under our name is its owner's own, and is left as it is; take it out there.`,
+          `The entry for Helmdeck Memory in ${connector.name} was not created by this program, so it was not removed. Remove the entry in ${connector.name} if you no longer need it.`,
         );
       }
-      const files = await this.#takeBack(connector, record);
+      const files = await this.#restoreFiles(connector, record);
       const token = record?.token ?? this.#records.tokenId(client);
       if (token !== undefined) await this.#deps.tokens.revoke({ id: token, unrecorded: true });
       this.#records.drop(client);
@@ -140,47 +140,52 @@ export class Connections implements Clients {
     });
   }
 
-  async verify({ client }: VerifyClientInput): Promise<Verification> {
+  async verify({ client }: VerifyClientInput): Promise<ClientVerification> {
     const connector = this.#connector(client);
     const look = await this.#look(connector);
-    if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.around, this.#deps.folder);
+    if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.machine, this.#deps.folder);
     if (look.at === 'broken') return { works: false, why: look.why, tools: 0 };
-    // What is in a bundle is the same bridge, and takes the same token.
+    // For the extension bundle, test the recorded entry: the bundle contains the same bridge and uses the same token.
     const entry = look.at === 'bundled' ? this.#records.read(client)?.entry : look.at === 'present' ? look.entry : undefined;
     const program = entry && this.#programOf(entry);
     if (entry && program === undefined) return { works: false, why: entry.command === COMMAND ? NO_COMMAND : OWN_NODE, tools: 0 };
-    if (entry && program !== undefined) return verify({ ...entry, command: program }, this.#deps.around);
-    return { works: false, why: 'There is no entry of ours in its configuration; connect it first.', tools: 0 };
+    if (entry && program !== undefined)
+      return verify({ ...entry, command: program }, this.#deps.machine, this.#records.read(client)?.entry);
+    return {
+      works: false,
+      why: "The client's configuration contains no entry for Helmdeck Memory. Connect the client first.",
+      tools: 0,
+    };
   }
 
-  /** What an entry starts, as it would be found from here. */
-  #programOf({ command }: Entry): string | undefined {
+  /** Returns the absolute path of the program that an entry starts. Searches the PATH for our own command. */
+  #programOf({ command }: ClientEntry): string | undefined {
     if (isAbsolute(command)) return command;
-    return command === COMMAND ? findProgram(this.#deps.around, command) : undefined;
+    return command === COMMAND ? findProgram(this.#deps.machine, command) : undefined;
   }
 
   #connector(client: string): Connector {
     const connector = this.#deps.connectors.find(({ id }) => id === client);
     if (connector) return connector;
-    throw new Failure('not_found', 'There is no client with this id; list them to see which there are.');
+    throw new Failure('not_found', 'There is no client with this id. List the clients to see their ids.');
   }
 
-  /** What would be done, and everything that speaks against it. */
+  /** Returns the steps that connect the client. Throws if the client is not installed or if an edit would fail. */
   async #prepare(connector: Connector): Promise<{ steps: readonly Step[]; basis: string }> {
-    const { around } = this.#deps;
-    const { installed } = await connector.detect(around);
+    const { machine } = this.#deps;
+    const { installed } = await connector.detect(machine);
     if (!installed) {
       throw new Failure(
-        'invalid_input',
-        `${connector.name} was not found on this machine; install it, or start Helmdeck Memory where it is in the PATH, and try again.`,
+        'not_found',
+        `${connector.name} was not found on this machine. Install ${connector.name}, or start Helmdeck Memory with the program's folder in the PATH. Then try again.`,
       );
     }
-    const steps = namingFiles(await connector.connect(around, this.#offer(connector, DOTS)));
-    for (const step of editsOf(steps)) {
+    const steps = withPathsInErrors(await connector.connect(machine, this.#offer(connector, MASKED_TOKEN)));
+    for (const step of editsIn(steps)) {
       requireWritable(step.path);
       step.edit(readConfigFile(step.path)?.text);
     }
-    const paths = pathsOf(steps).map((path) => [path, digestOf(readConfigFile(path)?.bytes)]);
+    const paths = pathsIn(steps).map((path) => [path, digestOf(readConfigFile(path)?.bytes)]);
     const runs = steps.flatMap((step) => (step.does === 'run' ? [[step.program, ...step.args]] : []));
     const basis = createHash('sha256')
       .update(JSON.stringify([paths, runs]))
@@ -190,128 +195,134 @@ export class Connections implements Clients {
 
   #offer(connector: Connector, token: string): Offer {
     const { id } = connector;
-    const { around, folder } = this.#deps;
-    return { client: id, entry: entryFor(around, folder, connector), folder, tokenFile: this.#records.tokenFile(id), token };
+    const { machine, folder } = this.#deps;
+    return { client: id, entry: entryFor(machine, folder, connector), folder, tokenFile: this.#records.tokenFile(id), token };
   }
 
-  async #carryOut(connector: Connector, subject: string, minted: { id: string; token: string }): Promise<void> {
-    const { around, now, tokens } = this.#deps;
+  async #apply(connector: Connector, subject: string, minted: { id: string; token: string }): Promise<void> {
+    const { machine, now, tokens } = this.#deps;
     const { id } = connector;
     const old = this.#records.read(id);
     const oldToken = old && this.#records.token(id);
     const offer = this.#offer(connector, minted.token);
-    const steps = namingFiles(await connector.connect(around, offer));
-    const changes = new Changes({ around, name: connector.name, steps });
-    const back = editsOf(await connector.disconnect(around, textsOf(changes.before)));
-    const without = old ? editsOf(await connector.disconnect(around, this.#heldBefore(id, old))) : [];
+    const steps = withPathsInErrors(await connector.connect(machine, offer));
+    const runner = new StepRunner({ machine, name: connector.name, steps });
+    const rollback = editsIn(await connector.disconnect(machine, textsOf(runner.before)));
+    const removals = old ? editsIn(await connector.disconnect(machine, this.#originals(id, old))) : [];
     const record: Record = {
       subject,
       token: minted.id,
       at: now(),
       entry: { ...offer.entry, args: [...offer.entry.args] },
-      files: this.#keepBefore(id, old, changes, without),
+      files: this.#saveOriginals(id, old, runner, removals),
       folders: old?.folders ?? [],
     };
     const folders = missingFolders(steps);
     record.folders.push(...folders);
-    // From here on it can be put back, whatever happens.
-    this.#records.keep(id, record);
-    if (!old) this.#records.setTokenAside(id);
-    this.#records.keepToken(id, minted.token);
+    // Save the record before changing files, so that the files can be restored even after a crash.
+    this.#records.save(id, record);
+    if (!old) this.#records.backUpOwnToken(id);
+    this.#records.saveToken(id, minted.token);
     try {
       for (const folder of folders) mkdirSync(folder, { mode: 0o700 });
-      await changes.carryOut();
-      requireShown(connector, await this.#look(connector));
+      await runner.run();
+      requirePresent(connector, await this.#look(connector));
     } catch (error) {
-      await changes.putBack(back);
+      await runner.rollBack(rollback);
       for (const folder of folders.toReversed()) removeIfEmpty(folder);
       if (old) {
-        this.#records.keep(id, old);
-        this.#records.keepToken(id, oldToken);
+        this.#records.save(id, old);
+        this.#records.saveToken(id, oldToken);
       } else this.#records.drop(id);
       throw error;
     }
     const files = record.files.map((file) => ({ ...file, after: digestOf(readConfigFile(file.path)?.bytes) }));
-    this.#records.keep(id, { ...record, files });
-    this.#records.tidy(id, record);
+    this.#records.save(id, { ...record, files });
+    this.#records.deleteUnused(id, record);
     if (old) await tokens.revoke({ id: old.token, unrecorded: true });
   }
 
-  /** What each file is to be again one day: as it was before we first came, unless somebody has changed it since. */
-  #keepBefore(
+  /**
+   * Saves each file as it was before the first connection. If another program has changed the file since, saves the changed file
+   * without our entry.
+   */
+  #saveOriginals(
     client: string,
     old: Record | undefined,
-    { before: found, open }: Changes,
-    without: readonly EditStep[],
+    { before: current, exposedModes }: StepRunner,
+    removals: readonly EditStep[],
   ): Record['files'] {
-    return [...found].map(([path, bytes]) => {
-      const known = old?.files.find((file) => file.path === path);
-      const mode = open.get(path) ?? known?.mode;
-      const was = { path, ...(mode !== undefined && { mode }) };
-      if (known && known.after === digestOf(bytes)) return { ...was, before: known.before };
-      const text = bytes && without.find((step) => step.path === path)?.edit(bytes.toString('utf8'));
-      const kept = text === undefined ? bytes : Buffer.from(text);
-      const before = digestOf(kept);
-      if (kept) this.#records.keepBytes(client, before, kept);
-      return { ...was, before };
+    return [...current].map(([path, bytes]) => {
+      const known = old?.files.find((one) => one.path === path);
+      const mode = exposedModes.get(path) ?? known?.mode;
+      const file = { path, ...(mode !== undefined && { mode }) };
+      if (known && known.after === digestOf(bytes)) return { ...file, before: known.before };
+      const text = bytes && removals.find((step) => step.path === path)?.edit(bytes.toString('utf8'));
+      const original = text === undefined ? bytes : Buffer.from(text);
+      const before = digestOf(original);
+      if (original) this.#records.saveOriginal(client, before, original);
+      return { ...file, before };
     });
   }
 
-  #heldBefore(client: string, record: Record | undefined): Held {
+  #originals(client: string, record: Record | undefined): OriginalTexts {
     const files = record?.files ?? [];
-    return new Map(files.map(({ path, before }) => [path, this.#records.bytes(client, before)?.toString('utf8')]));
+    return new Map(files.map(({ path, before }) => [path, this.#records.original(client, before)?.toString('utf8')]));
   }
 
-  /** Files that nobody changed since become what they were; from the others what is ours is taken out. */
-  async #takeBack(connector: Connector, record: Record | undefined): Promise<DisconnectReceipt['files']> {
-    const { around } = this.#deps;
-    const kept = (record?.files ?? []).filter(
-      ({ after, before }) => after !== undefined && (before === 'none' || this.#records.bytes(connector.id, before)),
+  /**
+   * Restores the original bytes of each file that has not changed since the client was connected. In the other files, removes
+   * only our entry.
+   */
+  async #restoreFiles(connector: Connector, record: Record | undefined): Promise<DisconnectReceipt['files']> {
+    const { machine } = this.#deps;
+    const restorable = (record?.files ?? []).filter(
+      ({ after, before }) => after !== undefined && (before === 'none' || this.#records.original(connector.id, before)),
     );
-    const asBefore = (step: EditStep): EditStep => {
-      const file = kept.find(({ path }) => path === step.path);
+    const restoring = (step: EditStep): EditStep => {
+      const file = restorable.find(({ path }) => path === step.path);
       if (!file) return step;
-      const before = this.#records.bytes(connector.id, file.before)?.toString('utf8');
+      const before = this.#records.original(connector.id, file.before)?.toString('utf8');
       return { ...step, edit: (text) => (digestIn(text) === file.after ? before : step.edit(text)) };
     };
-    const own = namingFiles(await connector.disconnect(around, this.#heldBefore(connector.id, record)));
+    const own = withPathsInErrors(await connector.disconnect(machine, this.#originals(connector.id, record)));
     const steps: Step[] = own.map((step) => {
-      if (step.does === 'edit') return asBefore(step);
-      return step.does === 'run' && step.instead ? { ...step, instead: asBefore(step.instead) } : step;
+      if (step.does === 'edit') return restoring(step);
+      return step.does === 'run' && step.instead ? { ...step, instead: restoring(step.instead) } : step;
     });
-    // What it would not be looked for in any more, such as after an update of the client.
-    const named = new Set(pathsOf(own));
-    for (const { path } of kept) if (!named.has(path)) steps.push(asBefore({ does: 'edit', path, edit: (text) => text }));
-    // All that can be refused is refused before anything is done.
-    for (const { path, edit } of editsOf(steps)) {
+    // Also restore files that the client no longer uses, for example since an update of the client.
+    const known = new Set(pathsIn(own));
+    for (const { path } of restorable) if (!known.has(path)) steps.push(restoring({ does: 'edit', path, edit: (text) => text }));
+    // Check that every file is writable before changing the first file.
+    for (const { path, edit } of editsIn(steps)) {
       const file = readConfigFile(path);
       if (edit(file?.text) !== file?.text) requireWritable(path);
     }
-    const changes = new Changes({ around, name: connector.name, steps });
-    await changes.carryOut();
-    for (const { path, mode } of record?.files ?? []) if (mode !== undefined) openAgain(path, mode);
+    const runner = new StepRunner({ machine, name: connector.name, steps });
+    await runner.run();
+    for (const { path, mode } of record?.files ?? []) if (mode !== undefined) removeRestriction(path, mode);
     for (const folder of (record?.folders ?? []).toReversed()) removeIfEmpty(folder);
-    const files = editsOf(steps).map(({ path }) => {
-      const before = kept.find((file) => file.path === path)?.before;
+    const files = editsIn(steps).map(({ path }) => {
+      const before = restorable.find((file) => file.path === path)?.before;
       const now = digestOf(readConfigFile(path)?.bytes);
-      return { path, as_before: now === before, changed: now !== digestOf(changes.before.get(path)) };
+      return { path, as_before: now === before, changed: now !== digestOf(runner.before.get(path)) };
     });
-    // Of one that its owner deleted, or where nothing of ours was left, there is nothing to say.
+    // Omit files that are unchanged because the owner deleted them or they no longer contained our entry.
     return files.filter((file) => file.as_before || file.changed).map(({ path, as_before }) => ({ path, as_before }));
   }
 
   async #row(connector: Connector, tokens: readonly TokenRow[] | undefined): Promise<ClientRow> {
     const { id, name, transport } = connector;
-    const { installed, version, config } = await connector.detect(this.#deps.around);
+    const { installed, version, config } = await connector.detect(this.#deps.machine);
     const look = await this.#look(connector);
-    const kept = this.#kept(id);
-    const { record, token: held } = 'why' in kept ? {} : kept;
-    const token = tokens?.find((one) => one.id === held);
+    const stored = this.#stored(id);
+    const { record, token: tokenId } = 'why' in stored ? {} : stored;
+    const token = tokens?.find((one) => one.id === tokenId);
     const files = { client: id, record, token: existsSync(this.#records.tokenFile(id)) };
-    const { state, why } = 'why' in kept ? { state: 'broken' as const, why: kept.why } : standing(look, installed, files);
-    // What lies there beside an entry of somebody else's is not what that uses.
+    const { state, why } = 'why' in stored ? { state: 'broken' as const, why: stored.why } : stateOf(look, installed, files);
+    // Show the token only for an entry that we created: another entry does not use the stored token.
     const shown = record || state === 'connected' ? token : undefined;
-    const over = held !== undefined && tokens && (!token || Date.parse(token.expires_at) <= this.#deps.now());
+    const isInvalid = tokenId !== undefined && tokens && (!token || Date.parse(token.expires_at) <= this.#deps.now());
     return {
       id,
       name,
@@ -319,30 +330,33 @@ export class Connections implements Clients {
       installed,
       ...(version !== undefined && { version }),
       config,
-      state: state === 'connected' && over ? 'no_token' : state,
+      state: state === 'connected' && isInvalid ? 'no_token' : state,
       ...(why !== undefined && { why }),
-      ...(record ? { subject: record.subject, connected_at: time(record.at) } : shown && { subject: shown.subject }),
+      ...(record ? { subject: record.subject, connected_at: formatTime(record.at) } : shown && { subject: shown.subject }),
       ...(shown && { token: tokenOf(shown) }),
     };
   }
 
-  /** A configuration that cannot be read is how it stands, and no reason to tell of no other. */
+  /**
+   * Returns the state of our entry in the client's configuration. An error in one client's configuration becomes that client's
+   * state, so that the other clients are still listed.
+   */
   async #look(connector: Connector): Promise<Look> {
     try {
-      const { around, folder } = this.#deps;
-      const look = await connector.look(around);
-      const why = look.at === 'present' ? connector.outdated?.(around, folder) : undefined;
+      const { machine, folder } = this.#deps;
+      const look = await connector.look(machine);
+      const why = look.at === 'present' ? connector.outdated?.(machine, folder) : undefined;
       return why === undefined ? look : { at: 'broken', why };
     } catch (error) {
-      const { config } = await connector.detect(this.#deps.around);
-      const said = naming(config, error);
-      if (said instanceof Failure) return { at: 'broken', why: said.message };
+      const { config } = await connector.detect(this.#deps.machine);
+      const failure = addPath(config, error);
+      if (failure instanceof Failure) return { at: 'broken', why: failure.message };
       throw error;
     }
   }
 
-  /** The same for what we keep ourselves. */
-  #kept(client: string): { readonly record?: Record; readonly token?: string } | { readonly why: string } {
+  /** Returns the stored record and token id, or the reason why they cannot be read. */
+  #stored(client: string): { readonly record?: Record; readonly token?: string } | { readonly why: string } {
     try {
       const record = this.#records.read(client);
       const token = record?.token ?? this.#records.tokenId(client);
@@ -353,10 +367,10 @@ export class Connections implements Clients {
     }
   }
 
-  /** Two that change the same file would undo each other. */
-  #inTurn<T>(job: () => Promise<T>): Promise<T> {
-    const done = this.#working.then(job);
-    this.#working = done.then(() => this.#deps.hear && this.list()).catch(() => undefined);
+  /** Runs jobs one after another, because concurrent jobs could overwrite each other's changes to a file. */
+  #inSequence<T>(job: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(job);
+    this.#queue = done.then(() => this.#deps.onClients && this.list()).catch(() => undefined);
     return done;
   }
 }
@@ -364,39 +378,40 @@ export class Connections implements Clients {
 const afterwards = (connector: Connector): { afterwards?: string } =>
   connector.afterwards === undefined ? {} : { afterwards: connector.afterwards };
 
-const textsOf = (bytes: Changes['before']): Held => new Map([...bytes].map(([path, one]) => [path, one?.toString('utf8')]));
+const textsOf = (bytes: StepRunner['before']): OriginalTexts =>
+  new Map([...bytes].map(([path, one]) => [path, one?.toString('utf8')]));
 
 const digestIn = (text: string | undefined): string => digestOf(text === undefined ? undefined : Buffer.from(text));
 
-function requireShown({ name }: Connector, look: Look): void {
+function requirePresent({ name }: Connector, look: Look): void {
   if (look.at === 'present' || look.at === 'bundled') return;
-  const why = look.at === 'broken' ? look.why : `${name} does not show our entry after it was put there.`;
-  throw new Failure('handler_failed', `${why} It was not connected, and nothing was changed.`);
+  const why = look.at === 'broken' ? look.why : `${name} does not show the entry for Helmdeck Memory after it was added.`;
+  throw new Failure('handler_failed', `${why} The client was not connected, and its files were restored.`);
 }
 
-/** One that its owner has opened since stays so. */
-function openAgain(path: string, mode: number): void {
-  if (!isOpen(readConfigFile(path)?.mode ?? mode)) keepMode(path, mode);
+/** Restores the file's original mode, unless the owner has let other users read the file since the client was connected. */
+function removeRestriction(path: string, mode: number): void {
+  if (!isReadableByOthers(readConfigFile(path)?.mode ?? mode)) restoreMode(path, mode);
 }
 
-function shownOf({ path, edit, holdsToken }: EditStep): ConnectionPlan['files'][number] {
+function previewOf({ path, edit, holdsToken }: EditStep): ConnectionPlan['files'][number] {
   const file = readConfigFile(path);
   const before = file?.text ?? '';
   return {
     path: file?.target ?? path,
     created: file === undefined,
     ...(holdsToken && { holds_token: true }),
-    lines: linesChanged(unseen(before), unseen(edit(file?.text) ?? '')),
+    lines: changedLines(maskTokens(before), maskTokens(edit(file?.text) ?? '')),
   };
 }
 
-/** One of ours that stands there already is not shown either. */
-const unseen = (text: string): string => text.replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, DOTS);
+/** Replaces every token in the text with dots, including a token that the file already contained. */
+const maskTokens = (text: string): string => text.replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, MASKED_TOKEN);
 
-/** Those that an edit needs and that are not there, the outermost first. */
+/** Returns the folders that must be created for the edits, outermost first. */
 function missingFolders(steps: readonly Step[]): string[] {
   const missing: string[] = [];
-  for (const path of pathsOf(steps)) {
+  for (const path of pathsIn(steps)) {
     const own: string[] = [];
     for (let folder = dirname(path); !existsSync(folder) && !missing.includes(folder); folder = dirname(folder))
       own.unshift(folder);
@@ -409,11 +424,11 @@ function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // Something of others' is in it, or it has gone.
+    // Ignore the error: the folder contains other files or was deleted.
   }
 }
 
-function standing(
+function stateOf(
   look: Look,
   installed: boolean,
   { client, record, token }: { client: string; record: Record | undefined; token: boolean },
@@ -422,23 +437,24 @@ function standing(
   if (look.at === 'absent') return { state: record ? 'wiped' : installed ? 'not_connected' : 'not_installed' };
   if (look.at === 'bundled' && !record) return { state: 'not_connected' };
   const entry = look.at === 'present' ? look.entry : undefined;
-  const ours = record ? !entry || starts(entry, record.entry) : entry && startsBridgeFor(entry, client);
+  const ours = record ? !entry || matches(entry, record.entry) : entry && startsBridgeFor(entry, client);
   if (!ours) return { state: 'differs' };
-  if (look.disabled) return { state: 'broken', why: 'Our entry is switched off in its configuration; switch it on there.' };
-  const needsIt = entry !== undefined || look.at === 'bundled';
-  if (needsIt && !token)
-    return { state: 'broken', why: 'The file with its token has gone from the data folder; connect it again.' };
-  const gone = entry && goneOf(entry);
-  return gone === undefined
+  if (look.disabled)
+    return { state: 'broken', why: "The entry for Helmdeck Memory is disabled in the client's configuration. Enable it there." };
+  const needsToken = entry !== undefined || look.at === 'bundled';
+  if (needsToken && !token)
+    return { state: 'broken', why: "The client's token file is missing from the data folder. Connect the client again." };
+  const missing = entry && missingFileOf(entry);
+  return missing === undefined
     ? { state: 'connected' }
-    : { state: 'broken', why: `${gone} has gone, so it cannot be started; connect it again.` };
+    : { state: 'broken', why: `${missing} is missing, so the bridge cannot start. Connect the client again.` };
 }
 
-/** What its owner has added to the environment is theirs. */
-const starts = ({ env, ...entry }: Entry, { env: own, ...ours }: Entry): boolean =>
+/** True if the entry in the configuration equals the recorded entry. Ignores environment variables that the user added. */
+const matches = ({ env, ...entry }: ClientEntry, { env: own, ...ours }: ClientEntry): boolean =>
   isDeepStrictEqual(entry, ours) && Object.entries(own).every(([name, value]) => env[name] === value);
 
-const goneOf = ({ command, args: [bridge] }: Entry): string | undefined =>
+const missingFileOf = ({ command, args: [bridge] }: ClientEntry): string | undefined =>
   [command, bridge].find((path) => path !== undefined && isAbsolute(path) && !existsSync(path));
 
 const tokenOf = ({ id, paused, expires_at, last_used_at }: TokenRow): NonNullable<ClientRow['token']> => ({

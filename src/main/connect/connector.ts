@@ -1,99 +1,102 @@
-import type { Verification } from '../../contract/client.ts';
+import type { ClientVerification } from '../../contract/client.ts';
 import type { TokenScope } from '../../contract/token.ts';
-import type { Machine } from '../config.ts';
+import type { HostMachine } from '../config/config.ts';
 
-/** How our entry is called in every client's configuration. */
+/** The name of our entry in the configuration of every client. */
 export const ENTRY = 'helmdeck';
 
-/** What a client starts: our bridge, which finds its token by itself. No token stands in it, nor on a command line. */
-export interface Entry {
-  /** Absolute. */
+/**
+ * An entry in a client's configuration: the command that starts our bridge. Contains no token, because the bridge reads the token
+ * from a file.
+ */
+export interface ClientEntry {
+  /** Absolute path. */
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-export interface Ran {
+export interface ProgramResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The machine as connectors see it. */
-export interface Surroundings extends Machine {
-  /** Where installers put programs, for who was started without a shell's PATH. */
+export interface LocalMachine extends HostMachine {
+  /** Folders in which installers put programs. Needed because a program started from the desktop lacks the shell's PATH. */
   places(): readonly string[];
-  /** Never through a shell, with nothing of ours in its environment, and not for ever. */
-  run(program: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
+  /** Runs a program without a shell and with a time limit. The program does not receive our HELMDECK_ environment variables. */
+  run(program: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<ProgramResult>;
 }
 
-/** What a connector may hand to its client. */
+/** Values that a connector is allowed to write to its client's configuration. */
 export interface Offer {
-  /** Of the connector, and of the token: what the client writes is signed with it. */
+  /** The connector's id. Also recorded as the author of everything that the client writes. */
   readonly client: string;
-  readonly entry: Entry;
-  /** Where the memory keeps its data, with `endpoint.json` in it. */
+  readonly entry: ClientEntry;
+  /** The data folder, which contains `endpoint.json`. */
   readonly folder: string;
-  /** Holds the token, and nobody but its owner reads it. */
+  /** Path of the file that contains the token. Only its owner can read the file. */
   readonly tokenFile: string;
   /**
-   * For the rare client that can neither start the bridge nor read a file. While a plan is only shown it is a row of dots, and a
-   * step that needs it is to put it into a file.
+   * The token itself, for a client that can neither start the bridge nor read a token file. In a preview, dots replace the token.
+   * A step can write the token to a file but must never put it on a command line.
    */
   readonly token: string;
 }
 
 export interface Detected {
-  /** Whether the client seems to be there: its program, or what it leaves behind when it was used. */
+  /** True if the client's program or configuration was found. */
   readonly installed: boolean;
   readonly version?: string;
-  /** Its own program, absolute, where that can be run safely. */
+  /** Absolute path of the client's program. Absent if the program was not found or other users could replace it. */
   readonly program?: string;
-  /** The file that our entry stands in, or would. */
+  /** Path of the configuration file for our entry. The file need not exist. */
   readonly config: string;
 }
 
-/** Changes one file of the client's. It is shown as a difference before it is carried out. */
+/** Edits one of the client's files. The owner sees the changed lines before the edit is applied. */
 export interface EditStep {
   readonly does: 'edit';
-  /** Absolute; a link is followed, and what it points to is changed. */
+  /** Absolute path. If the path is a symbolic link, the file that it points to is edited. */
   readonly path: string;
   /**
-   * The whole new text, with a BOM where there was one. Undefined: no file. It changes nothing but what is ours, and throws a
-   * `Failure` that says why when that cannot be done safely. It is called again when the plan is carried out.
+   * Returns the complete new text of the file, including the byte order mark if there was one. Undefined deletes the file.
+   * Changes only our entry, and throws a `Failure` if that is not safely possible. Called for the preview, and again when the
+   * plan is applied.
    */
   readonly edit: (before: string | undefined) => string | undefined;
-  /** It puts the token into it, so whoever else may read the file may not any more, until it is taken out again. */
+  /** True if the edit writes the token. Other users then cannot access the file until the token is removed. */
   readonly holdsToken?: true;
 }
 
-/** Asks the client's own program, which knows best how its configuration is written. */
+/** Runs the client's own program, which writes the client's configuration. */
 export interface RunStep {
   readonly does: 'run';
-  /** Absolute. */
+  /** Absolute path. */
   readonly program: string;
-  /** Never with a token: every user of a machine can read them. */
+  /** Command line arguments. Never contain a token, because every user of the machine can read command lines. */
   readonly args: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Files of which the exact bytes are kept, to be put back when nobody else changed them since. */
+  /** Paths of files that the program changes. The original bytes of these files are stored for a rollback. */
   readonly touches: readonly string[];
   /**
-   * What it is to come to, as it is shown before. When the program fails, or writes the file in another way than this, it is done
-   * so instead: programs lay the whole file out anew, and some lose comments.
+   * The edit shown in the preview. Applied after the run, because some programs reformat the file and lose comments. Not applied
+   * if the program successfully created the file.
    */
   readonly instead?: EditStep;
-  /** It does more than an edit could, so nothing is done when it fails. */
+  /** True if the edit cannot replace the program. A failure of the program then cancels the connection. */
   readonly needed?: true;
   /**
-   * What it leaves as it is in the files that it touches: when that says something else, another program wrote there meanwhile. Where
-   * this cannot be told, all that changed while it ran counts as its own.
+   * Extracts the parts of a file that the program does not change. If these parts differ after the run, another program wrote to
+   * the file. Without this function, every change during the run is attributed to the program.
    */
   readonly others?: (text: string) => unknown;
-  /** What it makes beside those files, and what to ask the same program for to be rid of it again. */
+  /** `made` is a folder that the program creates. `args` are the arguments with which the program removes that folder. */
   readonly back?: { readonly made: string; readonly args: readonly string[] };
 }
 
-/** Has nothing there that is ours alone, where its program has left it or is not there any more. */
+/** Deletes a folder of ours, such as a plugin, that the client's program left behind or can no longer remove. */
 interface RemoveStep {
   readonly does: 'remove';
   readonly folder: string;
@@ -103,43 +106,52 @@ export type Step = EditStep | RunStep | RemoveStep;
 
 export type Look =
   | { readonly at: 'absent' }
-  /** `entry`: what the client would start, as it stands there; absent where it starts nothing. */
-  | { readonly at: 'present'; readonly entry?: Entry; readonly disabled?: true }
-  /** The bridge is in it by a bundle of ours, which needs nothing more than the token. */
+  /** `entry` is the command in the configuration. Absent if the client starts no command. */
+  | { readonly at: 'present'; readonly entry?: ClientEntry; readonly disabled?: true }
+  /** Our extension bundle is installed in the client, so the client needs only the token. */
   | { readonly at: 'bundled'; readonly disabled?: true }
-  /** Part of it is there; or the configuration cannot be read. One sentence, without a value. */
+  /**
+   * The connection is incomplete, or the configuration cannot be read. `why` is a sentence that contains no values from the file.
+   */
   | { readonly at: 'broken'; readonly why: string };
 
-/** What files held before we came, by their path; one that is not named here was never changed by us. */
-export type Held = ReadonlyMap<string, string | undefined>;
+/** Original text of each file that we changed, by path; undefined if the file did not exist. */
+export type OriginalTexts = ReadonlyMap<string, string | undefined>;
 
-/** One kind of client: how it is found, and what connects it. It only looks and says; `Connections` does. */
+/** Describes how to detect and connect one client. Only plans changes: `Connections` runs the steps. */
 export interface Connector {
-  /** Also the name in its token and of its token's file: small letters and hyphens. */
+  /** Lower-case letters and hyphens. Also used in the client's token and in the name of its token file. */
   readonly id: string;
-  /** As people know it. */
   readonly name: string;
   readonly transport: 'stdio' | 'http';
-  /** It has a Node of its own, and takes it where "node" is to be started. */
+  /** True if the client contains a Node, which it uses for the command `node`. */
   readonly bringsNode?: true;
-  /** What its token is good for; what a token is good for that says nothing, unless told. */
+  /** Scopes of the client's token. If absent, the default scopes of a token. */
   readonly scopes?: readonly TokenScope[];
-  /** Whose memory its token opens, whatever was asked: of one whose token is to open nobody's. */
-  readonly subject?: string;
-  /** What its owner has to do for it to notice, such as to start it again. */
-  readonly afterwards?: string;
-  detect(around: Surroundings): Promise<Detected>;
-  look(around: Surroundings): Promise<Look>;
-  /** For one that is told where the memory is: what stands there and is not so any more. `folder` is that of our data. */
-  outdated?(around: Surroundings, folder: string): string | undefined;
-  connect(around: Surroundings, offer: Offer): Promise<readonly Step[]>;
   /**
-   * Files that nobody else changed get their old bytes back by themselves; of the others this takes out what is ours, and puts what
-   * stood in its place before in it again.
+   * For a client that must not read any memory: its token is always issued for this subject, whatever subject the request names.
    */
-  disconnect(around: Surroundings, held: Held): Promise<readonly Step[]>;
-  /** Opened, it has the client ask its owner whether to add the entry: without a token, as the entry is. */
-  link?(entry: Entry): string;
-  /** For one that starts nothing which could be tried: asks as the client will, but only a program that has proved to be ours. */
-  verify?(around: Surroundings, folder: string): Promise<Verification>;
+  readonly subject?: string;
+  /** Text that says what the owner must do so that the client loads the connection, such as a restart. */
+  readonly afterwards?: string;
+  detect(machine: LocalMachine): Promise<Detected>;
+  look(machine: LocalMachine): Promise<Look>;
+  /**
+   * For a client that stores the memory's address: returns a message if that address is outdated, otherwise undefined. `folder`
+   * is the data folder.
+   */
+  outdated?(machine: LocalMachine, folder: string): string | undefined;
+  connect(machine: LocalMachine, offer: Offer): Promise<readonly Step[]>;
+  /**
+   * Returns the steps that remove our entry and restore the entry that it replaced. Used for files that other programs have
+   * changed; all other files get their original bytes back.
+   */
+  disconnect(machine: LocalMachine, originals: OriginalTexts): Promise<readonly Step[]>;
+  /** Returns a link that, when opened, makes the client ask its user to add our entry. Contains no token. */
+  link?(entry: ClientEntry): string;
+  /**
+   * Tests a client that starts no command: sends the request that the client would send, but only to a server that has proved
+   * that it is this program.
+   */
+  verify?(machine: LocalMachine, folder: string): Promise<ClientVerification>;
 }

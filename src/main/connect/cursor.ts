@@ -8,10 +8,10 @@ export const cursor = jsonClient({
   id: 'cursor',
   name: 'Cursor',
   servers: ['mcpServers'],
-  async detect(around) {
-    const config = join(around.home(), '.cursor', 'mcp.json');
-    const found = detectProgram(around, { program: 'cursor', config });
-    // It makes the folder when it is first started, and the file never by itself.
+  async detect(machine) {
+    const config = join(machine.home(), '.cursor', 'mcp.json');
+    const found = detectProgram(machine, { program: 'cursor', config });
+    // If Cursor's settings folder exists, Cursor is installed: it creates the folder at its first start, but never the file.
     return { ...found, installed: found.installed || existsSync(dirname(config)) };
   },
   link(entry) {

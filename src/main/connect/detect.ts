@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs';
-import type { Detected, Surroundings } from './connector.ts';
+import type { Detected, LocalMachine } from './connector.ts';
 import { findProgram, versionOf } from './programs.ts';
 
-interface Marks {
-  /** Of its program. */
+interface Traces {
+  /** Name of the command line program, without a folder or an extension. */
   readonly program: string;
-  /** Where its own installer puts it. */
+  /** More folders in which the client's installer puts the program. */
   readonly places?: readonly string[];
   readonly config: string;
 }
 
-/** A client that is a program of the command line, or was used before. */
-export function detectProgram(around: Surroundings, { program: name, places, config }: Marks): Detected {
-  const program = findProgram(around, name, places);
+/** Detects a client by its command line program or its configuration file. */
+export function detectProgram(machine: LocalMachine, { program: name, places, config }: Traces): Detected {
+  const program = findProgram(machine, name, places);
   const version = versionOf(program);
   return {
     installed: program !== undefined || existsSync(config),

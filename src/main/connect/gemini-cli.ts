@@ -8,10 +8,10 @@ export const geminiCli = byCommand(
   jsonClient({
     id: 'gemini-cli',
     name: 'Gemini CLI',
-    afterwards: 'In folders that it does not trust yet, it shows the entry as disabled.',
+    afterwards: 'In a folder that Gemini CLI does not trust yet, Gemini CLI shows the entry for Helmdeck Memory as disabled.',
     servers: ['mcpServers'],
-    async detect(around) {
-      return detectProgram(around, { program: 'gemini', config: join(around.home(), '.gemini', 'settings.json') });
+    async detect(machine) {
+      return detectProgram(machine, { program: 'gemini', config: join(machine.home(), '.gemini', 'settings.json') });
     },
   }),
   {

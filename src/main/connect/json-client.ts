@@ -1,74 +1,73 @@
-import { whileUnchanged } from './config-file.ts';
-import type { Connector, Detected, Entry, Look, Surroundings } from './connector.ts';
+import { cachedByFile } from './config-file.ts';
+import type { Connector, Detected, ClientEntry, Look, LocalMachine } from './connector.ts';
 import { ENTRY } from './connector.ts';
-import { giveBack, type json5, setValue, valueAt } from './json-text.ts';
+import { restoreValue, type json5, setValue, valueAt } from './json-text.ts';
 import { startsBridge } from './launch.ts';
 
 interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bringsNode' | 'link'> {
-  detect(around: Surroundings): Promise<Detected>;
-  /** The object that holds its servers, such as `mcpServers`. */
+  detect(machine: LocalMachine): Promise<Detected>;
+  /** Names of the nested keys that lead to the object with the MCP servers, such as `mcpServers`. */
   readonly servers: readonly string[];
-  /** As this client writes an entry; command, args and, where there is something in it, env, unless told. */
-  readonly spelled?: (entry: Entry) => object;
+  /** Converts an entry to this client's format. The default writes `command`, `args` and, if not empty, `env`. */
+  readonly formatEntry?: (entry: ClientEntry) => object;
 }
 
-/** A client that reads its servers from a JSON file, and is connected by our entry in it. */
-export function jsonClient({ servers, spelled = usual, ...client }: JsonClient): Connector {
+/** Creates the connector of a client that reads its MCP servers from a JSON file. */
+export function jsonClient({ servers, formatEntry = commonFormat, ...client }: JsonClient): Connector {
   const path = [...servers, ENTRY];
-  const lookInto = whileUnchanged((text) => lookAt(text, path));
-  const where = async (around: Surroundings): Promise<string> => (await client.detect(around)).config;
+  const inspect = cachedByFile((text) => inspectText(text, path));
+  const configPath = async (machine: LocalMachine): Promise<string> => (await client.detect(machine)).config;
   return {
     ...client,
     transport: 'stdio',
-    async look(around) {
-      return lookInto(await where(around));
+    async look(machine) {
+      return inspect(await configPath(machine));
     },
-    async connect(around, { entry }) {
-      const edit = (before = ''): string => withEntry({ setValue, valueAt }, before, path, spelled(entry));
-      return [{ does: 'edit', path: await where(around), edit }];
+    async connect(machine, { entry }) {
+      const edit = (before = ''): string => withEntry({ setValue, valueAt }, before, path, formatEntry(entry));
+      return [{ does: 'edit', path: await configPath(machine), edit }];
     },
-    async disconnect(around, held) {
-      const config = await where(around);
+    async disconnect(machine, originals) {
+      const config = await configPath(machine);
       const edit = (before?: string): string | undefined =>
-        before === undefined ? undefined : giveBack(before, path, held.get(config));
+        before === undefined ? undefined : restoreValue(before, path, originals.get(config));
       return [{ does: 'edit', path: config, edit }];
     },
   };
 }
 
-const usual = ({ command, args, env }: Entry): object => ({
+const commonFormat = ({ command, args, env }: ClientEntry): object => ({
   command,
   args,
   ...(Object.keys(env).length > 0 && { env }),
 });
 
-/** The text with our entry at a path. What its owner has added to ours, such as how long to wait for it, is theirs. */
+/** Sets our entry at a path of the JSON text. Keeps settings that the user added to our entry, such as a timeout. */
 export function withEntry(
-  { setValue: set, valueAt: said }: Pick<typeof json5, 'setValue' | 'valueAt'>,
+  { setValue: set, valueAt: get }: Pick<typeof json5, 'setValue' | 'valueAt'>,
   before: string,
   path: readonly string[],
-  spelled: object,
+  formatted: object,
 ): string {
-  if (!isOurs(said(before, path))) return set(before, path, spelled);
-  const { env = {}, ...own } = spelled as Record<string, object>;
-  const text = Object.entries(own).reduce((done, [name, value]) => set(done, [...path, name], value), before);
-  return Object.entries(env).reduce((done, [name, value]) => set(done, [...path, 'env', name], value), text);
+  if (!isOurs(get(before, path))) return set(before, path, formatted);
+  const { env = {}, ...own } = formatted as Record<string, object>;
+  const withOwn = Object.entries(own).reduce((text, [name, value]) => set(text, [...path, name], value), before);
+  return Object.entries(env).reduce((text, [name, value]) => set(text, [...path, 'env', name], value), withOwn);
 }
 
-/** What a JSON configuration says of us. */
-function lookAt(text: string | undefined, path: readonly string[]): Look {
+function inspectText(text: string | undefined, path: readonly string[]): Look {
   const value = text === undefined ? undefined : valueAt(text, path);
   return value === undefined ? { at: 'absent' } : { at: 'present', ...entryOf(value) };
 }
 
-/** Whether what stands there is an entry that this program makes. */
+/** True if the value is an entry that starts our bridge. */
 export function isOurs(value: unknown): boolean {
   const { entry } = entryOf(value);
   return entry !== undefined && startsBridge(entry);
 }
 
-/** Only what a client would start. */
-export function entryOf(value: unknown): { entry?: Entry } {
+/** Parses a client's entry. `entry` is absent if the value does not contain a valid command. */
+export function entryOf(value: unknown): { entry?: ClientEntry } {
   const { command, args = [], env = {} } = Object(value) as { command?: unknown; args?: unknown; env?: unknown };
   const texts = (all: unknown[]): all is string[] => all.every((one) => typeof one === 'string');
   if (typeof command !== 'string' || !Array.isArray(args) || !texts(args)) return {};

@@ -1,53 +1,57 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Failure } from '../../contract/failure.ts';
 
-/** Where something stands in the text: from `start`, and before `end`. */
+/** A range of the text; `end` is exclusive. */
 interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Of an object, or of a list, where it has no name. */
+/** A member of an object, or an element of a list. An element has no name. */
 interface Member extends Span {
   readonly name: string | undefined;
   readonly value: Node;
-  /** Where its comma is; undefined for a last one without. */
+  /** Position of the comma after the member; undefined if there is no comma. */
   readonly comma: number | undefined;
 }
 
-interface Holder extends Span {
-  readonly what: 'object' | 'list';
+interface Container extends Span {
+  readonly kind: 'object' | 'list';
   readonly members: readonly Member[];
-  /** The end of the last thing before the closing brace: a value, a comma, a comment, or the opening brace. */
-  readonly last: number;
+  /** Position after the last token before the closing bracket: a value, comma, comment, or the opening bracket. */
+  readonly contentEnd: number;
 }
 
-type Node = Holder | (Span & { readonly plain: unknown });
+type Node = Container | (Span & { readonly plain: unknown });
 
-/** Nothing that anybody configures by hand nests so deep; and we nest as deep as what we read. */
-const DEEPEST = 100;
+/** Maximum nesting depth. Limited because the parser is recursive; a handwritten configuration is far less deep. */
+const MAX_DEPTH = 100;
 
 const BOM = '\uFEFF';
 
-/** What a client reads: JSON, with comments and commas too many; or JSON5, which goes further. */
+/** Syntax of the text. Comments and trailing commas are allowed even in `json`. */
 type Dialect = 'json' | 'json5';
 
-/** Reads and changes such texts. Every result is read again: what did not come out as it was meant is refused. */
-const editing = (dialect: Dialect) => {
-  // What is planned, shown and done asks the same text again and again; a large one is not held for that any longer than it has to be.
-  let last: WeakRef<{ readonly text: string; readonly node: Node }> | undefined;
+/**
+ * Creates functions that read and edit texts of a dialect. An edit parses its result, and throws unless the result has the
+ * intended values.
+ */
+const createEditor = (dialect: Dialect) => {
+  // Cache the last parsed text, because planning, previewing and applying read the same text. Use a weak reference, because it
+  // can be large.
+  let lastRead: WeakRef<{ readonly text: string; readonly node: Node }> | undefined;
   const read = (text: string): Node => {
-    const known = last?.deref();
+    const known = lastRead?.deref();
     if (known?.text === text) return known.node;
-    const node = new Reader(text, dialect).whole();
-    last = new WeakRef({ text, node });
+    const node = new Reader(text, dialect).readAll();
+    lastRead = new WeakRef({ text, node });
     return node;
   };
 
   const find = (text: string, path: readonly string[]): Node | undefined =>
     path.reduce<Node | undefined>(
-      (node, name, depth) => node && only(holderAt(node, path.slice(0, depth)), name)?.value,
-      blank(text) ? undefined : read(text),
+      (node, name, depth) => node && memberNamed(containerAt(node, path.slice(0, depth)), name)?.value,
+      isBlank(text) ? undefined : read(text),
     );
 
   const valueAt = (text: string, path: readonly string[]): unknown => {
@@ -55,81 +59,75 @@ const editing = (dialect: Dialect) => {
     return node && plainOf(node);
   };
 
-  /** The text that an edit made of one, which is to say the same but for a value at a path, or for none there. */
-  const asMeant = (after: string, before: string, path: readonly string[], value: unknown): string => {
-    if (isDeepStrictEqual(said(after), withValue(said(before), path, value))) return after;
-    throw refused('It says what is ours in a way that cannot be changed without the rest');
+  /** Throws unless the edit changed only the value at the path. An undefined value means that the edit removed the value. */
+  const checked = (after: string, before: string, path: readonly string[], value: unknown): string => {
+    if (isDeepStrictEqual(parsed(after), withValue(parsed(before), path, value))) return after;
+    throw refused('The entry for Helmdeck Memory cannot be changed without affecting the rest of the file');
   };
 
-  const said = (text: string): unknown => {
+  const parsed = (text: string): unknown => {
     try {
-      return natively(text) ?? valueAt(text, []);
+      return parseNatively(text) ?? valueAt(text, []);
     } catch {
       return undefined;
     }
   };
 
-  const set = (text: string, path: readonly string[], value: unknown): string => {
-    if (blank(text)) return `${text.startsWith(BOM) ? BOM : ''}${JSON.stringify(nested(path, value), undefined, 2)}\n`;
+  const replaceOrInsert = (text: string, path: readonly string[], value: unknown): string => {
+    if (isBlank(text)) return `${text.startsWith(BOM) ? BOM : ''}${JSON.stringify(nested(path, value), undefined, 2)}\n`;
     let node = read(text);
     for (const [depth, name] of path.entries()) {
-      const object = holderAt(node, path.slice(0, depth));
-      const member = only(object, name);
+      const object = containerAt(node, path.slice(0, depth));
+      const member = memberNamed(object, name);
       if (!member) return insert(text, object, nested(path.slice(depth + 1), value), name);
       node = member.value;
     }
     if (isDeepStrictEqual(plainOf(node), value)) return text;
-    return text.slice(0, node.start) + spelled(value, styleAt(text, node.start)) + text.slice(node.end);
+    return text.slice(0, node.start) + formatted(value, styleAt(text, node.start)) + text.slice(node.end);
   };
 
-  const withoutMember = (text: string, path: readonly string[], value: unknown): string => {
+  const removeElements = (text: string, path: readonly string[], value: unknown): string => {
     const list = find(text, path);
-    const member = list && holderAt(list, path, 'list').members.find((one) => isDeepStrictEqual(plainOf(one.value), value));
-    return list && member ? withoutMember(cut(text, list as Holder, member), path, value) : text;
+    const member = list && containerAt(list, path, 'list').members.find((one) => isDeepStrictEqual(plainOf(one.value), value));
+    return list && member ? removeElements(removeMember(text, list as Container, member), path, value) : text;
   };
 
   const setValue = (text: string, path: readonly string[], value: unknown): string =>
-    asMeant(set(text, path, value), text, path, value);
+    checked(replaceOrInsert(text, path, value), text, path, value);
 
   const dropValue = (text: string, path: readonly string[]): string => {
     const object = find(text, path.slice(0, -1));
-    const member = object && only(holderAt(object, path.slice(0, -1)), path.at(-1) ?? '');
-    return object && member ? asMeant(cut(text, object as Holder, member), text, path, undefined) : text;
+    const member = object && memberNamed(containerAt(object, path.slice(0, -1)), path.at(-1) ?? '');
+    return object && member ? checked(removeMember(text, object as Container, member), text, path, undefined) : text;
   };
 
   return {
-    /** What stands at a path; undefined where nothing does. */
     valueAt,
 
-    /**
-     * The text with a value at a path, and else as it stood: comments, order, indentation, line ends and what is not known here.
-     * An equal value leaves it as it is.
-     */
+    /** Sets the value at a path. Preserves everything else, including comments, order, indentation and line ends. */
     setValue,
 
-    /** The text without what stands at a path. */
     dropValue,
 
-    /** The text with what another says at a path, or without anything there where that says nothing. */
-    giveBack: (text: string, path: readonly string[], other = ''): string => {
+    /** Copies the value at a path from `other` to `text`. If `other` has no such value, removes the value from `text`. */
+    restoreValue: (text: string, path: readonly string[], other = ''): string => {
       const value = valueAt(other, path);
       return value === undefined ? dropValue(text, path) : setValue(text, path, value);
     },
 
-    /** The list at a path, which has to be there, ends with this value too. */
+    /** Appends a value to the list at a path. Changes nothing if the list does not exist. */
     addToList: (text: string, path: readonly string[], value: unknown): string => {
       const list = find(text, path);
       if (!list) return text;
-      const after = insert(text, holderAt(list, path, 'list'), value);
-      return asMeant(after, text, path, [...(plainOf(list) as unknown[]), value]);
+      const after = insert(text, containerAt(list, path, 'list'), value);
+      return checked(after, text, path, [...(plainOf(list) as unknown[]), value]);
     },
 
-    /** The list at a path has no such values any more. */
     dropFromList: (text: string, path: readonly string[], value: unknown): string => {
       const list = valueAt(text, path);
       if (list === undefined) return text;
-      const after = withoutMember(text, path, value);
-      return asMeant(
+      const after = removeElements(text, path, value);
+      return checked(
         after,
         text,
         path,
@@ -139,11 +137,11 @@ const editing = (dialect: Dialect) => {
   };
 };
 
-export const { setValue, dropValue, giveBack, valueAt } = editing('json');
-export const json5 = editing('json5');
+export const { setValue, dropValue, restoreValue, valueAt } = createEditor('json');
+export const json5 = createEditor('json5');
 
-/** A fifteenth of what our reader needs, where no comment and nothing of JSON5 keeps it from being read so. */
-function natively(text: string): unknown {
+/** Parses standard JSON, 15 times as fast as our parser. Returns undefined if the text has comments or JSON5 syntax. */
+function parseNatively(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -151,72 +149,75 @@ function natively(text: string): unknown {
   }
 }
 
-function holderAt(node: Node, path: readonly string[], what: Holder['what'] = 'object'): Holder {
-  if ('members' in node && node.what === what) return node;
-  const where = path.length === 0 ? 'At its top' : `At ${path.join('.')}`;
-  throw refused(`${where} stands something other than ${what === 'list' ? 'a list' : 'an object'}`);
+function containerAt(node: Node, path: readonly string[], kind: Container['kind'] = 'object'): Container {
+  if ('members' in node && node.kind === kind) return node;
+  const where = path.length === 0 ? 'The top level of the file' : `The value of ${path.join('.')}`;
+  throw refused(`${where} is not ${kind === 'list' ? 'a list' : 'an object'}`);
 }
 
-function only({ members }: Holder, name: string): Member | undefined {
+function memberNamed({ members }: Container, name: string): Member | undefined {
   const [first, second] = members.filter((member) => member.name === name);
-  if (second) throw refused(`It has ${name} twice`);
+  if (second) throw refused(`The key ${name} occurs twice`);
   return first;
 }
 
-/** What ends a line, and a comment with it. */
+/** The line breaks that end a `//` comment. */
 const LINES = /[\n\r\u2028\u2029]/;
 
-function insert(text: string, holder: Holder, value: unknown, name?: string): string {
-  const style = styleAt(text, holder.start);
+function insert(text: string, container: Container, value: unknown, name?: string): string {
+  const style = styleAt(text, container.start);
   const named = name === undefined ? '' : `${JSON.stringify(name)}: `;
-  const inside = text.slice(holder.start, holder.end);
-  const last = holder.members.at(-1);
-  const rest = text.slice(holder.last, holder.end - 1);
-  if (last && !LINES.test(inside)) return spliced(text, holder, last, ` ${named}${JSON.stringify(value)}`);
-  // Alone in a text of one line it would be the only thing that is not.
-  if (!last && !LINES.test(text.trim()) && holder.start > text.search(/[^\s\uFEFF]/)) {
-    return text.slice(0, holder.last) + named + JSON.stringify(value) + text.slice(holder.last);
+  const content = text.slice(container.start, container.end);
+  const last = container.members.at(-1);
+  const rest = text.slice(container.contentEnd, container.end - 1);
+  if (last && !LINES.test(content)) return appendAfter(text, container, last, ` ${named}${JSON.stringify(value)}`);
+  // Keep an empty object on one line if the whole text is on one line.
+  if (!last && !LINES.test(text.trim()) && container.start > text.search(/[^\s\uFEFF]/)) {
+    return text.slice(0, container.contentEnd) + named + JSON.stringify(value) + text.slice(container.contentEnd);
   }
   const indent = last ? (indentOf(text, last.start) ?? style.indent + style.unit) : style.indent + style.unit;
-  const member = `${style.line}${indent}${named}${spelled(value, { ...style, indent })}`;
-  if (last) return spliced(text, holder, last, member);
+  const member = `${style.line}${indent}${named}${formatted(value, { ...style, indent })}`;
+  if (last) return appendAfter(text, container, last, member);
   const close = LINES.test(rest) ? '' : style.line + style.indent;
-  return text.slice(0, holder.last) + member + close + text.slice(holder.last);
+  return text.slice(0, container.contentEnd) + member + close + text.slice(container.contentEnd);
 }
 
-/** The comma goes to the value it ends, the new member behind what is said about that value. */
-function spliced(text: string, holder: Holder, last: Member, member: string): string {
+/**
+ * Appends a member after the last member. Puts the comma directly after the last value, and the new member after the comments
+ * that follow that value.
+ */
+function appendAfter(text: string, container: Container, last: Member, member: string): string {
   const before = text.slice(0, last.value.end);
-  const between = text.slice(last.value.end, holder.last);
-  const comma = last.comma === undefined;
-  return before + (comma ? ',' : '') + between + member + (comma ? '' : ',') + text.slice(holder.last);
+  const between = text.slice(last.value.end, container.contentEnd);
+  const needsComma = last.comma === undefined;
+  return before + (needsComma ? ',' : '') + between + member + (needsComma ? '' : ',') + text.slice(container.contentEnd);
 }
 
-function cut(text: string, holder: Holder, member: Member): string {
-  const before = holder.members[holder.members.indexOf(member) - 1];
-  const between = text.slice((before?.comma ?? holder.start) + 1, member.start);
-  const behind = member.comma === undefined ? member.value.end : member.comma + 1;
-  // Its line end is the end of a comment too, which would take what goes on behind ours into itself.
-  const stays = endsWithLineComment(between) && !LAST_OF_LINE.test(text.slice(behind));
-  const start = member.start - (stays ? 0 : blanksAt(between, /\s*$/));
-  const end = behind + (stays ? blanksAt(text.slice(behind), /^[ \t]*/) : 0);
-  // The last one's comma stands with the one before it.
+function removeMember(text: string, container: Container, member: Member): string {
+  const before = container.members[container.members.indexOf(member) - 1];
+  const between = text.slice((before?.comma ?? container.start) + 1, member.start);
+  const after = member.comma === undefined ? member.value.end : member.comma + 1;
+  // If a `//` comment precedes the member, keep the line break after the comment. Without it, the text after the member would
+  // become part of the comment.
+  const keepsBreak = endsWithLineComment(between) && !AT_LINE_END.test(text.slice(after));
+  const start = member.start - (keepsBreak ? 0 : blankLength(between, /\s*$/));
+  const end = after + (keepsBreak ? blankLength(text.slice(after), /^[ \t]*/) : 0);
+  // If the last member is removed, also remove the comma before it.
   const comma = member.comma === undefined ? before?.comma : undefined;
   if (comma === undefined) return text.slice(0, start) + text.slice(end);
   return text.slice(0, comma) + text.slice(comma + 1, start) + text.slice(end);
 }
 
-const blanksAt = (text: string, side: RegExp): number => side.exec(text)?.[0].length ?? 0;
+const blankLength = (text: string, side: RegExp): number => side.exec(text)?.[0].length ?? 0;
 
-const LAST_OF_LINE = /^[ \t]*(?:[\n\r\u2028\u2029]|$)/;
+const AT_LINE_END = /^[ \t]*(?:[\n\r\u2028\u2029]|$)/;
 
-/** Of what holds blanks and comments alone. */
+/** True if the last comment of the text starts with `//`. The text must contain only white space and comments. */
 const endsWithLineComment = (text: string): boolean =>
   [...text.matchAll(new RegExp(COMMENT.source, 'g'))].at(-1)?.[0].startsWith('//') ?? false;
 
 interface Style {
   readonly line: string;
-  /** Of the line that something stands in. */
   readonly indent: string;
   readonly unit: string;
 }
@@ -231,41 +232,41 @@ function styleAt(text: string, position: number): Style {
   };
 }
 
-/** Undefined for what does not begin its line. */
+/** Returns the indentation before a position. Returns undefined if other text precedes the position on its line. */
 function indentOf(text: string, position: number): string | undefined {
   const start = text.lastIndexOf('\n', position - 1) + 1;
   return /^[ \t]*$/.test(text.slice(start, position)) ? text.slice(start, position) : undefined;
 }
 
-const spelled = (value: unknown, { line, indent, unit }: Style): string =>
+const formatted = (value: unknown, { line, indent, unit }: Style): string =>
   JSON.stringify(value, undefined, unit.length > 10 ? 2 : unit).replaceAll('\n', line + indent);
 
 const nested = (path: readonly string[], value: unknown): unknown =>
   path.toReversed().reduce((inner, name) => ({ [name]: inner }), value);
 
-/** A copy of what is said with a value at a path, or without one there. */
+/** Returns a copy of the node in which the value at a path is replaced. An undefined value removes the existing value. */
 function withValue(node: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
   if (name === undefined) return value;
   const { [name]: inner, ...others } = Object(node) as Record<string, unknown>;
-  const put = withValue(inner, rest, value);
-  return put === undefined ? others : { ...others, [name]: put };
+  const changed = withValue(inner, rest, value);
+  return changed === undefined ? others : { ...others, [name]: changed };
 }
 
 function plainOf(node: Node): unknown {
   if (!('members' in node)) return node.plain;
-  if (node.what === 'list') return node.members.map(({ value }) => plainOf(value));
+  if (node.kind === 'list') return node.members.map(({ value }) => plainOf(value));
   return Object.fromEntries(node.members.map(({ name, value }) => [name, plainOf(value)]));
 }
 
-const blank = (text: string): boolean => /^[\s\uFEFF]*$/.test(text);
+const isBlank = (text: string): boolean => /^[\s\uFEFF]*$/.test(text);
 
-const refused = (what: string, position?: { text: string; at: number }): Failure => {
+const refused = (reason: string, position?: { text: string; at: number }): Failure => {
   const where = position && ` (line ${position.text.slice(0, position.at).split('\n').length})`;
-  return new Failure('invalid_input', `${what}${where ?? ''}, so it is left as it is; mend the file, and try again.`);
+  return new Failure('invalid_input', `${reason}${where ?? ''}, so the file was not changed. Correct the file and try again.`);
 };
 
-/** A number, or a word that stands for a value. */
-const WORDS: Readonly<Record<Dialect, RegExp>> = {
+/** Patterns of numbers, `true`, `false` and `null`. */
+const LITERALS: Readonly<Record<Dialect, RegExp>> = {
   json: /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y,
   json5: /[+-]?(?:0[xX][\da-fA-F]+|(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|Infinity|NaN)|true|false|null/y,
 };
@@ -274,9 +275,9 @@ const STRINGS: Readonly<Record<Dialect, RegExp>> = {
   json: /"[^"\\\n]*(?:\\.[^"\\\n]*)*"/y,
   json5: new RegExp(String.raw`"(?:[^"\\\n\r]|${ESCAPE})*"|'(?:[^'\\\n\r]|${ESCAPE})*'`, 'y'),
 };
-const BLANKS: Readonly<Record<Dialect, RegExp>> = { json: /[ \t\r\n]+/y, json5: /\s+/y };
+const WHITE_SPACE: Readonly<Record<Dialect, RegExp>> = { json: /[ \t\r\n]+/y, json5: /\s+/y };
 const COMMENT = /\/\/[^\r\n\u2028\u2029]*|\/\*[^]*?\*\//y;
-/** A key without quotes, as JavaScript names things; what is escaped in it is looked at when it is not any more. */
+/** Pattern of an unquoted JSON5 key. Escapes in the key are checked after decoding. */
 const NAME = /(?:[\p{ID_Continue}$\u200C\u200D]|\\u[\da-fA-F]{4})+/uy;
 const UNESCAPED_NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200C\u200D]*$/u;
 
@@ -292,71 +293,71 @@ class Reader {
     this.#at = text.startsWith(BOM) ? 1 : 0;
   }
 
-  whole(): Node {
+  readAll(): Node {
     this.#skip();
     const node = this.#value();
     this.#skip();
-    if (this.#at < this.#text.length) throw this.#broken();
+    if (this.#at < this.#text.length) throw this.#syntaxError();
     return node;
   }
 
   #value(): Node {
     const char = this.#text[this.#at];
-    if (char === '{') return this.#holder('object');
-    if (char === '[') return this.#holder('list');
+    if (char === '{') return this.#container('object');
+    if (char === '[') return this.#container('list');
     const start = this.#at;
     const string = this.#match(STRINGS[this.#dialect]);
     if (string) return { ...string, plain: this.#parsed(string) };
-    const word = this.#match(WORDS[this.#dialect]);
-    if (!word || this.#match(NAME)) throw this.#broken(start);
-    return { ...word, plain: this.#parsed(word) };
+    const literal = this.#match(LITERALS[this.#dialect]);
+    if (!literal || this.#match(NAME)) throw this.#syntaxError(start);
+    return { ...literal, plain: this.#parsed(literal) };
   }
 
-  #holder(what: Holder['what']): Holder {
-    if ((this.#deep += 1) > DEEPEST) throw refused(`It nests deeper than ${DEEPEST} levels`);
-    const close = what === 'object' ? '}' : ']';
+  #container(kind: Container['kind']): Container {
+    if ((this.#deep += 1) > MAX_DEPTH) throw refused(`The file is nested deeper than ${MAX_DEPTH} levels`);
+    const close = kind === 'object' ? '}' : ']';
     const start = this.#at;
     this.#at += 1;
-    let last = this.#skip();
+    let contentEnd = this.#skip();
     const members: Member[] = [];
     while (this.#text[this.#at] !== close) {
       const from = this.#at;
-      const name = what === 'object' ? this.#name() : undefined;
+      const name = kind === 'object' ? this.#name() : undefined;
       const value = this.#value();
-      last = this.#skip();
+      contentEnd = this.#skip();
       const comma = this.#text[this.#at] === ',' ? this.#at : undefined;
       if (comma !== undefined) {
         this.#at += 1;
-        last = this.#skip();
-      } else if (this.#text[this.#at] !== close) throw this.#broken();
+        contentEnd = this.#skip();
+      } else if (this.#text[this.#at] !== close) throw this.#syntaxError();
       members.push({ name, start: from, end: value.end, value, comma });
     }
     this.#at += 1;
     this.#deep -= 1;
-    return { what, start, end: this.#at, members, last };
+    return { kind, start, end: this.#at, members, contentEnd };
   }
 
   #name(): string {
     const span = this.#match(STRINGS[this.#dialect]) ?? (this.#dialect === 'json5' ? this.#match(NAME) : undefined);
-    if (!span) throw this.#broken();
+    if (!span) throw this.#syntaxError();
     const bare = !/["']/.test(this.#text[span.start] ?? '');
     const name = bare ? unescaped(this.#text.slice(span.start, span.end)) : String(this.#parsed(span));
-    if (bare && !UNESCAPED_NAME.test(name)) throw this.#broken(span.start);
+    if (bare && !UNESCAPED_NAME.test(name)) throw this.#syntaxError(span.start);
     this.#skip();
-    if (this.#text[this.#at] !== ':') throw this.#broken();
+    if (this.#text[this.#at] !== ':') throw this.#syntaxError();
     this.#at += 1;
     this.#skip();
     return name;
   }
 
   #parsed({ start, end }: Span): unknown {
-    const said = this.#text.slice(start, end);
+    const source = this.#text.slice(start, end);
     try {
-      return JSON.parse(said);
+      return JSON.parse(source);
     } catch {
-      if (this.#dialect === 'json') throw this.#broken(start);
-      if (/^["']/.test(said)) return unescaped(said.slice(1, -1));
-      return /^[+-]/.test(said) ? Number(said.slice(1)) * (said.startsWith('-') ? -1 : 1) : Number(said);
+      if (this.#dialect === 'json') throw this.#syntaxError(start);
+      if (/^["']/.test(source)) return unescaped(source.slice(1, -1));
+      return /^[+-]/.test(source) ? Number(source.slice(1)) * (source.startsWith('-') ? -1 : 1) : Number(source);
     }
   }
 
@@ -368,27 +369,27 @@ class Reader {
     return { start, end: this.#at };
   }
 
-  /** Over blanks and comments; the end of the last thing that was not blank. */
+  /** Skips white space and comments. Returns the end of the last comment, or the start position if there was no comment. */
   #skip(): number {
-    let last = this.#at;
+    let end = this.#at;
     for (;;) {
-      this.#match(BLANKS[this.#dialect]);
+      this.#match(WHITE_SPACE[this.#dialect]);
       const comment = this.#match(COMMENT);
-      if (!comment) return last;
-      last = comment.end;
+      if (!comment) return end;
+      end = comment.end;
     }
   }
 
-  #broken(at = this.#at): Failure {
-    return refused(`It is not ${this.#dialect === 'json' ? 'JSON' : 'JSON5'}`, { text: this.#text, at });
+  #syntaxError(at = this.#at): Failure {
+    return refused(`The file is not valid ${this.#dialect === 'json' ? 'JSON' : 'JSON5'}`, { text: this.#text, at });
   }
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v', 0: '\0' };
 
-/** What JSON5 writes with a backslash: a line that goes on behind it is one line. */
-const unescaped = (said: string): string =>
-  said.replaceAll(/\\(?:u([\da-fA-F]{4})|x([\da-fA-F]{2})|(\r\n|[^]))/g, (_all, wide?: string, narrow?: string, other = '') => {
+/** Decodes JSON5 escapes. A backslash before a line break continues the line. */
+const unescaped = (source: string): string =>
+  source.replaceAll(/\\(?:u([\da-fA-F]{4})|x([\da-fA-F]{2})|(\r\n|[^]))/g, (_all, wide?: string, narrow?: string, other = '') => {
     const code = wide ?? narrow;
     if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
     return /^[\r\n\u2028\u2029]/.test(other) ? '' : (ESCAPES[other] ?? other);

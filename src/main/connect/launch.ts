@@ -2,98 +2,112 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, join, sep } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
-import { writeDurably } from '../../core/files.ts';
-import type { Connector, Entry, Surroundings } from './connector.ts';
+import { writeDurableFile } from '../../core/file/files.ts';
+import type { Connector, ClientEntry, LocalMachine } from './connector.ts';
 import { findProgram, isSafe, isTrustedFile } from './programs.ts';
 
-/** What the bridge needs. */
-const LEAST_NODE = 18;
+/** Oldest major version of Node that can run the bridge. */
+const MIN_NODE = 18;
 
 const BRIDGE = 'helmdeck-memory-mcp.mjs';
 
-/** In the folder of such a name fnm links a Node for one shell, and takes the link away with it. */
-const OF_A_SHELL = 'fnm_multishells';
+/** Name of a folder in which fnm creates links to Node. fnm deletes the links when the shell exits. */
+const TEMPORARY_LINKS = 'fnm_multishells';
 
-const NO_NODE = `Clients start the bridge with Node ${LEAST_NODE} or newer, and none was found on this machine that only you and root can write; get it from https://nodejs.org, and try again.`;
+const NO_NODE = `Clients need Node ${MIN_NODE} or newer, in a folder that only you and root can write to, but no such Node was found. Install Node from https://nodejs.org and try again.`;
 
-/** What a client is to start. It stays what it is when we are moved, updated, or packed into one file: the bridge lies with the data. */
+/**
+ * Returns the entry for a client. The entry stays valid if this program is moved or updated, because the entry starts a copy of
+ * the bridge in the data folder.
+ */
 export function entryFor(
-  around: Surroundings,
+  machine: LocalMachine,
   folder: string,
   { id: client, bringsNode }: Pick<Connector, 'id' | 'bringsNode'>,
-): Entry {
-  const command = nodeFor(around) ?? (bringsNode ? 'node' : undefined);
-  if (command === undefined) throw new Failure('store_unavailable', NO_NODE);
-  // Said even where it is the usual one: who starts a client may have another idea of what is usual.
+): ClientEntry {
+  const command = nodeFor(machine) ?? (bringsNode ? 'node' : undefined);
+  if (command === undefined) throw new Failure('unavailable', NO_NODE);
+  // Always set HELMDECK_DATA_DIR, because the client's environment can have a different default data folder.
   return { command, args: [join(folder, BRIDGE), '--client', client], env: { HELMDECK_DATA_DIR: folder } };
 }
 
-/** Our own command, by which the bridge is started where an agent is connected by hand. */
+/** The name of our command, which starts the bridge in entries that users write by hand. */
 export const COMMAND = 'helmdeck-memory';
 
-/** Whether an entry is one that this program makes, be it for another data folder or from another time, or README says to make. */
-export const startsBridge = ({ command, args }: Entry): boolean =>
+/**
+ * True if an entry starts our bridge. Recognizes entries that this program wrote for any data folder, and entries that users
+ * wrote by hand as documented.
+ */
+export const startsBridge = ({ command, args }: ClientEntry): boolean =>
   basename(args[0] ?? '') === BRIDGE || (basename(command).split('.')[0] === COMMAND && args.includes('mcp'));
 
-/** Whether it takes the token that is kept for this client. */
-export const startsBridgeFor = (entry: Entry, client: string): boolean =>
+/** True if the entry starts our bridge with the token of this client. */
+export const startsBridgeFor = (entry: ClientEntry, client: string): boolean =>
   startsBridge(entry) && entry.args[entry.args.indexOf('--client') + 1] === client;
 
 /**
- * What we start to try an entry: our own command, or our bridge on a Node. Undefined for anything else. Other programs write these
- * configurations too, and what they put there must not run with our environment because the owner pressed "Test".
+ * Returns the program that a connection test is allowed to start for an entry: our own command, or a Node that runs our bridge.
+ * That Node must be the recorded Node of the entry, or a Node that we would write to the entry. Otherwise returns undefined:
+ * other programs can write entries too, and a test must not run their commands.
  */
-export function ownProgramOf({ command, args: [first = ''] }: Entry, around: Surroundings): string | undefined {
-  const own = findProgram(around, COMMAND);
+export function ownProgramOf(
+  { command, args: [first = ''] }: ClientEntry,
+  machine: LocalMachine,
+  recorded: ClientEntry | undefined,
+): string | undefined {
+  const own = findProgram(machine, COMMAND);
   if (command === COMMAND || command === own) return first === 'mcp' ? own : undefined;
-  const isNode = command === process.execPath || /^node(\.exe)?$/i.test(basename(command));
-  return isNode && isSafe(command) && isOurBridge(first) ? command : undefined;
+  const isOurs = command === recorded?.command || command === process.execPath || command === nodeFor(machine);
+  return isOurs && isSafe(command) && isOurBridge(first) ? command : undefined;
 }
 
 const isOurBridge = (path: string): boolean =>
   basename(path) === BRIDGE && isTrustedFile(path) && readFileSync(path, 'utf8') === bridgeText();
 
-/** Puts the bridge that came with this program where the entries of all clients look for it. */
-export function placeBridge(folder: string): void {
+/** Copies the bridge to the data folder. The entries of all clients start the bridge from there. */
+export function installBridge(folder: string): void {
   const bridge = bridgeText();
-  const place = join(folder, BRIDGE);
-  if (!existsSync(place) || readFileSync(place, 'utf8') !== bridge) writeDurably(place, bridge);
+  const path = join(folder, BRIDGE);
+  if (!existsSync(path) || readFileSync(path, 'utf8') !== bridge) writeDurableFile(path, bridge);
 }
 
 const bridgeText = (): string => readFileSync(bundled('stdio-bridge', BRIDGE), 'utf8');
 
-/** After an update, what connected clients start is of the same version as the program. */
+/** Updates an installed bridge to the version of this program. */
 export function refreshBridge(folder: string): void {
-  if (existsSync(join(folder, BRIDGE))) placeBridge(folder);
+  if (existsSync(join(folder, BRIDGE))) installBridge(folder);
 }
 
-/** From the sources, from the built program, and from one of its chunks. */
+/** Returns the path of a file in `integrations`. Works from the sources and from the built program. */
 export function bundled(...parts: readonly string[]): string {
-  const up = ['../../..', '../..'].map((way) => join(import.meta.dirname, way, 'integrations', ...parts));
-  const found = up.find((path) => existsSync(path));
+  const candidates = ['../../..', '../..'].map((up) => join(import.meta.dirname, up, 'integrations', ...parts));
+  const found = candidates.find((path) => existsSync(path));
   if (found !== undefined) return found;
-  throw new Failure('store_unavailable', 'What clients need of us is missing from this installation; install it anew.');
+  throw new Failure('unavailable', 'Files that connect clients are missing from this installation. Reinstall Helmdeck Memory.');
 }
 
-/** The machine's own before ours: it is still there when we are not. */
-function nodeFor(around: Surroundings): string | undefined {
-  const found = findProgram(around, 'node', [], (path) => !path.includes(`${sep}node_modules${sep}`) && isNewEnough(path));
-  if (found !== undefined) return found.includes(OF_A_SHELL) ? realpathSync(found) : found;
+/**
+ * Returns the path of a Node that can run the bridge. Prefers a Node that is installed on the machine, because that Node remains
+ * if this program is removed.
+ */
+function nodeFor(machine: LocalMachine): string | undefined {
+  const found = findProgram(machine, 'node', [], (path) => !path.includes(`${sep}node_modules${sep}`) && isNewEnough(path));
+  if (found !== undefined) return found.includes(TEMPORARY_LINKS) ? realpathSync(found) : found;
   const inElectron = 'electron' in process.versions;
   return !inElectron && isSafe(process.execPath) ? process.execPath : undefined;
 }
 
-/** What was asked before, by path and time of its last change. */
-const known = new Map<string, boolean>();
+/** Results of version checks, by path and modification time. */
+const checked = new Map<string, boolean>();
 
 function isNewEnough(node: string): boolean {
   const name = `${node} ${statSync(node).mtimeMs}`;
-  const answer = known.get(name) ?? asked(node);
-  known.set(name, answer);
-  return answer;
+  const result = checked.get(name) ?? hasMinVersion(node);
+  checked.set(name, result);
+  return result;
 }
 
-function asked(node: string): boolean {
+function hasMinVersion(node: string): boolean {
   const { stdout } = spawnSync(node, ['--version'], { env: {}, encoding: 'utf8', timeout: 5000, windowsHide: true });
-  return Number(/^v(\d+)\./.exec(stdout ?? '')?.[1] ?? 0) >= LEAST_NODE;
+  return Number(/^v(\d+)\./.exec(stdout ?? '')?.[1] ?? 0) >= MIN_NODE;
 }

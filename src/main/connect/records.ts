@@ -2,34 +2,37 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
-import { writeDurably } from '../../core/files.ts';
-import { readPrivately } from '../../listeners/private-file.ts';
+import { writeDurableFile } from '../../core/file/files.ts';
+import { readPrivateFile } from '../../listeners/private-file.ts';
 
 const Entry = z.object({ command: z.string(), args: z.array(z.string()), env: z.record(z.string(), z.string()) });
 
 const Record = z.object({
   subject: z.string(),
-  /** The id of the token. */
+  /** Id of the client's token. */
   token: z.string(),
   at: z.number(),
   entry: Entry,
   files: z.array(
     z.object({
       path: z.string(),
-      /** Digest of what we left there; absent while we have not come so far. */
+      /** Digest of the file after the client was connected. Absent until then. */
       after: z.string().exactOptional(),
-      /** Of what was there before; its bytes lie beside this record unless there was no file. */
+      /** Digest of the original file. If the file existed, its bytes are stored next to this record. */
       before: z.string(),
-      /** While a token stands in it: what it was before others were kept from reading it. */
+      /** Original mode of the file. Set only if access to the file was restricted because it contains the token. */
       mode: z.int().exactOptional(),
     }),
   ),
-  /** Folders that were not there, the outermost first. */
+  /** Paths of the folders that were created for the client's files, outermost first. */
   folders: z.array(z.string()),
 });
 export type Record = z.output<typeof Record>;
 
-/** What was done for each client, and what it takes to put it back: in the data folder, for the owner's eyes alone. */
+/**
+ * Stores for each client which files were changed and how to restore them. The records are in the data folder. Only the folder's
+ * owner can read the records.
+ */
 export class Records {
   readonly #folder: string;
 
@@ -37,7 +40,7 @@ export class Records {
     this.#folder = join(dataFolder, 'clients');
   }
 
-  /** Where the bridge looks for it. */
+  /** Returns the path of the file from which the bridge reads the token. */
   tokenFile(client: string): string {
     return join(this.#folder, `${client}.token`);
   }
@@ -46,13 +49,13 @@ export class Records {
     return this.#read(this.tokenFile(client))?.trim();
   }
 
-  keepToken(client: string, token: string | undefined): void {
+  saveToken(client: string, token: string | undefined): void {
     this.#prepare();
     if (token === undefined) rmSync(this.tokenFile(client), { force: true });
-    else writeDurably(this.tokenFile(client), `${token}\n`);
+    else writeDurableFile(this.tokenFile(client), `${token}\n`);
   }
 
-  /** Of the token that is kept; undefined where there is none, or none of ours. */
+  /** Returns the id of the stored token. Returns undefined if there is no token, or if the token contains no id. */
   tokenId(client: string): string | undefined {
     const [, claims = ''] = this.token(client)?.split('.') ?? [];
     try {
@@ -63,8 +66,8 @@ export class Records {
     }
   }
 
-  /** One that its owner had kept for this client comes back when the connection is dropped. */
-  setTokenAside(client: string): void {
+  /** Renames a token file that the owner created by hand, so that it is not overwritten. `drop` reverses the renaming. */
+  backUpOwnToken(client: string): void {
     if (existsSync(this.tokenFile(client))) renameSync(this.tokenFile(client), this.#ownTokenFile(client));
   }
 
@@ -75,37 +78,37 @@ export class Records {
       return Record.parse(JSON.parse(text));
     } catch (cause) {
       throw new Failure(
-        'store_unavailable',
-        `What is kept of this client's connection cannot be read; delete clients/${client}.json in the data folder, and connect it again.`,
+        'unavailable',
+        `The stored record of this client's connection cannot be read. Delete clients/${client}.json in the data folder and connect the client again.`,
         { cause },
       );
     }
   }
 
-  keep(client: string, record: Record): void {
+  save(client: string, record: Record): void {
     this.#prepare();
-    writeDurably(this.#file(client), JSON.stringify(record, undefined, 2));
+    writeDurableFile(this.#file(client), JSON.stringify(record, undefined, 2));
   }
 
-  /** What a file held, by its digest. */
-  keepBytes(client: string, digest: string, bytes: Buffer): void {
+  /** Stores the original bytes of a file under their digest. */
+  saveOriginal(client: string, digest: string, bytes: Buffer): void {
     this.#prepare();
-    writeDurably(this.#bytesFile(client, digest), bytes.toString('base64'));
+    writeDurableFile(this.#originalFile(client, digest), bytes.toString('base64'));
   }
 
-  bytes(client: string, digest: string): Buffer | undefined {
-    const text = this.#read(this.#bytesFile(client, digest));
+  original(client: string, digest: string): Buffer | undefined {
+    const text = this.#read(this.#originalFile(client, digest));
     return text === undefined ? undefined : Buffer.from(text, 'base64');
   }
 
-  /** All but the bytes that the record still names. */
-  tidy(client: string, record: Record): void {
-    const named = new Set(record.files.map(({ before }) => this.#bytesFile(client, before)));
-    for (const path of this.#kept(client)) if (!named.has(path)) rmSync(path, { force: true });
+  /** Deletes stored originals that the record no longer refers to. */
+  deleteUnused(client: string, record: Record): void {
+    const used = new Set(record.files.map(({ before }) => this.#originalFile(client, before)));
+    for (const path of this.#originals(client)) if (!used.has(path)) rmSync(path, { force: true });
   }
 
   drop(client: string): void {
-    for (const path of this.#kept(client)) rmSync(path, { force: true });
+    for (const path of this.#originals(client)) rmSync(path, { force: true });
     rmSync(this.tokenFile(client), { force: true });
     if (existsSync(this.#ownTokenFile(client))) renameSync(this.#ownTokenFile(client), this.tokenFile(client));
     rmSync(this.#file(client), { force: true });
@@ -117,20 +120,22 @@ export class Records {
 
   #read(path: string): string | undefined {
     try {
-      return readPrivately(path);
+      return readPrivateFile(path);
     } catch (cause) {
       throw new Failure(
-        'store_unavailable',
-        `What is kept in ${path} must be a file that only you can read; run chmod 600 on it, and try again.`,
-        { cause },
+        'unavailable',
+        `${path} must be a file that only you can read. Run chmod 600 on the file and try again.`,
+        {
+          cause,
+        },
       );
     }
   }
 
-  #kept(client: string): string[] {
+  #originals(client: string): string[] {
     if (!existsSync(this.#folder)) return [];
-    const mine = readdirSync(this.#folder).filter((name) => name.startsWith(`${client}.`) && name.endsWith('.before'));
-    return mine.map((name) => join(this.#folder, name));
+    const names = readdirSync(this.#folder).filter((name) => name.startsWith(`${client}.`) && name.endsWith('.before'));
+    return names.map((name) => join(this.#folder, name));
   }
 
   #prepare(): void {
@@ -141,7 +146,7 @@ export class Records {
     return join(this.#folder, `${client}.json`);
   }
 
-  #bytesFile(client: string, digest: string): string {
+  #originalFile(client: string, digest: string): string {
     return join(this.#folder, `${client}.${digest.slice(0, 32)}.before`);
   }
 }

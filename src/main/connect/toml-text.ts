@@ -4,38 +4,38 @@ import { Failure } from '../../contract/failure.ts';
 
 type Table = Readonly<Record<string, unknown>>;
 
-/** A table of its own: from its header to where the next begins. */
+/** A TOML table that has a header in the text. */
 interface Section {
   readonly path: readonly string[];
-  /** Of the header's line. */
+  /** Position at which the header's line starts. */
   readonly start: number;
-  /** Behind the last line that says something: what follows, comments too, is about what comes next. */
+  /** Position after the table's last line with a key. Comments after that line belong to the next table. */
   readonly end: number;
 }
 
-const NOT_ALONE = 'It says what is ours in a way that cannot be changed without the rest';
+const NOT_SEPARABLE = 'The entry for Helmdeck Memory cannot be changed without affecting the rest of the file';
 
 const BOM = '\uFEFF';
 
 /**
- * The text with a table of texts, lists of texts and one table of texts at a path, and else as it stood. What is there already and equal is left as
- * it is. The result is read again: what did not come out as it was meant is refused.
+ * Sets the table at a path. The table's values are strings, lists of strings and tables of strings. Preserves the rest of the
+ * text. Parses the result again, and throws unless the result has the intended values.
  */
 export function setTable(text: string, path: readonly string[], table: Table): string {
   const before = read(text);
   if (isDeepStrictEqual(plain(at(before, path)), table)) return text;
   const bare = at(before, path) === undefined ? text : dropTable(text, path);
   const line = text.includes('\r\n') ? '\r\n' : '\n';
-  const after = placed(bare, path.slice(0, -1), spelled(path, table).join(line) + line, line);
-  return asMeant(after, withValue(before, path, table));
+  const after = insertTable(bare, path.slice(0, -1), formatTable(path, table).join(line) + line, line);
+  return checked(after, withValue(before, path, table));
 }
 
-/** The text with what a table of texts, lists of texts and tables of texts says in the table at a path, which has to be there. */
+/** Sets the given keys of an existing table. Keeps the other keys of that table. */
 export function setKeys(text: string, path: readonly string[], table: Table): string {
   const before = read(text);
   const now = at(before, path);
   const after = Object.entries(table).reduce((done, [name, value]) => withKey(done, [...path, name], value), text);
-  return asMeant(after, withValue(before, path, merged(now, table)));
+  return checked(after, withValue(before, path, merged(now, table)));
 }
 
 const merged = (now: unknown, table: Table): Table =>
@@ -53,16 +53,16 @@ function withKey(text: string, path: readonly string[], value: unknown): string 
     return Object.entries(value).reduce((done, [key, one]) => withKey(done, [...path, key], one), text);
   }
   const section = sectionAt(text, own);
-  if (!section) throw refused(NOT_ALONE);
-  const there = valueOf(text, section, name);
-  if (there) {
-    const said = isTable(value) ? inlineText(merged(now, value)) : valueText(value);
-    return text.slice(0, there.start) + said + text.slice(there.end);
+  if (!section) throw refused(NOT_SEPARABLE);
+  const existing = valueRange(text, section, name);
+  if (existing) {
+    const formatted = isTable(value) ? inlineText(merged(now, value)) : valueText(value);
+    return text.slice(0, existing.start) + formatted + text.slice(existing.end);
   }
-  if (isTable(value)) return placed(text, own, spelled(path, value).join(line) + line, line);
+  if (isTable(value)) return insertTable(text, own, formatTable(path, value).join(line) + line, line);
   const head = afterLine(text, section.start);
   const ended = text.slice(0, head).endsWith('\n') ? '' : line;
-  return `${text.slice(0, head)}${ended}${word(name)} = ${valueText(value)}${line}${text.slice(head)}`;
+  return `${text.slice(0, head)}${ended}${formatKey(name)} = ${valueText(value)}${line}${text.slice(head)}`;
 }
 
 const sectionAt = (text: string, path: readonly string[]): Section | undefined =>
@@ -70,11 +70,11 @@ const sectionAt = (text: string, path: readonly string[]): Section | undefined =
 
 const inlineText = (table: Table): string =>
   `{ ${Object.entries(table)
-    .map(([name, value]) => `${word(name)} = ${valueText(value)}`)
+    .map(([name, value]) => `${formatKey(name)} = ${valueText(value)}`)
     .join(', ')} }`;
 
-/** Where the value of a key stands in its table. */
-function valueOf(text: string, { start, end }: Section, name: string): { start: number; end: number } | undefined {
+/** Returns the range of a key's value in its table, or undefined if the table has no such key. */
+function valueRange(text: string, { start, end }: Section, name: string): { start: number; end: number } | undefined {
   for (let position = afterLine(text, start); position < end; position = afterLine(text, position)) {
     const key = /[ \t]*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+)[ \t]*=[ \t]*/y;
     key.lastIndex = position;
@@ -85,31 +85,29 @@ function valueOf(text: string, { start, end }: Section, name: string): { start: 
   return undefined;
 }
 
-/** The text with the tables at and below a path as they stand in another text, or without where that has none. */
-export function giveBack(text: string, path: readonly string[], other = ''): string {
+/** Copies the tables at and below a path from `other` to `text`. If `other` has no such tables, removes them. */
+export function restoreValue(text: string, path: readonly string[], other = ''): string {
   const bare = dropTable(text, path);
-  const theirs = at(read(other), path);
-  if (theirs === undefined) return bare;
+  const original = at(read(other), path);
+  if (original === undefined) return bare;
   const line = text.includes('\r\n') ? '\r\n' : '\n';
   const tables = sectionsBelow(other, path).map(({ start, end }) => other.slice(start, end).trimEnd() + line);
-  return asMeant(placed(bare, path.slice(0, -1), tables.join(line), line), withValue(read(bare), path, theirs));
+  return checked(insertTable(bare, path.slice(0, -1), tables.join(line), line), withValue(read(bare), path, original));
 }
 
-/** The text without the tables at and below a path. */
 function dropTable(text: string, path: readonly string[]): string {
   const before = read(text);
   if (at(before, path) === undefined) return text;
   let after = text;
-  for (const { start, end } of sectionsBelow(text, path).toReversed()) after = cut(after, start, end);
-  return asMeant(after, withValue(before, path, undefined));
+  for (const { start, end } of sectionsBelow(text, path).toReversed()) after = removeRange(after, start, end);
+  return checked(after, withValue(before, path, undefined));
 }
 
-/** What stands at a path; undefined where nothing does. */
 export const tableAt = (text: string, path: readonly string[]): unknown => plain(at(read(text), path));
 
-function placed(text: string, beside: readonly string[], table: string, line: string): string {
-  // Among its like, else at the end: what stands before the first header belongs to no table.
-  const last = sectionsOf(text).findLast(({ path }) => beside.every((part, index) => path[index] === part));
+function insertTable(text: string, parent: readonly string[], table: string, line: string): string {
+  // Insert after the last table with the same parent, or at the end of the text.
+  const last = sectionsOf(text).findLast(({ path }) => parent.every((part, index) => path[index] === part));
   const position = last?.end ?? text.length;
   const [before, rest] = [text.slice(0, position), text.slice(position)];
   if (/^[\s\uFEFF]*$/.test(before)) return before + table + rest;
@@ -118,29 +116,29 @@ function placed(text: string, beside: readonly string[], table: string, line: st
   return ended + gap + table + rest;
 }
 
-/** With the blank line before it, which came with it. */
-function cut(text: string, start: number, end: number): string {
+/** Removes a range of the text, and the blank line before the range, which was inserted with it. */
+function removeRange(text: string, start: number, end: number): string {
   const before = text.slice(0, start);
   const gap = /(?<=\n|^)\r?\n$/.exec(before)?.[0].length ?? 0;
   return before.slice(0, before.length - gap) + text.slice(end);
 }
 
-const spelled = (path: readonly string[], table: Table): string[] => {
+const formatTable = (path: readonly string[], table: Table): string[] => {
   const own = Object.entries(table).filter(([, value]) => typeof value === 'string' || Array.isArray(value));
   const inner = Object.entries(table).filter(([, value]) => typeof value === 'object' && !Array.isArray(value));
   return [
-    `[${path.map(word).join('.')}]`,
-    ...own.map(([name, value]) => `${word(name)} = ${valueText(value)}`),
-    ...inner.flatMap(([name, value]) => ['', ...spelled([...path, name], value as Table)]),
+    `[${path.map(formatKey).join('.')}]`,
+    ...own.map(([name, value]) => `${formatKey(name)} = ${valueText(value)}`),
+    ...inner.flatMap(([name, value]) => ['', ...formatTable([...path, name], value as Table)]),
   ];
 };
 
-const word = (name: string): string => (/^[\w-]+$/.test(name) ? name : quoted(name));
+const formatKey = (name: string): string => (/^[\w-]+$/.test(name) ? name : quoted(name));
 
 const valueText = (value: unknown): string =>
   Array.isArray(value) ? `[${value.map((one) => quoted(String(one))).join(', ')}]` : quoted(String(value));
 
-/** JSON escapes what TOML does, and DEL, which TOML wants escaped too. */
+/** Returns a TOML string. All escapes of JSON are valid in TOML, but TOML also requires DEL to be escaped. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007F', '\\u007F');
 
 const sectionsBelow = (text: string, path: readonly string[]): Section[] =>
@@ -156,9 +154,9 @@ function sectionsOf(text: string): Section[] {
     first.test(text);
     const header = text[first.lastIndex] === '[';
     position = afterLine(text, first.lastIndex);
-    const said = /^[ \t]*(\r?\n|#|$)/.test(text.slice(start, start + 200)) ? false : position > start;
+    const hasContent = /^[ \t]*(\r?\n|#|$)/.test(text.slice(start, start + 200)) ? false : position > start;
     if (header) sections.push({ path: namesIn(text, first.lastIndex), start, end: position });
-    else if (said) {
+    else if (hasContent) {
       const last = sections.at(-1);
       if (last) last.end = position;
     }
@@ -166,7 +164,7 @@ function sectionsOf(text: string): Section[] {
   return sections;
 }
 
-/** Before the blanks, the comment or the line end that follow it. */
+/** Returns the position after a value, without trailing white space and comments. */
 function endOfValue(text: string, from: number): number {
   let depth = 0;
   let end = from;
@@ -184,7 +182,7 @@ function endOfValue(text: string, from: number): number {
 
 const TOKEN = /"""(?:[^\\]|\\[^])*?"{3,5}|'''[^]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}\n]/;
 
-/** Behind the end of a line, and of a value that goes on over several. */
+/** Returns the start of the next line after a position. Ignores line breaks inside a value. */
 function afterLine(text: string, from: number): number {
   let depth = 0;
   const token = new RegExp(TOKEN.source, 'g');
@@ -198,7 +196,7 @@ function afterLine(text: string, from: number): number {
   return text.length;
 }
 
-/** The names in a header, quoted or bare. */
+/** Returns the names in a table header, such as `a` and `b` for `[a.b]`. */
 function namesIn(text: string, start: number): string[] {
   const names: string[] = [];
   const token = /\[+|[ \t.]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+|./y;
@@ -215,11 +213,11 @@ function namesIn(text: string, start: number): string[] {
 
 function read(text: string): Table {
   try {
-    // Numbers that JavaScript cannot hold are somebody else's, and stay what they are.
+    // Parse integers beyond JavaScript's exact range as bigint, so that comparisons remain exact.
     return parse(text.startsWith(BOM) ? text.slice(1) : text, { integersAsBigInt: 'asNeeded' });
   } catch (cause) {
     const line = cause instanceof Error && 'line' in cause ? ` (line ${String(cause.line)})` : '';
-    throw refused(`It is not TOML${line}`, cause);
+    throw refused(`The file is not valid TOML${line}`, cause);
   }
 }
 
@@ -229,28 +227,31 @@ function at(table: unknown, path: readonly string[]): unknown {
 
 const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A copy with a value at a path, or without; what becomes empty by that may go or stay. */
+/**
+ * Returns a copy of the table in which the value at a path is replaced. An undefined value removes the existing value and tables
+ * that become empty.
+ */
 function withValue(table: Table, [name = '', ...rest]: readonly string[], value: unknown): Table {
   const inner = Object.hasOwn(table, name) ? table[name] : {};
   const { [name]: _, ...others } = table;
-  const put = rest.length === 0 ? value : withValue(isTable(inner) ? inner : {}, rest, value);
-  return put === undefined || (isTable(put) && value === undefined && Object.keys(put).length === 0)
+  const changed = rest.length === 0 ? value : withValue(isTable(inner) ? inner : {}, rest, value);
+  return changed === undefined || (isTable(changed) && value === undefined && Object.keys(changed).length === 0)
     ? others
-    : { ...others, [name]: put };
+    : { ...others, [name]: changed };
 }
 
-function asMeant(text: string, meant: Table): string {
-  let came: unknown;
+function checked(text: string, intended: Table): string {
+  let actual: unknown;
   try {
-    came = read(text);
+    actual = read(text);
   } catch {
-    came = undefined;
+    actual = undefined;
   }
-  if (isDeepStrictEqual(plain(came), plain(meant))) return text;
-  throw refused(NOT_ALONE);
+  if (isDeepStrictEqual(plain(actual), plain(intended))) return text;
+  throw refused(NOT_SEPARABLE);
 }
 
-/** Without tables that are empty, and without prototypes of the parser's own. */
+/** Returns a copy without empty tables and without the parser's prototypes, so that two values can be compared. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (!isTable(value) || value instanceof Date) return value;
@@ -260,5 +261,5 @@ function plain(value: unknown): unknown {
   );
 }
 
-const refused = (what: string, cause?: unknown): Failure =>
-  new Failure('invalid_input', `${what}, so it is left as it is; mend the file, and try again.`, { cause });
+const refused = (reason: string, cause?: unknown): Failure =>
+  new Failure('invalid_input', `${reason}, so the file was not changed. Correct the file and try again.`, { cause });

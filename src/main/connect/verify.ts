@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { Verification } from '../../contract/client.ts';
+import type { ClientVerification } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { Entry, Surroundings } from './connector.ts';
+import type { ClientEntry, LocalMachine } from './connector.ts';
 import { ownProgramOf } from './launch.ts';
 import { environmentFor } from './programs.ts';
 
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
-interface Answer {
+interface Response {
   readonly id?: number;
   readonly result?: {
     readonly serverInfo?: { readonly version?: string };
@@ -19,112 +19,142 @@ interface Answer {
   readonly error?: { readonly message?: string };
 }
 
-/** What a tool answered: its structured words, or what was refused. */
-interface Said {
+/** A tool's structured result, or the error with which the tool failed. */
+interface ToolResult {
   readonly refused: boolean;
   readonly error?: string;
   readonly message?: string;
   readonly [more: string]: unknown;
 }
 
-interface Talk {
+interface BridgeSession {
   readonly tools: number;
-  readonly call: (tool: string, input: object) => Promise<Said>;
+  readonly call: (tool: string, input: object) => Promise<ToolResult>;
 }
 
-/** Starts what a client would start, and asks for something that leaves no trace. */
-export async function verify(entry: Entry, around: Surroundings): Promise<Verification> {
+/** Tests an entry: starts its command and calls a tool that changes nothing. */
+export async function verify(
+  entry: ClientEntry,
+  machine: LocalMachine,
+  recorded: ClientEntry | undefined,
+): Promise<ClientVerification> {
   let tools = 0;
   try {
-    return await converse(entry, around, async (talk) => {
-      ({ tools } = talk);
-      const { refused, error, message } = await talk.call('memory_recall', { key: 'helmdeck/connected' });
-      // That there is no such fact is an answer of the memory as well.
+    return await withBridge(entry, { machine, recorded }, async (session) => {
+      ({ tools } = session);
+      const { refused, error, message } = await session.call('memory_recall', { key: 'helmdeck/connected' });
+      // The connection works even if the requested fact does not exist, because the memory has responded.
       if (!refused || error === 'not_found') return { works: true, tools };
-      return { works: false, why: message ?? 'It did not come through to the memory.', tools };
+      return { works: false, why: message ?? 'The memory did not respond.', tools };
     });
   } catch (error) {
     return { works: false, why: whyOf(error), tools };
   }
 }
 
-/** One sentence. */
 export function whyOf(error: unknown): string {
   if (error instanceof Failure) return error.message;
-  return `What this client starts does not work: ${error instanceof Error ? error.message : ''}.`;
+  return `The client's command does not work: ${error instanceof Error ? error.message : ''}.`;
 }
 
 const FOREIGN =
-  'The entry in its configuration does not start the bridge of this program, so it was not started. Connect this client again, or look at who wrote that entry.';
+  "The entry in the client's configuration does not start the bridge of Helmdeck Memory, so its command was not run. Find out which program wrote the entry, or connect the client again.";
 
-/** What our bridge reads. Another variable, such as NODE_OPTIONS, could have it run code of whoever wrote the entry. */
+/**
+ * Environment variables that our bridge reads. Other variables of an entry are not passed on: a variable such as NODE_OPTIONS
+ * could make the bridge run code of the program that wrote the entry.
+ */
 const BRIDGE_SETTINGS = ['HELMDECK_DATA_DIR', 'HELMDECK_CLIENT', 'HELMDECK_TOKEN', 'HELMDECK_TOKEN_FILE'];
 
-const bridgeSettings = (environment: Entry['env']): Entry['env'] =>
+/**
+ * Environment variables that Node and the bridge inherit from us. All others are withheld, because they could contain secrets or
+ * change what Node runs.
+ */
+const INHERITED =
+  /^(PATH|PATHEXT|HOME|USERPROFILE|HOMEDRIVE|HOMEPATH|USER|LOGNAME|USERNAME|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SystemRoot|SystemDrive|windir|ComSpec|APPDATA|LOCALAPPDATA|ProgramData|XDG_\w+|DBUS_SESSION_BUS_ADDRESS)$/i;
+
+const bridgeEnvironment = (machine: LocalMachine): ClientEntry['env'] =>
+  Object.fromEntries(Object.entries(environmentFor(machine)).filter(([name]) => INHERITED.test(name)));
+
+const bridgeSettings = (environment: ClientEntry['env']): ClientEntry['env'] =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => BRIDGE_SETTINGS.includes(name)));
 
-/** Says what a client would say to what it starts, as long as `body` has something to ask. */
-export async function converse<T>(entry: Entry, around: Surroundings, body: (talk: Talk) => Promise<T>): Promise<T> {
-  const program = ownProgramOf(entry, around);
+/** Determines which program an entry can start. `recorded` is the entry that we wrote for this client. */
+export interface EntryContext {
+  readonly machine: LocalMachine;
+  readonly recorded: ClientEntry | undefined;
+}
+
+/**
+ * Starts an entry's command, opens an MCP session as the client would, and calls `body` with the session. Stops the command
+ * afterwards.
+ */
+export async function withBridge<T>(
+  entry: ClientEntry,
+  { machine, recorded }: EntryContext,
+  body: (session: BridgeSession) => Promise<T>,
+): Promise<T> {
+  const program = ownProgramOf(entry, machine, recorded);
   if (program === undefined) throw new Failure('handler_failed', FOREIGN);
   const child = spawn(program, [...entry.args], {
-    env: { ...environmentFor(around), ...bridgeSettings(entry.env) },
-    cwd: around.home(),
+    env: { ...bridgeEnvironment(machine), ...bridgeSettings(entry.env) },
+    cwd: machine.home(),
     stdio: ['pipe', 'pipe', 'ignore'],
     windowsHide: true,
   });
-  const waiting = new Map<number, (answer: Answer) => void>();
-  const over = Promise.withResolvers<never>();
-  const end = (why: string): void => over.reject(new Error(why));
-  const late = setTimeout(() => end('it did not answer in time; try again'), PATIENCE_MS);
+  const waiting = new Map<number, (response: Response) => void>();
+  const ended = Promise.withResolvers<never>();
+  const end = (why: string): void => ended.reject(new Error(why));
+  const timeout = setTimeout(() => end('it did not respond in time; try again'), TIMEOUT_MS);
   child.once('error', () => end('it cannot be started; connect this client again'));
-  child.once('exit', () => end('it ended before it answered; connect this client again'));
+  child.once('exit', () => end('it exited before it responded; connect this client again'));
   child.stdin.on('error', () => undefined);
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const answer = answerIn(line);
-    if (answer?.id !== undefined) waiting.get(answer.id)?.(answer);
+    const response = responseIn(line);
+    if (response?.id !== undefined) waiting.get(response.id)?.(response);
   });
-  const say = (message: object): void => void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-  let asked = 0;
-  const ask = (method: string, params: object): Promise<Answer> => {
-    const id = (asked += 1);
-    const { promise, resolve } = Promise.withResolvers<Answer>();
+  const send = (message: object): void => void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  let lastId = 0;
+  const request = (method: string, params: object): Promise<Response> => {
+    const id = (lastId += 1);
+    const { promise, resolve } = Promise.withResolvers<Response>();
     waiting.set(id, resolve);
-    say({ id, method, params });
-    return Promise.race([promise, over.promise]);
+    send({ id, method, params });
+    return Promise.race([promise, ended.promise]);
   };
   try {
     const clientInfo = { name: 'helmdeck-memory', version: '1' };
-    const greeting = await ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
-    if (!greeting.result) throw new Failure('handler_failed', greeting.error?.message ?? 'It does not speak MCP.');
-    say({ method: 'notifications/initialized' });
-    const { result: listed } = await ask('tools/list', {});
+    const initialized = await request('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
+    if (!initialized.result)
+      throw new Failure('handler_failed', initialized.error?.message ?? 'The program does not support MCP.');
+    send({ method: 'notifications/initialized' });
+    const { result: listed } = await request('tools/list', {});
     return await body({
       tools: listed?.tools?.length ?? 0,
       async call(name, input) {
-        const { result, error } = await ask('tools/call', { name, arguments: input });
+        const { result, error } = await request('tools/call', { name, arguments: input });
         const refused = !result || result.isError === true;
         return {
           ...(error?.message !== undefined && { message: error.message }),
-          ...saidBy(result?.content?.[0]?.text),
+          ...structuredResult(result?.content?.[0]?.text),
           refused,
         };
       },
     });
   } finally {
-    clearTimeout(late);
-    over.promise.catch(() => undefined);
+    clearTimeout(timeout);
+    ended.promise.catch(() => undefined);
     child.removeAllListeners('exit');
     child.kill();
   }
 }
 
-function answerIn(line: string): Answer | undefined {
+function responseIn(line: string): Response | undefined {
   try {
-    return Object(JSON.parse(line)) as Answer;
+    return Object(JSON.parse(line)) as Response;
   } catch {
     return undefined;
   }
 }
 
-const saidBy = (text = ''): object => answerIn(text) ?? {};
+const structuredResult = (text = ''): object => responseIn(text) ?? {};

@@ -1,29 +1,29 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { byCommand } from './by-command.ts';
-import { ENTRY, type Entry } from './connector.ts';
+import { ENTRY, type ClientEntry } from './connector.ts';
 import { detectProgram } from './detect.ts';
 import { jsonClient } from './json-client.ts';
 import { applicationData } from './places.ts';
 
-/** The command is put into the PATH only when its owner asks for it. */
+/** Folders that contain VS Code's command on macOS. VS Code adds its command to the PATH only if the user requests that. */
 const MACOS = ['/Applications/Visual Studio Code.app/Contents/Resources/app/bin'];
 
-const spelled = ({ command, args, env }: Entry): object => ({ type: 'stdio', command, args, env });
-const named = (entry: Entry): string => JSON.stringify({ name: ENTRY, ...spelled(entry) });
+const formatEntry = ({ command, args, env }: ClientEntry): object => ({ type: 'stdio', command, args, env });
+const namedEntry = (entry: ClientEntry): string => JSON.stringify({ name: ENTRY, ...formatEntry(entry) });
 
 export const vscode = byCommand(
   jsonClient({
     id: 'vscode',
     name: 'Visual Studio Code',
     servers: ['servers'],
-    spelled,
-    async detect(around) {
-      const config = join(applicationData(around), 'Code', 'User', 'mcp.json');
-      const found = detectProgram(around, { program: 'code', places: MACOS, config });
+    formatEntry,
+    async detect(machine) {
+      const config = join(applicationData(machine), 'Code', 'User', 'mcp.json');
+      const found = detectProgram(machine, { program: 'code', places: MACOS, config });
       return { ...found, installed: found.installed || existsSync(dirname(config)) };
     },
-    link: (entry) => `vscode:mcp/install?${encodeURIComponent(named(entry))}`,
+    link: (entry) => `vscode:mcp/install?${encodeURIComponent(namedEntry(entry))}`,
   }),
-  { args: (entry) => ['--add-mcp', named(entry)] },
+  { args: (entry) => ['--add-mcp', namedEntry(entry)] },
 );

@@ -1,39 +1,38 @@
-import type { MemoryAtHand } from '../cli/memory-at-hand.ts';
-import { type Config, type Machine, readConfig } from '../config.ts';
-import { readSettings, type Settings } from '../settings-file.ts';
-import { unreachableProgram } from '../unreachable.ts';
-import { type Finding, refusal } from './finding.ts';
+import type { MemoryConnection } from '../cli/memory-connection.ts';
+import { type Config, type HostMachine, readConfig } from '../config/config.ts';
+import { readSettings, type LoadedSettings } from '../config/settings-file.ts';
+import { readUnreachable } from '../roots/unreachable.ts';
+import { failed, type Finding } from './finding.ts';
 import { folderFindings } from './folder.ts';
 import { listenerFindings } from './listener.ts';
 import { diskFinding, keychainFinding, nodeFinding, settingsFindings } from './machine.ts';
 import { memoryFindings } from './memory.ts';
 import { packFindings } from './packs.ts';
 
-interface Patient {
-  readonly machine: Machine;
-  /** The memory as every command finds it. */
-  readonly memory: () => Promise<MemoryAtHand>;
+interface Examined {
+  readonly machine: HostMachine;
+  readonly memory: () => Promise<MemoryConnection>;
   readonly now: number;
 }
 
-/** Everything that is known to keep a memory from working, in the order in which one rests on the other. */
-export async function examine({ machine, memory, now }: Patient): Promise<Finding[]> {
+/** Runs all checks. Skips checks that depend on a check that failed. */
+export async function examine({ machine, memory, now }: Examined): Promise<Finding[]> {
   const first = [nodeFinding(process.version), await keychainFinding()];
-  let settings: Settings;
+  let settings: LoadedSettings;
   let config: Config;
   try {
     settings = readSettings(machine);
-    config = readConfig({ environment: settings.environment, platform: machine.platform, home: () => machine.home() });
+    config = readConfig(settings);
   } catch (error) {
-    return [...first, refusal('settings', error)];
+    return [...first, failed('settings', error)];
   }
   const { folder } = config;
-  const place = [...settingsFindings(settings, machine), ...folderFindings(folder), diskFinding(folder)];
-  // A folder that is not the owner's alone is not opened.
-  if (place.some(({ check, state }) => check === 'folder' && state === 'bad')) return [...first, ...place];
+  const storage = [...settingsFindings(settings, machine), ...folderFindings(folder), diskFinding(folder)];
+  // Do not open the memory if the data folder is not safe, for example because other users can access it.
+  if (storage.some(({ check, state }) => check === 'folder' && state === 'bad')) return [...first, ...storage];
   const { running, findings } = await listenerFindings(config);
   const { environment } = settings;
-  // What holds the memory and accepts no connections has been told, with the remedy.
-  const stored = unreachableProgram(folder) ? [] : await memoryFindings({ config, environment, running, memory, now });
-  return [...first, ...place, ...findings, ...stored, ...(await packFindings(config))];
+  // Skip the memory's checks if the running program accepts no connections. The finding `program` already says why.
+  const stored = readUnreachable(folder) ? [] : await memoryFindings({ config, environment, running, memory, now });
+  return [...first, ...storage, ...findings, ...stored, ...(await packFindings(config))];
 }

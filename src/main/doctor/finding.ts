@@ -1,11 +1,10 @@
 import { asFailure } from '../../contract/failure.ts';
 
-/** What was looked at, and how it stands. */
 export interface Finding {
   readonly check: string;
   readonly state: 'ok' | 'warn' | 'bad';
   readonly says: string;
-  /** What to do, unless it is well or has been said. */
+  /** What the user can do about the problem. Absent if nothing is wrong, or if `says` contains the advice. */
   readonly remedy?: string;
 }
 
@@ -13,5 +12,5 @@ export const ok = (check: string, says: string): Finding => ({ check, state: 'ok
 export const warn = (check: string, says: string, remedy: string): Finding => ({ check, state: 'warn', says, remedy });
 export const bad = (check: string, says: string, remedy: string): Finding => ({ check, state: 'bad', says, remedy });
 
-/** A refusal of ours says what to do by itself. */
-export const refusal = (check: string, error: unknown): Finding => ({ check, state: 'bad', says: asFailure(error).message });
+/** Converts an error to a finding. The finding has no remedy, because the error's message already says what to do. */
+export const failed = (check: string, error: unknown): Finding => ({ check, state: 'bad', says: asFailure(error).message });

@@ -2,62 +2,64 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { type Address, readAddress, spellAddress } from '../../listeners/address.ts';
-import { findProgram, publisherOn } from '../../listeners/endpoint.ts';
-import { holderOf } from '../../listeners/port-holder.ts';
-import type { Config } from '../config.ts';
-import { unreachableProgram } from '../unreachable.ts';
-import { bad, type Finding, ok, refusal, warn } from './finding.ts';
+import { errorCodeOf } from '../../core/file/files.ts';
+import { formatListenAddress, type ListenAddress, parseListenAddress } from '../../listeners/address.ts';
+import { findOwnerClient, publisherPid } from '../../listeners/endpoint.ts';
+import { describePortHolder } from '../../listeners/port.ts';
+import type { Config } from '../config/config.ts';
+import { describeUnreachable, readUnreachable } from '../roots/unreachable.ts';
+import { bad, failed, type Finding, ok, warn } from './finding.ts';
 
-/** Whether the program runs, and if not, whether it could listen. */
+/** Checks whether the program is running. If it is not, checks whether its port is free. */
 export async function listenerFindings({ folder, address }: Config): Promise<{ running: boolean; findings: Finding[] }> {
   try {
-    using program = await findProgram(folder);
-    if (program) return { running: true, findings: [ok('program', `It runs at ${program.url} (process ${program.pid}).`)] };
+    using program = await findOwnerClient(folder);
+    if (program)
+      return {
+        running: true,
+        findings: [ok('program', `Helmdeck Memory is running at ${program.url} (process ${program.pid}).`)],
+      };
   } catch (error) {
-    return { running: false, findings: [refusal('program', error), ...(await portFindings(folder, address))] };
+    return { running: false, findings: [failed('program', error), ...(await portFindings(folder, address))] };
   }
-  const unreachable = unreachableProgram(folder);
+  const unreachable = readUnreachable(folder);
   if (unreachable) {
-    const { pid, at, why } = unreachable;
-    const says = at === 'paused' ? 'paused' : `not reachable${why === undefined ? '' : `: ${why}`}`;
-    const finding = warn(
-      'program',
-      `It runs (process ${pid}) and is ${says}`.replace(/\.?$/, '.'),
-      'Resume it in its window or its tray menu, or quit it.',
-    );
-    return { running: true, findings: [finding] };
+    return { running: true, findings: [{ check: 'program', state: 'warn', says: describeUnreachable(unreachable) }] };
   }
-  const left = existsSync(join(folder, 'endpoint.json'))
-    ? warn('program', 'It does not run; endpoint.json was left by one that was killed.', 'The next start replaces it.')
-    : ok('program', 'It does not run; start it with: helmdeck-memory serve.');
-  return { running: false, findings: [left, ...(await portFindings(folder, address))] };
+  const finding = existsSync(join(folder, 'endpoint.json'))
+    ? warn(
+        'program',
+        'Helmdeck Memory is not running. It was killed, and left endpoint.json behind.',
+        'You can ignore this file: the next start replaces it.',
+      )
+    : ok('program', 'Helmdeck Memory is not running. Start it with: helmdeck-memory serve');
+  return { running: false, findings: [finding, ...(await portFindings(folder, address))] };
 }
 
-async function portFindings(folder: string, asked: string): Promise<Finding[]> {
+async function portFindings(folder: string, setting: string): Promise<Finding[]> {
   try {
-    const address = readAddress(asked);
-    const where = spellAddress(address);
-    const trouble = await whyTaken(address);
-    if (trouble === undefined) return [ok('port', `${where} is free.`)];
-    if (trouble !== 'EADDRINUSE')
-      return [bad('port', `This user may not listen on ${where}.`, 'Set HELMDECK_ADDR to another port.')];
-    const holder = holderOf(address, publisherOn(folder, address.port));
-    return [bad('port', `${where} is taken by ${holder}.`, 'End it, or set HELMDECK_ADDR to another port.')];
+    const address = parseListenAddress(setting);
+    const shown = formatListenAddress(address);
+    const errorCode = await tryListen(address);
+    if (errorCode === undefined) return [ok('port', `${shown} is free.`)];
+    if (errorCode !== 'EADDRINUSE')
+      return [bad('port', `You are not allowed to listen on ${shown}.`, 'Set HELMDECK_ADDR to another port.')];
+    const holder = describePortHolder(address, publisherPid(folder, address.port));
+    return [bad('port', `${shown} is in use by ${holder}.`, 'Stop that program, or set HELMDECK_ADDR to another port.')];
   } catch (error) {
-    return [refusal('port', error)];
+    return [failed('port', error)];
   }
 }
 
-/** Listens there for a moment; that alone is sure. */
-async function whyTaken(address: Address): Promise<string | undefined> {
+/** Checks whether the address is free, by listening for a moment. Returns the error code if listening fails. */
+async function tryListen(address: ListenAddress): Promise<string | undefined> {
   const server = createServer((socket) => socket.destroy());
   try {
     server.listen({ ...address, exclusive: true });
     await once(server, 'listening');
     return undefined;
   } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    return errorCodeOf(error) ?? 'unknown';
   } finally {
     server.close();
   }

@@ -1,77 +1,90 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { credentialsHandedIn } from '../../core/keys/handed-in-credentials.ts';
-import { loadKeychain } from '../../core/keys/keychain.ts';
-import { tokenSecret } from '../../core/keys/token-secret.ts';
-import type { Machine } from '../config.ts';
-import type { Settings } from '../settings-file.ts';
-import { isSetting } from '../settings.ts';
-import { bad, type Finding, ok, refusal, warn } from './finding.ts';
+import { loadKeychain } from '../../core/crypto/keys/keychain.ts';
+import { readProvidedCredentials } from '../../core/crypto/keys/provided-credentials.ts';
+import { readTokenSecret } from '../../core/crypto/keys/token-secret.ts';
+import type { HostMachine } from '../config/config.ts';
+import type { LoadedSettings } from '../config/settings-file.ts';
+import { isSettingName } from '../config/settings-table.ts';
+import { bad, failed, type Finding, ok, warn } from './finding.ts';
 
-const LEAST_NODE = 24;
+const OLDEST_NODE = 24;
 const MIB = 1024 * 1024;
-const LITTLE_BYTES = 100 * MIB;
-const TOO_LITTLE_BYTES = 8 * MIB;
+const WARN_BELOW_BYTES = 100 * MIB;
+const BAD_BELOW_BYTES = 8 * MIB;
 
-/** What is in the environment besides settings: for the launcher, the bridge, and for finding the settings. */
-const BESIDE = new Set(['HELMDECK_CONFIG', 'HELMDECK_NODE', 'HELMDECK_TOKEN', 'HELMDECK_TOKEN_FILE', 'HELMDECK_CLIENT']);
+/** HELMDECK_ variables that are not settings: the launcher or the bridge reads them, or they name the configuration file. */
+const OTHER_VARIABLES = new Set(['HELMDECK_CONFIG', 'HELMDECK_NODE', 'HELMDECK_TOKEN', 'HELMDECK_TOKEN_FILE', 'HELMDECK_CLIENT']);
 
 export function nodeFinding(version: string): Finding {
-  if (Number(/^v(\d+)/.exec(version)?.[1]) >= LEAST_NODE) return ok('node', `${version}.`);
-  return bad('node', `${version} is too old.`, `Get Node ${LEAST_NODE} from https://nodejs.org, or name one with HELMDECK_NODE.`);
+  if (Number(/^v(\d+)/.exec(version)?.[1]) >= OLDEST_NODE) return ok('node', `This command runs with Node ${version}.`);
+  return bad(
+    'node',
+    `Node ${version} is too old.`,
+    `Install Node ${OLDEST_NODE} from https://nodejs.org, or set HELMDECK_NODE to the path of a newer Node.`,
+  );
 }
 
 export async function keychainFinding(load = loadKeychain): Promise<Finding> {
-  if (await load()) return ok('keychain', 'Its library is installed.');
+  if (await load()) return ok('keychain', 'The library of the OS keychain is installed.');
   return warn(
     'keychain',
-    'Its library is not installed, so no key can be kept there.',
+    'The library of the OS keychain is not installed, so the keychain cannot store a key.',
     process.platform === 'linux'
-      ? 'Install libsecret (on Debian: libsecret-1-0), or keep the key in a file: helmdeck-memory key init --file.'
-      : 'Install the program anew, or keep the key in a file: helmdeck-memory key init --file.',
+      ? 'Install libsecret (on Debian: libsecret-1-0), or store the key in a file: helmdeck-memory key init --file'
+      : 'Reinstall Helmdeck Memory, or store the key in a file: helmdeck-memory key init --file',
   );
 }
 
-export function settingsFindings({ file, environment }: Settings, machine: Machine): Finding[] {
-  const strange = Object.keys(machine.environment).filter(
-    (name) => name.startsWith('HELMDECK_') && !isSetting(name) && !BESIDE.has(name),
+export function settingsFindings({ file, environment }: LoadedSettings, machine: HostMachine): Finding[] {
+  const unknown = Object.keys(machine.environment).filter(
+    (name) => name.startsWith('HELMDECK_') && !isSettingName(name) && !OTHER_VARIABLES.has(name),
   );
-  const where = file === undefined ? 'The environment alone; there is no config.json.' : `The environment, and ${file}.`;
   return [
-    ok('settings', where),
-    ...(strange.length === 0
+    ok(
+      'settings',
+      `Settings come from the environment${file === undefined ? '. There is no config.json' : ` and from ${file}`}.`,
+    ),
+    ...(unknown.length === 0
       ? []
-      : [warn('settings', `${strange.join(', ')} is no setting of this program, and is not read.`, 'Check how it is written.')]),
+      : [
+          warn(
+            'settings',
+            `Unknown settings are ignored: ${unknown.join(', ')}.`,
+            'List the settings with: helmdeck-memory help settings',
+          ),
+        ]),
     ...(machine.environment['HELMDECK_MEMORY_KEY'] === undefined
       ? []
       : [
           warn(
             'settings',
-            'HELMDECK_MEMORY_KEY holds the key itself, where your other programs can see it.',
-            'Put it into a file that only you can read, and name that with HELMDECK_MEMORY_KEY_FILE.',
+            'HELMDECK_MEMORY_KEY holds the key in the environment, where your other programs can read it.',
+            'Put the key into a file that only you can read, and set HELMDECK_MEMORY_KEY_FILE to its path.',
           ),
         ]),
     ...secretFindings(environment),
   ];
 }
 
-function secretFindings(environment: Machine['environment']): Finding[] {
+function secretFindings(environment: HostMachine['environment']): Finding[] {
   try {
-    tokenSecret(environment);
-    credentialsHandedIn(environment);
+    readTokenSecret(environment);
+    readProvidedCredentials(environment);
     return [];
   } catch (error) {
-    return [refusal('settings', error)];
+    return [failed('settings', error)];
   }
 }
 
-/** Of the disk that the folder is on, or would be. */
+/** Checks the free space on the disk of the data folder. If the folder does not exist yet, uses the nearest folder above. */
 export function diskFinding(folder: string): Finding {
   const free = freeBytes(folder);
-  if (free === undefined) return warn('disk', 'It does not say how much is free.', 'Check that the folder is on a local disk.');
-  const says = `${Math.floor(free / MIB).toLocaleString('en-US')} MiB are free.`;
-  if (free < TOO_LITTLE_BYTES) return bad('disk', says, 'Free some space; forgetting still works on a full disk.');
-  return free < LITTLE_BYTES ? warn('disk', says, 'Free some space before it is full.') : ok('disk', says);
+  if (free === undefined)
+    return warn('disk', 'The free disk space is unknown.', 'Check that the data folder is on a local disk.');
+  const says = `The disk has ${Math.floor(free / MIB).toLocaleString('en-US')} MiB free.`;
+  if (free < BAD_BELOW_BYTES) return bad('disk', says, 'Free some space. Forgetting facts works even on a full disk.');
+  return free < WARN_BELOW_BYTES ? warn('disk', says, 'Free some space before the disk is full.') : ok('disk', says);
 }
 
 function freeBytes(folder: string): number | undefined {

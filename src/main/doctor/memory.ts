@@ -1,123 +1,184 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Output } from '../../contract/operations.ts';
-import { MEMORY_FILE } from '../../core/database.ts';
-import { environmentSource } from '../../core/keys/environment.ts';
-import { fileSource } from '../../core/keys/file.ts';
-import { counted } from '../cli/layout.ts';
-import type { MemoryAtHand } from '../cli/memory-at-hand.ts';
-import { minuteOf } from '../cli/times.ts';
-import type { Config, Machine } from '../config.ts';
-import { clientFindings } from './clients.ts';
-import { bad, type Finding, ok, refusal, warn } from './finding.ts';
-import { lockHolder } from './lock-holder.ts';
+import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { ClientRow } from '../../contract/client.ts';
+import type { OperationOutput } from '../../contract/operations.ts';
+import { environmentSource } from '../../core/crypto/keys/environment-source.ts';
+import { fileSource } from '../../core/crypto/keys/file-source.ts';
+import { MEMORY_FILE } from '../../core/store/database.ts';
+import { formatEntries } from '../cli/layout.ts';
+import type { MemoryConnection } from '../cli/memory-connection.ts';
+import { formatMinute } from '../cli/times.ts';
+import type { Config, HostMachine } from '../config/config.ts';
+import { bad, failed, type Finding, ok, warn } from './finding.ts';
 
-type Status = Output<'status'>['store'];
+type Status = OperationOutput<'status'>['store'];
 
-interface Asked {
+interface Examined {
   readonly config: Config;
-  readonly environment: Machine['environment'];
+  readonly environment: HostMachine['environment'];
   readonly running: boolean;
-  readonly memory: () => Promise<MemoryAtHand>;
+  readonly memory: () => Promise<MemoryConnection>;
   readonly now: number;
 }
 
 const MONTH_MS = 30 * 86_400_000;
 
-/** How the memory stands, its key, and what would bring it back. None is made to find out. */
-export async function memoryFindings(asked: Asked): Promise<Finding[]> {
-  const { config, running, memory } = asked;
-  if (!running && !existsSync(join(config.folder, MEMORY_FILE))) return beforeTheFirst(asked);
+/** Checks the memory, its key, its backups and the connected agents. Does not create a memory. */
+export async function memoryFindings(examined: Examined): Promise<Finding[]> {
+  const { config, running, memory, now } = examined;
+  if (!running && !existsSync(join(config.folder, MEMORY_FILE))) return newMemoryFindings(examined);
   try {
-    const at = await memory();
-    const { store, facts } = await at.call('status', {});
+    const connection = await memory();
+    const { store, facts } = await connection.call('status', {});
     return [
       keyFinding(store),
       ...statusFindings(store),
-      ...(store.kept === 'file' && store.key.at === 'ok' ? await entryFindings(at) : []),
-      ...(store.kept === 'file' ? await waysBack(at, asked.now, facts) : []),
-      ...(await clientFindings(at)),
+      ...(store.kept === 'file' && store.key.at === 'ok' ? await entryFindings(connection) : []),
+      ...(store.kept === 'file' ? await recoveryFindings(connection, now, facts) : []),
+      ...(await clientFindings(connection)),
     ];
   } catch (error) {
-    return [refusal('memory', error), ...holderFindings(error, config.folder)];
+    return [failed('memory', error), ...holderFindings(error, config.folder)];
   }
 }
 
-async function beforeTheFirst({ config: { folder }, environment }: Asked): Promise<Finding[]> {
+async function newMemoryFindings({ config: { folder }, environment }: Examined): Promise<Finding[]> {
   try {
-    const named = environmentSource(environment);
-    const source = named ?? fileSource(folder);
+    const source = environmentSource(environment) ?? fileSource(folder);
     if ((await source.read('current')).at === 'found') {
-      return [ok('memory', `There is none yet; the next start makes it, with the key in ${source.name}.`)];
+      return [ok('memory', `There is no memory yet. The next start creates it with the key in ${source.name}.`)];
     }
   } catch (error) {
-    return [refusal('key', error)];
+    return [failed('key', error)];
   }
   return [
     warn(
       'memory',
-      'There is none yet, and no key for it was found outside of the keychain.',
-      'Make one with: helmdeck-memory key init (or key init --file where there is no keychain).',
+      'There is no memory yet, and no key for a memory was found outside the OS keychain.',
+      'Create a key with: helmdeck-memory key init (without an OS keychain: key init --file)',
     ),
   ];
 }
 
 function keyFinding({ key }: Status): Finding {
-  if (key.at === 'ok') return ok('key', `It is in ${key.source}.`);
-  if (key.at === 'ephemeral') return bad('key', 'There is none, so nothing is kept: the memory is in RAM only.', key.remedy);
-  return bad('key', `It is ${key.at}${'why' in key ? `: ${key.why}` : ''}.`, key.remedy);
+  if (key.at === 'ok') return ok('key', `The key is in ${key.source}.`);
+  if (key.at === 'ephemeral') return bad('key', 'There is no key, so nothing is saved: the memory is in RAM only.', key.remedy);
+  return bad('key', `The key is ${key.at}${'why' in key ? `: ${key.why}` : ''}.`, key.remedy);
 }
 
 function statusFindings({ file, clock, rotation }: Status): Finding[] {
   return [
-    file.at === 'open' ? ok('file', 'It is open.') : bad('file', `It cannot be used: ${file.why}.`, file.remedy),
+    file.at === 'open'
+      ? ok('file', 'The memory file is open.')
+      : bad('file', `The memory file is unusable: ${file.why}.`, file.remedy),
     ...clockFindings(clock),
     ...(rotation.at === 'running'
-      ? [warn('key', `It is being rotated: ${rotation.done} of ${rotation.of}.`, 'Keep the program running until it is done.')]
+      ? [
+          warn(
+            'key',
+            `The key is being rotated: ${rotation.done} of ${rotation.of} entries.`,
+            'Keep Helmdeck Memory running until the rotation is done.',
+          ),
+        ]
       : []),
   ];
 }
 
-/** Without the key there is nothing to compare the clock with, and the finding about the key says what to do. */
+/** Reports nothing if the clock is unchecked: the key is then unavailable, and the finding `key` says what to do. */
 function clockFindings(clock: Status['clock']): Finding[] {
   if (clock.at === 'unchecked') return [];
-  return clock.at === 'ok' ? [ok('clock', 'It is not in doubt.')] : [warn('clock', `${sentence(clock.why)}.`, clock.remedy)];
+  if (clock.at === 'ok') return [ok('clock', 'The system clock agrees with the memory.')];
+  return [warn('clock', `${clock.why.slice(0, 1).toUpperCase()}${clock.why.slice(1)}.`, clock.remedy)];
 }
 
-const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
-
-async function entryFindings(memory: MemoryAtHand): Promise<Finding[]> {
+async function entryFindings(memory: MemoryConnection): Promise<Finding[]> {
   const { entries, broken, structure } = await memory.call('verify', {});
-  if (broken === 0 && structure.length === 0) return [ok('entries', `All ${counted(entries, 'entry', 'entries')} are whole.`)];
-  const restore = 'Restore a backup with: helmdeck-memory restore <file>, after helmdeck-memory export of what is there.';
+  if (broken === 0 && structure.length === 0) return [ok('entries', `${formatEntries(entries)} verified, no damage found.`)];
+  const remedy = 'Export what is left with helmdeck-memory export, then restore a backup with: helmdeck-memory restore <file>';
   return [
     ...(broken > 0
-      ? [bad('entries', `${counted(broken, 'entry', 'entries')} with a broken seal are left out of every answer.`, restore)]
+      ? [
+          bad(
+            'entries',
+            `The seal of ${formatEntries(broken)} is broken. Results do not show entries with a broken seal.`,
+            remedy,
+          ),
+        ]
       : []),
-    ...(structure.length > 0 ? [bad('file', `Its structure is damaged: ${structure.slice(0, 3).join(', ')}.`, restore)] : []),
+    ...(structure.length > 0
+      ? [bad('file', `The structure of the memory file is damaged: ${structure.slice(0, 3).join(', ')}.`, remedy)]
+      : []),
   ];
 }
 
-async function waysBack(memory: MemoryAtHand, now: number, facts: number): Promise<Finding[]> {
-  const { backups, recovery_key: recoverable } = await memory.call('backups', {});
-  return [backupFinding(backups[0], now, facts), recoverable ? ok('recovery', 'A recovery key was made.') : UNRECOVERABLE];
+async function recoveryFindings(memory: MemoryConnection, now: number, facts: number): Promise<Finding[]> {
+  const { backups, recovery_key: hasRecoveryKey } = await memory.call('backups', {});
+  return [
+    backupFinding(backups[0], now, facts),
+    hasRecoveryKey
+      ? ok('recovery', 'There is a recovery key.')
+      : warn(
+          'recovery',
+          'There is no recovery key. If you lose the key, you lose the memory.',
+          'Create a recovery key and write it down: helmdeck-memory key recovery',
+        ),
+  ];
 }
 
 function backupFinding(newest: { at: string } | undefined, now: number, facts: number): Finding {
-  const make = 'Make one with: helmdeck-memory backup';
-  if (!newest) return facts > 0 ? warn('backup', 'There is none.', make) : ok('backup', 'There is none, and nothing to lose.');
-  const says = `The newest is of ${minuteOf(newest.at)}.`;
-  return Date.parse(newest.at) < now - MONTH_MS ? warn('backup', says, make) : ok('backup', says);
+  const remedy = 'Create a backup with: helmdeck-memory backup';
+  if (!newest) return facts > 0 ? warn('backup', 'There is no backup.', remedy) : ok('backup', 'There are no facts to back up.');
+  const says = `The newest backup is from ${formatMinute(newest.at)}.`;
+  return Date.parse(newest.at) < now - MONTH_MS ? warn('backup', says, remedy) : ok('backup', says);
 }
 
-const UNRECOVERABLE = warn(
-  'recovery',
-  'No recovery key was made: if the key is lost, so is the memory.',
-  'Make one with: helmdeck-memory key recovery, and write it down.',
-);
+/** Reports only the agents that the owner has connected. */
+async function clientFindings(memory: MemoryConnection): Promise<Finding[]> {
+  const { clients } = await memory.call('clients', {});
+  return clients.filter(({ subject }) => subject !== undefined).map(clientFinding);
+}
+
+function clientFinding({ id, name, state, why, token }: ClientRow): Finding {
+  const remedy = `Connect ${name} again with: helmdeck-memory connect ${id}`;
+  if (state === 'connected' && token?.paused === true)
+    return warn('agent', `${name} is paused.`, `Resume ${name} with: helmdeck-memory token resume ${token.id}`);
+  if (state === 'connected') {
+    const used = token?.last_used_at;
+    return ok('agent', `${name} is connected, ${used === undefined ? 'never used' : `last used ${formatMinute(used)}`}.`);
+  }
+  if (state === 'no_token') return warn('agent', `The token of ${name} was revoked or has expired.`, remedy);
+  if (state === 'differs') return warn('agent', `The entry for Helmdeck Memory in ${name} was changed.`, remedy);
+  if (state === 'broken') return warn('agent', `The connection of ${name} does not work.`, why ?? remedy);
+  return warn('agent', `${name} is not connected, because it removed its entry for Helmdeck Memory.`, remedy);
+}
 
 function holderFindings(error: unknown, folder: string): Finding[] {
   const held = error instanceof Error && error.message.includes('holds this data folder');
   const holder = held ? lockHolder(folder) : undefined;
-  return holder === undefined ? [] : [bad('lock', `The folder is held by ${holder}.`, 'Wait until it has ended, or end it.')];
+  if (holder === undefined) return [];
+  return [bad('lock', `The data folder is in use by ${holder}.`, 'Wait until that process exits, or stop it.')];
+}
+
+/** Names the process that has locked the data folder. Returns undefined if the folder is not locked, or not on Linux. */
+function lockHolder(folder: string): string | undefined {
+  try {
+    const { ino } = statSync(join(folder, 'lock.db'));
+    // Format of a row: `1: POSIX ADVISORY WRITE <pid> 08:01:<inode> 1073741826 1073742335`
+    const rows = readFileSync('/proc/locks', 'latin1')
+      .split('\n')
+      .map((row) => row.trim().split(/\s+/));
+    const pid = rows.find((columns) => columns[3] === 'WRITE' && columns[5]?.endsWith(`:${ino}`))?.[4];
+    return pid !== undefined && /^[1-9]\d*$/.test(pid) ? `${processName(pid)} (process ${pid})` : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the name of the executable. Does not return the command line, because it can contain a secret. */
+function processName(pid: string): string {
+  try {
+    return basename(readlinkSync(`/proc/${pid}/exe`)).replace(/[^ -~]/g, '') || 'a program';
+  } catch {
+    return 'a program';
+  }
 }

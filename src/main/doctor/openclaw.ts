@@ -1,38 +1,41 @@
 import { randomBytes } from 'node:crypto';
 import { stripVTControlCharacters } from 'node:util';
 import { readConfigFile } from '../connect/config-file.ts';
-import type { Entry, Surroundings } from '../connect/connector.ts';
+import type { ClientEntry, LocalMachine } from '../connect/connector.ts';
 import { json5 } from '../connect/json-text.ts';
 import { lookAtMcporter, mcporterEntry, wantsMcporter } from '../connect/openclaw/mcporter.ts';
 import { openClaw } from '../connect/openclaw/openclaw.ts';
-import { askOpenClaw, findOpenClaw } from '../connect/openclaw/program.ts';
+import { runOpenClaw, findOpenClaw } from '../connect/openclaw/program.ts';
 import { Records } from '../connect/records.ts';
-import { converse, verify, whyOf } from '../connect/verify.ts';
-import { bad, type Finding, ok, refusal, warn } from './finding.ts';
+import { withBridge, type EntryContext, verify, whyOf } from '../connect/verify.ts';
+import { bad, failed, type Finding, ok, warn } from './finding.ts';
 
-const AGAIN = 'helmdeck-memory connect openclaw';
-/** It goes by itself, should it not come to be forgotten. */
-const LEAST_SECONDS = 3600;
+const CONNECT = 'Connect OpenClaw again with: helmdeck-memory connect openclaw';
+const CHECK_PROGRAM = 'Check Helmdeck Memory with: helmdeck-memory doctor';
+/** Seconds until the test fact expires, in case the doctor cannot delete the fact after the test. */
+const TEST_FACT_SECONDS = 3600;
 
-/** Whether OpenClaw finds what is remembered here, from its configuration to a fact that its own search has to find. */
-export async function examineOpenClaw(around: Surroundings, folder: string): Promise<Finding[]> {
-  const { program, version = 'of an unknown version', config, installed } = findOpenClaw(around);
-  if (!installed) return [bad('openclaw', 'It was not found on this machine.', 'Install it: https://openclaw.ai.')];
+/** Checks OpenClaw step by step: its configuration, its tools, mcporter, and a search for a test fact. */
+export async function examineOpenClaw(machine: LocalMachine, folder: string): Promise<Finding[]> {
+  const { program, version = 'of an unknown version', config, installed } = findOpenClaw(machine);
+  if (!installed)
+    return [bad('openclaw', 'OpenClaw was not found on this machine.', 'Install OpenClaw from https://openclaw.ai.')];
   if (program === undefined) {
-    return [bad('openclaw', 'Its own program was not found in the PATH.', 'Put it there, or start this from where it is.')];
+    return [bad('openclaw', 'The program openclaw was not found in the PATH.', 'Add the folder of openclaw to the PATH.')];
   }
-  const found = ok('openclaw', `${version}, at ${program}.`);
+  const found = ok('openclaw', `OpenClaw ${version} is at ${program}.`);
   try {
-    const { findings, entry } = await entryFindings(around, config);
+    const { findings, entry } = await entryFindings(machine, config);
     if (!entry) return [found, ...findings];
-    const qmd = await qmdFindings(around, folder, entry);
-    return [found, ...findings, await toolsFinding(around, entry), ...qmd, await searchFinding(around, entry)];
+    const context = { machine, recorded: new Records(folder).read(openClaw.id)?.entry };
+    const qmd = await qmdFindings(context, folder, entry);
+    return [found, ...findings, await toolsFinding(context, entry), ...qmd, await searchFinding(context, entry)];
   } catch (error) {
-    return [found, refusal('config', error)];
+    return [found, failed('config', error)];
   }
 }
 
-async function entryFindings(around: Surroundings, config: string): Promise<{ findings: Finding[]; entry?: Entry }> {
+async function entryFindings(machine: LocalMachine, config: string): Promise<{ findings: Finding[]; entry?: ClientEntry }> {
   const old = oldKeys(readConfigFile(config)?.text ?? '');
   const findings =
     old.length === 0
@@ -40,88 +43,101 @@ async function entryFindings(around: Surroundings, config: string): Promise<{ fi
       : [
           warn(
             'config',
-            `${old.join(' and ')} stands in ${config}: since 2026.8 OpenClaw knows no such key, and does not start over it.`,
-            'Let OpenClaw take it out: openclaw doctor --fix.',
+            `${config} contains ${old.join(' and ')}. OpenClaw 2026.8 and later do not start with this configuration.`,
+            'Correct the configuration with: openclaw doctor --fix',
           ),
         ];
-  const look = await openClaw.look(around);
-  if (look.at === 'absent') return { findings: [...findings, bad('config', 'It is not connected.', `Connect it: ${AGAIN}.`)] };
-  if (look.at === 'broken') return { findings: [...findings, bad('config', look.why, `With: ${AGAIN}.`)] };
+  const look = await openClaw.look(machine);
+  if (look.at === 'absent') return { findings: [...findings, bad('config', 'OpenClaw is not connected.', CONNECT)] };
+  if (look.at === 'broken') return { findings: [...findings, bad('config', look.why, CONNECT)] };
   const entry = look.at === 'present' ? look.entry : undefined;
-  if (!entry) return { findings: [...findings, bad('config', 'Our entry starts nothing.', `Connect it again: ${AGAIN}.`)] };
-  return { findings: [...findings, ok('config', 'Tools and plugin stand in it, and the plugin is ours.')], entry };
+  if (!entry)
+    return { findings: [...findings, bad('config', 'The entry for Helmdeck Memory does not start a program.', CONNECT)] };
+  return {
+    findings: [...findings, ok('config', 'The configuration contains the tools and the plugin of Helmdeck Memory.')],
+    entry,
+  };
 }
 
-/** Of the search by QMD that OpenClaw had up to 2026.7. */
+/** Returns the keys in the configuration that belong to the QMD search, which OpenClaw 2026.8 removed. */
 const oldKeys = (text: string): string[] =>
   ['backend', 'qmd'].filter((key) => json5.valueAt(text, ['memory', key]) !== undefined).map((key) => `memory.${key}`);
 
-async function toolsFinding(around: Surroundings, entry: Entry): Promise<Finding> {
-  const { works, why = '', tools } = await verify(entry, around);
+async function toolsFinding({ machine, recorded }: EntryContext, entry: ClientEntry): Promise<Finding> {
+  const { works, why = '', tools } = await verify(entry, machine, recorded);
   return works
-    ? ok('tools', `What its agents start comes through, and is offered ${tools} tools.`)
-    : bad('tools', why, 'See what helmdeck-memory doctor says of the program.');
+    ? ok('tools', `The command that OpenClaw's agents start reaches the memory and offers ${tools} tools.`)
+    : bad('tools', why, CHECK_PROGRAM);
 }
 
-/** As mcporter would start it, and where mcporter would find it. */
-async function qmdFindings(around: Surroundings, folder: string, entry: Entry): Promise<Finding[]> {
-  if (!wantsMcporter(around)) return [ok('qmd', 'HELMDECK_OPENCLAW_QMD or OPENCLAW_QMD_ENABLED keeps it out of mcporter.')];
-  const { path, at } = lookAtMcporter(around, entry);
-  // The program may have been told by a variable that this shell does not have; what it then did is on record.
-  if (at !== 'ours' && wasKeptOut(folder, path)) return [ok('qmd', 'OpenClaw was connected without it, as its owner had set.')];
+/** Checks the search that is registered with mcporter, by running the command that mcporter runs. */
+async function qmdFindings(context: EntryContext, folder: string, entry: ClientEntry): Promise<Finding[]> {
+  const { machine } = context;
+  if (!wantsMcporter(machine))
+    return [ok('qmd', 'The search is not registered with mcporter: HELMDECK_OPENCLAW_QMD or OPENCLAW_QMD_ENABLED turns it off.')];
+  const { path, at } = lookAtMcporter(machine, entry);
+  // HELMDECK_OPENCLAW_QMD can be set for the program but not in this shell, so check the record of the connection.
+  if (at !== 'ours' && wasConnectedWithout(folder, path))
+    return [ok('qmd', 'OpenClaw was connected without the search for mcporter, because a setting turned it off at that time.')];
   if (at !== 'ours') {
-    const says = at === 'absent' ? `Our search does not stand in ${path}.` : `Under our name stands another server in ${path}.`;
-    return [warn('qmd', says, `Connect it again: ${AGAIN}; or keep it out: set HELMDECK_OPENCLAW_QMD to off.`)];
+    const says =
+      at === 'absent'
+        ? `The search is not registered in ${path}.`
+        : `${path} has a different server under the name of Helmdeck Memory.`;
+    return [warn('qmd', says, `${CONNECT}, or turn this check off with HELMDECK_OPENCLAW_QMD=off.`)];
   }
   try {
-    const { refused, message = '' } = await converse(mcporterEntry(entry), around, ({ call }) => call('query', { limit: 1 }));
-    if (refused) return [bad('qmd', message, 'See what helmdeck-memory doctor says of the program.')];
-    return [ok('qmd', `It stands in ${path}, and answers.`)];
+    const { refused, message = '' } = await withBridge(mcporterEntry(entry), context, ({ call }) => call('query', { limit: 1 }));
+    if (refused) return [bad('qmd', message, CHECK_PROGRAM)];
+    return [ok('qmd', `The search is registered in ${path} and responds.`)];
   } catch (error) {
-    return [bad('qmd', whyOf(error), `Connect it again: ${AGAIN}.`)];
+    return [bad('qmd', whyOf(error), CONNECT)];
   }
 }
 
-function wasKeptOut(folder: string, path: string): boolean {
+function wasConnectedWithout(folder: string, path: string): boolean {
   const record = new Records(folder).read(openClaw.id);
   return record !== undefined && !record.files.some((file) => file.path === path);
 }
 
-/** Stores a fact as one of its agents, has the gateway search for it as for another, and forgets it. */
-async function searchFinding(around: Surroundings, entry: Entry): Promise<Finding> {
+/** Stores a test fact as OpenClaw's agents do, searches for the fact through OpenClaw's gateway, and deletes the fact. */
+async function searchFinding(context: EntryContext, entry: ClientEntry): Promise<Finding> {
   const word = `smoke${randomBytes(6).toString('hex')}`;
   const key = `helmdeck/doctor/${word}`;
   try {
-    return await converse(entry, around, async ({ call }) => {
-      const value = `Whether OpenClaw finds what is remembered: ${word}`;
-      const stored = await call('memory_store', { key, value, ttl_seconds: LEAST_SECONDS });
-      if (stored.refused) return bad('search', stored.message ?? 'A fact could not be stored.', 'Mend that first.');
+    return await withBridge(entry, context, async ({ call }) => {
+      const value = `A test fact for the memory search of OpenClaw: ${word}`;
+      const stored = await call('memory_store', { key, value, ttl_seconds: TEST_FACT_SECONDS });
+      if (stored.refused) return bad('search', stored.message ?? 'The test fact could not be stored.', CHECK_PROGRAM);
       try {
-        return await searched(around, word, key);
+        return await searchOpenClaw(context.machine, word, key);
       } finally {
         await call('memory_forget', { scope: `key:${key}` });
       }
     });
   } catch (error) {
-    return bad('search', whyOf(error), 'See what helmdeck-memory doctor says of the program.');
+    return bad('search', whyOf(error), CHECK_PROGRAM);
   }
 }
 
-async function searched(around: Surroundings, word: string, key: string): Promise<Finding> {
+async function searchOpenClaw(machine: LocalMachine, word: string, key: string): Promise<Finding> {
   const params = JSON.stringify({ name: 'memory_search', args: { query: word } });
-  const { code, stdout, stderr } = await askOpenClaw(around, ['gateway', 'call', 'tools.invoke', '--json', '--params', params]);
+  const { code, stdout, stderr } = await runOpenClaw(machine, ['gateway', 'call', 'tools.invoke', '--json', '--params', params]);
   if (code !== 0) {
-    const said =
-      stripVTControlCharacters(stderr || stdout)
-        .trim()
-        .split('\n')[0] ?? '';
-    return bad('search', `Its gateway does not answer: ${said.slice(0, 200)}`, 'Start it: openclaw gateway run.');
+    const [output = ''] = stripVTControlCharacters(stderr || stdout)
+      .trim()
+      .split('\n');
+    return bad(
+      'search',
+      `The gateway of OpenClaw does not respond: ${output.slice(0, 200)}`,
+      'Start the gateway with: openclaw gateway run',
+    );
   }
   if (stdout.includes(`helmdeck/user_facts/${key}`))
-    return ok('search', 'Its own memory_search finds a fact that was just stored.');
+    return ok('search', 'The memory_search of OpenClaw finds a fact that was just stored.');
   return bad(
     'search',
-    'Its own memory_search does not find a fact that was just stored.',
-    'Start its gateway again, so that it loads the plugin; where another plugin has its memory slot, agents find facts by our tools only.',
+    'The memory_search of OpenClaw does not find a fact that was just stored.',
+    "Restart the gateway, so that it loads the plugin. If another plugin occupies OpenClaw's memory slot, agents can find facts only with the MCP tools.",
   );
 }

@@ -1,30 +1,32 @@
-import type { Config } from '../config.ts';
-import { confinement } from '../own-packs/confinement.ts';
+import type { Config } from '../config/config.ts';
+import { createReservedCatalogue } from '../egress/network-packs.ts';
+import { findConfinement } from '../own-packs/confinement.ts';
 import { OwnPacks } from '../own-packs/own-packs.ts';
 import { canBeNode } from '../own-packs/runtime.ts';
-import { catalogueBesideOwnPacks } from '../packs.ts';
 import { bad, type Finding, ok, warn } from './finding.ts';
 
-/** The listed packs, loaded as at the next start. */
-export async function packFindings({ folder, packs: listed, fetchHosts }: Config): Promise<Finding[]> {
+/** Checks the owner's enabled packs by loading them, as the program does at startup. */
+export async function packFindings({ folder, packs: enabled, fetchHosts }: Config): Promise<Finding[]> {
   using own = new OwnPacks();
-  const { packs, skipped } = await own.load(folder, listed, catalogueBesideOwnPacks(fetchHosts));
+  const { packs, skipped } = await own.load(folder, enabled, createReservedCatalogue(fetchHosts));
   return [
-    ...(canBeNode() ? [await confinementFinding(listed.length > 0)] : []),
+    ...(canBeNode() ? [await confinementFinding(enabled.length > 0)] : []),
     ...packs.map(({ name, version }) => ok('packs', `${name} ${version} can be run.`)),
-    ...skipped.map(({ name, why }) => bad('packs', `${name} is skipped: ${why}`, 'Then look again, and start the program anew.')),
+    ...skipped.map(({ name, why }) =>
+      bad('packs', `${name} is skipped: ${why}`, 'Correct the pack, then restart Helmdeck Memory.'),
+    ),
   ];
 }
 
-/** What keeps own packs from the rest of the machine. Only an owner who runs any is asked to install something. */
+/** Reports how the owner's packs are sandboxed. Recommends bubblewrap only on Linux, and only if a pack is enabled. */
 async function confinementFinding(inUse: boolean): Promise<Finding> {
-  const { name } = await confinement();
-  if (name !== 'none') return ok('packs', `Packs of your own are confined by ${name}, and by Node.`);
-  const says = 'Packs of your own are confined by Node alone.';
+  const { name } = await findConfinement();
+  if (name !== 'none') return ok('packs', `Your own packs are sandboxed by ${name} and by the permission model of Node.`);
+  const says = 'Your own packs are sandboxed only by the permission model of Node.';
   if (!inUse || process.platform !== 'linux') return ok('packs', says);
   return warn(
     'packs',
     says,
-    'Install bubblewrap (apt install bubblewrap), and allow user namespaces, to have the system confine them too.',
+    'To sandbox your packs with the operating system too, install bubblewrap (apt install bubblewrap) and allow user namespaces.',
   );
 }

@@ -1,8 +1,9 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 /**
- * What the registries of special addresses reserve (IANA, RFC 6890 and later): this machine and its networks, shared, example
- * and benchmark ranges, relays, multicast, and what is reserved. 168.63.129.16 is where a large cloud answers its own machines.
+ * IPv4 ranges that packs must not contact: all special-purpose ranges (IANA, RFC 6890 and later). These are local, private,
+ * shared, example and benchmark networks, relays, multicast and reserved ranges. Also 168.63.129.16, at which Azure's virtual
+ * machines reach their host.
  */
 const CLOSED_V4 = [
   '0.0.0.0/8',
@@ -26,9 +27,9 @@ const CLOSED_V4 = [
 ];
 
 /**
- * Of IPv6 only global unicast is open at all, so mapped and compatible addresses, NAT64, link-local, unique local and multicast
- * ones are closed with the rest. Closed within it: Teredo and the other protocol ranges, examples, and 6to4, in which an
- * address of any kind can hide.
+ * Packs can contact only global unicast IPv6 addresses. This excludes mapped and compatible addresses, NAT64, link-local, unique
+ * local and multicast addresses. `CLOSED_V6` also excludes Teredo and other protocol ranges, examples, and 6to4, which can embed
+ * any IPv4 address.
  */
 const OPEN_V6 = '2000::/3';
 const CLOSED_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
@@ -46,8 +47,11 @@ const closedV4 = listOf(CLOSED_V4, 'ipv4');
 const openV6 = listOf([OPEN_V6], 'ipv6');
 const closedV6 = listOf(CLOSED_V6, 'ipv6');
 
-/** Whether it is an address on the internet, and nothing but that. A zone, as in fe80::1%eth0, is of this machine. */
-export function isPublic(address: string): boolean {
+/**
+ * True if the address is a public internet address. False for an address with a zone, such as fe80::1%eth0, because a zone names
+ * a local network interface.
+ */
+export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !closedV4.check(address, 'ipv4');
   if (!isIPv6(address) || address.includes('%')) return false;
   return openV6.check(address, 'ipv6') && !closedV6.check(address, 'ipv6');

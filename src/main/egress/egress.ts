@@ -2,27 +2,27 @@ import { lookup } from 'node:dns/promises';
 import { connect, type Socket } from 'node:net';
 import { Failure } from '../../contract/failure.ts';
 import { EGRESS } from '../../contract/limits.ts';
-import { type Clock, systemClock } from '../../core/clock.ts';
-import { type Egress, type Errand, isForThisOnce, type Reply } from '../../core/packs/egress.ts';
-import { isPublic } from './addresses.ts';
-import { type Answer, exchange, secured } from './exchange.ts';
-import { type Patience, patienceFor } from './patience.ts';
-import { portOf, redirectOf, targetOf } from './target.ts';
+import { type Egress, type EgressRequest, forbidsCaching, type EgressResponse } from '../../core/packs/egress.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import { isPublicAddress } from './addresses.ts';
+import { type HttpsResponse, sendRequest, startTls } from './https-request.ts';
+import { portOf, parseRedirect, parseTarget } from './target.ts';
+import { type EgressTimeouts, createTimeouts } from './timeouts.ts';
 
-/** The product and nothing about who uses it, or on what. */
+/** Names only the product, so that servers learn nothing about the user or the machine. */
 const USER_AGENT = 'Helmdeck-Memory';
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** Of one name, one after the other. */
-const MOST_ADDRESSES = 4;
+/** Maximum number of addresses that are tried per host name, one after another. */
+const MAX_ADDRESSES = 4;
 const ATTEMPT_MS = 4000;
 
-/** What stands between this program and the network. */
+/** Network functions. Tests replace them. */
 export interface Network {
-  /** All addresses of a name, asked for once in each request. */
+  /** Resolves a host name to all its addresses. Called once per request. */
   readonly resolve?: (name: string) => Promise<readonly string[]>;
-  /** Connects to an address, never to a name: nothing is resolved a second time. */
+  /** Connects to an address. Never receives a host name, because a second lookup could return another address. */
   readonly dial?: (address: string, port: number) => Socket;
-  /** Whom certificates are believed of, unless it is those the system believes. */
+  /** Trusted certificate authorities. If absent, Node's default authorities. */
   readonly ca?: string;
 }
 
@@ -30,69 +30,81 @@ interface Deps extends Network {
   readonly clock?: Clock;
 }
 
-/** The way out (R-PACK-14): no proxy, no cookie, no connection that is used again. */
+/** Creates the object that sends the requests of all packs (R-PACK-14). Uses no proxy, no cookies and no connection pool. */
 export function createEgress({ resolve = addressesOf, dial = connectTo, ca, clock = systemClock }: Deps = {}): Egress {
-  async function publicAddresses(name: string, { signal }: Patience): Promise<readonly string[]> {
-    const addresses = await orAborted(signal, resolve(name)).catch(because(signal, `${name} cannot be found`));
-    // One that leads inside is enough: such a name is not what its owner listed, or its owner is not who they seem.
-    if (addresses.length > 0 && addresses.every(isPublic)) return addresses;
-    throw new Failure('handler_failed', `${name} does not lead to public addresses alone, so it is not asked; check the name.`);
+  async function publicAddresses(name: string, { signal }: EgressTimeouts): Promise<readonly string[]> {
+    const addresses = await abortable(signal, resolve(name)).catch(failWith(signal, `${name} could not be resolved`));
+    // Refuse the host name if even one of its addresses is private, because this can be an attack by DNS rebinding.
+    if (addresses.length > 0 && addresses.every(isPublicAddress)) return addresses;
+    throw new Failure(
+      'handler_failed',
+      `${name} resolves to an address that is not public, so no request was sent; check the host name.`,
+    );
   }
 
-  async function reached(url: URL, addresses: readonly string[], { signal }: Patience): Promise<Socket> {
+  async function connectToAny(url: URL, addresses: readonly string[], { signal }: EgressTimeouts): Promise<Socket> {
     let cause: unknown;
-    for (const address of addresses.slice(0, MOST_ADDRESSES)) {
+    for (const address of addresses.slice(0, MAX_ADDRESSES)) {
       signal.throwIfAborted();
       const socket = dial(address, portOf(url));
-      using _limit = clock.after(ATTEMPT_MS, () => socket.destroy(new Error('It did not answer.')));
+      using _limit = clock.after(ATTEMPT_MS, () =>
+        socket.destroy(new Error('The server did not accept the connection in time.')),
+      );
       try {
         return await connected(socket, signal);
       } catch (error) {
         cause = error;
       }
     }
-    return because(signal, `${url.hostname} cannot be reached`)(cause);
+    return failWith(signal, `${url.hostname} could not be reached`)(cause);
   }
 
-  async function ask(url: URL, { headers, most = EGRESS.bytes, cut = false }: Errand, patience: Patience): Promise<Answer> {
-    const { signal } = patience;
-    const addresses = await publicAddresses(url.hostname, patience);
-    patience.heard();
-    const socket = await reached(url, addresses, patience);
+  async function sendOnce(
+    url: URL,
+    { headers, maxBytes = EGRESS.bytes, truncate = false }: EgressRequest,
+    timeouts: EgressTimeouts,
+  ): Promise<HttpsResponse> {
+    const { signal } = timeouts;
+    const addresses = await publicAddresses(url.hostname, timeouts);
+    timeouts.resetIdle();
+    const socket = await connectToAny(url, addresses, timeouts);
     try {
-      patience.heard();
-      const line = await secured(socket, url.hostname, ca).catch(
-        because(signal, `${url.hostname} cannot prove who it is, or breaks off while it does`),
+      timeouts.resetIdle();
+      const tls = await startTls(socket, url.hostname, ca).catch(
+        failWith(signal, `${url.hostname} has no valid certificate, or closed the connection during the TLS handshake`),
       );
-      patience.heard();
+      timeouts.resetIdle();
       const sent = { ...headers, Host: url.host, 'User-Agent': USER_AGENT, 'Accept-Encoding': 'identity' };
-      const bounds = { most: Math.min(most, EGRESS.bytes), cut, heard: () => patience.heard() };
-      return await exchange(line, url, sent, bounds).catch(because(signal, `${url.hostname} broke off its answer`));
+      const limits = { maxBytes: Math.min(maxBytes, EGRESS.bytes), truncate, onData: () => timeouts.resetIdle() };
+      return await sendRequest(tls, url, sent, limits).catch(
+        failWith(signal, `${url.hostname} closed the connection before the response was complete`),
+      );
     } finally {
       socket.destroy();
     }
   }
 
   return {
-    async get(errand): Promise<Reply> {
-      errand.signal.throwIfAborted();
-      let url = targetOf(errand.url, errand.hosts);
-      using patience = patienceFor(url.hostname, clock, errand.signal);
-      let { headers = {} } = errand;
-      let forThisOnce = false;
+    async get(given): Promise<EgressResponse> {
+      given.signal.throwIfAborted();
+      let url = parseTarget(given.url, given.hosts);
+      using timeouts = createTimeouts(url.hostname, clock, given.signal);
+      let { headers = {} } = given;
+      let uncacheable = false;
       for (let redirects = 0; ; redirects += 1) {
-        const answer = await ask(url, { ...errand, headers }, patience);
-        forThisOnce ||= isForThisOnce(answer.headers);
+        const answer = await sendOnce(url, { ...given, headers }, timeouts);
+        uncacheable ||= forbidsCaching(answer.headers);
         const location = REDIRECTS.has(answer.status) ? answer.headers.get('location') : undefined;
-        if (location === undefined) return { ...answer, url: url.href, forThisOnce };
+        if (location === undefined) return { ...answer, url: url.href, uncacheable };
         if (redirects === EGRESS.redirects) {
           throw new Failure(
             'handler_failed',
-            `${url.hostname} redirects for the ${redirects + 1}th time; ask for the page it leads to.`,
+            `${url.hostname} redirected more than ${redirects} times; request the final address directly.`,
           );
         }
-        const next = redirectOf(location, url, errand.hosts);
-        // What was meant for one host is no other's, also when that one leads back.
+        const next = parseRedirect(location, url, given.hosts);
+        // If the host changes, drop the request headers for all further redirects, even if a later redirect leads back to the
+        // first host.
         if (next.host !== url.host) headers = {};
         url = next;
       }
@@ -110,16 +122,16 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket> {
   const abort = (): void => void socket.destroy();
   signal.addEventListener('abort', abort, { once: true });
   socket.once('connect', () => resolve(socket));
-  // Until it is closed: what goes wrong with it later is told by whoever uses it.
+  // Keep this listener until the socket closes, because an `error` event without a listener would crash the program.
   socket.on('error', reject);
   socket.once('close', () => {
     signal.removeEventListener('abort', abort);
-    reject(new Error('It was closed.'));
+    reject(new Error('The connection was closed.'));
   });
   return promise;
 }
 
-function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const abort = (): void => reject(signal.reason as Failure);
   signal.addEventListener('abort', abort, { once: true });
@@ -127,8 +139,11 @@ function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** What the network says itself is for developers; whoever gave up, or waited long enough, hears of that. */
-const because =
+/**
+ * Returns an error handler that throws the signal's reason after a timeout or a cancellation. Otherwise the handler throws a
+ * readable failure, with the network error as its cause.
+ */
+const failWith =
   (signal: AbortSignal, what: string) =>
   (cause: unknown): never => {
     signal.throwIfAborted();

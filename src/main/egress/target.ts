@@ -1,35 +1,40 @@
 import { Failure } from '../../contract/failure.ts';
-import { type Hosts, HTTPS_PORT, isHostName } from '../../core/packs/hosts.ts';
+import { type HostAllowlist, HTTPS_PORT, isHostName } from '../../core/packs/hosts.ts';
 
-/** What the parser of addresses would take out or turn round without a word. */
-const CROOKED = /[\s\p{Cc}\\]/u;
+/** Characters that the URL parser would silently remove or convert. URLs that contain them are refused. */
+const UNSAFE = /[\s\p{Cc}\\]/u;
 
-/** The address that a pack was asked for, or a refusal. */
-export function targetOf(text: string, hosts: Hosts): URL {
-  const why = /^https:\/\/[^/?#]/i.test(text) ? undefined : 'must begin with https:// and a host; write it so';
-  const url = why === undefined && !CROOKED.test(text) ? URL.parse(text) : null;
-  const wrong = why ?? (url ? whyNot(url, hosts) : 'is no address that can be read; write it as https://docs.example.com/page');
-  if (url && wrong === undefined) return withoutFragment(url);
-  throw new Failure('invalid_input', `url ${wrong}.`);
+/** Parses the URL that a pack requests. Throws if the URL is not valid or not allowed. */
+export function parseTarget(text: string, hosts: HostAllowlist): URL {
+  const prefixProblem = /^https:\/\/[^/?#]/i.test(text) ? undefined : 'must begin with https:// and a host';
+  const url = prefixProblem === undefined && !UNSAFE.test(text) ? URL.parse(text) : null;
+  const problem =
+    prefixProblem ??
+    (url ? problemWith(url, hosts) : 'is not a valid address; use an address such as https://docs.example.com/page');
+  if (url && problem === undefined) return withoutFragment(url);
+  throw new Failure('invalid_input', `url ${problem}.`);
 }
 
-/** Where an answer leads. It is looked at like an address that was sent: whoever answers may want to reach what they cannot. */
-export function redirectOf(location: string, from: URL, hosts: Hosts): URL {
-  const url = CROOKED.test(location) ? null : URL.parse(location, from.href);
-  const wrong = url ? whyNot(url, hosts) : 'is no address that can be read; ask for another page';
-  if (url && wrong === undefined) return withoutFragment(url);
-  throw new Failure('handler_failed', `The address that ${from.hostname} redirects to ${wrong}.`);
+/**
+ * Parses the target of a redirect with the same checks as the first URL. Otherwise a server could redirect to a host that only
+ * this machine can reach.
+ */
+export function parseRedirect(location: string, from: URL, hosts: HostAllowlist): URL {
+  const url = UNSAFE.test(location) ? null : URL.parse(location, from.href);
+  const problem = url ? problemWith(url, hosts) : 'is not a valid address; request another page';
+  if (url && problem === undefined) return withoutFragment(url);
+  throw new Failure('handler_failed', `The address that ${from.hostname} redirects to ${problem}.`);
 }
 
 export const portOf = ({ port }: URL): number => Number(port || HTTPS_PORT);
 
-function whyNot(url: URL, hosts: Hosts): string | undefined {
-  if (url.protocol !== 'https:') return 'does not begin with https://; ask for one that does';
-  if (url.username !== '' || url.password !== '') return 'holds a name or a password; leave them out';
-  // Numbers in any spelling have become an address here, which names no host.
-  if (!isHostName(url.hostname)) return 'must name a host with a full name, such as docs.example.com, and no number';
-  if (hosts.includes(url.hostname, portOf(url))) return undefined;
-  return `is at ${url.host}, which is not among the hosts that may be asked; ${hosts.remedy}`;
+function problemWith(url: URL, hosts: HostAllowlist): string | undefined {
+  if (url.protocol !== 'https:') return 'does not begin with https://; use an https address';
+  if (url.username !== '' || url.password !== '') return 'contains a user name or a password; remove both';
+  // Refuse IP addresses. `URL` has already converted forms such as 0x7f.1 to 127.0.0.1, which is not a host name.
+  if (!isHostName(url.hostname)) return 'must have a full host name, such as docs.example.com, not an IP address';
+  if (hosts.allows(url.hostname, portOf(url))) return undefined;
+  return `is at ${url.host}, which is not an allowed host; ${hosts.remedy}`;
 }
 
 function withoutFragment(url: URL): URL {

@@ -6,50 +6,50 @@ import os from 'node:os';
 import { dirname, join } from 'node:path';
 import v8 from 'node:v8';
 import vm from 'node:vm';
-import type { Said, Task } from './messages.ts';
+import type { PackMessage, PackTask } from './messages.ts';
 import type { Realm } from './realm/host.ts';
 
-// The process of one run of one own pack. It imports nothing of the program, because the program's files are not readable here.
-//
-// The pack runs in a realm of its own that gets strings from this one and nothing else, so `process`, `require` and the modules of
-// Node are not in its reach. This realm is frozen, cannot compile text and has lost the functions that would matter, for the case
-// that an error of its own, such as a stack overflow in Node, gets through.
+// Main script of the process that runs one of the owner's packs once. The script imports no modules of the program, because the
+// process is not allowed to read the program's files. The pack runs in a separate realm, and the two realms exchange only
+// strings. The pack therefore cannot reach `process`, `require` or Node's modules. As a second line of defence, the process's own
+// realm is frozen, cannot compile text, and has no dangerous functions. This limits the damage if an error object of this realm,
+// such as a stack overflow inside Node, leaks into the pack's realm.
 
 const CHANNEL = 3;
 const LIBRARY = 'helmdeck-memory/pack';
 
 const channel = new Socket({ fd: CHANNEL });
 
-// The program has gone.
+// Exit when the channel closes, because the main program has then exited.
 channel.on('close', () => process.exit()).on('error', () => undefined);
 
 const context = vm.createContext(vm.constants.DONT_CONTEXTIFY, { codeGeneration: { strings: false, wasm: false } });
 
-/** Our own code in the realm: one file when built, and its sources otherwise. */
+/** Our code inside the pack's realm. A single file in a build; otherwise the source files. */
 const library = await loadLibrary();
 const { realm } = library.namespace as unknown as { realm: Realm };
-// Taken before the pack runs, which can change what belongs to its realm.
-const { start, loaded, hear, fire, fail, refuseImport } = realm;
+// Read these functions before the pack runs, because the pack can change its own realm.
+const { start, packLoaded, receive, fireTimer, fail, refuseImport } = realm;
 
-let heard = '';
-let begun = false;
+let buffered = '';
+let started = false;
 channel.setEncoding('utf8').on('data', (text: string) => {
-  const lines = (heard + text).split('\n');
-  heard = lines.pop() ?? '';
+  const lines = (buffered + text).split('\n');
+  buffered = lines.pop() ?? '';
   for (const line of lines) {
-    if (begun) hear(line);
-    else void begin(line);
-    begun = true;
+    if (started) receive(line);
+    else void runPack(line);
+    started = true;
   }
 });
 
-async function begin(line: string): Promise<void> {
-  const { name, source } = JSON.parse(line) as Task;
-  // Called as functions: an emitter would hand in the process as `this`.
+async function runPack(line: string): Promise<void> {
+  const { name, source } = JSON.parse(line) as PackTask;
+  // Do not pass `fail` itself: an event emitter would call it with the process as `this`.
   const failed = (error: unknown): void => fail(error);
   process.on('uncaughtException', failed).on('unhandledRejection', failed);
-  disarm();
-  freeze();
+  removeDangerousFunctions();
+  freezeRealm();
   start(call, line);
   let pack: vm.SourceTextModule;
   try {
@@ -60,22 +60,28 @@ async function begin(line: string): Promise<void> {
     });
     await pack.link((specifier) => {
       if (specifier === LIBRARY) return library;
-      throw new Error(`A pack can import only ${LIBRARY}; it is one file, and has nothing of Node: ${specifier}`);
+      throw new Error(
+        `A pack can import only ${LIBRARY}. A pack must be a single file and cannot use Node's modules: ${specifier}`,
+      );
     });
   } catch (error) {
-    // Nothing of the pack has run, so this error is Node's. A syntax error does not tell where; the command does.
+    // The pack has not run yet, so the error comes from Node. A syntax error contains no line number here, but `node --check`
+    // shows the line.
     const { message } = error as Error;
-    const said = error instanceof Error && error.name !== 'SyntaxError' ? message : `${message}; run node --check on the file`;
-    write(JSON.stringify({ is: 'failed', code: 'handler_failed', message: said } satisfies Said));
+    const text =
+      error instanceof Error && error.name !== 'SyntaxError'
+        ? message
+        : `${message}; run \`node --check\` on the file to see the line`;
+    write(JSON.stringify({ is: 'failed', code: 'handler_failed', message: text } satisfies PackMessage));
     return;
   }
-  // Neither the outcome nor the error is looked at on this side: a getter would run the pack's code with arguments of ours.
-  pack.evaluate().then(() => loaded((pack.namespace as { default?: unknown }).default), fail);
+  // Do not inspect the result or the error in this realm: a getter would run the pack's code with objects of this realm.
+  pack.evaluate().then(() => packLoaded((pack.namespace as { default?: unknown }).default), fail);
 }
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/** Waits until the program has taken it: a pack that writes in a loop would fill our memory instead. */
+/** Writes a line and blocks while the channel is full. Otherwise a pack that writes in a loop would fill this process's memory. */
 function write(line: string): void {
   if (process.platform === 'win32') {
     channel.write(`${line}\n`);
@@ -94,20 +100,20 @@ function write(line: string): void {
 const timers = new Map<string, NodeJS.Timeout>();
 
 const services = new Map<string, (text: string) => string>([
-  ['say', (line) => (write(line), '')],
-  ['timeout', (text) => keep(text, setTimeout)],
-  ['interval', (text) => keep(text, setInterval)],
+  ['send', (line) => (write(line), '')],
+  ['timeout', (text) => startTimer(text, setTimeout)],
+  ['interval', (text) => startTimer(text, setInterval)],
   ['clear', (id) => (clearTimeout(timers.get(id)), timers.delete(id), '')],
   ['encode', (text) => Buffer.from(text, 'utf8').toString('latin1')],
   ['decode', (letters) => new TextDecoder().decode(Buffer.from(letters, 'latin1'))],
-  ['atob', (text) => decoded(text)],
+  ['atob', decodeBase64],
   ['btoa', (letters) => btoa(letters)],
   ['uuid', () => randomUUID()],
   ['random', (count) => randomBytes(Number(count)).toString('latin1')],
   ...['SHA-1', 'SHA-256', 'SHA-384', 'SHA-512'].map(
     (name) => [name, (letters: string) => createHash(name).update(letters, 'latin1').digest().toString('latin1')] as const,
   ),
-  ['url', (text) => parsed(text)],
+  ['url', parseUrl],
   ['pairs', (text) => JSON.stringify([...new URLSearchParams(text)])],
   ['query', (text) => new URLSearchParams(JSON.parse(text) as [string, string][]).toString()],
 ]);
@@ -117,17 +123,17 @@ function call(operation: string, text: string): string {
   return services.get(operation)?.(text) ?? '';
 }
 
-function keep(text: string, schedule: typeof setTimeout | typeof setInterval): string {
+function startTimer(text: string, schedule: typeof setTimeout | typeof setInterval): string {
   const [id, ms] = JSON.parse(text) as [number, number];
   const run = (): void => {
     if (schedule === setTimeout) timers.delete(String(id));
-    fire(id);
+    fireTimer(id);
   };
   timers.set(String(id), schedule(run, ms));
   return '';
 }
 
-function decoded(text: string): string {
+function decodeBase64(text: string): string {
   try {
     return `+${atob(text)}`;
   } catch {
@@ -137,7 +143,7 @@ function decoded(text: string): string {
 
 const FIELDS = ['protocol', 'username', 'password', 'host', 'hostname', 'port', 'pathname', 'search', 'hash'] as const;
 
-function parsed(text: string): string {
+function parseUrl(text: string): string {
   const { text: address, base, field, value } = JSON.parse(text) as Record<'text' | 'base' | 'field' | 'value', string>;
   const url = URL.parse(address, base);
   if (!url) return '';
@@ -147,18 +153,21 @@ function parsed(text: string): string {
   return JSON.stringify(parts);
 }
 
-/** What the permission model leaves to a process: flags of V8 that write files, and signals to others of its user. */
-function disarm(): void {
-  for (const arm of ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen', 'execve', 'report']) {
-    Reflect.deleteProperty(process, arm);
+/**
+ * Removes dangerous functions that the permission model allows. They could set V8 flags that write files, or signal the user's
+ * other processes.
+ */
+function removeDangerousFunctions(): void {
+  for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen', 'execve', 'report']) {
+    Reflect.deleteProperty(process, name);
   }
   Reflect.deleteProperty(os, 'setPriority');
-  for (const arm of Object.keys(v8)) Reflect.deleteProperty(v8, arm);
+  for (const name of Object.keys(v8)) Reflect.deleteProperty(v8, name);
   syncBuiltinESMExports();
 }
 
-/** What `--frozen-intrinsics` leaves open. */
-function freeze(): void {
+/** Freezes the global objects that `--frozen-intrinsics` leaves writable. */
+function freezeRealm(): void {
   const names = vm.runInContext('Object.getOwnPropertyNames(globalThis)', vm.createContext(vm.constants.DONT_CONTEXTIFY));
   const seen = new Set<unknown>([globalThis, console]);
   const waiting = (names as string[]).map((name) => (globalThis as Record<string, unknown>)[name]);
@@ -169,8 +178,8 @@ function freeze(): void {
     Object.freeze(value);
     waiting.push(Object.getPrototypeOf(value));
     for (const key of Reflect.ownKeys(value)) {
-      const { value: held, get, set } = Reflect.getOwnPropertyDescriptor(value, key) ?? {};
-      waiting.push(held, get, set);
+      const { value: child, get, set } = Reflect.getOwnPropertyDescriptor(value, key) ?? {};
+      waiting.push(child, get, set);
     }
   }
 }

@@ -6,21 +6,21 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { inElectron, nodeEnvironment } from './runtime.ts';
 
-/** What the operating system puts around a pack's process, beside what Node itself refuses. */
+/** An operating system sandbox around a pack's process, in addition to Node's permission model. */
 export interface Confinement {
   readonly name: 'bubblewrap' | 'seatbelt' | 'none';
-  /** The command to start instead, which can read these files and what Node needs. */
-  readonly around: (command: readonly string[], files: readonly string[]) => readonly string[];
+  /** Returns a command that runs the given command in a sandbox that can read only `files` and the files that Node needs. */
+  readonly wrap: (command: readonly string[], files: readonly string[]) => readonly string[];
 }
 
-/** @internal Nothing at all, as on a machine without any. */
-export const NO_CONFINEMENT: Confinement = { name: 'none', around: (command) => command };
+/** @internal Used if the machine has no sandbox that works. */
+export const NO_CONFINEMENT: Confinement = { name: 'none', wrap: (command) => command };
 
-/** Where distributions install it. Not searched in PATH, where others may have put a program of the same name. */
+/** Fixed paths of Bubblewrap. PATH is not searched, because an attacker could place a program with the same name there. */
 const BUBBLEWRAP = ['/usr/bin/bwrap', '/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
 const SANDBOX_EXEC = '/usr/bin/sandbox-exec';
 
-/** Shared libraries of Node, wherever it is installed. */
+/** Folders and files in which Node's shared libraries can be installed. */
 const LIBRARIES = [
   '/lib',
   '/lib32',
@@ -33,10 +33,13 @@ const LIBRARIES = [
   '/etc/ld.so.cache',
 ];
 
-/** Linux: own namespaces for processes, network, users and the rest, no capabilities, and a read-only root without our files. */
+/**
+ * The sandbox on Linux: separate namespaces (processes, network, users and others), no capabilities, and a read-only root without
+ * the user's files.
+ */
 const bubblewrap = (program: string): Confinement => ({
   name: 'bubblewrap',
-  around: (command, files) => [
+  wrap: (command, files) => [
     program,
     '--unshare-all',
     '--die-with-parent',
@@ -53,10 +56,13 @@ const bubblewrap = (program: string): Confinement => ({
   ],
 });
 
-/** macOS: everything is denied but to read what Node needs. Written from Apple's profiles and not yet tried on a Mac. */
+/**
+ * The sandbox on macOS: denies everything except reading the files that Node needs. Based on Apple's profiles; not yet tested on
+ * a Mac.
+ */
 const seatbelt: Confinement = {
   name: 'seatbelt',
-  around(command, files) {
+  wrap(command, files) {
     const subpaths = ['/usr/lib', '/System', '/opt/homebrew', '/usr/local/Cellar', '/usr/local/opt', '/usr/local/lib'];
     const readable = [...subpaths, nodeFiles(), ...files].map((path) => `(subpath ${JSON.stringify(path)})`).join(' ');
     const profile = [
@@ -73,16 +79,19 @@ const seatbelt: Confinement = {
   },
 };
 
-/** Electron reads more than one file beside its binary. */
+/** Returns the path that Node needs: its binary, or in Electron the binary's folder, because Electron reads more files there. */
 const nodeFiles = (): string => (inElectron ? dirname(process.execPath) : process.execPath);
 
 let found: Promise<Confinement> | undefined;
 
-/** The confinement that works on this machine, tried once: an installed program may be forbidden to confine anything. */
-export const confinement = (): Promise<Confinement> => (found ??= probe());
+/**
+ * Returns the sandbox that works on this machine, and tests the sandbox only once. A test is needed because an installed sandbox
+ * program can be forbidden to create a sandbox.
+ */
+export const findConfinement = (): Promise<Confinement> => (found ??= probe());
 
 async function probe(): Promise<Confinement> {
-  for (const candidate of candidates()) if (await confines(candidate)) return candidate;
+  for (const candidate of candidates()) if (await isEffective(candidate)) return candidate;
   return NO_CONFINEMENT;
 }
 
@@ -92,7 +101,7 @@ function candidates(): readonly Confinement[] {
   return [];
 }
 
-/** Others must not be able to replace it: it starts with our rights. */
+/** True if only root can replace the program. Another user's replacement would run with the owner's rights. */
 function isTheSystems(path: string): boolean {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats?.isFile() === true && stats.uid === 0 && (stats.mode & 0o022) === 0;
@@ -102,7 +111,7 @@ const TRIAL_MS = 20_000;
 
 const CONFINED = 'neither read, nor written, nor connected';
 
-/** Says so when it can neither read nor write the file, nor connect to the port. */
+/** Test script. Prints `CONFINED` if the sandbox stops it from reading and writing a file and from connecting to a port. */
 const TRIAL = `
 const fs = require('node:fs');
 const [, file, port] = process.argv;
@@ -111,8 +120,8 @@ if (!fails(() => fs.readFileSync(file)) || !fails(() => fs.writeFileSync(file, '
 const socket = require('node:net').connect(Number(port), '127.0.0.1');
 socket.on('connect', () => process.exit(4)).on('error', () => process.stdout.write(${JSON.stringify(CONFINED)}));`;
 
-/** @internal Whether it starts Node, and then keeps it from a file and a port of ours. */
-export async function confines({ around }: Confinement): Promise<boolean> {
+/** @internal True if Node starts in the sandbox, and there cannot reach a file or a port of this process. */
+export async function isEffective({ wrap: around }: Confinement): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-trial-'));
   const file = join(folder, 'file');
   const server = createServer((socket) => socket.destroy());

@@ -1,10 +1,12 @@
 import * as z from 'zod';
-import { later, type Of } from '../../contract/later.ts';
 import { CATEGORY, PACK, TTL } from '../../contract/limits.ts';
 import { PackVersion } from '../../contract/pack.ts';
+import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 
-/** What a process is started for: the first line that it reads. It is given the text that was read, and reads no file itself. */
-export type Task = Described | Running;
+/**
+ * The task of a pack's process, sent as its first input line. Contains the pack's source, so that the process reads no pack file.
+ */
+export type PackTask = Described | Running;
 
 interface Described {
   readonly to: 'describe';
@@ -19,20 +21,19 @@ interface Running {
   readonly input: unknown;
   readonly caller: { readonly subject: string; readonly client: string };
   readonly session?: string;
-  /** The namespace of its memory, if it has one. */
+  /** The namespace of the pack's memory. Absent if the pack has no memory. */
   readonly memory?: string;
 }
 
-/** What the process hears besides its task. */
-export type Heard =
+/** Messages that the program sends to a pack's process after the task. */
+export type ProgramMessage =
   | { readonly is: 'answer'; readonly id: number; readonly value?: unknown }
   | { readonly is: 'refusal'; readonly id: number; readonly message: string }
   | { readonly is: 'abort' };
 
-const JsonSchema = later(() => z.record(z.string(), z.unknown()));
+const JsonSchema = lazy(() => z.record(z.string(), z.unknown()));
 
-/** A pack as its file describes it. */
-export const Description = later(() =>
+export const PackDescription = lazy(() =>
   z.strictObject({
     version: PackVersion(),
     title: z.string().trim().min(1).max(100),
@@ -47,16 +48,16 @@ export const Description = later(() =>
         category: z.string().regex(CATEGORY.pattern).exactOptional(),
       })
       .exactOptional(),
-    seconds: z.int().min(1).max(PACK.longest).exactOptional(),
+    seconds: z.int().min(1).max(PACK.maxTimeout).exactOptional(),
     intents: z.array(z.string().min(1).max(100)).max(20).exactOptional(),
     changes: z.enum(['nothing', 'adds', 'destroys']).exactOptional(),
     hosts: z.array(z.string().max(260)).min(1).max(32).exactOptional(),
   }),
 );
-export type Description = Of<typeof Description>;
+export type PackDescription = SchemaOutput<typeof PackDescription>;
 
-/** What the process says. It runs somebody's code, so nothing it says is believed before it fits here. */
-export const Said = later(() =>
+/** Messages from a pack's process. The process runs untrusted code, so each message is validated here. */
+export const PackMessage = lazy(() =>
   z.discriminatedUnion('is', [
     z.object({ is: z.literal('described'), pack: z.unknown() }),
     z.object({ is: z.literal('done'), output: z.unknown() }),
@@ -64,7 +65,7 @@ export const Said = later(() =>
       is: z.literal('failed'),
       code: z.enum(['invalid_input', 'invalid_output', 'handler_failed']),
       message: z.string(),
-      /** What the memory refused, if it failed for that. */
+      /** If the run failed because a request was refused: the id of that request. */
       refused: z.int().exactOptional(),
     }),
     z.object({
@@ -75,7 +76,7 @@ export const Said = later(() =>
     }),
     z.object({ is: z.literal('log'), text: z.string() }),
     z.object({ is: z.literal('doNotCache') }),
-    z.object({ is: z.literal('ask'), id: z.int().min(0), what: z.string(), with: z.array(z.unknown()) }),
+    z.object({ is: z.literal('request'), id: z.int().min(0), operation: z.string(), parameters: z.array(z.unknown()) }),
   ]),
 );
-export type Said = Of<typeof Said>;
+export type PackMessage = SchemaOutput<typeof PackMessage>;

@@ -1,67 +1,71 @@
 import type * as z from 'zod';
 import { asFailure, Failure } from '../../contract/failure.ts';
-import { type Clock, systemClock } from '../../core/clock.ts';
-import { refuseEndless } from '../../core/packs/cache.ts';
+import { requireCacheTtl } from '../../core/packs/cache.ts';
 import { Catalogue } from '../../core/packs/catalogue.ts';
 import type { Egress } from '../../core/packs/egress.ts';
-import { hostsOf } from '../../core/packs/hosts.ts';
+import { parseHostAllowlist } from '../../core/packs/hosts.ts';
 import type { ExecutionContext, Pack } from '../../core/packs/pack.ts';
-import { wayOut } from '../packs.ts';
-import { answerFor, type Outside } from './answers.ts';
-import { confinement, type Confinement } from './confinement.ts';
-import { converse } from './conversation.ts';
-import { type PackFile, readListed } from './file.ts';
-import { launch, type Launched } from './launch.ts';
-import { Description, type Task } from './messages.ts';
-import { oneLine } from './one-line.ts';
-import { Places } from './places.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import { createLazyEgress } from '../egress/network-packs.ts';
+import { findConfinement, type Confinement } from './confinement.ts';
+import { createMessageHandler, type NetworkAccess } from './message-handler.ts';
+import { PackDescription, type PackTask } from './messages.ts';
+import { type PackFile, readListedPack } from './pack-file.ts';
+import { launchPackProcess, type PackProcess } from './pack-process.ts';
+import { ProcessSlots } from './process-slots.ts';
+import { runTask } from './run-task.ts';
+import { toSafeLine } from './safe-line.ts';
 import { schemaFrom } from './schema.ts';
 
-/** To say what it is. Then it has asked nobody yet, so it is quick unless something is wrong. */
+/** Time limit for a pack to describe itself. Normally fast, because describing sends no requests. */
 const DESCRIBING_MS = 10_000;
-/** No subject is called so. */
-const NOBODY = '';
+/** Subject for which the slots for describing packs are counted. Not a valid name, so no caller has it. */
+const NO_SUBJECT = '';
 
-export interface Skipped {
+export interface SkippedPack {
   readonly name: string;
   readonly why: string;
 }
 
 export interface OwnPacksOptions {
   readonly clock?: Clock;
-  /** How `fetch` of a pack leaves the machine. */
+  /** Sends the HTTP requests that packs make with `fetch`. */
   readonly egress?: Egress;
-  /** What the operating system puts around each process. */
-  readonly confined?: () => Promise<Confinement>;
+  /** Returns the sandbox in which each pack's process runs. */
+  readonly findConfinement?: () => Promise<Confinement>;
 }
 
-/** Packs of the owner's own. Each run is a process, and none outlives this. */
+/** Runs the owner's packs, each run in its own process. Disposing this object kills all processes. */
 export class OwnPacks implements Disposable {
-  readonly #under = new Set<Launched>();
-  readonly #places = new Places();
+  readonly #running = new Set<PackProcess>();
+  readonly #slots = new ProcessSlots();
   readonly #clock: Clock;
   readonly #egress: Egress;
   readonly #confinement: () => Promise<Confinement>;
   #closed = false;
 
-  constructor({ clock = systemClock, egress = wayOut({ clock }), confined = confinement }: OwnPacksOptions = {}) {
+  constructor({
+    clock = systemClock,
+    egress = createLazyEgress({ clock }),
+    findConfinement: confinement = findConfinement,
+  }: OwnPacksOptions = {}) {
     this.#clock = clock;
     this.#egress = egress;
-    this.#confinement = confined;
+    this.#confinement = confinement;
   }
 
-  /** Loads the listed packs of the folder and adds them to the catalogue. A pack with an error is skipped, and the rest is loaded. */
+  /** Loads the listed packs and adds them to the catalogue. Skips packs that have an error. */
   async load(
     folder: string,
     names: readonly string[],
     catalogue = new Catalogue(),
-  ): Promise<{ packs: readonly Pack[]; skipped: readonly Skipped[] }> {
+  ): Promise<{ packs: readonly Pack[]; skipped: readonly SkippedPack[] }> {
     const found = await Promise.all(
       [...new Set(names)].map(async (name) => {
         try {
-          return await this.describe(readListed(folder, name));
+          return await this.describe(readListedPack(folder, name));
         } catch (error) {
-          return { name, why: error instanceof Failure ? error.message : `${name} cannot be taken; check its file.` };
+          return { name, why: error instanceof Failure ? error.message : `${name} could not be loaded; check the pack's file.` };
         }
       }),
     );
@@ -71,48 +75,49 @@ export class OwnPacks implements Disposable {
     return { packs, skipped: [...found.filter((one) => 'why' in one), ...refused] };
   }
 
-  /** The pack that a file holds, as the engine runs it. */
+  /** Reads the description of a pack from its file, in a separate process. Returns a pack that the engine can run. */
   async describe(file: PackFile): Promise<Pack> {
     const { name, source, revision } = file;
-    // Many that are listed are not many processes at a start.
-    using _place = await this.#places.take(NOBODY, new AbortController().signal);
-    const tooLong = new AbortController();
-    using _limit = this.#clock.after(DESCRIBING_MS, () => tooLong.abort());
-    const said = await this.#converse({ to: 'describe', name, source }, tooLong.signal, () => undefined).catch(
+    // Wait for a slot, so that few processes run when many packs are loaded at startup.
+    using _slot = await this.#slots.acquire(NO_SUBJECT, new AbortController().signal);
+    const timeout = new AbortController();
+    using _limit = this.#clock.after(DESCRIBING_MS, () => timeout.abort());
+    const result = await this.#runTask({ to: 'describe', name, source }, timeout.signal, () => undefined).catch(
       (error: unknown) => {
-        if (!tooLong.signal.aborted) throw error;
-        throw new Failure('timeout', `${name} does not come to say what it is; what takes long belongs into its handler.`);
+        if (!timeout.signal.aborted) throw error;
+        throw new Failure('timeout', `${name} took too long to load; move slow work into the pack's handler.`);
       },
     );
-    if (said.is === 'failed') throw new Failure('handler_failed', `${name}: ${oneLine(said.message)}`);
-    const { success, data, error } = Description().safeParse(said.is === 'described' ? said.pack : undefined);
-    if (!success) throw new Failure('invalid_input', `${name}: ${oneLine(whatIsWrong(error))}`);
-    const { input, output, hosts: named = [], ...rest } = data;
-    refuseEndless(name, rest.memory);
-    const hosts = hostsOf(named, `add it to hosts in ${name}.mjs`);
-    if (!hosts) throw new Failure('invalid_input', `${name}: hosts must be names, such as api.example.com or *.example.com.`);
-    if (input['type'] !== 'object') throw new Failure('invalid_input', `${name}: its input must be z.object({ … }).`);
+    if (result.is === 'failed') throw new Failure('handler_failed', `${name}: ${toSafeLine(result.message)}`);
+    const { success, data, error } = PackDescription().safeParse(result.is === 'described' ? result.pack : undefined);
+    if (!success) throw new Failure('invalid_input', `${name}: ${toSafeLine(describeError(error))}`);
+    const { input, output, hosts: declaredHosts = [], ...rest } = data;
+    requireCacheTtl(name, rest.memory);
+    const hosts = parseHostAllowlist(declaredHosts, `add it to \`hosts\` in ${name}.mjs`);
+    if (!hosts)
+      throw new Failure('invalid_input', `${name}: \`hosts\` must contain host names, such as api.example.com or *.example.com.`);
+    if (input['type'] !== 'object') throw new Failure('invalid_input', `${name}: \`input\` must be z.object({ … }).`);
     return {
       ...rest,
       name,
-      own: { revision, hosts: named },
-      asksOutside: named.length > 0,
-      input: readable(name, input),
-      output: readable(name, output),
+      own: { revision, hosts: declaredHosts },
+      usesNetwork: declaredHosts.length > 0,
+      input: parseSchema(name, input),
+      output: parseSchema(name, output),
       handler: (context) => this.#run(file, { egress: this.#egress, hosts }, context),
     };
   }
 
   [Symbol.dispose](): void {
     this.#closed = true;
-    for (const process of this.#under) process.kill();
+    for (const process of this.#running) process.kill();
   }
 
-  async #run({ name, source }: PackFile, outside: Outside, context: ExecutionContext): Promise<unknown> {
+  async #run({ name, source }: PackFile, network: NetworkAccess, context: ExecutionContext): Promise<unknown> {
     const { input, caller, session, signal, memory } = context;
-    using _place = await this.#places.take(caller.subject, signal);
+    using _slot = await this.#slots.acquire(caller.subject, signal);
     const refusals = new Map<number, Failure>();
-    const task: Task = {
+    const task: PackTask = {
       to: 'run',
       name,
       source,
@@ -121,35 +126,40 @@ export class OwnPacks implements Disposable {
       ...(session !== undefined && { session }),
       ...(memory && { memory: memory.namespace }),
     };
-    const said = await this.#converse(task, signal, answerFor(context, outside, refusals));
-    if (said.is === 'done') return said.output;
-    if (said.is === 'described') throw new Failure('handler_failed', `${name} answered what was not asked; tell its author.`);
-    // What the memory refused is told in its own words.
-    const refused = said.refused === undefined ? undefined : refusals.get(said.refused);
+    const result = await this.#runTask(task, signal, createMessageHandler(context, network, refusals));
+    if (result.is === 'done') return result.output;
+    if (result.is === 'described')
+      throw new Failure('handler_failed', `${name} sent an unexpected message; tell the pack's author.`);
+    // If the run failed because a request was refused, report the original error of that request.
+    const refused = result.refused === undefined ? undefined : refusals.get(result.refused);
     if (refused) throw refused;
-    const remedy = said.code === 'invalid_input' ? '; compare it with the input schema of the pack.' : '';
-    throw new Failure(said.code, `${remedy === '' ? `${name}: ` : ''}${oneLine(said.message)}${remedy}`);
+    const remedy = result.code === 'invalid_input' ? "; compare the input with the pack's input schema." : '';
+    throw new Failure(result.code, `${remedy === '' ? `${name}: ` : ''}${toSafeLine(result.message)}${remedy}`);
   }
 
-  async #converse(task: Task, signal: AbortSignal, hear: Parameters<typeof converse>[0]['hear']): ReturnType<typeof converse> {
-    if (this.#closed) throw closing();
-    const confined = await this.#confinement();
-    // Closed or given up while the confinement was tried.
-    if (this.#closed) throw closing();
-    const process = launch(confined);
-    this.#under.add(process);
+  async #runTask(
+    task: PackTask,
+    signal: AbortSignal,
+    onMessage: Parameters<typeof runTask>[0]['onMessage'],
+  ): ReturnType<typeof runTask> {
+    if (this.#closed) throw stopping();
+    const confinement = await this.#confinement();
+    // Check again, because this object may have been closed while the sandbox was tested.
+    if (this.#closed) throw stopping();
+    const process = launchPackProcess(confinement);
+    this.#running.add(process);
     try {
-      return await converse({ process, task, signal, hear });
+      return await runTask({ process, task, signal, onMessage });
     } finally {
-      this.#under.delete(process);
+      this.#running.delete(process);
     }
   }
 }
 
-const closing = (): Failure => new Failure('handler_failed', 'The program is ending; ask again when it runs.');
+const stopping = (): Failure => new Failure('unavailable', 'Helmdeck Memory is stopping; try again when it is running.');
 
-/** Adds packs to the catalogue, and returns those that it refuses, with the reason. */
-function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly Skipped[] {
+/** Adds packs to the catalogue. Returns the packs that the catalogue refuses, each with the reason. */
+function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly SkippedPack[] {
   return packs.flatMap((pack) => {
     try {
       catalogue.add(pack);
@@ -160,16 +170,16 @@ function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly Skipped[]
   });
 }
 
-function readable(name: string, json: Record<string, unknown>): Pack['input'] {
+function parseSchema(name: string, json: Record<string, unknown>): Pack['input'] {
   try {
     return schemaFrom(json);
   } catch (cause) {
-    throw new Failure('invalid_input', `${name}: its schema says what cannot be checked here; make it simpler.`, { cause });
+    throw new Failure('invalid_input', `${name}: the pack's schema cannot be checked; simplify the schema.`, { cause });
   }
 }
 
-function whatIsWrong({ issues: [first] }: z.ZodError): string {
-  if (first === undefined) return 'it does not say what it is.';
+function describeError({ issues: [first] }: z.ZodError): string {
+  if (first === undefined) return 'the pack has no description; see docs/packs.md.';
   const field = first.path.join('.');
-  return `${field === '' ? '' : `${field}: `}${first.message}; compare it with docs/packs.md.`;
+  return `${field === '' ? '' : `${field}: `}${first.message}; see docs/packs.md.`;
 }

@@ -4,21 +4,24 @@ import { dirname, join } from 'node:path';
 
 export const inElectron = 'electron' in process.versions;
 
-/** Packed, Electron does not start as Node, but as a second desktop. */
+/** False in a packaged desktop app: starting its executable opens a second desktop app instead of Node. */
 export const canBeNode = (): boolean => !inElectron || 'defaultApp' in process;
 
-/** Nothing of ours: our environment holds keys, and the way to the keychain. */
+/**
+ * Returns the environment of a pack's process. Contains none of our environment variables, because our variables hold keys and
+ * give access to the keychain.
+ */
 export const nodeEnvironment = (): NodeJS.ProcessEnv => (inElectron ? { ELECTRON_RUN_AS_NODE: '1' } : {});
 
-/** What a pack's process runs, and which files it reads for that. */
+/** The files that a pack's process runs and is allowed to read. */
 export interface Runtime {
   readonly main: string;
-  /** For its command line: the code for the pack's realm and, where that is not built into one file, zod. */
+  /** Command line arguments: the path of the code for the pack's realm and, when running from sources, the path of zod. */
   readonly args: readonly string[];
   readonly files: readonly string[];
 }
 
-/** Beside this file as sources, and beside the program when it is built. */
+/** Finds the files of the runtime: next to this file when running from sources, next to the main program in a build. */
 export function findRuntime(): Runtime {
   const here = import.meta.dirname;
   if (existsSync(join(here, 'child.ts'))) {

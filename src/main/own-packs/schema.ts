@@ -3,21 +3,21 @@ import * as z from 'zod';
 type JsonSchema = Record<string, unknown>;
 
 /**
- * Parts of a schema times parts of a value: what takes longer is not checked here, where everybody would wait. Alternatives within
- * alternatives double the work with each step down, and a schema that refers to itself has no end of them.
+ * Maximum work of one check: the number of schema parts, multiplied by the number of value parts. A longer check would block the
+ * program for every caller. Nested alternatives multiply the work, and a recursive schema has no bound.
  */
-const MOST_WORK = 500_000;
+const MAX_WORK = 500_000;
 
 /**
- * The schema of a pack as the program uses it. Shown as its author wrote it; checked here without its patterns, for a pattern
- * can take for ever, and only as far as that is little work. The pack's own process checks it whole.
+ * Creates the program's copy of a pack's schema. Shows the schema as the author wrote it. Checks values only within the work
+ * limit, and ignores patterns, because patterns can take exponential time. The pack's process checks values fully.
  */
 export function schemaFrom(json: JsonSchema): z.ZodType {
-  // What the library wrote in one process it reads in another, and says what it cannot.
+  // Parses JSON Schema that zod wrote in the pack's process. Throws if zod cannot represent a part of the schema.
   const whole = z.fromJSONSchema(withoutPatterns(json) as Parameters<typeof z.fromJSONSchema>[0]);
   const parts = partsOfSchema(json);
   const schema = z.unknown().transform((value, context) => {
-    if (parts * countOf(value, MOST_WORK / parts) > MOST_WORK) return value;
+    if (parts * countOf(value, MAX_WORK / parts) > MAX_WORK) return value;
     const { success, data, error } = whole.safeParse(value);
     if (success) return data;
     context.issues.push(...error.issues.map((issue) => ({ ...issue, input: value }) as z.core.$ZodRawIssue));
@@ -27,38 +27,38 @@ export function schemaFrom(json: JsonSchema): z.ZodType {
   return schema;
 }
 
-/** Keywords whose value is a schema, a list of them, or schemas by name. */
+/** JSON Schema keywords: `ONE` takes a schema, `MANY` a list of schemas, and `NAMED` an object whose values are schemas. */
 const ONE = new Set(['additionalProperties', 'contains', 'else', 'if', 'items', 'not', 'propertyNames', 'then']);
 const MANY = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems']);
 const NAMED = new Set(['$defs', 'definitions', 'dependentSchemas', 'properties']);
 const PATTERNS = new Set(['contentEncoding', 'format', 'pattern', 'patternProperties']);
-const ASIDE = new Set(['$defs', 'definitions']);
+const DEFINITIONS = new Set(['$defs', 'definitions']);
 
 function withoutPatterns(schema: unknown): unknown {
   if (!isObject(schema)) return schema;
   const kept = Object.entries(schema).filter(([keyword]) => !PATTERNS.has(keyword));
-  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, inside(keyword, value)]));
+  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, withoutPatternsIn(keyword, value)]));
 }
 
-function inside(keyword: string, value: unknown): unknown {
+function withoutPatternsIn(keyword: string, value: unknown): unknown {
   if (MANY.has(keyword) && Array.isArray(value)) return value.map(withoutPatterns);
   if (ONE.has(keyword)) return withoutPatterns(value);
   if (!NAMED.has(keyword) || !isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withoutPatterns(schema)]));
 }
 
-/** How many schemas it is with each reference in full; more than anybody can count where it refers to itself. */
+/** Counts the parts of a schema with every reference expanded. The count exceeds the limit if a schema refers to itself. */
 function partsOfSchema(json: JsonSchema): number {
   let parts = 0;
   const waiting: unknown[] = [json];
-  while (waiting.length > 0 && parts <= MOST_WORK) {
+  while (waiting.length > 0 && parts <= MAX_WORK) {
     const schema = waiting.pop();
     if (!isObject(schema)) continue;
     parts += 1;
     const { $ref: to } = schema;
-    if (typeof to === 'string') waiting.push(referred(json, to));
+    if (typeof to === 'string') waiting.push(resolveReference(json, to));
     for (const [keyword, value] of Object.entries(schema)) {
-      if (ASIDE.has(keyword)) continue;
+      if (DEFINITIONS.has(keyword)) continue;
       if (MANY.has(keyword) && Array.isArray(value)) waiting.push(...(value as unknown[]));
       else if (ONE.has(keyword)) waiting.push(value);
       else if (NAMED.has(keyword) && isObject(value)) waiting.push(...Object.values(value));
@@ -67,15 +67,15 @@ function partsOfSchema(json: JsonSchema): number {
   return parts;
 }
 
-/** As the library writes it: the whole, or one that is set aside. */
-function referred(json: JsonSchema, to: string): unknown {
+/** Resolves a reference in the form that zod writes: to the root or to a definition. */
+function resolveReference(json: JsonSchema, to: string): unknown {
   if (to === '#') return json;
   const [, place = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(to) ?? [];
-  const aside = json[place];
-  return isObject(aside) ? aside[name] : undefined;
+  const definitions = json[place];
+  return isObject(definitions) ? definitions[name] : undefined;
 }
 
-/** How many values it is, as far as that matters. */
+/** Returns the number of values inside a value, including itself. Stops counting above `most`. */
 function countOf(value: unknown, most: number): number {
   let count = 0;
   const waiting: unknown[] = [value];

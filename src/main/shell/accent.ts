@@ -1,19 +1,19 @@
 /** Red, green and blue, from 0 to 255. */
 type Colour = readonly [number, number, number];
 
-/** What the accent stands on and beside, as the window's own style has it. */
+/** Background and text colours. Must be the same as in the window's style sheet. */
 const SURFACES = {
-  light: { page: '#ffffff', sidebar: '#f5f5f6', quiet: '#63636a', tint: 0.12, away: [0, 0, 0] },
-  dark: { page: '#1d1d1f', sidebar: '#232326', quiet: '#a3a3aa', tint: 0.22, away: [255, 255, 255] },
+  light: { page: '#ffffff', sidebar: '#f5f5f6', quiet: '#63636a', tint: 0.12, towards: [0, 0, 0] },
+  dark: { page: '#1d1d1f', sidebar: '#232326', quiet: '#a3a3aa', tint: 0.22, towards: [255, 255, 255] },
 } as const;
 
-/** What WCAG 2.2 asks of text, and a little for rounding. */
-const READABLE = 4.55;
+/** Minimum contrast ratio of text: the ratio that WCAG 2.2 requires, plus a margin for rounding. */
+const MIN_CONTRAST = 4.55;
 const STEP = 0.02;
 
 /**
- * The window's colours from the one that its owner chose for the whole system, as a style sheet that goes before our own. Hue and
- * strength stay as far as text stays readable; what is no colour leaves ours.
+ * Returns a style sheet that applies the system's accent colour to the window. Adjusts the colour until text is readable. Returns
+ * an empty text if the value is not a colour.
  */
 export function accentStyle(chosen: string): string {
   if (!/^#?[0-9a-f]{6}([0-9a-f]{2})?$/i.test(chosen)) return '';
@@ -28,16 +28,16 @@ export function accentStyle(chosen: string): string {
 }
 
 function shadesOf(chosen: Colour, mode: keyof typeof SURFACES): { readonly accent: string; readonly selection: string } {
-  const { page, sidebar, quiet, tint, away } = SURFACES[mode];
+  const { page, sidebar, quiet, tint, towards } = SURFACES[mode];
   const tinted = (share: number): Colour => mixed(colourOf(page), chosen, share);
   let share: number = tint;
-  while (share > 0 && contrast(colourOf(quiet), tinted(share)) < READABLE) share -= STEP;
+  while (share > 0 && contrast(colourOf(quiet), tinted(share)) < MIN_CONTRAST) share -= STEP;
   const selection = tinted(Math.max(0, share));
-  const grounds = [colourOf(page), colourOf(sidebar), selection];
+  const backgrounds = [colourOf(page), colourOf(sidebar), selection];
   let moved = 0;
-  const accent = (): Colour => mixed(chosen, away, moved);
-  while (moved < 1 && grounds.some((ground) => contrast(accent(), ground) < READABLE)) moved += STEP;
-  return { accent: spelled(accent()), selection: spelled(selection) };
+  const accent = (): Colour => mixed(chosen, towards, moved);
+  while (moved < 1 && backgrounds.some((background) => contrast(accent(), background) < MIN_CONTRAST)) moved += STEP;
+  return { accent: toHex(accent()), selection: toHex(selection) };
 }
 
 const colourOf = (hex: string): Colour => {
@@ -46,14 +46,14 @@ const colourOf = (hex: string): Colour => {
   return [red, green, blue];
 };
 
-const spelled = (colour: Colour): string => `#${colour.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
+const toHex = (colour: Colour): string => `#${colour.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
 
 function mixed(one: Colour, other: Colour, share: number): Colour {
   const part = (at: 0 | 1 | 2): number => Math.round(one[at] + (other[at] - one[at]) * Math.min(1, share));
   return [part(0), part(1), part(2)];
 }
 
-/** As WCAG 2.2 reckons it. */
+/** Returns the contrast ratio of two colours, as defined by WCAG 2.2. */
 function contrast(one: Colour, other: Colour): number {
   const [dark = 0, light = 0] = [luminance(one), luminance(other)].toSorted((a, b) => a - b);
   return (light + 0.05) / (dark + 0.05);

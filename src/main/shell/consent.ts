@@ -1,105 +1,121 @@
 import type { ApproveOllamaInput } from '../../contract/embeddings.ts';
 import { Failure } from '../../contract/failure.ts';
 import { type Scope, spellScope } from '../../contract/forget.ts';
-import type { Input, Request } from '../../contract/operations.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { During } from '../../core/during.ts';
-import type { Perform } from '../../core/perform.ts';
+import { BACKUPS_KEPT } from '../../contract/limits.ts';
+import type { OperationInput, OperationRequest } from '../../contract/operations.ts';
+import type { Caller } from '../../core/access/caller.ts';
+import type { CallContext } from '../../core/operations/call-context.ts';
+import type { Perform } from '../../core/operations/perform.ts';
+import type { Clock } from '../../core/time/clock.ts';
 
-type Consent = NonNullable<During['consent']>;
+type Consent = NonNullable<CallContext['consent']>;
 type ConsentRequest = Parameters<Consent>[0];
 
-/** What the owner is asked in a dialog of the system, which no page can answer. */
-export interface Question {
+/** A question to the owner. Shown in a system dialog, because a page cannot answer such a dialog. */
+export interface ConsentQuestion {
   readonly message: string;
   readonly detail: string;
-  /** What its button says. */
+  /** Label of the button that confirms. The other button is Cancel. */
   readonly yes: string;
-  /** What the other one says, where it is not to cancel. */
-  readonly no?: string;
 }
 
 interface Deps {
-  /** Without a consent of its own: it only reads what the question has to name. */
+  /** Runs operations that read the data for a question. */
   readonly perform: Perform;
   readonly clock: Clock;
-  readonly agrees: (question: Question) => Promise<boolean>;
+  readonly askOwner: (question: ConsentQuestion) => Promise<boolean>;
 }
 
 /**
- * The window forgets a single fact without a question, because it offers to undo that for eight seconds, and gives one a short
- * lifetime. A page that was taken over offers nothing, so it may do so only this often before the owner is asked.
+ * Number of facts that the window can remove in `FREE_REMOVALS_WINDOW_MS` without consent. Shortening a fact's lifetime also
+ * counts as a removal. The window asks no question for a single fact, because the window offers undo. A compromised page would
+ * not offer undo, so more removals need the owner's consent.
  */
-const SINGLE_LOSSES = 20;
-const SINGLE_LOSSES_MS = 10 * 60_000;
+const FREE_REMOVALS = 20;
+const FREE_REMOVALS_WINDOW_MS = 10 * 60_000;
 
-/** Questions that may wait behind the one that is shown. */
-const WAITING = 8;
+/** Maximum number of questions that wait while another question is shown. */
+const MAX_WAITING = 8;
 
-/** Facts that a question names. */
-const SHOWN = 5;
+const MAX_NAMES = 5;
 
-/** Asks the owner of the desktop, one question at a time. */
-export function desktopConsent({ perform, clock, agrees }: Deps): Consent {
-  let losses: readonly number[] = [];
-  let last: Promise<unknown> = Promise.resolve();
+/** Creates the function that asks the desktop's owner for consent, one question at a time. */
+export function desktopConsent({ perform, clock, askOwner }: Deps): Consent {
+  let removals: readonly number[] = [];
+  let lastQuestion: Promise<unknown> = Promise.resolve();
   let waiting = 0;
+  /** Number of backups that exist or were allowed without a question. An allowed backup may still be running. */
+  let expectedBackups = 0;
 
   return async (request) => {
-    if (losesOneFact(request) && mayLoseOneMore()) return true;
-    if (waiting > WAITING) {
-      throw new Failure('rate_limited', 'Too many questions are waiting for your answer; answer them first.', { retryAfter: 1 });
+    if (removesOneFact(request) && isWithinLimit()) return true;
+    if (waiting > MAX_WAITING) {
+      throw new Failure('rate_limited', 'Too many questions are waiting for your answer. Answer the open questions first.', {
+        retryAfter: 1,
+      });
     }
     waiting += 1;
-    // What the question names is read when it is shown, not when it began to wait.
-    const answer = last.then(async () => {
+    // Read the data when the question is shown, because the data may change while the question waits.
+    const answer = lastQuestion.then(async () => {
+      if (request.name === 'backup' && (await canAddBackup(request.caller))) return true;
       const question = await questionFor(request, perform);
-      return question === undefined || (await agrees(question));
+      return question === undefined || (await askOwner(question));
     });
-    last = answer.catch(() => undefined).then(() => (waiting -= 1));
+    lastQuestion = answer.catch(() => undefined).then(() => (waiting -= 1));
     const agreed = await answer;
-    if (agreed && losesOneFact(request)) losses = [];
+    if (agreed && removesOneFact(request)) removals = [];
     return agreed;
   };
 
-  function mayLoseOneMore(): boolean {
+  /** True if another backup would not delete an older backup. */
+  async function canAddBackup(caller: Caller): Promise<boolean> {
+    const { backups } = await perform(caller, 'backups', {});
+    expectedBackups = Math.max(expectedBackups, backups.length);
+    if (expectedBackups >= BACKUPS_KEPT) return false;
+    expectedBackups += 1;
+    return true;
+  }
+
+  function isWithinLimit(): boolean {
     const now = clock.steady();
-    losses = losses.filter((at) => now - at < SINGLE_LOSSES_MS);
-    if (losses.length >= SINGLE_LOSSES) return false;
-    losses = [...losses, now];
+    removals = removals.filter((at) => now - at < FREE_REMOVALS_WINDOW_MS);
+    if (removals.length >= FREE_REMOVALS) return false;
+    removals = [...removals, now];
     return true;
   }
 }
 
-/** Forgets one fact, or makes one expire soon, which the owner also sees happen in the window. */
-const losesOneFact = ({ name, input }: ConsentRequest): boolean =>
+/** True if the request forgets one fact or can make one fact expire soon. */
+const removesOneFact = ({ name, input }: ConsentRequest): boolean =>
   (name === 'forget' && input.scope.kind === 'key') || name === 'remember' || name === 'patch';
 
-/** Undefined where nothing would be lost or given away. An effect that has no words of its own here is asked about by its name. */
-async function questionFor(request: ConsentRequest, perform: Perform): Promise<Question | undefined> {
+/**
+ * Returns the question for a request, or undefined if nothing would be lost or disclosed. Operations without a question of their
+ * own get a general question.
+ */
+async function questionFor(request: ConsentRequest, perform: Perform): Promise<ConsentQuestion | undefined> {
   const { caller, name, input } = request;
-  // The default asks about every other effect by its name.
+  // The default case covers all operations that have no case of their own.
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check
   switch (name) {
     case 'remember':
     case 'patch':
-      return questionForOneMore(input.key);
+      return questionForMoreRemovals(input.key);
     case 'forget':
       return questionForForget(caller, input.scope, perform);
     case 'undo':
       return questionForUndo(caller, input, perform);
     case 'createPipeline':
       return {
-        message: `Keep the pipeline ${shortened(input.title ?? input.id)} as your own?`,
-        detail: `Agents can run it, and it is signed as yours. It runs ${shortened(input.steps.map(({ pack }) => pack).join(', '))}.`,
-        yes: 'Keep',
+        message: `Save the pipeline ${shortened(input.title ?? input.id)} as yours?`,
+        detail: `You become the pipeline's author, and agents can run the pipeline. It runs these packs: ${shortened(input.steps.map(({ pack }) => pack).join(', '))}.`,
+        yes: 'Save',
       };
     case 'adoptPipeline': {
       const { title = input.id, client, steps } = await perform(caller, 'pipeline', { id: input.id });
       return {
         message: `Adopt the pipeline ${shortened(title)}?`,
-        detail: `${shortened(client)} wrote it. From then on it counts as yours, and runs with the rights of the agent that runs it. It runs ${shortened(
+        detail: `${shortened(client)} wrote this pipeline. You become its author. The pipeline runs with the rights of the agent that starts it. It runs these packs: ${shortened(
           steps.map(({ pack }) => pack).join(', '),
         )}.`,
         yes: 'Adopt',
@@ -109,36 +125,36 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<Q
       const { title = input.id } = await perform(caller, 'pipeline', input);
       return {
         message: `Delete the pipeline ${shortened(title)}?`,
-        detail: 'Its definition is deleted for good. There is no undo.',
+        detail: "The pipeline's definition is deleted permanently. This cannot be undone.",
         yes: 'Delete',
       };
     }
     case 'endSession':
       return {
         message: `End the session ${shortened(input.id)}?`,
-        detail: 'Its working memory is deleted. There is no undo.',
+        detail: "The session's working memory is deleted. This cannot be undone.",
         yes: 'End Session',
       };
     case 'runPack':
       return {
         message: `Run ${shortened(input.name)}?`,
         detail: `${
-          request.effect === 'discloses' ? 'It sends its input to servers outside this computer' : 'It can delete data for good'
+          request.effect === 'discloses'
+            ? 'The pack sends its input to servers outside this computer'
+            : 'The pack can delete data permanently'
         }. Input: ${shortened(JSON.stringify(input.input), LONGEST_INPUT)}`,
         yes: 'Run',
       };
     case 'mintToken': {
       const admin = input.scopes.includes('admin');
       return {
-        message: admin
-          ? 'Make a token that may do all that you may?'
-          : `Make a token for the memory ${shortened(input.subject)}?`,
-        detail: `Its name is ${shortened(input.name)}. ${
+        message: admin ? 'Create a token with all your rights?' : `Create a token for the memory ${shortened(input.subject)}?`,
+        detail: `The token's name is ${shortened(input.name)}. ${
           admin
-            ? 'Any program that has it can see and change every memory here, and its keys.'
-            : `Any program that has it may ${shortened(input.scopes.map((scope) => SCOPES[scope]).join(', '))}.`
+            ? 'A program with this token can read and change every memory and every key on this computer.'
+            : `A program with this token can ${shortened(input.scopes.map((scope) => SCOPES[scope]).join(', '))}.`
         }`,
-        yes: 'Make Token',
+        yes: 'Create Token',
       };
     }
     case 'pauseToken': {
@@ -146,7 +162,7 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<Q
       const token = tokens.find(({ id }) => id === input.id);
       return {
         message: `Resume access for ${shortened(token?.name ?? input.id)}?`,
-        detail: `Its token opens the memory ${shortened(token?.subject ?? '')} again.`,
+        detail: `The agent can use the memory ${shortened(token?.subject ?? '')} again.`,
         yes: 'Resume',
       };
     }
@@ -157,39 +173,40 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<Q
       const files = plan.files.map(({ path }) => `\n${shortened(path, LONGEST_PATH)}`).join('');
       return {
         message: `Connect ${shortened(client)}?`,
-        detail: `It gets a token of its own for the memory ${shortened(input.subject ?? caller.subject)}.${
-          files === '' ? '' : ` These files change:\n${files}`
+        detail: `The program gets its own token for the memory ${shortened(input.subject ?? caller.subject)}.${
+          files === '' ? '' : ` These files will be changed:\n${files}`
         }`,
         yes: 'Connect',
       };
     }
     case 'setCredential': {
-      const kept = (await perform(caller, 'credentials', {})).credentials.find((credential) => credential.name === input.name);
-      if (kept?.kept_in === undefined) return undefined;
+      const stored = (await perform(caller, 'credentials', {})).credentials.find((credential) => credential.name === input.name);
+      if (stored?.kept_in === undefined) return undefined;
       return {
         message: `Replace the credential ${input.name}?`,
-        detail: 'The one in the keychain is overwritten. There is no undo.',
+        detail: 'The credential in the keychain is overwritten. This cannot be undone.',
         yes: 'Replace',
       };
     }
     case 'dropCredential':
       return {
         message: `Delete the credential ${input.name}?`,
-        detail: 'It is removed from the keychain, together with the answers that were cached with it. There is no undo.',
+        detail:
+          'The credential is deleted from the keychain. Results that packs cached with this credential are also deleted. This cannot be undone.',
         yes: 'Delete',
       };
     case 'unlock': {
       const { store } = await perform(caller, 'status', {});
-      // Without a lock of the owner's, trying for the key again lets in nobody who was shut out.
+      // Ask only if the owner locked the memory. In other states, unlocking restores no access that the owner had removed.
       if (store.key.at !== 'locked') return undefined;
-      return { message: 'Unlock the memory?', detail: 'Agents can read and write it again.', yes: 'Unlock' };
+      return { message: 'Unlock the memory?', detail: 'Agents can read and write the memory again.', yes: 'Unlock' };
     }
     case 'setEmbeddings':
-      // Also while embeddings are off: the choice is kept for when they are turned on.
+      // Ask even while embeddings are off, because the choice is saved.
       return {
         message: 'Use the Ollama that is already running?',
         detail:
-          'The program that listens at its address receives every text that is embedded. Nothing proves that it is Ollama. Use it only if you or the system started it.',
+          "The program at Ollama's address receives every text that is embedded. That program may not be Ollama. Continue only if you or the system started it.",
         yes: 'Use It',
       };
     case 'approveOllama':
@@ -197,37 +214,44 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<Q
     case 'trustClock': {
       const { expired } = await perform(caller, 'trustClock', { ...input, dry_run: true });
       return {
-        message: `Is it really ${input.time.slice(0, 10)}?`,
-        detail: `${expired === 1 ? 'One fact has' : `${expired.toLocaleString()} facts have`} expired by that date and will be deleted for good. If the date is wrong, cancel, and set the clock of this computer.`,
-        yes: 'Trust the Clock',
+        message: `Is today ${input.time.slice(0, 10)}?`,
+        detail: `By that date, ${expired === 1 ? 'one fact has' : `${expired.toLocaleString()} facts have`} expired and will be deleted permanently. If the date is wrong, cancel and correct the clock of this computer.`,
+        yes: 'Yes, Delete Expired Facts',
       };
     }
+    case 'backup':
+      return {
+        message: 'Make another backup?',
+        detail: `Only the ${BACKUPS_KEPT} newest backups are kept. Older ones are deleted for good.`,
+        yes: 'Back Up',
+      };
     case 'rotateKey':
       return {
-        message: 'Seal everything under a new key?',
-        detail: 'The memory stays in use meanwhile. Older backups open only with the old key or with the recovery key.',
+        message: 'Re-encrypt the memory with a new key?',
+        detail: 'You can use the memory meanwhile. Existing backups can be opened only with the old key or the recovery key.',
         yes: 'Rotate Key',
       };
     case 'makeRecoveryKey':
       return {
-        message: 'Show a new recovery key?',
-        detail: 'Anyone who reads it can open this memory. An older recovery key stops working.',
-        yes: 'Show Key',
+        message: 'Create a new recovery key?',
+        detail:
+          'The new key is shown only once. Anyone who has it can open this memory. Your earlier recovery key stops working.',
+        yes: 'Create Key',
       };
     default:
       return { message: `Allow ${name}?`, detail: EFFECTS[request.effect], yes: 'Allow' };
   }
 }
 
-const questionForOneMore = (key: string): Question => ({
-  message: 'Keep removing facts one by one?',
-  detail: `${SINGLE_LOSSES} facts were forgotten, or set to expire within 7 days, in the last ten minutes. Next: ${shortened(key)}`,
+const questionForMoreRemovals = (key: string): ConsentQuestion => ({
+  message: 'Allow more facts to be removed?',
+  detail: `In the last ten minutes, ${FREE_REMOVALS} facts were forgotten or set to expire within 7 days. The next fact is ${shortened(key)}.`,
   yes: 'Continue',
 });
 
-async function questionForForget(caller: Caller, scope: Scope, perform: Perform): Promise<Question> {
+async function questionForForget(caller: Caller, scope: Scope, perform: Perform): Promise<ConsentQuestion> {
   if (scope.kind === 'key') {
-    return questionForOneMore(scope.name);
+    return questionForMoreRemovals(scope.name);
   }
   const { deleted, older_backups: backups } = await perform(caller, 'forget', { scope: spellScope(scope), dry_run: true });
   const keys = await firstKeys(caller, scope, perform);
@@ -235,34 +259,38 @@ async function questionForForget(caller: Caller, scope: Scope, perform: Perform)
   const more = deleted - keys.length;
   const rest = keys.length > 0 && more > 0 ? `\nand ${more.toLocaleString()} more` : '';
   return {
-    message: `Forget ${deleted === 1 ? 'one entry' : `${deleted.toLocaleString()} entries`} for good?`,
-    detail: `Scope: ${shortened(spellScope(scope))}. Their history and bytes are deleted too. There is no undo.${
-      backups > 0 ? ' Backups still hold sealed copies.' : ''
+    message: `Forget ${deleted === 1 ? 'one entry' : `${deleted.toLocaleString()} entries`}?`,
+    detail: `Scope: ${shortened(spellScope(scope))}. The entries are erased with their history. This cannot be undone.${
+      backups > 0 ? ' Existing backups still contain encrypted copies.' : ''
     }${named === '' ? '' : `\n${named}${rest}`}`,
     yes: 'Forget',
   };
 }
 
-async function questionForUndo(caller: Caller, input: Input<'undo'>, perform: Perform): Promise<Question | undefined> {
+async function questionForUndo(
+  caller: Caller,
+  input: OperationInput<'undo'>,
+  perform: Perform,
+): Promise<ConsentQuestion | undefined> {
   const { removed, restored, pipelines } = await perform(caller, 'undo', { ...input, dry_run: true });
   const parts: string[] = [];
   if (removed + restored > 0) {
     parts.push(
-      `Of the facts that it wrote since ${input.since}, ${removed} are deleted for good and ${restored} get their earlier version back.`,
+      `Of the facts that this client wrote since ${input.since}, ${removed} will be deleted permanently and ${restored} will return to their earlier version.`,
     );
   }
-  if (pipelines && pipelines.removed.length > 0) parts.push(`Pipelines deleted for good: ${firstNames(pipelines.removed)}.`);
+  if (pipelines && pipelines.removed.length > 0) parts.push(`Pipelines deleted permanently: ${firstNames(pipelines.removed)}.`);
   if (pipelines && pipelines.restored.length > 0) {
-    parts.push(`Pipelines that get their earlier version back: ${firstNames(pipelines.restored)}.`);
+    parts.push(`Pipelines returned to their earlier version: ${firstNames(pipelines.restored)}.`);
   }
   if (parts.length === 0) return undefined;
-  return { message: `Undo what ${shortened(input.client)} wrote?`, detail: parts.join('\n'), yes: 'Undo' };
+  return { message: `Undo the changes of ${shortened(input.client)}?`, detail: parts.join('\n'), yes: 'Undo' };
 }
 
-/** The first few names, and how many more there are. */
+/** Lists a few of the names, followed by the number of the other names. */
 function firstNames(names: readonly string[]): string {
-  const more = names.length - SHOWN;
-  const first = names.slice(0, SHOWN).map((name) => shortened(name));
+  const more = names.length - MAX_NAMES;
+  const first = names.slice(0, MAX_NAMES).map((name) => shortened(name));
   return `${first.join(', ')}${more > 0 ? `, and ${more.toLocaleString()} more` : ''}`;
 }
 
@@ -270,27 +298,27 @@ async function questionForOllama(
   caller: Caller,
   { hash }: ReturnType<ReturnType<typeof ApproveOllamaInput>['parse']>,
   perform: Perform,
-): Promise<Question> {
+): Promise<ConsentQuestion> {
   const { ollama } = await perform(caller, 'embeddings', {});
-  // A hash that was not shown is not approved, even where such a program would be found.
-  if (ollama?.sha256 !== hash) throw new Failure('invalid_input', NOT_SHOWN);
+  // Refuse any hash except the hash of the Ollama that was found, because the window shows only that hash.
+  if (ollama?.sha256 !== hash) throw new Failure('invalid_input', WRONG_HASH);
   return {
-    message: 'Let the program start this Ollama?',
-    detail: `${shortened(ollama.path, LONGEST_PATH)}\nSHA-256 ${hash}\n\nIt runs with your rights until you turn embeddings off.`,
-    yes: 'Approve',
+    message: 'Allow Helmdeck Memory to start this Ollama?',
+    detail: `${shortened(ollama.path, LONGEST_PATH)}\nSHA-256 ${hash}\n\nOllama runs with your user rights until you turn embeddings off.`,
+    yes: 'Allow',
   };
 }
 
 async function firstKeys(caller: Caller, scope: Scope, perform: Perform): Promise<readonly string[]> {
   const filter = filterOf(scope);
   if (!filter) return [];
-  // Some scopes can be forgotten without the key, and then no fact can be named.
-  const listed = await perform(caller, 'list', { ...filter, limit: SHOWN }).catch(() => undefined);
+  // Ignore errors: without the master key, some scopes can be forgotten but their facts cannot be listed.
+  const listed = await perform(caller, 'list', { ...filter, limit: MAX_NAMES }).catch(() => undefined);
   return listed?.facts.map(({ key }) => key) ?? [];
 }
 
-/** The filter that lists the facts of a scope; undefined for scopes of other entries. */
-function filterOf(scope: Scope): Pick<Request<'list'>, 'prefix' | 'category' | 'tag' | 'client'> | undefined {
+/** Returns the filter that lists the facts of a scope, or undefined if the scope contains no facts or a single fact. */
+function filterOf(scope: Scope): Pick<OperationRequest<'list'>, 'prefix' | 'category' | 'tag' | 'client'> | undefined {
   switch (scope.kind) {
     case 'all':
     case 'facts':
@@ -309,27 +337,31 @@ function filterOf(scope: Scope): Pick<Request<'list'>, 'prefix' | 'category' | '
   }
 }
 
-/** A long name must not push the question out of sight, and line breaks in a name must not imitate our text. */
+/**
+ * Shortens a name, so that it cannot push the question out of view. Removes line breaks, so that a name cannot imitate the
+ * dialog's own text.
+ */
 function shortened(text: string, most = 80): string {
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ');
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-const SCOPES: Readonly<Record<Input<'mintToken'>['scopes'][number], string>> = {
+const SCOPES: Readonly<Record<OperationInput<'mintToken'>['scopes'][number], string>> = {
   'memory:read': 'read the memory',
-  'memory:write': 'write and forget',
+  'memory:write': 'store and delete facts',
   'packs:run': 'run packs',
-  admin: 'do all that you may',
+  admin: 'do everything that you can do',
 };
 
 const EFFECTS: Readonly<Record<ConsentRequest['effect'], string>> = {
-  destroys: 'It deletes or replaces something for good. There is no undo.',
-  grants: 'It gives a program or a person access.',
-  discloses: 'It sends data to another program or computer.',
-  executes: 'It lets a program start on this computer.',
+  destroys: 'This operation permanently deletes or replaces data. This cannot be undone.',
+  grants: 'This operation gives a program or a person access to your memory.',
+  discloses: 'This operation sends data to another program or computer.',
+  executes: 'This operation starts a program on this computer.',
 };
 
-/** The owner must see which program is started. */
+/** Maximum characters shown of a path: enough to identify the program or file. */
 const LONGEST_PATH = 300;
 const LONGEST_INPUT = 300;
-const NOT_SHOWN = 'hash is not that of the Ollama that was found; look at it again, and send the hash that is shown.';
+const WRONG_HASH =
+  'The hash does not match the Ollama that was found. Open the page again and approve the hash that the page shows.';

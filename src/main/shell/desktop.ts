@@ -1,94 +1,84 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { app, type BrowserWindow, clipboard, dialog, type MessageBoxOptions, powerMonitor, session, shell } from 'electron';
+import { app, powerMonitor, session, shell } from 'electron';
 import type { ClientRow } from '../../contract/client.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
-import type { ListeningState } from '../../contract/status.ts';
 import type { DesktopCalls } from '../../contract/window.ts';
-import { theWindow } from '../../listeners/window/crossing.ts';
-import type { Program } from '../assemble.ts';
-import type { Build } from '../build.ts';
-import { builtBundle, builtPages } from '../built-pages.ts';
-import type { Config } from '../config.ts';
-import type { Settings } from '../settings-file.ts';
+import { windowCaller } from '../../listeners/window/window-result.ts';
+import type { Config } from '../config/config.ts';
+import type { LoadedSettings } from '../config/settings-file.ts';
+import type { RunningProgram } from '../roots/assemble.ts';
+import { type BuildInfo, findClaudeBundle, findWindowFolder } from '../roots/installation.ts';
 import { accentStyle } from './accent.ts';
-import type { AtLogin, Calls } from './calls.ts';
-import type { Question } from './consent.ts';
-import { type Bound, bindWindow } from './ipc.ts';
-import { Kept } from './kept.ts';
+import { DesktopState } from './desktop-state.ts';
+import { DesktopWindow } from './desktop-window.ts';
+import { type WindowBinding, bindWindow } from './ipc.ts';
 import { startAtLogin, startsAtLogin, wasStartedAtLogin } from './login.ts';
-import { showMenu } from './menu.ts';
 import { servePages } from './pages.ts';
-import { holdShortcut, type Shortcut } from './shortcut.ts';
+import { registerShortcut, type Shortcut } from './shortcut.ts';
 import { onAccentChange, systemAccent } from './system-accent.ts';
-import { hasTrayHost } from './tray-host.ts';
+import { resumeListening, runTrayAction } from './tray-actions.ts';
 import type { TrayAction, TrayState } from './tray-menu.ts';
-import { MemoryTray } from './tray.ts';
-import { createWindow } from './window.ts';
+import { MemoryTray, setApplicationMenu } from './tray.ts';
+import type { AtLogin, WindowCall } from './window-calls.ts';
 
-const MCP = '/api/v1/mcp';
-/** What closes hangs nowhere for longer: every acknowledged write is on the disk already. */
+/**
+ * Maximum milliseconds for closing. Stopping at the limit loses no acknowledged write, because every acknowledged write is
+ * already on the disk.
+ */
 const CLOSING_MS = 10_000;
-/** A window that does not come keeps no agent waiting for longer. */
+/** Maximum milliseconds for which startup waits for the window to appear. */
 const WINDOW_MS = 1000;
-/** For its script to go over. */
-const READ_MS = 25;
-
-const LOSING: Question = {
-  message: 'What you typed in the window is not saved.',
-  detail: 'It is nowhere but in the window, and goes with it.',
-  yes: 'Quit and Lose It',
-  no: 'Stay',
-};
+/** Milliseconds that startup waits, so that the page receives its script before the main process is busy. */
+const SCRIPT_MS = 25;
 
 interface Options {
   readonly config: Config;
-  readonly settings: Settings;
-  readonly build: Build;
-  /** Where the built files and the icons lie. */
+  readonly settings: LoadedSettings;
+  readonly build: BuildInfo;
+  /** Path of the folder with the built files and the icons. */
   readonly root: string;
 }
 
 type Modules = Awaited<ReturnType<typeof load>>;
 
-/** All but the shell: the window waits for none of it. */
+/** Loads the modules that the window does not need. They are loaded later, so that the window appears sooner. */
 async function load() {
-  const [{ assemble }, { callsOf }] = await Promise.all([import('../assemble.ts'), import('./calls.ts')]);
+  const [{ assemble }, { createWindowCalls: callsOf }] = await Promise.all([
+    import('../roots/assemble.ts'),
+    import('./window-calls.ts'),
+  ]);
   return { assemble, callsOf };
 }
 
-/** The program, its icon and its window. What opens last closes first. */
+/** Runs the desktop application: opens memory, window, tray and menu, and closes them in reverse order. */
 export class Desktop implements AsyncDisposable {
   readonly #options: Options;
-  readonly #kept: Kept;
+  readonly #stored: DesktopState;
+  readonly #window: DesktopWindow;
   readonly #opened = new AsyncDisposableStack();
-  readonly #calls = Promise.withResolvers<Calls>();
-  #program: Promise<Program> | undefined;
-  #running: Program | undefined;
-  #window: BrowserWindow | undefined;
-  #bound: Bound | undefined;
+  readonly #calls = Promise.withResolvers<WindowCall>();
+  #program: Promise<RunningProgram> | undefined;
+  #running: RunningProgram | undefined;
+  #binding: WindowBinding | undefined;
   #tray: MemoryTray | undefined;
   #startsAtLogin: boolean | undefined;
   #shortcut: Shortcut | undefined;
-  /** Agents that lost their entry, by name. */
+  /** Names of agents whose configuration no longer contains our entry. */
   #wiped: readonly string[] = [];
-  /** The window, for the first time. */
-  readonly #shown = Promise.withResolvers<void>();
-  /** What icon and menu show, as one text to compare. */
-  #told = '';
-  /** The page holds what was typed and not saved. */
-  #unsaved = false;
-  /** Whoever quits may be asked. */
-  #asks = true;
-  #asking = false;
+  /** The state that the tray and the menu show, as JSON. */
+  #shown = '';
+  /** False if the program must quit without asking the owner about unsaved text. */
+  #mayAsk = true;
   #quitting = false;
-  /** All that was open is closed. */
+  /** True when everything is closed, so that Electron can exit. */
   #closed = false;
 
   constructor(options: Options) {
     this.#options = options;
-    this.#kept = new Kept(options.config.folder);
-    this.#hearTheSystem();
+    this.#stored = new DesktopState(options.config.folder);
+    this.#window = new DesktopWindow({ root: options.root, stored: this.#stored });
+    this.#listenToSystem();
   }
 
   async run(): Promise<void> {
@@ -97,31 +87,31 @@ export class Desktop implements AsyncDisposable {
     app.setAboutPanelOptions({
       applicationName: 'Helmdeck Memory',
       applicationVersion: build.version,
-      copyright: 'It asks nobody for a newer version by itself. Settings, in its window, say more.',
+      copyright: 'Helmdeck Memory never checks for updates without your consent. See Settings.',
     });
     if (this.#quitting) return;
-    const pages = builtPages();
-    if (pages === undefined) throw new Failure('store_unavailable', 'The window was not built; run npm run build.');
+    const pages = findWindowFolder();
+    if (pages === undefined) throw new Failure('unavailable', "The window's files have not been built. Run: npm run build");
     const served = servePages(session.defaultSession, pages, () => accentStyle(systemAccent()));
-    this.#bound = this.#opened.use(bindWindow({ calls: this.#calls.promise, window: () => this.#window }));
-    this.#opened.use(onAccentChange(() => this.#bound?.tell({ namespace: '', kind: 'accent' })));
-    if (!(wasStartedAtLogin(process.argv) && this.#kept.choices.startsHidden)) this.open();
-    // The page is read through this process and made in one of its own: in that time there is something to do here.
-    await this.#windowFirst(served.then(() => wait(READ_MS)));
+    this.#binding = this.#opened.use(bindWindow({ calls: this.#calls.promise, window: () => this.#window.current }));
+    this.#opened.use(onAccentChange(() => this.#binding?.notify({ namespace: '', kind: 'accent' })));
+    if (!(wasStartedAtLogin(process.argv) && this.#stored.choices.startsHidden)) this.open();
+    // Load the modules only while the renderer process builds the page.
+    await this.#windowFirst(served.then(() => wait(SCRIPT_MS)));
     const modules = await load();
-    await this.#windowFirst(this.#shown.promise);
+    await this.#windowFirst(this.#window.firstShown);
     if (this.#quitting) return;
     this.#program = this.#assemble(modules);
     const program = await this.#program;
-    // Whoever ended it meanwhile closes the program too.
+    // If the owner quit during startup, disposing this object closes the program.
     if (this.#quitting) return;
     this.#running = this.#opened.use(program);
-    // Its first facts are asked for by now, and are answered sooner than what comes next is done.
-    await this.#windowFirst(this.#bound.answered);
+    // Answer the window's first request before creating the tray and opening the port.
+    await this.#windowFirst(this.#binding.firstAnswer);
     if (this.#quitting) return;
     this.#startsAtLogin = startsAtLogin();
     const { shortcut } = this.#options.config;
-    if (shortcut !== undefined) this.#shortcut = this.#opened.use(holdShortcut(shortcut, () => this.open()));
+    if (shortcut !== undefined) this.#shortcut = this.#opened.use(registerShortcut(shortcut, () => this.open()));
     this.#tray = this.#opened.use(
       new MemoryTray({
         icons: join(root, 'build/icons'),
@@ -129,91 +119,92 @@ export class Desktop implements AsyncDisposable {
         act: (action) => void this.#act(program, action),
       }),
     );
-    this.#hear(program);
-    this.#show();
-    await this.#resume(program);
-    this.#lookAtAgents();
+    this.#subscribe(program);
+    this.#refresh();
+    await resumeListening(program);
+    this.#checkClients();
     const { state } = program.listening;
-    console.log(`Helmdeck Memory is running.${state.at === 'listening' ? ` Agents reach it at ${state.url}.` : ''}`);
+    console.log(`Helmdeck Memory is running.${state.at === 'listening' ? ` Agents connect to ${state.url}.` : ''}`);
   }
 
-  /** Shows the window, in front of others; a new one when there is something to see in it. */
   open(): void {
     if (!app.isReady() || this.#quitting) return;
-    this.#lookAtAgents();
-    const window = this.#window;
-    if (!window) {
-      this.#window = this.#makeWindow();
-      this.#window.once('ready-to-show', () => {
-        this.open();
-        this.#shown.resolve();
-      });
-      return;
-    }
-    // One that died twice in a row stays dead until somebody wants to see it.
-    if (window.webContents.isCrashed()) window.reload();
-    if (window.isMinimized()) window.restore();
-    window.show();
-    window.focus();
+    this.#checkClients();
+    this.#window.open();
   }
 
-  /** Once, whoever asks how often. Nobody is asked anything: behind a signal or the end of a session there is nobody to answer. */
+  /** Quits without asking the owner, because a signal or a logout leaves no time to answer. */
   quit(): void {
-    this.#asks = false;
+    this.#mayAsk = false;
     app.quit();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A start that is under way ends in order too.
+    // Wait for the program, because it may still be starting.
     const program = await this.#program?.catch(() => undefined);
     if (!this.#running) await program?.[Symbol.asyncDispose]();
     await this.#opened.disposeAsync();
   }
 
-  /** Nothing that opens the memory keeps the window waiting; where there is none, nothing is waited for. */
+  /**
+   * Waits for a step of the window, so that opening the memory does not delay the window. Returns immediately if there is no
+   * window.
+   */
   async #windowFirst(step: Promise<unknown>): Promise<void> {
-    if (this.#window) await Promise.race([step, wait(WINDOW_MS)]);
+    if (this.#window.current) await Promise.race([step, wait(WINDOW_MS)]);
   }
 
-  async #assemble({ assemble, callsOf }: Modules): Promise<Program> {
+  async #assemble({ assemble, callsOf }: Modules): Promise<RunningProgram> {
     const { config, settings, build } = this.#options;
-    const onListening = (): void => this.#listeningChanged();
-    const onKey = (): void => this.#keyChanged();
-    const onEmbeddings = (): void => this.#embeddingsChanged();
-    const onClients = (clients: readonly ClientRow[]): void => this.#agentsStand(clients);
-    const hearing = { onListening, onKey, onEmbeddings, onClients };
-    const program = await assemble(config, { ...settings, desktop: true, ...build, ...hearing, away });
+    const onChange = (kind: string) => (): void => {
+      this.#refresh();
+      this.#binding?.notify({ namespace: '', kind });
+    };
+    const onClients = (clients: readonly ClientRow[]): void => {
+      this.#wiped = clients.flatMap(({ state, name }) => (state === 'wiped' ? [name] : []));
+      this.#refresh();
+    };
+    const program = await assemble(config, {
+      ...settings,
+      ...build,
+      desktop: true,
+      onListening: onChange('listening'),
+      onKey: onChange('key'),
+      onEmbeddings: onChange('embeddings'),
+      onClients,
+      ownerIdleMs: idleTime,
+    });
     const { listening, perform } = program;
     this.#calls.resolve(
       callsOf({
         perform,
         desktop: {
           listening: async () => listening.state,
-          resumeListening: () => this.#resume(program),
+          resumeListening: () => resumeListening(program),
           async showBundle() {
-            shell.showItemInFolder(builtBundle());
+            shell.showItemInFolder(findClaudeBundle());
             return { shown: true };
           },
           atLogin: async () => this.#atLogin(),
         },
         chooseAtLogin: (choice) => this.#chooseAtLogin(choice),
-        holdsUnsaved: (unsaved) => (this.#unsaved = unsaved),
-        agrees: (question) => this.#agrees(question),
+        setUnsaved: (unsaved) => (this.#window.unsaved = unsaved),
+        askOwner: (question) => this.#window.ask(question),
       }),
     );
     return program;
   }
 
-  #hear(program: Program): void {
-    const changes = program.store.onChange(({ namespace: { subject, session: own }, kind }) => {
-      if (own === undefined) this.#bound?.tell({ namespace: subject, kind });
-      this.#show();
+  #subscribe(program: RunningProgram): void {
+    const changes = program.store.onChange(({ namespace: { subject, session: packSession }, kind }) => {
+      if (packSession === undefined) this.#binding?.notify({ namespace: subject, kind });
+      this.#refresh();
     });
     this.#opened.use(changes);
-    // What could not listen before the machine slept may now.
+    // Try again after sleep, because a port that was in use before may be free now.
     powerMonitor.on('resume', () => {
-      this.#lookAtAgents();
-      if (program.listening.state.at === 'failed') void this.#resume(program);
+      this.#checkClients();
+      if (program.listening.state.at === 'failed') void resumeListening(program);
     });
     powerMonitor.on('shutdown', () => this.quit());
     const { lockAfter } = program;
@@ -221,104 +212,36 @@ export class Desktop implements AsyncDisposable {
     powerMonitor.on('suspend', () => lockAfter?.lock('the computer went to sleep'));
   }
 
-  #hearTheSystem(): void {
+  #listenToSystem(): void {
     app.on('second-instance', (_event, args) => {
       if (!wasStartedAtLogin(args)) this.open();
     });
     app.on('activate', () => this.open());
-    // Closing the window is no end; who quits says so.
+    // Keep the program running without a window: without this listener, Electron would quit.
     app.on('window-all-closed', () => undefined);
     app.on('before-quit', (event) => {
       if (this.#closed) return;
-      // Whoever asks twice waits for the same end: cut short, it would leave what only a next start can mend.
+      // Make a second request to quit wait too: interrupting the close would leave work for the next startup.
       event.preventDefault();
       if (this.#quitting) return;
-      if (this.#unsaved && this.#asks) void this.#askBeforeQuitting();
-      else this.#end();
+      if (this.#window.unsaved && this.#mayAsk) void this.#window.confirmLoss().then((confirmed) => confirmed && this.quit());
+      else this.#close();
     });
   }
 
-  /** By what the page told before: one that hangs is asked nothing, and one that died holds nothing. */
-  async #askBeforeQuitting(): Promise<void> {
-    if (this.#asking) return;
-    this.#asking = true;
-    this.open();
-    const quits = await this.#agrees(LOSING);
-    this.#asking = false;
-    if (quits) this.quit();
-  }
-
-  #end(): void {
+  #close(): void {
     this.#quitting = true;
     setTimeout(() => app.exit(1), CLOSING_MS).unref();
     void this[Symbol.asyncDispose]().finally(() => {
-      this.#leave();
+      this.#window.destroy();
       this.#closed = true;
       app.quit();
     });
   }
 
-  #makeWindow(): BrowserWindow {
-    const { root } = this.#options;
-    const window = createWindow({
-      preload: join(root, 'out/preload/index.cjs'),
-      place: this.#kept.choices.place,
-      devTools: !app.isPackaged,
-    });
-    window.on('close', (event) => {
-      event.preventDefault();
-      this.#kept.keep({ place: window.getNormalBounds() });
-      void this.#putAway(window);
-    });
-    window.once('closed', () => (this.#window = undefined));
-    window.webContents.on('render-process-gone', () => (this.#unsaved = false));
-    return window;
-  }
-
-  /** At the end nobody asks the page: one that is still being made would never answer. */
-  #leave(): void {
-    if (!this.#window) return;
-    this.#kept.keep({ place: this.#window.getNormalBounds() });
-    this.#window.destroy();
-  }
-
-  /** Agents still need the memory: the window goes, the program stays. Nobody is left with neither window nor icon. */
-  async #putAway(window: BrowserWindow): Promise<void> {
-    const hosted = await hasTrayHost();
-    if (!this.#kept.choices.told && !(await this.#staysRunning(window, hosted))) return app.quit();
-    if (window.isDestroyed()) return;
-    if (hosted) window.hide();
-    else window.minimize();
-  }
-
-  async #staysRunning(window: BrowserWindow, hosted: boolean): Promise<boolean> {
-    const { response } = await dialog.showMessageBox(window, {
-      type: 'info',
-      message: 'Agents can still reach this memory.',
-      detail: hosted
-        ? 'Helmdeck Memory goes on in the tray: open it there, or start it again to see this window.'
-        : 'Helmdeck Memory goes on. This desktop shows no icons of programs, so its window waits among your windows; start it again to see it.',
-      buttons: ['Keep Running', 'Quit'],
-      defaultId: 0,
-      cancelId: 0,
-    });
-    this.#kept.keep({ told: true });
-    return response === 0;
-  }
-
-  async #agrees({ message, detail, yes, no = 'Cancel' }: Question): Promise<boolean> {
-    return (await this.#dialog({ type: 'warning', message, detail, buttons: [no, yes], defaultId: 0, cancelId: 0 })) === 1;
-  }
-
-  /** Which of its buttons was pressed. */
-  async #dialog(shown: MessageBoxOptions): Promise<number> {
-    const { response } = await (this.#window ? dialog.showMessageBox(this.#window, shown) : dialog.showMessageBox(shown));
-    return response;
-  }
-
-  #state({ store, listening, sidecar }: Program): TrayState {
+  #state({ store, listening, sidecar }: RunningProgram): TrayState {
     const { key, file } = store.status();
-    const { startsHidden } = this.#kept.choices;
+    const { startsHidden } = this.#stored.choices;
     return {
       listening: listening.state,
       key,
@@ -331,46 +254,29 @@ export class Desktop implements AsyncDisposable {
     };
   }
 
-  /** Nobody tells that an agent's file has changed. It is looked at when its owner may come, and never by the clock. */
-  #lookAtAgents(): void {
-    void this.#running?.perform(theWindow('me'), 'clients', {}).catch(() => undefined);
+  /**
+   * Checks the clients' configuration files, because the clients do not report changes. Called when the owner is likely to look
+   * at the list, and never on a timer.
+   */
+  #checkClients(): void {
+    void this.#running?.perform(windowCaller('me'), 'clients', {}).catch(() => undefined);
   }
 
-  #agentsStand(clients: readonly ClientRow[]): void {
-    this.#wiped = clients.flatMap(({ state, name }) => (state === 'wiped' ? [name] : []));
-    this.#show();
-  }
-
-  /** Called whenever anything may have changed, which is often: an agent writes, and the icon stays as it is. */
-  #show(): void {
+  /** Updates the tray and the menu if their state has changed. Called after every change of the memory. */
+  #refresh(): void {
     const program = this.#running;
     if (!program || this.#quitting || !this.#tray) return;
     const state = this.#state(program);
-    const shown = JSON.stringify(state);
-    if (shown === this.#told) return;
-    this.#told = shown;
+    const text = JSON.stringify(state);
+    if (text === this.#shown) return;
+    this.#shown = text;
     this.#tray.show(state);
-    showMenu(state, (action) => void this.#act(program, action));
-  }
-
-  #listeningChanged(): void {
-    this.#show();
-    this.#bound?.tell({ namespace: '', kind: 'listening' });
-  }
-
-  #keyChanged(): void {
-    this.#show();
-    this.#bound?.tell({ namespace: '', kind: 'key' });
-  }
-
-  #embeddingsChanged(): void {
-    this.#show();
-    this.#bound?.tell({ namespace: '', kind: 'embeddings' });
+    setApplicationMenu(state, (action) => void this.#act(program, action));
   }
 
   #atLogin(): DesktopCalls['atLogin'] {
     const starts = this.#startsAtLogin;
-    return { ...(starts !== undefined && { starts }), hidden: this.#kept.choices.startsHidden };
+    return { ...(starts !== undefined && { starts }), hidden: this.#stored.choices.startsHidden };
   }
 
   #chooseAtLogin({ starts, hidden }: AtLogin): DesktopCalls['atLogin'] {
@@ -378,68 +284,36 @@ export class Desktop implements AsyncDisposable {
       startAtLogin(starts);
       this.#startsAtLogin = startsAtLogin();
     }
-    if (hidden !== undefined) this.#kept.keep({ startsHidden: hidden });
-    this.#show();
-    this.#bound?.tell({ namespace: '', kind: 'login' });
+    if (hidden !== undefined) this.#stored.update({ startsHidden: hidden });
+    this.#refresh();
+    this.#binding?.notify({ namespace: '', kind: 'login' });
     return this.#atLogin();
   }
 
-  /** A port that is taken is a state, which icon and window show, and no end. */
-  async #resume({ listening }: Program): Promise<ListeningState> {
-    await listening.resume().catch(() => undefined);
-    return listening.state;
-  }
-
-  /** What its owner picked in icon or menu. */
-  async #act(program: Program, action: TrayAction): Promise<void> {
+  async #act(program: RunningProgram, action: TrayAction): Promise<void> {
     try {
-      await this.#do(program, action);
+      await runTrayAction(action, {
+        program,
+        open: () => this.open(),
+        atLogin: this.#atLogin(),
+        chooseAtLogin: (choice) => this.#chooseAtLogin(choice),
+      });
     } catch (error) {
       const detail = asFailure(error).message;
-      void this.#dialog({ type: 'error', message: 'That could not be done.', detail, buttons: ['OK'] });
+      void this.#window.showDialog({
+        type: 'error',
+        message: 'Helmdeck Memory could not run the command.',
+        detail,
+        buttons: ['OK'],
+      });
     }
-    // The system has ticked a box by itself, whatever came of it.
-    this.#told = '';
-    this.#show();
-  }
-
-  async #do(program: Program, action: TrayAction): Promise<void> {
-    const { perform, listening, sidecar } = program;
-    switch (action) {
-      case 'open':
-        this.open();
-        break;
-      case 'pause':
-        await listening.pause();
-        break;
-      case 'resume':
-        await this.#resume(program);
-        break;
-      case 'lock':
-      case 'unlock':
-        // Where it fails, the state says why.
-        await perform(theWindow('me'), action, {}).catch(() => undefined);
-        break;
-      case 'copy-address':
-        if (listening.state.at === 'listening') void clipboard.writeText(listening.state.url + MCP);
-        break;
-      case 'toggle-embeddings':
-        await sidecar.choose({ on: sidecar.state.at === 'off' });
-        break;
-      case 'toggle-login':
-        this.#chooseAtLogin({ starts: this.#startsAtLogin !== true });
-        break;
-      case 'toggle-hidden':
-        this.#chooseAtLogin({ hidden: !this.#kept.choices.startsHidden });
-        break;
-      case 'quit':
-        app.quit();
-        break;
-    }
+    // Force a new menu, because the system has toggled the item's checkbox even if the command failed.
+    this.#shown = '';
+    this.#refresh();
   }
 }
 
-/** How long nobody touched the machine; a screen that is locked is as good as nobody for ever. */
-function away(): number {
+/** Returns the milliseconds since the owner last used the computer. While the screen is locked, returns Infinity. */
+function idleTime(): number {
   return powerMonitor.getSystemIdleState(1) === 'locked' ? Infinity : powerMonitor.getSystemIdleTime() * 1000;
 }

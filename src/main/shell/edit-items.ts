@@ -2,7 +2,7 @@ import type { ContextMenuParams, MenuItemConstructorOptions } from 'electron';
 
 type Clicked = Pick<ContextMenuParams, 'isEditable' | 'selectionText' | 'editFlags'>;
 
-/** What a right click offers to do with text, by the system's own words; nothing where there is none. */
+/** Returns the context menu items for text. The system provides their labels. Returns an empty list if there is no text. */
 export function editItems({ isEditable, selectionText, editFlags }: Clicked): MenuItemConstructorOptions[] {
   const copy: MenuItemConstructorOptions = { role: 'copy', enabled: editFlags.canCopy };
   if (!isEditable) return selectionText.trim() === '' ? [] : [copy];

@@ -1,43 +1,46 @@
 import { type BrowserWindow, ipcMain, type IpcMainInvokeEvent } from 'electron';
 import { Failure } from '../../contract/failure.ts';
-import type { Crossed, WindowChange } from '../../contract/window.ts';
-import { crossing } from '../../listeners/window/crossing.ts';
-import type { Calls } from './calls.ts';
-import { HOME } from './pages.ts';
+import type { BridgeResponse, WindowChange } from '../../contract/window.ts';
+import { toWindowResult } from '../../listeners/window/window-result.ts';
+import { WINDOW_URL } from './pages.ts';
+import type { WindowCall } from './window-calls.ts';
 
 interface Deps {
-  /** The page may ask before the memory is open; it waits. */
-  readonly calls: Promise<Calls>;
+  /** Resolves when the memory is open. Calls that the page sends earlier wait for this promise. */
+  readonly calls: Promise<WindowCall>;
   readonly window: () => BrowserWindow | undefined;
 }
 
-export interface Bound extends Disposable {
-  /** The page was answered for the first time. */
-  readonly answered: Promise<void>;
-  tell(change: WindowChange): void;
+export interface WindowBinding extends Disposable {
+  /** Resolves after the first response to the page. */
+  readonly firstAnswer: Promise<void>;
+  notify(change: WindowChange): void;
 }
 
-/** The window's one way in, for nobody but its own main frame. */
-export function bindWindow({ calls, window }: Deps): Bound {
+/** Handles calls from the window's main frame. Refuses calls from all other frames. */
+export function bindWindow({ calls, window }: Deps): WindowBinding {
   const { promise: answered, resolve } = Promise.withResolvers<void>();
-  ipcMain.handle('call', (event, subject: unknown, name: unknown, input: unknown, word: unknown): Promise<Crossed> => {
-    return crossing(answer(event, subject, name, input, word)).finally(resolve);
+  ipcMain.handle('call', (event, subject: unknown, name: unknown, input: unknown, callId: unknown): Promise<BridgeResponse> => {
+    return toWindowResult(answer(event, subject, name, input, callId)).finally(resolve);
   });
 
-  async function answer(event: IpcMainInvokeEvent, ...asked: Parameters<Calls>): Promise<unknown> {
-    // Before it waits: whoever asks is looked at as it asks.
-    if (!isOurs(event, window())) throw new Failure('forbidden_origin', 'Only the window of Helmdeck Memory may ask this.');
-    const call = await calls;
-    return call(...asked);
+  async function answer(event: IpcMainInvokeEvent, ...call: Parameters<WindowCall>): Promise<unknown> {
+    // Check the frame before waiting, because the frame can navigate meanwhile.
+    if (!isMainFrame(event, window()))
+      throw new Failure('forbidden_origin', 'Only the window of Helmdeck Memory can make this call.');
+    return (await calls)(...call);
   }
 
   return {
-    answered,
-    tell: (change) => window()?.webContents.send('changed', change),
+    firstAnswer: answered,
+    notify: (change) => window()?.webContents.send('changed', change),
     [Symbol.dispose]: () => ipcMain.removeHandler('call'),
   };
 }
 
-/** Another frame, or a page that took its place, is not the window. */
-const isOurs = ({ senderFrame, sender }: IpcMainInvokeEvent, window: BrowserWindow | undefined): boolean =>
-  senderFrame !== null && sender === window?.webContents && senderFrame === sender.mainFrame && senderFrame.url.startsWith(HOME);
+/** True only for the window's main frame. False for subframes, other windows, and a page that navigated elsewhere. */
+const isMainFrame = ({ senderFrame, sender }: IpcMainInvokeEvent, window: BrowserWindow | undefined): boolean =>
+  senderFrame !== null &&
+  sender === window?.webContents &&
+  senderFrame === sender.mainFrame &&
+  senderFrame.url.startsWith(WINDOW_URL);

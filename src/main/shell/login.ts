@@ -3,15 +3,15 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { app } from 'electron';
 import { Failure } from '../../contract/failure.ts';
-import { writePrivately } from '../../core/files.ts';
+import { writePrivateFile } from '../../core/file/files.ts';
 import { desktopEntry } from './desktop-entry.ts';
 
-/** Says to the program that its owner did not start it by hand. */
+/** Command line option with which the system starts the program at login. */
 const AT_LOGIN = '--at-login';
 
 /**
- * Whether the system starts the program with its owner's session; it is the system that remembers this, not we. Undefined where
- * there is nothing to start but a source folder.
+ * True if the system starts the program at login. Undefined if the program is not packaged, because the system then has no
+ * program to start.
  */
 export function startsAtLogin(): boolean | undefined {
   if (process.platform !== 'linux' && !app.isPackaged) return undefined;
@@ -20,21 +20,21 @@ export function startsAtLogin(): boolean | undefined {
 
 export function startAtLogin(starts: boolean): void {
   if (process.platform !== 'linux') app.setLoginItemSettings({ openAtLogin: starts, args: [AT_LOGIN] });
-  else if (starts) orSay(writeEntry);
-  else orSay(() => rmSync(autostartFile(), { force: true }));
+  else if (starts) orFail(writeEntry);
+  else orFail(() => rmSync(autostartFile(), { force: true }));
 }
 
 function writeEntry(): void {
   mkdirSync(dirname(autostartFile()), { recursive: true });
-  writePrivately(autostartFile(), desktopEntry([...command(), AT_LOGIN]));
+  writePrivateFile(autostartFile(), desktopEntry([...command(), AT_LOGIN]));
 }
 
-function orSay(change: () => void): void {
+function orFail(change: () => void): void {
   try {
     change();
   } catch (cause) {
-    const why = 'The autostart folder among your settings cannot be changed; check what stands there and its permissions.';
-    throw new Failure('store_unavailable', why, { cause });
+    const why = 'The autostart folder in your configuration folder cannot be changed. Check its permissions.';
+    throw new Failure('unavailable', why, { cause });
   }
 }
 
@@ -42,13 +42,16 @@ export function wasStartedAtLogin(args: readonly string[]): boolean {
   return args.includes(AT_LOGIN) || (process.platform === 'darwin' && app.getLoginItemSettings().wasOpenedAtLogin);
 }
 
-/** Where the XDG autostart specification has it. */
+/** Returns the autostart file's path, as the XDG autostart specification defines it. */
 function autostartFile(): string {
   const config = process.env['XDG_CONFIG_HOME'] ?? '';
   return join(isAbsolute(config) ? config : join(homedir(), '.config'), 'autostart', 'helmdeck-memory.desktop');
 }
 
-/** An AppImage runs from a place that is gone afterwards. */
+/**
+ * Returns the command that starts this program. For an AppImage, this is the AppImage file, because its content runs from a
+ * temporary folder.
+ */
 function command(): string[] {
   if (app.isPackaged) return [process.env['APPIMAGE'] ?? process.execPath];
   return [process.execPath, app.getAppPath()];

@@ -1,31 +1,32 @@
 import { protocol, type Session } from 'electron';
-import { readPages } from '../../listeners/window/pages.ts';
-import { POLICY } from '../../listeners/window/policy.ts';
+import { CONTENT_SECURITY_POLICY } from '../../listeners/window/content-security-policy.ts';
+import { readStaticFiles } from '../../listeners/window/static-files.ts';
 
 export const SCHEME = 'helmdeck-window';
-export const HOME = `${SCHEME}://window/`;
+export const WINDOW_URL = `${SCHEME}://window/`;
 
-/** Before the application is ready: a scheme with an origin of its own, which a file has not. */
-export function announceScheme(): void {
+/** Registers a URL scheme for the window, because file URLs have no origin. Must be called before the application is ready. */
+export function registerScheme(): void {
   protocol.registerSchemesAsPrivileged([{ scheme: SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true } }]);
 }
 
-/** Where the window looks for its owner's colour; in what was built it is empty, and so it is in a browser. */
+/** Path of the style sheet with the system's accent colour. Browsers receive the built file, which is empty. */
 const ACCENT = '/accent.css';
 
-/**
- * Serves the built window under its policy, in the owner's colour, and nothing else, whatever an address spells. Fulfils when its
- * script was asked for.
- */
+/** Serves only the files of the built window. Resolves when the window's script has been requested. */
 export function servePages(session: Session, folder: string, accent: () => string): Promise<void> {
-  const pages = readPages(folder);
+  const pages = readStaticFiles(folder);
   const { promise, resolve } = Promise.withResolvers<void>();
   session.protocol.handle(SCHEME, ({ url, method }) => {
     const { host, pathname } = new URL(url);
     const page = host === 'window' && method === 'GET' ? pages.get(pathname) : undefined;
     if (!page) return new Response('', { status: 404 });
     if (page.type.startsWith('text/javascript')) resolve();
-    const headers = { 'Content-Type': page.type, 'Content-Security-Policy': POLICY, 'X-Content-Type-Options': 'nosniff' };
+    const headers = {
+      'Content-Type': page.type,
+      'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+      'X-Content-Type-Options': 'nosniff',
+    };
     return new Response(pathname === ACCENT ? accent() : new Uint8Array(page.bytes), { headers });
   });
   return promise;

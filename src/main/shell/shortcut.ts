@@ -1,14 +1,14 @@
 import { globalShortcut } from 'electron';
 
-/** Keys that open the window from anywhere, and whether they do. */
+/** A global shortcut that opens the window. */
 export interface Shortcut {
   readonly keys: string;
+  /** False if another program uses the keys, or the desktop does not support global shortcuts. */
   readonly works: boolean;
 }
 
-/** What the owner set, held until the end. Another program may have the keys, and some desktops give none away. */
-export function holdShortcut(keys: string, open: () => void): Shortcut & Disposable {
-  const works = took(keys, open);
+export function registerShortcut(keys: string, open: () => void): Shortcut & Disposable {
+  const works = tryRegister(keys, open);
   return {
     keys,
     works,
@@ -18,11 +18,11 @@ export function holdShortcut(keys: string, open: () => void): Shortcut & Disposa
   };
 }
 
-function took(keys: string, open: () => void): boolean {
+function tryRegister(keys: string, open: () => void): boolean {
   try {
     return globalShortcut.register(keys, open) && globalShortcut.isRegistered(keys);
   } catch {
-    // It names no key that this system knows.
+    // The system does not support one of the keys.
     return false;
   }
 }

@@ -1,9 +1,9 @@
 import { systemPreferences } from 'electron';
 
-/** As macOS calls it among all programs. */
+/** Name of the notification that macOS sends to all programs when the accent colour changes. */
 const CHANGED = 'AppleColorPreferencesChangedNotification';
 
-/** The colour that the owner chose for the whole system, in hexadecimal; empty where it tells none. */
+/** Returns the system's accent colour in hexadecimal, or an empty text if the system has none. */
 export function systemAccent(): string {
   try {
     return systemPreferences.getAccentColor();
@@ -12,11 +12,11 @@ export function systemAccent(): string {
   }
 }
 
-export function onAccentChange(hear: () => void): Disposable {
+export function onAccentChange(listener: () => void): Disposable {
   if (process.platform === 'darwin') {
-    const hearing = systemPreferences.subscribeNotification(CHANGED, hear);
-    return { [Symbol.dispose]: () => systemPreferences.unsubscribeNotification(hearing) };
+    const subscription = systemPreferences.subscribeNotification(CHANGED, listener);
+    return { [Symbol.dispose]: () => systemPreferences.unsubscribeNotification(subscription) };
   }
-  systemPreferences.on('accent-color-changed', hear);
-  return { [Symbol.dispose]: () => void systemPreferences.off('accent-color-changed', hear) };
+  systemPreferences.on('accent-color-changed', listener);
+  return { [Symbol.dispose]: () => void systemPreferences.off('accent-color-changed', listener) };
 }

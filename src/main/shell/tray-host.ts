@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-/** By its full path: what a search of the PATH finds may be anybody's. */
+/** Absolute path of dbus-send. The PATH is not searched, because other users may be able to write to its folders. */
 const DBUS_SEND = '/usr/bin/dbus-send';
-const PATIENCE_MS = 1000;
-const QUESTION = [
+const TIMEOUT_MS = 1000;
+const ARGS = [
   '--session',
   '--print-reply',
   '--dest=org.freedesktop.DBus',
@@ -14,13 +14,13 @@ const QUESTION = [
 ];
 
 /**
- * Whether anybody shows the icons of programs. Only on Linux it may be nobody, and a window that hid itself there would be out of its
- * owner's reach. Where we cannot find out, nobody does.
+ * True if the desktop shows tray icons. On Linux desktops without tray icons, the owner could not reach a hidden window. Returns
+ * false if the support cannot be determined.
  */
 export function hasTrayHost(platform: NodeJS.Platform = process.platform): Promise<boolean> {
   if (platform !== 'linux') return Promise.resolve(true);
   if (!existsSync(DBUS_SEND)) return Promise.resolve(false);
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  execFile(DBUS_SEND, QUESTION, { timeout: PATIENCE_MS }, (error, answer) => resolve(!error && /boolean true/.test(answer)));
+  execFile(DBUS_SEND, ARGS, { timeout: TIMEOUT_MS }, (error, answer) => resolve(!error && /boolean true/.test(answer)));
   return promise;
 }

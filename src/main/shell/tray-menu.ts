@@ -1,22 +1,21 @@
-import { type FileState, isAtHand, type KeyState, type ListeningState, type SidecarState } from '../../contract/status.ts';
+import { type FileState, isKeyAvailable, type KeyState, type ListeningState, type SidecarState } from '../../contract/status.ts';
 import type { Shortcut } from './shortcut.ts';
 
-/** All that the tray tells and offers, from what is true at the moment. */
 export interface TrayState {
   readonly listening: ListeningState;
   readonly key: KeyState;
   readonly file: FileState;
   readonly embeddings: SidecarState;
-  /** Starts with the session of its owner; undefined where the system knows no such thing. */
+  /** True if the program starts at login. Undefined if this system does not support starting at login. */
   readonly startsAtLogin: boolean | undefined;
   readonly startsHidden: boolean;
-  /** Undefined while none is set. */
+  /** The global shortcut that opens the window. Undefined if no shortcut is configured. */
   readonly shortcut: Shortcut | undefined;
-  /** Agents that were connected and lost their entry, by name. */
+  /** Names of connected agents whose configuration no longer contains our entry. */
   readonly wiped: readonly string[];
 }
 
-export type Mood = 'on' | 'paused' | 'locked' | 'needs-you';
+export type TrayIcon = 'on' | 'paused' | 'locked' | 'needs-you';
 
 export type TrayAction =
   | 'open'
@@ -32,14 +31,14 @@ export type TrayAction =
 
 export type TrayItem = { readonly label: string; readonly does?: TrayAction; readonly checked?: boolean } | 'line';
 
-/** What its owner can see from the corner of an eye. */
-export function moodOf({ listening, key, file, wiped }: TrayState): Mood {
+/** Returns the icon for the most serious problem or state. */
+export function trayIconOf({ listening, key, file, wiped }: TrayState): TrayIcon {
   if (key.at === 'locked') return 'locked';
   if (file.at === 'failed' || listening.at === 'failed' || key.at !== 'ok' || wiped.length > 0) return 'needs-you';
   return listening.at === 'paused' ? 'paused' : 'on';
 }
 
-/** Whether it is on, where, and what else there is to do; the rest is in the window. */
+/** Returns the menu: the status, the most important commands, and the settings for starting at login. */
 export function trayMenu(state: TrayState): readonly TrayItem[] {
   const { listening, key, startsAtLogin, startsHidden, shortcut } = state;
   return [
@@ -49,20 +48,19 @@ export function trayMenu(state: TrayState): readonly TrayItem[] {
     ...(shortcut ? [{ label: shortcutLine(shortcut) }] : []),
     ...(listening.at === 'listening' ? [{ label: 'Copy MCP Address', does: 'copy-address' } as const] : []),
     'line',
-    letIn(listening),
+    agentAccessItem(listening),
     ...(key.at === 'ok' ? [{ label: 'Lock', does: 'lock' } as const] : []),
     ...(key.at === 'locked' ? [{ label: 'Unlock', does: 'unlock' } as const] : []),
     { label: embeddingsLine(state.embeddings), does: 'toggle-embeddings', checked: state.embeddings.at !== 'off' },
     'line',
-    ...(startsAtLogin === undefined ? [] : atLogin(startsAtLogin, startsHidden)),
+    ...(startsAtLogin === undefined ? [] : loginItems(startsAtLogin, startsHidden)),
     { label: 'Quit Helmdeck Memory', does: 'quit' },
   ];
 }
 
-const shortcutLine = ({ keys, works }: Shortcut): string =>
-  works ? `${keys} Opens It from Anywhere` : `${keys} Opens Nothing: Taken, or Not Given by This Desktop`;
+const shortcutLine = ({ keys, works }: Shortcut): string => (works ? `Shortcut: ${keys}` : `Shortcut ${keys} Is Not Available`);
 
-/** One line: what it takes to mend it stands in the window. */
+/** Returns a label without details. The window shows the details of a failure. */
 function embeddingsLine(embeddings: SidecarState): string {
   switch (embeddings.at) {
     case 'off':
@@ -72,44 +70,44 @@ function embeddingsLine(embeddings: SidecarState): string {
     case 'asleep':
       return 'Embeddings (starting)';
     case 'pulling':
-      return `Embeddings (fetching the model${embeddings.of === 0 ? '' : `, ${Math.floor((100 * embeddings.done) / embeddings.of)} %`})`;
+      return `Embeddings (downloading the model${embeddings.of === 0 ? '' : `, ${Math.floor((100 * embeddings.done) / embeddings.of)} %`})`;
     case 'unapproved':
     case 'no_model':
-      return 'Embeddings (open Memory to go on)';
+      return 'Embeddings (open the window to continue)';
     case 'failed':
-      return 'Embeddings (not available, open Memory)';
+      return 'Embeddings (failed, open the window for details)';
   }
 }
 
-function letIn(listening: ListeningState): TrayItem {
+function agentAccessItem(listening: ListeningState): TrayItem {
   switch (listening.at) {
     case 'listening':
       return { label: 'Pause Agents', does: 'pause' };
     case 'paused':
-      return { label: 'Let Agents In', does: 'resume' };
+      return { label: 'Resume Agents', does: 'resume' };
     case 'failed':
       return { label: 'Try Again', does: 'resume' };
   }
 }
 
-const atLogin = (starts: boolean, hidden: boolean): readonly TrayItem[] => [
+const loginItems = (starts: boolean, hidden: boolean): readonly TrayItem[] => [
   { label: 'Start at Login', does: 'toggle-login', checked: starts },
-  { label: 'Stay in the Tray When Started at Login', does: 'toggle-hidden', checked: hidden },
+  { label: 'Start in the Tray at Login', does: 'toggle-hidden', checked: hidden },
   'line',
 ];
 
 export function statusLine({ listening, key, file, wiped }: TrayState): string {
   if (file.at === 'failed') return `The memory file cannot be used: ${file.why}`;
-  if (key.at === 'locked') return 'Locked. Agents read and write nothing.';
-  if (!isAtHand(key)) return `The key is ${key.at}. Open Memory to see what to do.`;
-  if (listening.at === 'failed') return `Agents cannot come: ${listening.why}`;
-  if (listening.at === 'paused') return `Paused. Agents cannot reach this memory.${wipedLine(wiped)}`;
-  const kept = key.at === 'ephemeral' ? ' Nothing is kept.' : '';
-  return `Listening on ${new URL(listening.url).host}.${kept}${wipedLine(wiped)}`;
+  if (key.at === 'locked') return 'Locked. Agents cannot read or write this memory.';
+  if (!isKeyAvailable(key)) return `The key is not available (${key.at}). Open the window to see what to do.`;
+  if (listening.at === 'failed') return `Agents can't connect: ${listening.why}`;
+  if (listening.at === 'paused') return `Paused. Agents cannot use this memory.${wipedLine(wiped)}`;
+  const unsaved = key.at === 'ephemeral' ? ' Facts are lost when Helmdeck Memory quits.' : '';
+  return `Listening on ${new URL(listening.url).host}.${unsaved}${wipedLine(wiped)}`;
 }
 
 function wipedLine([first, ...others]: readonly string[]): string {
   if (first === undefined) return '';
-  const who = others.length === 0 ? `${first} has` : `${others.length + 1} agents have`;
-  return ` ${who} lost the entry for this memory. Open Memory to repair it.`;
+  const agents = others.length === 0 ? `${first} is` : `${others.length + 1} agents are`;
+  return ` ${agents} no longer connected. Open the window to reconnect.`;
 }

@@ -1,15 +1,13 @@
 import { join } from 'node:path';
 import { Menu, type MenuItemConstructorOptions, nativeImage, Tray } from 'electron';
-import { type Mood, moodOf, statusLine, type TrayAction, type TrayItem, trayMenu, type TrayState } from './tray-menu.ts';
+import { type TrayIcon, trayIconOf, statusLine, type TrayAction, type TrayItem, trayMenu, type TrayState } from './tray-menu.ts';
 
 interface Deps {
-  /** Where the icons lie. */
   readonly icons: string;
   readonly state: TrayState;
   readonly act: (action: TrayAction) => void;
 }
 
-/** The icon by the clock: its picture and its menu say what is true. */
 export class MemoryTray implements Disposable {
   readonly #tray: Tray;
   readonly #icons: string;
@@ -18,30 +16,30 @@ export class MemoryTray implements Disposable {
   constructor({ icons, state, act }: Deps) {
     this.#icons = icons;
     this.#act = act;
-    this.#tray = new Tray(this.#icon(moodOf(state)));
+    this.#tray = new Tray(this.#icon(trayIconOf(state)));
     this.#tray.on('click', () => act('open'));
     this.show(state);
   }
 
   show(state: TrayState): void {
-    this.#tray.setImage(this.#icon(moodOf(state)));
+    this.#tray.setImage(this.#icon(trayIconOf(state)));
     this.#tray.setToolTip(`Helmdeck Memory: ${statusLine(state)}`);
-    this.#tray.setContextMenu(Menu.buildFromTemplate(trayMenu(state).map((item) => asTemplate(item, this.#act))));
+    this.#tray.setContextMenu(Menu.buildFromTemplate(trayMenu(state).map((item) => toMenuItem(item, this.#act))));
   }
 
   [Symbol.dispose](): void {
     this.#tray.destroy();
   }
 
-  #icon(mood: Mood) {
+  #icon(icon: TrayIcon) {
     const suffix = process.platform === 'darwin' ? 'Template' : '';
-    const image = nativeImage.createFromPath(join(this.#icons, `tray-${mood}${suffix}.png`));
+    const image = nativeImage.createFromPath(join(this.#icons, `tray-${icon}${suffix}.png`));
     image.setTemplateImage(process.platform === 'darwin');
     return image;
   }
 }
 
-export function asTemplate(item: TrayItem, act: (action: TrayAction) => void): MenuItemConstructorOptions {
+function toMenuItem(item: TrayItem, act: (action: TrayAction) => void): MenuItemConstructorOptions {
   if (item === 'line') return { type: 'separator' };
   const { label, does, checked } = item;
   return {
@@ -50,4 +48,21 @@ export function asTemplate(item: TrayItem, act: (action: TrayAction) => void): M
     ...(checked !== undefined && { type: 'checkbox', checked }),
     ...(does && { click: () => act(does) }),
   };
+}
+
+/** Sets the menu bar. It has the tray's commands, for desktops without a tray, and provides the standard keyboard shortcuts. */
+export function setApplicationMenu(state: TrayState, act: (action: TrayAction) => void): void {
+  const own = trayMenu(state).map((item): MenuItemConstructorOptions => {
+    const template = toMenuItem(item, act);
+    return item !== 'line' && item.does === 'quit' ? { ...template, accelerator: 'CmdOrCtrl+Q' } : template;
+  });
+  Menu.setApplicationMenu(
+    Menu.buildFromTemplate([
+      { label: 'Memory', submenu: own },
+      { role: 'editMenu' },
+      { label: 'View', submenu: [{ role: 'resetZoom' }, { role: 'zoomIn' }, { role: 'zoomOut' }, { role: 'togglefullscreen' }] },
+      { role: 'windowMenu' },
+      { role: 'help', submenu: [{ role: 'about' }] },
+    ]),
+  );
 }

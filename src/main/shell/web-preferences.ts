@@ -1,11 +1,11 @@
-export interface Page {
+export interface PageOptions {
   readonly preload: string;
-  /** For whoever works on it; there is no way from what is packed to a console that could call the memory. */
+  /** True only in development: in the packaged program, a developer console could call the memory. */
   readonly devTools: boolean;
 }
 
-/** Nothing of Node, nothing shared with us but the preload's two functions. */
-export const webPreferences = ({ preload, devTools }: Page) => ({
+/** Returns preferences that deny the page access to Node. The page can use only the functions of the preload script. */
+export const webPreferences = ({ preload, devTools }: PageOptions) => ({
   preload,
   devTools,
   sandbox: true,

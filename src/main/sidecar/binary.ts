@@ -1,34 +1,34 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, realpathSync, statSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
-import type { Machine } from '../config.ts';
-import { untrustedPlaceOf } from '../trusted-path.ts';
-import { Trouble } from './trouble.ts';
+import type { HostMachine } from '../config/config.ts';
+import { findUntrustedPath } from '../trusted-path.ts';
+import { SidecarFailure } from './sidecar-failure.ts';
 
-/** Exactly one program: another one of the same name is another one. */
-export interface Binary {
+/** A file of the Ollama program. The hash identifies its exact content. */
+export interface OllamaBinary {
   readonly path: string;
   readonly size: number;
   readonly sha256: string;
 }
 
 /**
- * Where Ollama lies when its own installers put it there. Never what PATH leads to: a program that can write one folder of it
- * would decide what runs as us (R-EMB-03).
+ * Returns the paths at which Ollama's own installers put the program. PATH is not searched: anyone who can write to one of its
+ * folders could choose the program that runs as the user (R-EMB-03).
  */
-export function usualPlaces(machine: Machine): readonly string[] {
+export function defaultPaths(machine: HostMachine): readonly string[] {
   const { platform, environment } = machine;
   if (platform === 'darwin') {
     return [
       '/Applications/Ollama.app/Contents/Resources/ollama',
       '/usr/local/bin/ollama',
       '/opt/homebrew/bin/ollama',
-      ...within(machine, (home) => posix.join(home, 'Applications/Ollama.app/Contents/Resources/ollama')),
+      ...inHome(machine, (home) => posix.join(home, 'Applications/Ollama.app/Contents/Resources/ollama')),
     ];
   }
   if (platform === 'win32') {
     return [
-      ...within(machine, (home) => win32.join(home, 'AppData\\Local\\Programs\\Ollama\\ollama.exe')),
+      ...inHome(machine, (home) => win32.join(home, 'AppData\\Local\\Programs\\Ollama\\ollama.exe')),
       win32.join(environment['ProgramFiles'] ?? 'C:\\Program Files', 'Ollama\\ollama.exe'),
     ];
   }
@@ -37,42 +37,44 @@ export function usualPlaces(machine: Machine): readonly string[] {
     '/usr/bin/ollama',
     '/opt/ollama/bin/ollama',
     '/home/linuxbrew/.linuxbrew/bin/ollama',
-    ...within(machine, (home) => posix.join(home, '.local/bin/ollama')),
+    ...inHome(machine, (home) => posix.join(home, '.local/bin/ollama')),
   ];
 }
 
-/** Where it comes from on systems of a kind. */
+/** Where the owner can get Ollama, by platform. Inserted into a message. */
 const SOURCES: Partial<Record<NodeJS.Platform, string>> = {
   darwin: 'https://ollama.com/download or with "brew install ollama"',
   win32: 'https://ollama.com/download or with "winget install Ollama.Ollama"',
   linux: 'https://ollama.com/download/linux or from your distribution',
 };
 
-/** What to do where there is none. */
 const howToGet = (platform: NodeJS.Platform): string =>
-  `Get it from ${SOURCES[platform] ?? 'https://ollama.com/download'}, or say with HELMDECK_OLLAMA where it lies; then: helmdeck-memory embeddings on`;
+  `Get Ollama from ${SOURCES[platform] ?? 'https://ollama.com/download'}, or set HELMDECK_OLLAMA to its path. Then run: helmdeck-memory embeddings on`;
 
-/** The first of them that is there. What is wrong with it is a trouble; a second one does not step in for it. */
-export async function findBinary(paths: readonly string[], platform: NodeJS.Platform): Promise<Binary> {
+/** Inspects the file at the first path that exists. Fails if that file is unusable, and does not try the next path. */
+export async function findBinary(paths: readonly string[], platform: NodeJS.Platform): Promise<OllamaBinary> {
   try {
-    return await lookedAt(paths, platform);
+    return await inspectFirst(paths, platform);
   } catch (cause) {
-    if (cause instanceof Trouble) throw cause;
-    const why = 'What lies where Ollama should be cannot be read by you.';
-    throw new Trouble('not_installed', { why, remedy: howToGet(platform) }, { cause });
+    if (cause instanceof SidecarFailure) throw cause;
+    const why = "The file at Ollama's path could not be read.";
+    throw new SidecarFailure('not_installed', { why, remedy: howToGet(platform) }, { cause });
   }
 }
 
-async function lookedAt(paths: readonly string[], platform: NodeJS.Platform): Promise<Binary> {
+async function inspectFirst(paths: readonly string[], platform: NodeJS.Platform): Promise<OllamaBinary> {
   const path = paths.find((one) => statSync(one, { throwIfNoEntry: false }));
-  if (path === undefined) throw new Trouble('not_installed', { remedy: howToGet(platform) });
+  if (path === undefined) throw new SidecarFailure('not_installed', { remedy: howToGet(platform) });
   const real = realpathSync(path);
-  // Windows tells owners and rights by lists that Node does not read; there the hash stands alone.
-  const unsafe = untrustedPlaceOf(path);
-  if (unsafe !== undefined) throw new Trouble('unsafe', { path: unsafe });
+  // Check the owners and permissions of the path. On Windows, Node cannot read them, so only the hash is checked.
+  const unsafe = findUntrustedPath(path);
+  if (unsafe !== undefined) throw new SidecarFailure('unsafe', { path: unsafe });
   const stats = statSync(real);
   if (!stats.isFile() || (platform !== 'win32' && (stats.mode & constants.S_IXUSR) === 0)) {
-    throw new Trouble('not_installed', { why: 'What lies where Ollama should be is no program.', remedy: howToGet(platform) });
+    throw new SidecarFailure('not_installed', {
+      why: "The file at Ollama's path is not a program.",
+      remedy: howToGet(platform),
+    });
   }
   return { path: real, size: stats.size, sha256: await hashOf(real) };
 }
@@ -83,10 +85,10 @@ async function hashOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** A user without a home has none of its places. */
-function within(machine: Machine, place: (home: string) => string): readonly string[] {
+/** Returns a path in the user's home folder, or an empty list if the user has no home folder. */
+function inHome(machine: HostMachine, path: (home: string) => string): readonly string[] {
   try {
-    return [place(machine.home())];
+    return [path(machine.home())];
   } catch {
     return [];
   }

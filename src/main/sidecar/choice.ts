@@ -1,31 +1,31 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { later, type Of } from '../../contract/later.ts';
-import { writeDurably } from '../../core/files.ts';
+import { lazy, type SchemaOutput } from '../../contract/schema.ts';
+import { writeDurableFile } from '../../core/file/files.ts';
 
-const Choice = later(() =>
+const Choice = lazy(() =>
   z.strictObject({
     on: z.boolean(),
     adopt: z.boolean(),
     approved: z.strictObject({ path: z.string(), size: z.number(), sha256: z.string() }).exactOptional(),
   }),
 );
-/** What the owner chose, kept beside the memory and in force from start to start. */
-export type Choice = Of<typeof Choice>;
+/** The owner's choice of embeddings, stored next to the memory. Applies each time the program starts. */
+export type EmbeddingsChoice = SchemaOutput<typeof Choice>;
 
-const NOTHING: Choice = { on: false, adopt: false };
+const DEFAULT: EmbeddingsChoice = { on: false, adopt: false };
 const FILE = 'embeddings.json';
 
-/** What cannot be read asks for nothing: then embeddings are off, and nothing is approved. */
-export function readChoice(folder: string): Choice {
+/** Reads the stored choice. If the file cannot be read, embeddings are off and no program is approved. */
+export function readChoice(folder: string): EmbeddingsChoice {
   try {
-    const kept: unknown = JSON.parse(readFileSync(join(folder, FILE), 'utf8'));
-    return Choice().parse(kept);
+    const stored: unknown = JSON.parse(readFileSync(join(folder, FILE), 'utf8'));
+    return Choice().parse(stored);
   } catch {
-    return NOTHING;
+    return DEFAULT;
   }
 }
 
-export const keepChoice = (folder: string, choice: Choice): void =>
-  writeDurably(join(folder, FILE), `${JSON.stringify(choice, null, 2)}\n`);
+export const saveChoice = (folder: string, choice: EmbeddingsChoice): void =>
+  writeDurableFile(join(folder, FILE), `${JSON.stringify(choice, null, 2)}\n`);

@@ -1,33 +1,33 @@
-import type { Machine, OllamaSettings } from '../config.ts';
-import { type Binary, findBinary, usualPlaces } from './binary.ts';
-import type { Choice } from './choice.ts';
+import type { HostMachine, OllamaSettings } from '../config/config.ts';
+import { type OllamaBinary, findBinary, defaultPaths } from './binary.ts';
+import type { EmbeddingsChoice } from './choice.ts';
 
 interface Deps {
-  readonly machine: Machine;
+  readonly machine: HostMachine;
   readonly settings: OllamaSettings;
 }
 
-/** The Ollama on this machine that we would start, as it was found last. */
-export class Installed {
+/** Finds Ollama on this machine, and stores the last result. */
+export class InstalledOllama {
   readonly #deps: Deps;
-  #binary: Binary | undefined;
+  #binary: OllamaBinary | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  get binary(): Binary | undefined {
+  get binary(): OllamaBinary | undefined {
     return this.#binary;
   }
 
-  async find(): Promise<Binary> {
+  async find(): Promise<OllamaBinary> {
     const { machine, settings } = this.#deps;
-    const places = settings.path === undefined ? usualPlaces(machine) : [settings.path];
+    const places = settings.path === undefined ? defaultPaths(machine) : [settings.path];
     this.#binary = undefined;
     return (this.#binary = await findBinary(places, machine.platform));
   }
 }
 
-/** Exactly this one. */
-export const isApproved = ({ path, size, sha256 }: Binary, { approved }: Choice): boolean =>
+/** True if the owner approved a program with exactly this path and content. */
+export const isApproved = ({ path, size, sha256 }: OllamaBinary, { approved }: EmbeddingsChoice): boolean =>
   approved?.path === path && approved.size === size && approved.sha256 === sha256;

@@ -1,13 +1,15 @@
+import { SidecarFailure } from './sidecar-failure.ts';
+
 interface Known {
   readonly dimensions: number;
-  /** Bytes, so that the owner can be told before a byte is fetched. */
+  /** Bytes on disk. Shown to the owner before a download. */
   readonly disk: number;
   readonly memory: number;
 }
 
 const MB = 1_000_000;
 
-/** Models that embed and are asked for most. Of another one it is seen what it makes, and then held to that. */
+/** Sizes of popular embedding models. For any other model, the first vector defines the number of dimensions. */
 const MODELS: Readonly<Record<string, Known>> = {
   'nomic-embed-text': { dimensions: 768, disk: 275 * MB, memory: 600 * MB },
   'all-minilm': { dimensions: 384, disk: 46 * MB, memory: 200 * MB },
@@ -20,6 +22,24 @@ export const knownModel = (name: string): Known | undefined => {
   return Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
 };
 
-/** Ollama lists a model that was named without a tag as its latest. */
-export const isAmong = (name: string, names: readonly string[]): boolean =>
+/** True if the list of names contains the model. Ollama lists a model without a tag as `:latest`. */
+export const includesModel = (name: string, names: readonly string[]): boolean =>
   names.includes(name) || (!name.includes(':') && names.includes(`${name}:latest`));
+
+/** Checks that all vectors have the same length, because vectors of different lengths cannot be compared. */
+export class DimensionCheck {
+  readonly #model: string;
+  #dimensions: number | undefined;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  require(vectors: readonly (readonly number[])[], count: number): void {
+    const wanted = knownModel(this.#model)?.dimensions ?? this.#dimensions ?? vectors[0]?.length ?? 0;
+    if (vectors.length !== count || wanted === 0 || vectors.some(({ length }) => length !== wanted)) {
+      throw new SidecarFailure('wrong_dimension');
+    }
+    this.#dimensions = wanted;
+  }
+}

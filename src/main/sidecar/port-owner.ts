@@ -3,23 +3,25 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { win32 } from 'node:path';
 
-/** Who listens on a port of this machine: the process that is asked about, another one, or none. */
-export type PortOwner = 'it' | 'another' | 'nobody';
+/** The process that listens on a port: the expected process, another process, or none. */
+export type PortOwner = 'expected' | 'another' | 'none';
 
-/** A program that took the port first would be sent what is to be embedded: so nothing is sent before this says `it` (R-EMB-05). */
+/**
+ * Determines whether the process `pid` listens on a port. Callers must send nothing unless the result is `expected`: another
+ * program that took the port would receive the text to embed (R-EMB-05).
+ */
 export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
   const { platform } = process;
   if (platform === 'linux') return onLinux(port, pid);
-  if (platform === 'win32') return among(inNetstat(await outputOf(NETSTAT, ['-ano', '-p', 'TCP']), port), pid);
-  return among(inLsof(await outputOf(LSOF, ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fp'])), pid);
+  if (platform === 'win32') return among(pidsInNetstat(await outputOf(NETSTAT, ['-ano', '-p', 'TCP']), port), pid);
+  return among(pidsInLsof(await outputOf(LSOF, ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fp'])), pid);
 }
 
 /**
- * Whether all who listen there are programs of this user, of root, or of the user that Ollama's installer makes for it: nobody else of
- * this machine can then be sent what was meant for an Ollama that does not run. Windows does not tell this to everybody, so
- * there it is not asked (R-EMB-07).
+ * True if every listener on the port belongs to this user, root or Ollama's service user. Text sent to any other listener could
+ * reach another local user (R-EMB-07). Always true on Windows, which reports the user only to administrators.
  */
-export async function isOfOurUsers(port: number): Promise<boolean> {
+export async function isOwnedByTrustedUser(port: number): Promise<boolean> {
   const { platform } = process;
   if (platform === 'win32') return true;
   const users =
@@ -30,7 +32,7 @@ export async function isOfOurUsers(port: number): Promise<boolean> {
   return users.length > 0 && users.every((user) => ours.has(user));
 }
 
-/** One that was free a moment ago. */
+/** Returns a port that was free a moment ago. Another program can take the port before we use it. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -47,22 +49,22 @@ const LISTEN = '0A';
 
 async function onLinux(port: number, pid: number): Promise<PortOwner> {
   const sockets = await listening(port);
-  if (sockets.length === 0) return 'nobody';
+  if (sockets.length === 0) return 'none';
   const folder = `/proc/${pid}/fd`;
   const held = new Set(
     await Promise.all((await readdir(folder).catch(() => [])).map((fd) => readlink(`${folder}/${fd}`).catch(() => ''))),
   );
-  // One that listens beside it, on the same port of another address, may be reached instead.
-  return sockets.every(({ name }) => held.has(name)) ? 'it' : 'another';
+  // All listeners on the port must belong to the process, because a connection could reach a listener at another address.
+  return sockets.every(({ name }) => held.has(name)) ? 'expected' : 'another';
 }
 
 interface Listening {
-  /** As the folder of a process calls it. */
+  /** The socket's name in /proc/<pid>/fd. */
   readonly name: string;
   readonly user: number;
 }
 
-/** The sockets that listen on a port, from the tables of the kernel. */
+/** Reads the listening sockets of a port from the kernel's tables. */
 async function listening(port: number): Promise<Listening[]> {
   const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((table) => readFile(table, 'latin1').catch(() => '')));
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -74,34 +76,39 @@ async function listening(port: number): Promise<Listening[]> {
 }
 
 function among(pids: readonly number[], pid: number): PortOwner {
-  if (pids.length === 0) return 'nobody';
-  return pids.every((one) => one === pid) ? 'it' : 'another';
+  if (pids.length === 0) return 'none';
+  return pids.every((one) => one === pid) ? 'expected' : 'another';
 }
 
 /**
- * A process a line, each begun with p.
+ * Reads process ids from the output of lsof. Each id is on its own line, after the letter p.
+ *
  * @internal
  */
-export const inLsof = (text: string): number[] => [...text.matchAll(/^p(\d+)$/gm)].map(([, pid]) => Number(pid));
+export const pidsInLsof = (text: string): number[] => [...text.matchAll(/^p(\d+)$/gm)].map(([, pid]) => Number(pid));
 
 /**
- * The user of each, behind u.
+ * Reads user ids from the output of lsof. Each id is on its own line, after the letter u.
+ *
  * @internal
  */
 export const usersInLsof = (text: string): number[] => [...text.matchAll(/^u(\d+)$/gm)].map(([, user]) => Number(user));
 
 /**
- * From a list of users, where there is one of Ollama's own.
+ * Returns the user id of Ollama's service user in the text of a passwd file.
+ *
  * @internal
  */
 export const serviceUsers = (passwd: string): number[] =>
   [...passwd.matchAll(/^ollama:[^:\n]*:(\d+):/gm)].map(([, user]) => Number(user));
 
 /**
- * By the columns, since the words of states are in the language of the machine: who listens is connected to nobody.
+ * Reads the ids of the processes that listen on a port from the output of netstat. A row without a remote address is a listening
+ * socket; the names of states are localized and cannot be compared.
+ *
  * @internal
  */
-export const inNetstat = (text: string, port: number): number[] =>
+export const pidsInNetstat = (text: string, port: number): number[] =>
   text
     .split('\n')
     .map((row) => row.trim().split(/\s+/))
@@ -113,7 +120,7 @@ export const inNetstat = (text: string, port: number): number[] =>
 
 function outputOf(program: string, args: readonly string[]): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  // Without an answer nobody is known to listen, and nothing is sent.
+  // Ignore errors: without output, no listener is known, and the caller then sends no text to the port.
   execFile(program, args, { timeout: 5000, env: {}, windowsHide: true }, (_error, stdout) => resolve(stdout));
   return promise;
 }

@@ -4,69 +4,66 @@ import type { EmbeddingsReport, SetEmbeddingsInput } from '../../contract/embedd
 import { Failure } from '../../contract/failure.ts';
 import { EMBEDDING } from '../../contract/limits.ts';
 import type { SidecarState } from '../../contract/status.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { Embeddings, Vectors } from '../../core/embeddings.ts';
-import { time } from '../../core/time.ts';
-import type { Machine, OllamaSettings } from '../config.ts';
-import { adopted } from './adopted.ts';
-import { type Choice, keepChoice, readChoice } from './choice.ts';
-import { fetchModel, pullTrouble, refuseWithoutRoom } from './fetch-model.ts';
-import { Fitting } from './fitting.ts';
-import { Installed, isApproved } from './installed.ts';
-import { Life } from './life.ts';
-import { limitOf } from './limit.ts';
-import { Line } from './line.ts';
-import { isAmong, knownModel } from './models.ts';
-import { startOwn } from './own.ts';
+import type { Embeddings, Vectors } from '../../core/operations/embeddings-port.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { formatTime } from '../../core/time/format-time.ts';
+import type { HostMachine, OllamaSettings } from '../config/config.ts';
+import { type EmbeddingsChoice, saveChoice, readChoice } from './choice.ts';
+import { EmbeddingQueue } from './embedding-queue.ts';
+import { InstalledOllama, isApproved } from './installed.ts';
+import { DimensionCheck, includesModel, knownModel } from './models.ts';
+import { createAdoptedClient, ModelNotFound, type OllamaClient } from './ollama-client.ts';
+import { OllamaRun } from './ollama-run.ts';
 import { freePort } from './port-owner.ts';
-import { ASLEEP, failed, isWell, noModel, OFF, refusalOf, unapproved } from './states.ts';
-import { TIMES, type Times } from './times.ts';
-import { Trouble } from './trouble.ts';
-import { isOlder, LEAST_VERSION } from './version.ts';
-import { NotThere, type OllamaWire } from './wire.ts';
+import { pullModel, asPullFailure, requireDiskSpace } from './pull-model.ts';
+import { SidecarFailure } from './sidecar-failure.ts';
+import { startOwnOllama } from './start-own.ts';
+import { ASLEEP, failedState, isHealthy, noModelState, OFF, failureOf, unapprovedState } from './states.ts';
+import { requestTimeout, SIDECAR_TIMEOUTS, type SidecarTimeouts } from './timeouts.ts';
+import { isOlder, MINIMUM_VERSION } from './version.ts';
 
-/** So many answers of one life may be failures of Ollama's own; one alone may be the fault of what was asked. */
-const BROKEN = 3;
-/** Ollama itself is well, so it goes on, and the model can be fetched by it. */
-const STAYS: ReadonlySet<string> = new Set(['pull_failed', 'wrong_dimension']);
+/** Number of consecutive failed responses after which Ollama is restarted. A single failure may be caused by its request. */
+const MAX_FAILED_RESPONSES = 3;
+/** Failures after which Ollama keeps running, so that the model can be downloaded again. */
+const KEEP_RUNNING: ReadonlySet<string> = new Set(['pull_failed', 'wrong_dimension']);
 
-export interface Options {
+export interface SidecarOptions {
   readonly folder: string;
   readonly clock: Clock;
   readonly settings: OllamaSettings;
-  readonly machine: Machine;
-  readonly hear?: ((state: SidecarState) => void) | undefined;
-  readonly times?: Partial<Times>;
-  /** Another choice of ports, for a test that has one taken. */
-  readonly port?: () => Promise<number>;
+  readonly machine: HostMachine;
+  readonly onStateChange?: ((state: SidecarState) => void) | undefined;
+  readonly timeouts?: Partial<SidecarTimeouts>;
+  /** Chooses the port. Set only by tests. */
+  readonly choosePort?: () => Promise<number>;
 }
 
 /**
- * Finds or adopts an Ollama, keeps it going, and ends it. It looks at it when something is asked of it and when it ends, and at no
- * other time: on and idle it does nothing at all.
+ * Starts Ollama, or adopts an Ollama that is already running. Monitors and stops Ollama. Acts only on requests and when Ollama
+ * exits, so that the sidecar needs no processor time while idle.
  */
 export class Sidecar implements Embeddings, AsyncDisposable {
-  readonly #options: Options;
-  readonly #times: Times;
-  readonly #installed: Installed;
-  readonly #fitting: Fitting;
-  readonly #line = new Line();
-  #choice: Choice;
+  readonly #options: SidecarOptions;
+  readonly #times: SidecarTimeouts;
+  readonly #installed: InstalledOllama;
+  readonly #dimensionCheck: DimensionCheck;
+  readonly #queue = new EmbeddingQueue();
+  #choice: EmbeddingsChoice;
   #state: SidecarState;
-  /** Whether the program runs that serves what is embedded. */
+  /** True in the running program. False in a command that only reads the state. */
   #awake = false;
-  #life: Life | undefined;
-  #ending: Promise<void> = Promise.resolve();
+  #run: OllamaRun | undefined;
+  #ended: Promise<void> = Promise.resolve();
   #turn: Promise<void> = Promise.resolve();
-  #again: Disposable | undefined;
+  #retry: Disposable | undefined;
   #failures = 0;
   #unsafe: string | undefined;
 
-  constructor(options: Options) {
+  constructor(options: SidecarOptions) {
     this.#options = options;
-    this.#times = { ...TIMES, ...options.times };
-    this.#installed = new Installed(options);
-    this.#fitting = new Fitting(options.settings.model);
+    this.#times = { ...SIDECAR_TIMEOUTS, ...options.timeouts };
+    this.#installed = new InstalledOllama(options);
+    this.#dimensionCheck = new DimensionCheck(options.settings.model);
     this.#choice = readChoice(options.folder);
     this.#state = this.#choice.on ? ASLEEP : OFF;
   }
@@ -79,13 +76,13 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     return this.#options.settings.model;
   }
 
-  /** From now on the program runs. */
+  /** Called after startup. Only from then on is the sidecar allowed to start Ollama. */
   wake(): void {
     this.#awake = true;
-    if (this.#choice.on) this.#begin();
+    if (this.#choice.on) this.#startRun();
   }
 
-  choose(choice: SetEmbeddingsInput): Promise<void> {
+  configure(choice: SetEmbeddingsInput): Promise<void> {
     return this.#inTurn(() => this.#choose(choice));
   }
 
@@ -94,31 +91,31 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   }
 
   async pull(): Promise<void> {
-    await this.#life?.cancelled();
-    if (this.#fetches()) return;
-    // Another Ollama keeps its models where we do not know.
-    if (!this.#choice.adopt) refuseWithoutRoom(this.model, (await this.report()).free);
-    // It may have ended meanwhile, or somebody else may have begun.
-    const life = this.#life;
-    if (this.#fetches() || !life?.wire) return;
-    this.#become({ at: 'pulling', model: this.model, done: 0, of: 0 });
-    void this.#fetch(life, life.wire);
+    await this.#run?.awaitCancelledPull();
+    if (this.#isPulling()) return;
+    // Skip the check for an adopted Ollama, because the disk space for its models is unknown.
+    if (!this.#choice.adopt) requireDiskSpace(this.model, (await this.report()).free);
+    // Check again: meanwhile the run may have ended, or another download may have started.
+    const run = this.#run;
+    if (this.#isPulling() || !run?.client) return;
+    this.#setState({ at: 'pulling', model: this.model, done: 0, of: 0 });
+    void this.#pullModel(run, run.client);
   }
 
   async cancelPull(): Promise<void> {
-    await this.#life?.cancelPull();
+    await this.#run?.cancelPull();
   }
 
   async embed(subject: string, texts: readonly string[], signal?: AbortSignal): Promise<Vectors> {
     const { clock } = this.#options;
-    if (this.#state.at !== 'ready') throw refusalOf(this.#state, clock);
-    using _place = this.#line.enter(subject);
-    using limit = limitOf(clock, this.#times.question, signal);
+    if (this.#state.at !== 'ready') throw failureOf(this.#state, clock);
+    using _slot = this.#queue.reserve(subject);
+    using limit = requestTimeout(clock, this.#times.request, signal);
     const vectors: (readonly number[])[] = [];
     let tokens = 0;
     for (let at = 0; at < texts.length; at += EMBEDDING.batch) {
       const some = texts.slice(at, at + EMBEDDING.batch);
-      const part = await this.#line.inTurn(subject, limit.signal, () => this.#embedSome(some, limit.signal));
+      const part = await this.#queue.runInTurn(subject, limit.signal, () => this.#embedSome(some, limit.signal));
       vectors.push(...part.vectors);
       tokens += part.tokens;
     }
@@ -132,7 +129,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
       ({ bavail, bsize }) => bavail * bsize,
       () => undefined,
     );
-    const { version, log } = this.#life ?? {};
+    const { version, log } = this.#run ?? {};
     const { binary } = this.#installed;
     return {
       state: this.#state,
@@ -161,202 +158,202 @@ export class Sidecar implements Embeddings, AsyncDisposable {
 
   async #choose({ on, adopt = this.#choice.adopt }: SetEmbeddingsInput): Promise<void> {
     const same = on && this.#choice.on && adopt === this.#choice.adopt;
-    if (same && isWell(this.#state)) {
-      await this.#lookForModel();
+    if (same && isHealthy(this.#state)) {
+      await this.#recheckModel();
       return;
     }
-    this.#keep({ ...this.#choice, on, adopt });
+    this.#saveChoice({ ...this.#choice, on, adopt });
     this.#failures = 0;
     const ended = this.#end();
-    // Whoever asks while it ends is told how it stands from now on.
-    if (!on) this.#become(OFF);
-    else if (this.#awake) this.#begin();
-    else this.#become(ASLEEP);
+    // Set the new state before waiting for the old run to end, so that requests see the new state meanwhile.
+    if (!on) this.#setState(OFF);
+    else if (this.#awake) this.#startRun();
+    else this.#setState(ASLEEP);
     await ended;
   }
 
   async #approve(sha256: string): Promise<void> {
     this.#unsafe = undefined;
     const binary = await this.#installed.find().catch((error: unknown) => {
-      throw error instanceof Trouble ? refusalOf(failed(error)) : error;
+      throw error instanceof SidecarFailure ? failureOf(failedState(error)) : error;
     });
     if (binary.sha256 !== sha256) {
       throw new Failure(
         'invalid_input',
-        'hash is not that of the Ollama that was found; look at it again, and send what is shown.',
+        'hash does not match the Ollama that was found; get the embeddings status again and send the hash from that status.',
       );
     }
-    this.#keep({ ...this.#choice, approved: binary });
+    this.#saveChoice({ ...this.#choice, approved: binary });
     if (this.#state.at !== 'unapproved' || !this.#awake) return;
     await this.#end();
-    this.#begin();
+    this.#startRun();
   }
 
-  #keep(choice: Choice): void {
-    keepChoice(this.#options.folder, choice);
+  #saveChoice(choice: EmbeddingsChoice): void {
+    saveChoice(this.#options.folder, choice);
     this.#choice = choice;
   }
 
-  #become(state: SidecarState): void {
+  #setState(state: SidecarState): void {
     this.#state = state;
-    this.#options.hear?.(state);
+    this.#options.onStateChange?.(state);
   }
 
-  #begin(): void {
-    const life = new Life(this.#options.clock, this.#life?.log);
-    this.#life = life;
-    this.#become({ at: 'starting' });
-    void this.#live(life);
+  #startRun(): void {
+    const run = new OllamaRun(this.#options.clock, this.#run?.log);
+    this.#run = run;
+    this.#setState({ at: 'starting' });
+    void this.#connect(run);
   }
 
-  async #live(life: Life): Promise<void> {
+  async #connect(run: OllamaRun): Promise<void> {
     const { settings, clock } = this.#options;
     try {
-      await this.#ending;
-      life.signal.throwIfAborted();
-      life.wire = this.#choice.adopt ? adopted(settings.url, clock) : await this.#startOwn(life);
-      if (life.wire) await this.#look(life, life.wire);
+      await this.#ended;
+      run.signal.throwIfAborted();
+      run.client = this.#choice.adopt ? createAdoptedClient(settings.url, clock) : await this.#startOwn(run);
+      if (run.client) await this.#checkOllama(run, run.client);
     } catch (error) {
-      this.#fail(life, error);
+      this.#fail(run, error);
     }
   }
 
-  /** Undefined where the owner has to be asked first. */
-  async #startOwn(life: Life): Promise<OllamaWire | undefined> {
-    const { folder, clock, machine, port: choosePort = freePort } = this.#options;
+  /** Starts Ollama. Returns undefined if the owner must approve the program first. */
+  async #startOwn(run: OllamaRun): Promise<OllamaClient | undefined> {
+    const { folder, clock, machine, choosePort = freePort } = this.#options;
     this.#unsafe = undefined;
     const binary = await this.#installed.find();
-    life.signal.throwIfAborted();
+    run.signal.throwIfAborted();
     if (!isApproved(binary, this.#choice)) {
-      this.#become(unapproved(this.#choice.approved !== undefined));
+      this.#setState(unapprovedState(this.#choice.approved !== undefined));
       return undefined;
     }
     const port = await choosePort();
-    life.signal.throwIfAborted();
-    const onEnd = (why: Trouble): void => this.#fail(life, why);
-    return startOwn(life, { path: binary.path, port, folder, clock, machine, times: this.#times, onEnd });
+    run.signal.throwIfAborted();
+    const onEnd = (why: SidecarFailure): void => this.#fail(run, why);
+    return startOwnOllama(run, { path: binary.path, port, folder, clock, machine, times: this.#times, onEnd });
   }
 
-  /** Whether it is new enough and has the model. */
-  async #look(life: Life, wire: OllamaWire): Promise<void> {
-    const { look } = this.#times;
-    life.version = await wire.version(look, life.signal);
-    if (isOlder(life.version, LEAST_VERSION)) throw new Trouble('too_old');
-    const names = await wire.models(look, life.signal);
-    if (this.#life !== life) return;
-    life.wellSince = this.#options.clock.steady();
+  /** Checks Ollama's version and whether the model is installed. */
+  async #checkOllama(run: OllamaRun, client: OllamaClient): Promise<void> {
+    const { check: timeout } = this.#times;
+    run.version = await client.version(timeout, run.signal);
+    if (isOlder(run.version, MINIMUM_VERSION)) throw new SidecarFailure('too_old');
+    const names = await client.models(timeout, run.signal);
+    if (this.#run !== run) return;
+    run.healthySince = this.#options.clock.steady();
     const { model } = this;
     const whose = this.#choice.adopt ? 'adopted' : 'own';
-    this.#become(isAmong(model, names) ? { at: 'ready', model, whose } : noModel(model));
+    this.#setState(includesModel(model, names) ? { at: 'ready', model, whose } : noModelState(model));
   }
 
-  /** Its owner may have fetched it by hand, which nobody tells. */
-  async #lookForModel(): Promise<void> {
-    const life = this.#life;
-    if (this.#state.at !== 'no_model' || !life?.wire) return;
-    await this.#look(life, life.wire).catch((error: unknown) => this.#fail(life, error));
+  /** Checks again whether the model is installed, because Ollama does not report that the owner downloaded the model by hand. */
+  async #recheckModel(): Promise<void> {
+    const run = this.#run;
+    if (this.#state.at !== 'no_model' || !run?.client) return;
+    await this.#checkOllama(run, run.client).catch((error: unknown) => this.#fail(run, error));
   }
 
-  /** Whether it does already; throws where it cannot. A life that failed is still shown, and fetches nothing any more. */
-  #fetches(): boolean {
+  /** True if a download is running. Throws if no download can be started, for example because the run has failed. */
+  #isPulling(): boolean {
     const { at } = this.#state;
-    if (!this.#life?.wire || this.#life.signal.aborted || at === 'starting') throw refusalOf(this.#state, this.#options.clock);
+    if (!this.#run?.client || this.#run.signal.aborted || at === 'starting') throw failureOf(this.#state, this.#options.clock);
     return at === 'pulling';
   }
 
-  async #fetch(life: Life, wire: OllamaWire): Promise<void> {
+  async #pullModel(run: OllamaRun, client: OllamaClient): Promise<void> {
     const { model } = this;
-    const cancel = life.beginPull();
+    const cancel = run.beginPull();
     try {
-      for await (const far of fetchModel(wire, {
+      for await (const far of pullModel(client, {
         model,
         clock: this.#options.clock,
-        patienceMs: this.#times.pull,
+        timeoutMs: this.#times.pullIdle,
         cancel,
       })) {
-        if (this.#life === life) this.#become({ at: 'pulling', model, ...far });
+        if (this.#run === run) this.#setState({ at: 'pulling', model, ...far });
       }
     } catch (error) {
-      if (!life.signal.aborted && !cancel.aborted) this.#fail(life, pullTrouble(error));
+      if (!run.signal.aborted && !cancel.aborted) this.#fail(run, asPullFailure(error));
     }
-    if (this.#state.at === 'pulling' && this.#life === life)
-      await this.#look(life, wire).catch((error: unknown) => this.#fail(life, error));
-    // Not before it is known how it stands: whoever waits for this may fetch again at once.
-    life.endPull();
+    if (this.#state.at === 'pulling' && this.#run === run)
+      await this.#checkOllama(run, client).catch((error: unknown) => this.#fail(run, error));
+    // Report the end only after the new state is set: a caller that waits for the end may start another download immediately.
+    run.endPull();
   }
 
   async #embedSome(texts: readonly string[], signal: AbortSignal): Promise<Vectors> {
-    const life = this.#life;
-    // It may have changed while this waited for its turn.
-    if (this.#state.at !== 'ready' || !life?.wire) throw refusalOf(this.#state, this.#options.clock);
+    const run = this.#run;
+    // Check the state again, because it may have changed while the step waited in the queue.
+    if (this.#state.at !== 'ready' || !run?.client) throw failureOf(this.#state, this.#options.clock);
     try {
-      const answer = await life.wire.embed(this.model, texts, this.#times.embed, life.until(signal));
-      this.#fitting.require(answer.vectors, texts.length);
-      life.broken = 0;
+      const answer = await run.client.embed(this.model, texts, this.#times.embed, run.withSignal(signal));
+      this.#dimensionCheck.require(answer.vectors, texts.length);
+      run.failedResponses = 0;
       return answer;
     } catch (error) {
       signal.throwIfAborted();
-      throw this.#whyNot(life, error);
+      throw this.#handleFailure(run, error);
     }
   }
 
-  #whyNot(life: Life, error: unknown): Failure {
-    if (this.#life !== life || life.signal.aborted) return refusalOf(this.#state, this.#options.clock);
-    if (error instanceof NotThere) {
-      this.#become(noModel(this.model));
-      return refusalOf(this.#state);
+  #handleFailure(run: OllamaRun, error: unknown): Failure {
+    if (this.#run !== run || run.signal.aborted) return failureOf(this.#state, this.#options.clock);
+    if (error instanceof ModelNotFound) {
+      this.#setState(noModelState(this.model));
+      return failureOf(this.#state);
     }
-    if (error instanceof Trouble && error.trouble === 'broken' && (life.broken += 1) < BROKEN) {
-      return refusalOf(failed(error));
+    if (error instanceof SidecarFailure && error.code === 'broken' && (run.failedResponses += 1) < MAX_FAILED_RESPONSES) {
+      return failureOf(failedState(error));
     }
-    this.#fail(life, error);
-    return refusalOf(this.#state, this.#options.clock);
+    this.#fail(run, error);
+    return failureOf(this.#state, this.#options.clock);
   }
 
-  #fail(life: Life, error: unknown): void {
-    // What failed in a life that is over concerns nobody.
-    if (this.#life !== life || life.signal.aborted) return;
-    // One that was ended for it fails whatever is asked at that moment.
-    const trouble = life.flooded ? new Trouble('flooding') : this.#asTrouble(error);
-    this.#unsafe = trouble.path;
+  #fail(run: OllamaRun, error: unknown): void {
+    // Ignore failures of a run that has already ended.
+    if (this.#run !== run || run.signal.aborted) return;
+    // Stopping a run that floods its log also makes its open requests fail. Report the flooding as their cause.
+    const failure = run.logFlooded ? new SidecarFailure('flooding') : this.#asSidecarFailure(error);
+    this.#unsafe = failure.path;
     const { clock } = this.#options;
-    if (life.wire && STAYS.has(trouble.trouble)) {
-      this.#become(failed(trouble));
+    if (run.client && KEEP_RUNNING.has(failure.code)) {
+      this.#setState(failedState(failure));
       return;
     }
-    if (life.wellSince !== undefined && clock.steady() - life.wellSince >= this.#times.settled) this.#failures = 0;
-    void this.#endLife(life);
-    if (trouble.lasting) {
-      this.#become(failed(trouble));
+    if (run.healthySince !== undefined && clock.steady() - run.healthySince >= this.#times.resetFailuresAfter) this.#failures = 0;
+    void this.#endRun(run);
+    if (failure.permanent) {
+      this.#setState(failedState(failure));
       return;
     }
-    const { again } = this.#times;
-    const ms = again[Math.min(this.#failures, again.length - 1)] ?? 0;
+    const { retryDelays: delays } = this.#times;
+    const ms = delays[Math.min(this.#failures, delays.length - 1)] ?? 0;
     this.#failures += 1;
-    this.#again = clock.after(ms, () => {
-      this.#again = undefined;
-      this.#begin();
+    this.#retry = clock.after(ms, () => {
+      this.#retry = undefined;
+      this.#startRun();
     });
-    this.#become({ ...failed(trouble), retry_at: time(clock.now() + ms) });
+    this.#setState({ ...failedState(failure), retry_at: formatTime(clock.now() + ms) });
   }
 
-  #asTrouble(error: unknown): Trouble {
-    if (error instanceof Trouble) return error;
-    if (error instanceof NotThere) return new Trouble('broken');
-    return new Trouble(this.#choice.adopt ? 'gone' : 'crashed', {}, { cause: error });
+  #asSidecarFailure(error: unknown): SidecarFailure {
+    if (error instanceof SidecarFailure) return error;
+    if (error instanceof ModelNotFound) return new SidecarFailure('broken');
+    return new SidecarFailure(this.#choice.adopt ? 'gone' : 'crashed', {}, { cause: error });
   }
 
   async #end(): Promise<void> {
-    this.#again?.[Symbol.dispose]();
-    this.#again = undefined;
-    const life = this.#life;
-    this.#life = undefined;
-    if (life) await this.#endLife(life);
-    await this.#ending;
+    this.#retry?.[Symbol.dispose]();
+    this.#retry = undefined;
+    const run = this.#run;
+    this.#run = undefined;
+    if (run) await this.#endRun(run);
+    await this.#ended;
   }
 
-  /** The next one begins when nothing of this one is left. */
-  #endLife(life: Life): Promise<void> {
-    return (this.#ending = Promise.all([this.#ending, life.end()]).then(() => undefined));
+  /** Ends a run. The next run waits until all processes of this run have exited. */
+  #endRun(run: OllamaRun): Promise<void> {
+    return (this.#ended = Promise.all([this.#ended, run.end()]).then(() => undefined));
   }
 }

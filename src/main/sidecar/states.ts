@@ -1,64 +1,64 @@
 import { Failure } from '../../contract/failure.ts';
 import type { SidecarState } from '../../contract/status.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { Trouble } from './trouble.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import type { SidecarFailure } from './sidecar-failure.ts';
 
 export const OFF: SidecarState = { at: 'off' };
 
 export const ASLEEP: SidecarState = {
   at: 'asleep',
-  remedy: 'Embeddings begin with the program; start it with: helmdeck-memory serve',
+  remedy: 'Embeddings start together with Helmdeck Memory. Start it with: helmdeck-memory serve',
 };
 
 const APPROVE =
-  'Ollama was found; look at its path and SHA-256 with helmdeck-memory embeddings status, and approve it with: helmdeck-memory embeddings approve';
-const CHANGED = `This is not the Ollama that you approved. If you updated it, approve it anew: helmdeck-memory embeddings approve`;
+  'Ollama was found. Check its path and SHA-256 with `helmdeck-memory embeddings status`, then approve Ollama with: helmdeck-memory embeddings approve';
+const CHANGED = `The Ollama on this machine is not the one that you approved. If you updated Ollama, approve it again: helmdeck-memory embeddings approve`;
 
-export const unapproved = (changed: boolean): SidecarState => ({
+export const unapprovedState = (changed: boolean): SidecarState => ({
   at: 'unapproved',
   changed,
   remedy: changed ? CHANGED : APPROVE,
 });
 
-export const noModel = (model: string): SidecarState => ({
+export const noModelState = (model: string): SidecarState => ({
   at: 'no_model',
   model,
-  remedy: 'Fetch the model once: helmdeck-memory embeddings pull',
+  remedy: 'Download the model: helmdeck-memory embeddings pull',
 });
 
-export const failed = ({ trouble, why, remedy }: Trouble) => ({ at: 'failed', trouble, why, remedy }) as const;
+export const failedState = ({ code: trouble, why, remedy }: SidecarFailure) => ({ at: 'failed', trouble, why, remedy }) as const;
 
-/** States that turning on again would only disturb. */
-export const isWell = ({ at }: SidecarState): boolean => WELL.has(at);
-const WELL: ReadonlySet<SidecarState['at']> = new Set(['starting', 'ready', 'pulling', 'no_model', 'asleep']);
+/** True for states in which Ollama need not be restarted when the owner turns embeddings on again. */
+export const isHealthy = ({ at }: SidecarState): boolean => HEALTHY_STATES.has(at);
+const HEALTHY_STATES: ReadonlySet<SidecarState['at']> = new Set(['starting', 'ready', 'pulling', 'no_model', 'asleep']);
 
-/** What a state means to whoever asks for something that it does not allow. */
-export function refusalOf(state: SidecarState, clock?: Clock): Failure {
+/** Returns the failure for a request that the state does not allow. */
+export function failureOf(state: SidecarState, clock?: Clock): Failure {
   switch (state.at) {
     case 'off':
-      return unavailable('Embeddings are off; the owner turns them on with: helmdeck-memory embeddings on');
+      return unavailable('Embeddings are off. The owner can turn embeddings on with: helmdeck-memory embeddings on');
     case 'starting':
-      return unavailable('Embeddings are starting; ask again in a moment.', 2);
+      return unavailable('Embeddings are starting; try again in a moment.', 2);
     case 'pulling':
-      return unavailable('The model is being fetched; ask again when it is there.', 30);
+      return unavailable('The embedding model is being downloaded; try again later.', 30);
     case 'failed': {
       const until = state.retry_at === undefined || !clock ? undefined : (Date.parse(state.retry_at) - clock.now()) / 1000;
       return unavailable(`${state.why} ${state.remedy}`, until === undefined ? undefined : Math.max(1, until));
     }
     case 'ready':
-      return unavailable('Embeddings are ready again; ask again.', 1);
+      return unavailable('Embeddings are ready again; send the request again.', 1);
     case 'asleep':
     case 'unapproved':
-      return unavailable(`There are no embeddings yet. ${state.remedy}`);
+      return unavailable(`Embeddings are not available yet. ${state.remedy}`);
     case 'no_model':
-      return unavailable(`The model is not there yet. ${state.remedy}`);
+      return unavailable(`The embedding model is not installed yet. ${state.remedy}`);
   }
 }
 
-export const tooLong = (seconds: number): Failure =>
-  unavailable(`These texts were not embedded within ${seconds} s; send fewer at once, or try again later.`);
+export const embeddingTimedOut = (seconds: number): Failure =>
+  unavailable(`The texts were not embedded within ${seconds} seconds; send fewer texts per request, or try again later.`);
 
-export const leftAlone = (): Failure => unavailable('Nobody waits for this any more; ask again.');
+export const embeddingAbandoned = (): Failure => unavailable('The request was cancelled; send the request again if needed.');
 
 const unavailable = (message: string, retryAfter?: number): Failure =>
   new Failure('embeddings_unavailable', message, retryAfter === undefined ? {} : { retryAfter });

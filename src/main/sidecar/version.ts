@@ -1,11 +1,14 @@
-/** The oldest Ollama without a hole that is known in what we use: reading and fetching models. */
-export const LEAST_VERSION = '0.35.0';
+/** Oldest version of Ollama that has no known vulnerabilities when it reads or downloads models. */
+export const MINIMUM_VERSION = '0.35.0';
 
 const PARTS = /^(\d+)\.(\d+)\.(\d+)(.*)$/;
-/** What was built from a release and some changes more, as git tells it, or in another way. */
+/** Version suffixes of builds that were made after a release, such as those of `git describe`. */
 const LATER = /^(?:$|\+|-\d+-g)/;
 
-/** A candidate for a release came before it, and may lack what it mends. */
+/**
+ * True if `version` is older than `least`. A release candidate is older than its release, because it may lack the release's
+ * fixes.
+ */
 export function isOlder(version: string, least: string): boolean {
   const [one, other] = [partsOf(version), partsOf(least)];
   const at = one.numbers.findIndex((part, index) => part !== other.numbers[index]);

@@ -1,25 +1,28 @@
-import { useState } from 'react';
+import { type ComponentType, useCallback, useEffect, useState } from 'react';
 import type { Bridge } from '../../contract/window.ts';
-import { useAway, useLocks } from './away.ts';
+import { ActivityPage } from './activity/page.tsx';
 import { Banner } from './banner.tsx';
+import { ConnectPage } from './connect/page.tsx';
+import { EmbeddingsPage } from './embeddings/page.tsx';
 import { DraftsProvider } from './facts/drafts.tsx';
 import { FactsPage } from './facts/page.tsx';
 import { FirstRun, useUnused } from './first-run.tsx';
+import { useContentHidden, useHideCount } from './hidden.ts';
+import { LearnedPage } from './learned/page.tsx';
 import { MemoryProvider } from './memory-context.tsx';
 import { PacksPage } from './packs/page.tsx';
-import { PageAt } from './pages.tsx';
 import type { FactsFilter, Place } from './place.ts';
+import { SettingsPage } from './settings/page.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { ActionsProvider } from './ui/actions.tsx';
 import { ToastProvider } from './ui/toast.tsx';
-import { usePlace } from './use-place.ts';
 
 export function App({ bridge, owner }: { bridge: Bridge; owner: string }) {
   const [subject, setSubject] = useState(owner);
   const [place, go] = usePlace();
   const open = (next: string): void => {
     setSubject(next);
-    // What one memory is filtered by, another may not know.
+    // Clear the filter, because the newly opened memory may have no matching fact.
     if (place.at === 'facts') go({ at: 'facts', filter: {} });
   };
   return (
@@ -27,9 +30,9 @@ export function App({ bridge, owner }: { bridge: Bridge; owner: string }) {
       <DraftsProvider>
         <ActionsProvider key={subject}>
           <ToastProvider>
-            <div className="whole">
+            <div className="app">
               <Banner />
-              <Inside place={place} go={go} open={open} />
+              <MemoryView place={place} go={go} open={open} />
             </div>
           </ToastProvider>
         </ActionsProvider>
@@ -38,32 +41,65 @@ export function App({ bridge, owner }: { bridge: Bridge; owner: string }) {
   );
 }
 
+const HOME: Place = { at: 'facts', filter: {} };
+
+/** Returns the place stored in a history state. The cast is safe, because only this module writes the state. */
+const placeOf = (state: unknown): Place => (state as Place | null) ?? HOME;
+
+const pageOf = (place: Place): string => JSON.stringify([place.at, place.at === 'packs' && place.opened]);
+
+/** Stores the open page and its filter in the browser's history, so that Back, Forward and Reload work (R-USE-03). */
+function usePlace(): readonly [Place, (place: Place) => void] {
+  const [place, setPlace] = useState(() => placeOf(history.state));
+  useEffect(() => {
+    const onPopState = ({ state }: PopStateEvent): void => setPlace(placeOf(state));
+    addEventListener('popstate', onPopState);
+    return () => removeEventListener('popstate', onPopState);
+  }, []);
+  const go = useCallback((next: Place): void => {
+    // Only a change of page adds a history entry, because a filter can change with every keystroke.
+    if (pageOf(placeOf(history.state)) === pageOf(next)) history.replaceState(next, '');
+    else history.pushState(next, '');
+    setPlace(next);
+  }, []);
+  return [place, go];
+}
+
 interface Props {
   readonly place: Place;
   readonly go: (place: Place) => void;
   readonly open: (subject: string) => void;
 }
 
-/** It begins anew when the key goes: what a page has read, was answered or shows once goes along (R-LOCK-02). */
-function Inside({ place, go, open }: Props) {
+/** Remounts all pages when the memory is locked, so that no component keeps content in its state (R-LOCK-02). */
+function MemoryView({ place, go, open }: Props) {
   return (
-    <div className="window" key={useLocks()}>
+    <div className="window" key={useHideCount()}>
       <Sidebar place={place} go={go} open={open} />
       <Page place={place} go={go} />
     </div>
   );
 }
 
+const PAGES: Readonly<Record<Exclude<Place['at'], 'facts' | 'packs'>, ComponentType>> = {
+  activity: ActivityPage,
+  learned: LearnedPage,
+  clients: ConnectPage,
+  embeddings: EmbeddingsPage,
+  settings: SettingsPage,
+};
+
 function Page({ place, go }: Pick<Props, 'place' | 'go'>) {
   if (place.at === 'facts') return <Facts filter={place.filter} go={go} />;
   if (place.at === 'packs') return <PacksPage opened={place.opened} go={go} />;
-  return <PageAt at={place.at} />;
+  const Shown = PAGES[place.at];
+  return <Shown />;
 }
 
-const ALL: FactsFilter = {};
+const NO_FILTER: FactsFilter = {};
 
 function Facts({ filter, go }: { filter: FactsFilter; go: (place: Place) => void }) {
-  // A tag or a client is part of what is sealed.
-  const away = useAway() === true;
-  return useUnused() ? <FirstRun go={go} /> : <FactsPage filter={away ? ALL : filter} go={go} />;
+  // While the memory is locked, the filter must not be shown, because names of tags and clients are encrypted content too.
+  const hidden = useContentHidden() === true;
+  return useUnused() ? <FirstRun go={go} /> : <FactsPage filter={hidden ? NO_FILTER : filter} go={go} />;
 }

@@ -1,74 +1,74 @@
 import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import type { Status } from '../../contract/projection.ts';
-import { useAway } from './away.ts';
+import type { Status } from '../../contract/views.ts';
 import { ClockBanner } from './clock-banner.tsx';
-import { askDesktop } from './desktop-bridge.ts';
+import { callDesktop } from './desktop-bridge.ts';
+import { useDesktopState } from './desktop-state.ts';
+import { useContentHidden } from './hidden.ts';
+import { describeKey } from './key-state.ts';
 import { useMemory } from './memory-context.tsx';
-import { type Notice, Told } from './notice.tsx';
-import { standingOf } from './standing.ts';
-import { useDesktop } from './use-desktop.ts';
-import { useFreshLook, useWatched } from './watched.ts';
+import { type Notice, NoticeBanner } from './notice-banner.tsx';
+import { usePolledOperation, useRefresh } from './polling.ts';
 
-const LOOK_MS = 5000;
-const TURNING_MS = 1000;
+const POLL_MS = 5000;
+const ROTATION_POLL_MS = 1000;
 
-/** Stands over every page while something is not as it should be, and says what to do. */
+/** Reports problems of the memory and the listener on every page. Each problem has a remedy (R-WIN-23). */
 export function Banner() {
   return (
-    <div role="status" aria-label="How the memory stands">
-      <OfMemory />
-      <OfListener />
+    <div role="status" aria-label="Memory status">
+      <MemoryBanner />
+      <ListenerBanner />
     </div>
   );
 }
 
-/** While its key, its file or the program is away. */
-function OfMemory() {
-  const { ask } = useMemory();
+function MemoryBanner() {
+  const { call } = useMemory();
   const queries = useQueryClient();
-  const lookAgain = useFreshLook();
-  const { data, error } = useWatched('status', {}, (known) => (known?.store.rotation.at === 'running' ? TURNING_MS : LOOK_MS));
-  const notice = error ? { title: 'This window is cut off', says: error.message } : data && noticeOf(data);
-  const away = useAway() === true;
+  const refresh = useRefresh();
+  const { data, error } = usePolledOperation('status', {}, (known) =>
+    known?.store.rotation.at === 'running' ? ROTATION_POLL_MS : POLL_MS,
+  );
+  const notice = error ? { title: 'This window is disconnected', text: error.message } : data && noticeOf(data);
+  const hidden = useContentHidden() === true;
   useEffect(() => {
-    if (!away) return undefined;
-    // Who locks a memory, or has left it to lock itself, leaves nothing of it on the screen (R-LOCK-02).
-    const shown = { predicate: ({ queryKey }: Query) => queryKey[1] !== 'status' };
-    void queries.resetQueries(shown);
-    // Whoever unlocked it, it is all there again.
-    return () => void queries.invalidateQueries(shown);
-  }, [away, queries]);
+    if (!hidden) return undefined;
+    // Reset all queries except `status`, because cached results must not stay on the screen after a lock (R-LOCK-02).
+    const content = { predicate: ({ queryKey }: Query) => queryKey[1] !== 'status' };
+    void queries.resetQueries(content);
+    return () => void queries.invalidateQueries(content);
+  }, [hidden, queries]);
   const unlock = async (): Promise<void> => {
-    await ask('unlock', {});
-    lookAgain();
+    await call('unlock', {});
+    refresh();
   };
-  if (notice) return <Told notice={notice} run={unlock} />;
+  if (notice) return <NoticeBanner notice={notice} run={unlock} />;
   const clock = data?.store.clock;
   return clock?.at === 'ahead' || clock?.at === 'behind' ? <ClockBanner clock={clock} /> : undefined;
 }
 
-/** On the desktop the window also works while no agent can come. */
-function OfListener() {
+/** Reports a listener that is paused or failed. Only on the desktop, because a browser loads this window from the listener. */
+function ListenerBanner() {
   const { bridge } = useMemory();
-  const [listening, setListening] = useDesktop('listening', 'listening');
-  if (listening === undefined || listening.at === 'listening') return undefined;
+  const [listener, setListener] = useDesktopState('listening', 'listening');
+  if (listener === undefined || listener.at === 'listening') return undefined;
   const notice =
-    listening.at === 'paused'
-      ? { title: 'Agents cannot reach this memory', act: 'Resume' }
-      : { title: 'Agents cannot come', says: listening.why, act: 'Try again' };
-  return <Told notice={notice} run={async () => setListening(await askDesktop(bridge, 'resumeListening'))} />;
+    listener.at === 'paused'
+      ? { title: 'Agent access is paused', button: 'Resume' }
+      : { title: "Agents can't connect", text: listener.why, button: 'Try again' };
+  return <NoticeBanner notice={notice} run={async () => setListener(await callDesktop(bridge, 'resumeListening'))} />;
 }
 
 function noticeOf({ store: { key, file, rotation } }: Status): Notice | undefined {
-  if (file.at === 'failed') return { title: 'The file of this memory cannot be used', says: `${file.why} ${file.remedy}` };
-  if (key.at === 'ephemeral') return standingOf(key);
-  if (key.at !== 'ok') return { ...standingOf(key), act: key.at === 'locked' ? 'Unlock' : 'Try again' };
+  if (file.at === 'failed') return { title: "The memory file can't be used", text: `${file.why} ${file.remedy}` };
+  if (key.at === 'ephemeral') return describeKey(key);
+  if (key.at !== 'ok') return { ...describeKey(key), button: key.at === 'locked' ? 'Unlock' : 'Try again' };
   if (rotation.at === 'running') {
     const { done, of } = rotation;
     return {
       title: 'The key is being rotated',
-      says: `${done.toLocaleString()} of ${of.toLocaleString()} entries are under the new one.`,
+      text: `${done.toLocaleString()} of ${of.toLocaleString()} entries use the new key.`,
     };
   }
   return undefined;

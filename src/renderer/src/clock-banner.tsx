@@ -1,44 +1,44 @@
 import { useState } from 'react';
-import type { Status } from '../../contract/projection.ts';
-import { useIsAsked, useMemory } from './memory-context.tsx';
-import { Told } from './notice.tsx';
-import { sentence } from './standing.ts';
-import { fullDate } from './time.ts';
+import type { Status } from '../../contract/views.ts';
+import { sentence } from './key-state.ts';
+import { useDesktopConfirms, useMemory } from './memory-context.tsx';
+import { NoticeBanner } from './notice-banner.tsx';
+import { useRefresh } from './polling.ts';
+import { counted, fullDate } from './time.ts';
 import { Confirm } from './ui/confirm.tsx';
-import { useFreshLook } from './watched.ts';
 
 type Clock = Extract<Status['store']['clock'], { at: 'ahead' | 'behind' }>;
 
 const TITLES: Record<Clock['at'], string> = {
-  ahead: 'The date of this computer jumped forward',
-  behind: 'The date of this computer is in the past',
+  ahead: "This computer's date jumped forward",
+  behind: "This computer's date is earlier than expected",
 };
 
-/** While the clock of the machine disagrees with the time that the memory has seen. The owner can say that it is right. */
+/** Shown while the system clock disagrees with the times in the memory. The owner can confirm the system clock (R-TIME-09). */
 export function ClockBanner({ clock }: { clock: Clock }) {
-  const { ask } = useMemory();
-  const isAsked = useIsAsked();
-  const lookAgain = useFreshLook();
+  const { call } = useMemory();
+  const desktopConfirms = useDesktopConfirms();
+  const refresh = useRefresh();
   const [expired, setExpired] = useState<number>();
   const time = clock.machine;
   const trust = async (): Promise<void> => {
-    await ask('trustClock', { time });
-    lookAgain();
+    await call('trustClock', { time });
+    refresh();
   };
-  const count = async (): Promise<void> => setExpired((await ask('trustClock', { time, dry_run: true })).expired);
+  const countExpired = async (): Promise<void> => setExpired((await call('trustClock', { time, dry_run: true })).expired);
   return (
     <>
-      <Told
-        notice={{ title: TITLES[clock.at], says: `${sentence(clock.why)} ${clock.remedy}`, act: 'The date is right…' }}
-        run={isAsked ? trust : count}
+      <NoticeBanner
+        notice={{ title: TITLES[clock.at], text: `${sentence(clock.why)} ${clock.remedy}`, button: 'Confirm the date…' }}
+        run={desktopConfirms ? trust : countExpired}
       />
       {expired !== undefined && (
-        <Confirm title="Is the date right?" act="Trust the clock" run={trust} close={() => setExpired(undefined)}>
-          <p>This computer says that it is {fullDate(time)}.</p>
+        <Confirm title="Is this date correct?" button="Confirm" run={trust} close={() => setExpired(undefined)}>
+          <p>This computer says that today is {fullDate(time)}.</p>
           <p className={expired > 0 ? 'warned' : undefined}>
             {expired === 0
-              ? 'No fact has expired by that date.'
-              : `${expired === 1 ? 'One fact has' : `${expired.toLocaleString()} facts have`} expired by that date and will be deleted for good.`}
+              ? 'If this date is correct, no facts have expired.'
+              : `If this date is correct, ${counted(expired, 'fact')} ${expired === 1 ? 'has' : 'have'} expired and will be permanently deleted.`}
           </p>
         </Confirm>
       )}

@@ -1,21 +1,22 @@
-import { HowToConnect } from './connect/how.tsx';
-import { useAsked } from './memory-context.tsx';
+import { HowToConnect } from './connect/manual.tsx';
+import { describeKey } from './key-state.ts';
+import { useOperation } from './memory-context.tsx';
 import type { Place } from './place.ts';
-import { standingOf } from './standing.ts';
+import { usePolledOperation } from './polling.ts';
+import { Button } from './ui/button.tsx';
 import { Page, Section } from './ui/page.tsx';
-import { useWatched } from './watched.ts';
 
-const LOOK_MS = 5000;
+const POLL_MS = 5000;
 
-/** Whether this memory has never been used: nothing is in it, and no program has come with a token. */
+/** Returns whether the memory is empty and no client has ever used a token. */
 export function useUnused(): boolean {
-  const { data: status } = useAsked('status', {});
+  const { data: status } = useOperation('status', {});
   const key = status?.store.key.at;
   const empty = status?.facts === 0 && (key === 'ok' || key === 'ephemeral');
-  const { data: tokens } = useWatched(
+  const { data: tokens } = usePolledOperation(
     'tokens',
     {},
-    (known) => (known?.tokens.some(wasUsed) === true ? undefined : LOOK_MS),
+    (known) => (known?.tokens.some(wasUsed) === true ? undefined : POLL_MS),
     empty,
   );
   return empty && tokens !== undefined && !tokens.tokens.some(wasUsed);
@@ -23,37 +24,32 @@ export function useUnused(): boolean {
 
 const wasUsed = ({ last_used_at: at }: { readonly last_used_at?: string }): boolean => at !== undefined;
 
-/** The first thing that anybody sees: what this is, where the key is, and how to connect an agent. */
+/** The first screen: what Helmdeck Memory does, where the key is stored, and how to connect an agent (R-WIN-22). */
 export function FirstRun({ go }: { go: (place: Place) => void }) {
-  const { data: status } = useAsked('status', {});
-  const { data: settings } = useAsked('settings', {});
+  const { data: status } = useOperation('status', {});
+  const { data: settings } = useOperation('settings', {});
   const key = status?.store.key;
+  const state = key && describeKey(key);
   return (
     <Page title="One memory for all your agents">
       <p>
-        What you tell one of them, the others know as well. It stays on this computer, each fact with its author and its end, and
-        what you forget is gone.
+        Tell one agent something, and all of them know it. Everything stays on this computer. Each fact shows who wrote it and
+        when it expires, and a fact that you forget is erased from the disk.
       </p>
       <Section title="Where the key is">
-        {key && (
-          <p>
-            {key.at === 'ok'
-              ? `Everything is sealed. ${standingOf(key).says}`
-              : `${standingOf(key).title}. ${standingOf(key).says}`}
-          </p>
-        )}
+        {key && state && <p>{key.at === 'ok' ? `The memory is sealed. ${state.text}` : `${state.title}. ${state.text}`}</p>}
         {settings && settings.folder !== '' && status?.store.kept === 'file' && (
           <p className="quiet">
-            The memory itself lies in <span className="address">{settings.folder}</span>. Without the key nobody can read it, you
-            included: make a recovery key in Settings, and write it down.
+            The memory is stored in <span className="address">{settings.folder}</span>. Without the key, the memory can't be read,
+            not even by you. Create a recovery key in Settings and write it down.
           </p>
         )}
       </Section>
       <Section title="Connect your first agent">
-        <FoundHere go={go} />
-        <p>Then tell it something worth keeping. It appears here by itself.</p>
+        <InstalledAgents go={go} />
+        <p>Then tell the agent something to remember. The fact appears here.</p>
         <details>
-          <summary>Or connect one by hand, in a terminal</summary>
+          <summary>Or connect an agent by hand, in a terminal</summary>
           <HowToConnect />
         </details>
       </Section>
@@ -61,17 +57,14 @@ export function FirstRun({ go }: { go: (place: Place) => void }) {
   );
 }
 
-/** What can be connected without typing anything. */
-function FoundHere({ go }: { go: (place: Place) => void }) {
-  const { data } = useAsked('clients', {});
+function InstalledAgents({ go }: { go: (place: Place) => void }) {
+  const { data } = useOperation('clients', {});
   const names = data?.clients.filter(({ installed }) => installed).map(({ name }) => name) ?? [];
   return (
     <>
-      {names.length > 0 && <p>Found on this machine: {names.join(', ')}.</p>}
+      {names.length > 0 && <p>Found on this computer: {names.join(', ')}.</p>}
       <p className="buttons">
-        <button type="button" className="button primary" onClick={() => go({ at: 'clients' })}>
-          Connect an agent
-        </button>
+        <Button label="Connect an agent" look="primary" onClick={() => go({ at: 'clients' })} />
       </p>
     </>
   );

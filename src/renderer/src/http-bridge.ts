@@ -1,11 +1,14 @@
-import type { Bridge, Crossed, WindowChange } from '../../contract/window.ts';
+import type { Bridge, BridgeResponse, WindowChange } from '../../contract/window.ts';
 
 const SESSION = 'session';
 
-/** The window in a browser: a session in the page's own storage, which no other port of this machine gets, as a cookie would be. */
+/**
+ * Creates the bridge for a browser. The session is stored in `sessionStorage`, because a cookie would be sent to every port of this
+ * machine. Returns undefined if there is no session.
+ */
 export async function httpBridge(): Promise<Bridge | undefined> {
-  // In a tab that shows this page a new link changes what stands behind the # and loads nothing.
-  addEventListener('hashchange', () => void followLink().then((opened) => opened !== undefined && location.reload()));
+  // A new link opened in this tab changes only the URL fragment, so the browser does not reload the page by itself.
+  addEventListener('hashchange', () => void followLink().then((session) => session !== undefined && location.reload()));
   const session = (await followLink()) ?? sessionStorage.getItem(SESSION) ?? undefined;
   if (session === undefined) return undefined;
   const headers = { Authorization: `Bearer ${session}` };
@@ -13,110 +16,115 @@ export async function httpBridge(): Promise<Bridge | undefined> {
     place: 'browser',
 
     async call(subject, name, input, signal) {
-      const answer = await fetch(`/window/call/${encodeURIComponent(name)}?subject=${encodeURIComponent(subject)}`, {
+      const response = await fetch(`/window/call/${encodeURIComponent(name)}?subject=${encodeURIComponent(subject)}`, {
         method: 'POST',
         headers: { ...headers, 'Content-Type': 'application/json' },
         body: JSON.stringify(input),
         signal: signal ?? null,
       }).catch(() => undefined);
-      if (signal?.aborted === true) return givenUp();
-      return answer ? crossed(answer) : away();
+      if (signal?.aborted === true) return CANCELLED;
+      return response ? bridgeResponse(response) : UNAVAILABLE;
     },
 
-    onChange(hear) {
+    onChange(listener) {
       const stop = new AbortController();
-      void followForAll(headers, hear, stop.signal);
+      void shareChanges(headers, listener, stop.signal);
       return () => stop.abort();
     },
   };
 }
 
-/** Behind the # stands what is good once; it leaves the address before anybody can copy it. */
+/** Exchanges the one-time link in the URL fragment for a session. First removes the link from the address bar. */
 async function followLink(): Promise<string | undefined> {
   const link = new URLSearchParams(location.hash.slice(1)).get('link');
   if (link === null) return undefined;
   history.replaceState(null, '', location.pathname);
-  const answer = await fetch('/window/open', {
+  const response = await fetch('/window/open', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ link }),
   }).catch(() => undefined);
-  if (answer?.ok !== true) return undefined;
-  const { session } = (await answer.json()) as { session: string };
+  if (response?.ok !== true) return undefined;
+  const { session } = (await response.json()) as { session: string };
   sessionStorage.setItem(SESSION, session);
   return session;
 }
 
-/** What is refused before it reaches the memory is spelled as on every other route. */
-async function crossed(answer: Response): Promise<Crossed> {
-  const body = (await answer.json().catch(() => undefined)) as Crossed | { error: RefusedCode; message: string } | undefined;
-  if (body === undefined) return away();
+type ErrorCode = Extract<BridgeResponse, { ok: false }>['code'];
+
+/** Reads a response. The listener refuses some requests with its own error format, which this function converts. */
+async function bridgeResponse(response: Response): Promise<BridgeResponse> {
+  const body = (await response.json().catch(() => undefined)) as
+    | BridgeResponse
+    | { error: ErrorCode; message: string }
+    | undefined;
+  if (body === undefined) return UNAVAILABLE;
   return 'ok' in body ? body : { ok: false, code: body.error, message: body.message };
 }
 
-type RefusedCode = Extract<Crossed, { ok: false }>['code'];
-
-const away = (): Crossed => ({
+const UNAVAILABLE: BridgeResponse = {
   ok: false,
-  code: 'store_unavailable',
-  message: 'Helmdeck Memory is not running; start it, and open its window by the new link.',
-});
+  code: 'unavailable',
+  message: 'Helmdeck Memory is not running. Start it and open the window with the new link.',
+};
 
-const givenUp = (): Crossed => ({
-  ok: false,
-  code: 'handler_failed',
-  message: 'It was cancelled; start it again if it is still wanted.',
-});
+const CANCELLED: BridgeResponse = { ok: false, code: 'cancelled', message: 'You cancelled this run.' };
 
-const AGAIN_MS = 2000;
+const RECONNECT_MS = 2000;
 const CHANGES = 'changes';
 
-/** A browser makes six connections to one program: one tab reads the changes for all, else the seventh tab would wait for ever. */
-async function followForAll(
+/**
+ * Reads the change events in only one tab, which shares them with the other tabs. Browsers open at most six connections per host,
+ * so a seventh tab would otherwise hang (R-STAY-04).
+ */
+async function shareChanges(
   headers: Record<string, string>,
-  hear: (change: WindowChange | undefined) => void,
+  listener: (change: WindowChange | undefined) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const others = new BroadcastChannel(CHANGES);
-  others.addEventListener('message', ({ data }: MessageEvent<WindowChange | undefined>) => hear(data));
-  const tell = (change: WindowChange | undefined): void => {
-    hear(change);
-    // A channel is one origin's already.
+  const channel = new BroadcastChannel(CHANGES);
+  channel.addEventListener('message', ({ data }: MessageEvent<WindowChange | undefined>) => listener(data));
+  const publish = (change: WindowChange | undefined): void => {
+    listener(change);
+    // A BroadcastChannel delivers messages only within its origin, so there is no target origin to pass.
     // oxlint-disable-next-line unicorn/require-post-message-target-origin
-    others.postMessage(change);
+    channel.postMessage(change);
   };
-  signal.addEventListener('abort', () => others.close(), { once: true });
-  // The next one reads on when this tab is closed, or its session ends.
-  await navigator.locks.request(CHANGES, { signal }, () => follow(headers, tell, signal)).catch(() => undefined);
+  signal.addEventListener('abort', () => channel.close(), { once: true });
+  // When this tab closes or its session ends, the Web Lock passes to another tab.
+  await navigator.locks.request(CHANGES, { signal }, () => readChanges(headers, publish, signal)).catch(() => undefined);
 }
 
-/** Server-sent events, read by hand because EventSource cannot say who it is. It comes back when the program does. */
-async function follow(
+/**
+ * Reads server-sent events with `fetch`, because EventSource cannot send an Authorization header. Reconnects until the session
+ * ends.
+ */
+async function readChanges(
   headers: Record<string, string>,
-  hear: (change: WindowChange | undefined) => void,
+  publish: (change: WindowChange | undefined) => void,
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    const answer = await fetch('/window/events', { headers, signal }).catch(() => undefined);
+    const response = await fetch('/window/events', { headers, signal }).catch(() => undefined);
     if (signal.aborted) return;
-    // Whatever is asked now says that this window is closed; nobody tells it of a lock any more.
-    if (answer?.status === 401) return hear(undefined);
-    if (answer?.ok === true) {
-      hear(undefined);
-      await read(answer, hear).catch(() => undefined);
+    // The session has ended, so this window would not be notified of a lock. Cause a refetch, which fails and hides the content.
+    if (response?.status === 401) return publish(undefined);
+    if (response?.ok === true) {
+      publish(undefined);
+      await readEvents(response, publish).catch(() => undefined);
     }
-    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
   }
 }
 
-async function read({ body }: Response, hear: (change: WindowChange) => void): Promise<void> {
+async function readEvents({ body }: Response, publish: (change: WindowChange) => void): Promise<void> {
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   for (;;) {
     const { done = true, value = '' } = (await reader?.read()) ?? {};
     if (done) return;
-    const frames = (text + value).split('\n\n');
-    text = frames.pop() ?? '';
-    for (const frame of frames) if (frame.startsWith('data: ')) hear(JSON.parse(frame.slice('data: '.length)) as WindowChange);
+    const events = (text + value).split('\n\n');
+    text = events.pop() ?? '';
+    for (const event of events) if (event.startsWith('data: ')) publish(JSON.parse(event.slice('data: '.length)) as WindowChange);
   }
 }

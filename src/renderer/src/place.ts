@@ -1,17 +1,16 @@
-/** Where the owner is. Facts have a filter of their own; the others are pages. */
+/** The open page, with its filter or its opened pack or pipeline. */
 export type Place =
   | { readonly at: 'facts'; readonly filter: FactsFilter }
   | { readonly at: 'packs'; readonly opened?: OpenedPack }
   | { readonly at: 'activity' | 'learned' | 'clients' | 'embeddings' | 'settings' };
 
-/** A pack or a pipeline that is shown by itself. */
 export type OpenedPack = { readonly pack: string } | { readonly pipeline: string };
 
-/** One at a time: what a filter shows is what can be forgotten at once, and a scope names one thing. */
+/** At most one field is set. "Forget all" uses the filter as its `forget` scope, and a scope has only one criterion. */
 export interface FactsFilter {
   readonly category?: string;
   readonly tag?: string;
   readonly client?: string;
-  /** Seconds within which they go. */
+  /** Maximum remaining lifetime of the shown facts, in seconds. */
   readonly expiring_within?: number;
 }

@@ -1,6 +1,6 @@
 import { EXPIRING_SOON } from '../../contract/limits.ts';
-import { useAsked, useMemory } from './memory-context.tsx';
-import type { Place } from './place.ts';
+import { useMemory, useOperation } from './memory-context.tsx';
+import type { FactsFilter, Place } from './place.ts';
 import type { Action } from './ui/action.ts';
 import { useActions } from './ui/actions.tsx';
 
@@ -19,28 +19,28 @@ interface Props {
   readonly open: (subject: string) => void;
 }
 
-/** What there is, and where else one can go. */
 export function Sidebar({ place, go, open }: Props) {
   const { subject } = useMemory();
-  const { data: mine } = useAsked('myMemory', {});
-  const { data: all } = useAsked('callers', {});
-  const { data: status } = useAsked('status', {});
+  const { data: overview } = useOperation('myMemory', {});
+  const { data: all } = useOperation('callers', {});
+  const { data: status } = useOperation('status', {});
   const subjects = [...new Set([subject, 'me', ...(all?.callers.map(({ namespace }) => namespace) ?? [])])];
+  const showFacts = (filter: FactsFilter) => (): void => go({ at: 'facts', filter });
   useActions([
-    { name: 'Go to Facts', keys: ['mod+1'], whileTyping: true, run: () => go({ at: 'facts', filter: {} }) },
+    { name: 'Go to Facts', keys: ['mod+1'], whileTyping: true, run: showFacts({}) },
     ...PAGES.map(([at, title, key]): Action => ({
       name: `Go to ${title}`,
-      ...(key !== undefined && { keys: [key] }),
+      keys: [key],
       whileTyping: true,
       run: () => go({ at }),
     })),
   ]);
-  const facts = place.at === 'facts' ? place.filter : undefined;
+  const filter = place.at === 'facts' ? place.filter : undefined;
   return (
     <nav className="sidebar" aria-label="Sections">
-      <h1 className="unseen">The memory of {subject}</h1>
+      <h1 className="visually-hidden">Memory of {subject}</h1>
       {subjects.length > 1 ? (
-        <select aria-label="Whose memory" value={subject} onChange={({ target }) => open(target.value)}>
+        <select aria-label="Memory" value={subject} onChange={({ target }) => open(target.value)}>
           {subjects.map((name) => (
             <option key={name}>{name}</option>
           ))}
@@ -49,44 +49,35 @@ export function Sidebar({ place, go, open }: Props) {
         <p className="subject">{subject}</p>
       )}
       <ul>
-        <Entry
-          here={facts !== undefined && Object.keys(facts).length === 0}
-          count={status?.facts}
-          go={() => go({ at: 'facts', filter: {} })}
-        >
+        <Entry current={filter !== undefined && Object.keys(filter).length === 0} count={status?.facts} go={showFacts({})}>
           All
         </Entry>
         <Entry
-          here={facts?.expiring_within !== undefined}
+          current={filter?.expiring_within !== undefined}
           count={status?.expiring_soon}
-          go={() => go({ at: 'facts', filter: { expiring_within: EXPIRING_SOON } })}
+          go={showFacts({ expiring_within: EXPIRING_SOON })}
         >
           Expiring soon
         </Entry>
       </ul>
-      {mine && mine.categories.length > 0 && (
+      {overview && overview.categories.length > 0 && (
         <>
           <h2 className="group">Categories</h2>
           <ul className="categories">
-            {mine.categories.map(({ name, count }) => (
-              <Entry
-                key={name}
-                here={facts?.category === name}
-                count={count}
-                go={() => go({ at: 'facts', filter: { category: name } })}
-              >
+            {overview.categories.map(({ name, count }) => (
+              <Entry key={name} current={filter?.category === name} count={count} go={showFacts({ category: name })}>
                 {name}
               </Entry>
             ))}
-            {mine.more_categories !== undefined && (
-              <li className="entry quiet">and {mine.more_categories.toLocaleString()} more</li>
+            {overview.more_categories !== undefined && (
+              <li className="entry quiet">and {overview.more_categories.toLocaleString()} more</li>
             )}
           </ul>
         </>
       )}
       <ul>
         {PAGES.map(([at, title]) => (
-          <Entry key={at} here={place.at === at} go={() => go({ at })}>
+          <Entry key={at} current={place.at === at} go={() => go({ at })}>
             {title}
           </Entry>
         ))}
@@ -96,16 +87,16 @@ export function Sidebar({ place, go, open }: Props) {
 }
 
 interface EntryProps {
-  readonly here: boolean;
+  readonly current: boolean;
   readonly go: () => void;
   readonly children: string;
   readonly count?: number | undefined;
 }
 
-function Entry({ here, count, go, children }: EntryProps) {
+function Entry({ current, count, go, children }: EntryProps) {
   return (
     <li>
-      <button type="button" className="entry" aria-current={here ? 'page' : undefined} onClick={go}>
+      <button type="button" className="entry" aria-current={current ? 'page' : undefined} onClick={go}>
         <span title={children}>{children}</span>
         {count !== undefined && <span className="count">{count.toLocaleString()}</span>}
       </button>

@@ -1,46 +1,51 @@
 import { useEffect, useState } from 'react';
-import { type TimeLeft, timeLeft as whatIsLeft } from '../../contract/time-left.ts';
+import { type TimeLeft, timeLeft as roundedTimeLeft } from '../../contract/time-left.ts';
 
 const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+const DAY = 24 * 60 * 60 * SECOND;
 
-const UNITS: Record<TimeLeft['unit'], string> = { minute: 'min', hour: 'h', day: 'd' };
+const SHORT: Record<TimeLeft['unit'], string> = { minute: 'min', hour: 'h', day: 'd' };
 
 interface Left {
-  /** Short enough for the edge of a row. */
+  /** Short form for a list row, such as "5 h". */
   readonly label: string;
-  /** Within a day: it is marked, and not by colour alone. */
+  /** Long form, such as "5 hours". */
+  readonly long: string;
+  /** True if less than a day is left. */
   readonly soon: boolean;
 }
 
 export function timeLeft(expiresAt: string, now: number): Left {
-  const left = whatIsLeft(expiresAt, now);
-  if (!left) return { label: 'gone', soon: true };
-  return { label: `${left.count} ${UNITS[left.unit]}`, soon: Date.parse(expiresAt) - now < DAY };
+  const left = roundedTimeLeft(expiresAt, now);
+  if (!left) return { label: 'expired', long: 'expired', soon: true };
+  const { count, unit } = left;
+  return { label: `${count} ${SHORT[unit]}`, long: counted(count, unit), soon: Date.parse(expiresAt) - now < DAY };
 }
 
-/** So long, in the largest unit that tells it exactly. */
-export function lasting(seconds: number): string {
+/** Formats a duration in the largest unit that gives a whole number, such as "90 minutes". */
+export function duration(seconds: number): string {
   const [unit, size] = (
     [
-      ['day', DAY],
-      ['hour', HOUR],
-      ['minute', MINUTE],
-      ['second', SECOND],
+      ['day', 86_400],
+      ['hour', 3600],
+      ['minute', 60],
     ] as const
-  ).find(([, ms]) => (seconds * SECOND) % ms === 0) ?? ['second', SECOND];
-  const count = (seconds * SECOND) / size;
-  return `${count.toLocaleString()} ${unit}${count === 1 ? '' : 's'}`;
+  ).find(([, each]) => seconds % each === 0) ?? ['second', 1];
+  return counted(seconds / size, unit);
 }
 
-/** The present, as often as what is shown of it changes. */
+/** Formats a count with its noun in the singular or plural. */
+export const counted = (count: number, noun: string): string => {
+  if (count === 1) return `1 ${noun}`;
+  return `${count.toLocaleString()} ${/[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`}`;
+};
+
+/** Returns the current time in milliseconds, updated every 30 seconds. */
 export function useNow(): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
-    const ticking = setInterval(() => setNow(Date.now()), 30 * SECOND);
-    return () => clearInterval(ticking);
+    const timer = setInterval(() => setNow(Date.now()), 30 * SECOND);
+    return () => clearInterval(timer);
   }, []);
   return now;
 }

@@ -2,9 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
 import { DAY } from '../../support/clock.ts';
-import { aCaller, openMemory, theOwner } from '../../support/memory.ts';
+import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 
-/** Few words with traps in them, so that facts and scopes meet often: case, wildcards, one the beginning of the other. */
+/** Few words, so that scopes often match facts. They differ in case, contain wildcards, or are prefixes of each other. */
 const words = ['a', 'A', 'a/', 'a/b', 'a%', 'a_b', '%', '_', '*', 'ab', '\\', 'é', 'a:b', "a'b", 'all'];
 const word = fc.constantFrom(...words);
 const category = fc.constantFrom('user_facts', 'a', 'ab', 'a_b', 'a-b');
@@ -29,7 +29,7 @@ const spelling = fc.oneof(
   word.map((name) => `pack:${name}`),
 );
 
-/** What the documentation says, in the plainest words. */
+/** Independent implementation of the documented rules. */
 function isNamed(fact: Fact, spelled: string): boolean {
   if (spelled === 'all' || spelled === 'facts') return true;
   const colon = spelled.indexOf(':');
@@ -51,8 +51,8 @@ function isNamed(fact: Fact, spelled: string): boolean {
 }
 
 describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
-  test('takes exactly what is named, says how much before and after, and leaves the rest and everybody else alone', async () => {
-    const memory = await openMemory();
+  test('deletes exactly the named entries, reports their number before and after, and leaves all others', async () => {
+    const memory = await openTestMemory();
     const other = memory.as(aCaller({ subject: 'other' }));
     for (const key of words) await other('remember', { key, value: 'of another', tags: words.slice(0, 3) });
     await fc.assert(
@@ -66,22 +66,22 @@ describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
           for (const fact of facts) {
             await memory.as(aCaller({ client: fact.client }))('remember', { ...without(fact), value: fact.key });
             const before = model.get(fact.key);
-            // Who says the same again does not become its author (R-FACT-15).
+            // Storing an unchanged fact again does not change its author (R-FACT-15).
             const same = before && before.category === fact.category && String(before.tags) === String(fact.tags);
             model.set(fact.key, same ? before : fact);
           }
           for (const spelled of scopes) {
-            const doomed = [...model.values()].filter((fact) => isNamed(fact, spelled));
+            const matching = [...model.values()].filter((fact) => isNamed(fact, spelled));
             expect(await me('forget', { scope: spelled, dry_run: true })).toMatchObject({
-              deleted: doomed.length,
+              deleted: matching.length,
               dry_run: true,
             });
             expect(await me('forget', { scope: spelled })).toMatchObject({
               scope: spelled.startsWith('category:') ? spelled.replace(' ', '').toLowerCase() : spelled,
-              deleted: doomed.length,
+              deleted: matching.length,
               purged: true,
             });
-            for (const { key } of doomed) model.delete(key);
+            for (const { key } of matching) model.delete(key);
             const left = (await me('list', { limit: 200 })).facts.map(({ key }) => key);
             expect(left.toSorted()).toEqual([...model.keys()].toSorted());
           }
@@ -93,9 +93,9 @@ describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
   });
 
   test.each(['', 'key:', 'key: ', 'everything', 'ALL', ' all', 'fact', 'keys:a', 'key', ':', 'category:'])(
-    '"%s" is no scope, and forgets nothing (R-FORGET-03)',
+    '"%s" is not a scope, and forgets nothing (R-FORGET-03)',
     async (spelled) => {
-      const memory = await openMemory();
+      const memory = await openTestMemory();
       const me = memory.as(aCaller());
       await me('remember', { key: 'k', value: 'v' });
       await expect(me('forget', { scope: spelled })).rejects.toMatchObject({
@@ -108,7 +108,7 @@ describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
   );
 
   const locked = async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     await memory.as(aCaller())('remember', { key: 'k', value: 'v', ttl_seconds: (30 * DAY) / 1000 });
     await memory.as(theOwner)('lock', {});
     return memory.as(theOwner);

@@ -1,21 +1,21 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { Output } from '../../../src/contract/operations.ts';
+import type { OperationOutput } from '../../../src/contract/operations.ts';
 import { DAY, HOUR, MINUTE, START } from '../../support/clock.ts';
-import { aCaller, type OpenedMemory, openMemory, theOwner } from '../../support/memory.ts';
+import { aCaller, type TestMemory, openTestMemory, theOwner } from '../../support/memory.ts';
 
 const credential = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 describe('the life of a fact', () => {
-  test('is remembered, found, changed, taken back, renewed, forgotten, and every step says who did it (R-VIEW-01, R-VIEW-05, R-OPS-07, R-OPS-08, R-FORGET-04)', async () => {
-    const memory = await openMemory();
+  test('from storing to forgetting, with the client of every step (R-VIEW-01, R-VIEW-05, R-OPS-07, R-OPS-08, R-FORGET-04)', async () => {
+    const memory = await openTestMemory();
     const claude = memory.as(aCaller());
     const codex = memory.as(aCaller({ client: 'codex', token: 'token-2' }));
     const key = 'preferences/frontend-framework';
 
-    // Claude remembers something for ninety days.
+    // Claude Code stores a fact for 90 days.
     expect(
       await claude('remember', { key, value: 'React over Vue', category: 'Preferences', tags: ['frontend', 'frontend'] }),
     ).toEqual({
@@ -26,7 +26,7 @@ describe('the life of a fact', () => {
       expires_at: iso(START + 90 * DAY),
     });
 
-    // Another agent of the same person finds it, and sees who said so.
+    // Another agent of the same user reads it, and sees which client wrote it.
     expect(await codex('recall', { key })).toEqual({
       key,
       value: 'React over Vue',
@@ -38,8 +38,8 @@ describe('the life of a fact', () => {
       expires_at: iso(START + 90 * DAY),
     });
 
-    // It changes its mind about it; nothing is overwritten in silence.
-    await memory.clock.pass(HOUR);
+    // That agent overwrites the value. The earlier version is kept.
+    await memory.clock.advance(HOUR);
     expect(await codex('remember', { key, value: 'Svelte', category: 'preferences' })).toMatchObject({ status: 'updated' });
     expect(await claude('history', { key })).toEqual({
       key,
@@ -55,25 +55,25 @@ describe('the life of a fact', () => {
       ],
     });
 
-    // The owner takes back what codex wrote.
+    // The owner undoes the change of codex.
     const owner = memory.as(theOwner);
     expect(await owner('undo', { client: 'codex', since: iso(START + MINUTE) })).toMatchObject({ removed: 0, restored: 1 });
     expect(await claude('recall', { key })).toMatchObject({ value: 'React over Vue', client: 'claude-code' });
 
-    // A new lifetime changes nothing else.
+    // Setting a new lifetime changes nothing else.
     expect(await claude('patch', { key, ttl_seconds: 3600 })).toMatchObject({
       category: 'preferences',
       expires_at: iso(memory.clock.now() + HOUR),
     });
 
-    // It can be seen at a glance, without its value.
+    // The overview lists the fact without its value.
     expect(await claude('myMemory', {})).toEqual({
       scope: 'caller=me',
       fetched_at: iso(memory.clock.now()),
       categories: [{ name: 'preferences', count: 1, recent_keys: [key] }],
     });
 
-    // The record tells who did what.
+    // The activity names the client of each operation.
     const { activity } = await owner('activity', {});
     expect(activity.map(({ operation, client }) => `${client}: ${operation}`)).toEqual([
       'claude-code: patch',
@@ -83,7 +83,7 @@ describe('the life of a fact', () => {
     ]);
     expect(activity.every((row) => row.key === key)).toBe(true);
 
-    // Forgotten is gone, history and all.
+    // A forget deletes the fact and its history.
     expect(await claude('forget', { scope: `key:${key}` })).toEqual({
       scope: `key:${key}`,
       deleted: 1,
@@ -92,11 +92,11 @@ describe('the life of a fact', () => {
     });
     await expect(claude('recall', { key })).rejects.toMatchObject({ code: 'not_found' });
     await expect(claude('history', { key })).rejects.toMatchObject({ code: 'not_found' });
-    expect((await claude('myMemory', {})).note).toMatch(/^Nothing is remembered yet/);
+    expect((await claude('myMemory', {})).note).toMatch(/^No facts are stored/);
 
-    // Of forgetting all one row is left, that says who and when, also when nothing was left to forget.
+    // A forget of everything leaves one activity row, even if nothing was stored.
     for (let turn = 0; turn < 2; turn += 1) {
-      await memory.clock.pass(MINUTE);
+      await memory.clock.advance(MINUTE);
       await owner('forget', { scope: 'all' });
       expect(await owner('activity', {})).toEqual({
         activity: [
@@ -106,8 +106,8 @@ describe('the life of a fact', () => {
     }
   });
 
-  test('one that nobody renews is gone at its end, on every way to it (R-TIME-01)', async () => {
-    const memory = await openMemory();
+  test('ends at its expiry for every operation, unless it is renewed (R-TIME-01)', async () => {
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'short', value: 'an hour', ttl_seconds: 3600 });
     memory.clock.jump(HOUR);
@@ -121,7 +121,7 @@ describe('the life of a fact', () => {
   });
 });
 
-describe('who may ask what (R-OPS-11)', () => {
+describe('the scope of each operation (R-OPS-11)', () => {
   const reading = ['recall', 'list', 'history', 'activity', 'context', 'myMemory', 'callers', 'export', 'status'];
   const writing = ['remember', 'patch', 'forget', 'undo', 'import'];
   const owning = [
@@ -150,8 +150,8 @@ describe('who may ask what (R-OPS-11)', () => {
     ...reading.map((name) => ({ name, scope: 'memory:read' as const })),
     ...writing.map((name) => ({ name, scope: 'memory:write' as const })),
     ...owning.map((name) => ({ name, scope: 'admin' as const })),
-  ])('$name needs $scope, and is refused before its input is looked at', async ({ name, scope }) => {
-    const { perform } = await openMemory({ keyless: true });
+  ])('$name requires $scope, which is checked before the input', async ({ name, scope }) => {
+    const { perform } = await openTestMemory({ keyless: true });
     const others = (['memory:read', 'memory:write', 'packs:run'] as const).filter((one) => one !== scope);
     await expect(perform(aCaller({ may: others }), name, 42)).rejects.toMatchObject({
       code: 'insufficient_scope',
@@ -162,18 +162,18 @@ describe('who may ask what (R-OPS-11)', () => {
   });
 
   test.each(['', 'constructor', 'toString', '__proto__', 'Remember', 'remember '])('there is no operation "%s"', async (name) => {
-    const { perform } = await openMemory({ keyless: true });
+    const { perform } = await openTestMemory({ keyless: true });
     await expect(perform(theOwner, name, {})).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('what a request says about its author counts for nothing (R-ISO-02)', async () => {
-    const { perform } = await openMemory();
+  test('an author named in a request is ignored (R-ISO-02)', async () => {
+    const { perform } = await openTestMemory();
     const forged = { key: 'k', value: 'v', client: 'codex', subject: 'somebody', namespace: 'somebody' };
     await expect(perform(aCaller(), 'remember', forged)).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('nobody sees another subject, or learns that there is one (R-ISO-01, R-OPS-09)', async () => {
-    const memory = await openMemory();
+  test('no subject sees another subject, or learns that another one exists (R-ISO-01, R-OPS-09)', async () => {
+    const memory = await openTestMemory();
     const ada = memory.as(aCaller({ subject: 'ada' }));
     const bob = memory.as(aCaller({ subject: 'bob' }));
     await ada('remember', { key: 'k', value: 'of ada' });
@@ -192,8 +192,8 @@ describe('who may ask what (R-OPS-11)', () => {
     expect((await bob('activity', {})).activity).toHaveLength(2);
   });
 
-  test('a session keeps to itself, also when it forgets (R-ISO-04)', async () => {
-    const memory = await openMemory();
+  test('a session reaches its own memory only, also when it forgets (R-ISO-04)', async () => {
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     const inSession = memory.as(aCaller({ session: 's1' }));
     await me('remember', { key: 'k', value: 'lasting' });
@@ -208,7 +208,7 @@ describe('who may ask what (R-OPS-11)', () => {
 
 describe('listing', () => {
   const filled = async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const claude = memory.as(aCaller());
     const codex = memory.as(aCaller({ client: 'codex' }));
     for (let index = 0; index < 130; index += 1) {
@@ -220,12 +220,12 @@ describe('listing', () => {
         tags: index % 7 === 0 ? ['seven', '100%_\\'] : [],
         ttl_seconds: 3600 + (130 - index) * 60,
       });
-      await memory.clock.pass(1000);
+      await memory.clock.advance(1000);
     }
     return memory;
   };
 
-  test('pages through everything once, newest first or soonest end first (R-OPS-05)', async () => {
+  test('lists every fact once, newest first or by expiry (R-OPS-05)', async () => {
     const memory = await filled();
     const me = memory.as(aCaller());
     for (const sort of ['updated', 'expires'] as const) {
@@ -244,16 +244,16 @@ describe('listing', () => {
 
   test.each([
     { by: 'prefix', filter: { prefix: 'even/' }, count: 65 },
-    { by: 'a prefix that is no pattern', filter: { prefix: 'even/%' }, count: 0 },
+    { by: 'a prefix in which % is not a wildcard', filter: { prefix: 'even/%' }, count: 0 },
     { by: 'a prefix in another case', filter: { prefix: 'Even/' }, count: 0 },
-    { by: 'category, however it is spelled', filter: { category: ' TENS ' }, count: 13 },
+    { by: 'category in any letter case', filter: { category: ' TENS ' }, count: 13 },
     { by: 'tag', filter: { tag: 'seven' }, count: 19 },
-    { by: 'a tag of odd characters', filter: { tag: '100%_\\' }, count: 19 },
+    { by: 'a tag with special characters', filter: { tag: '100%_\\' }, count: 19 },
     { by: 'client', filter: { client: 'codex' }, count: 44 },
-    { by: 'nearing end', filter: { expiring_within: 3659 }, count: 1 },
-    { by: 'all of them', filter: { prefix: 'even/', category: 'tens', client: 'codex', tag: 'seven' }, count: 1 },
-    { by: 'what nothing has', filter: { client: 'nobody' }, count: 0 },
-  ])('narrows by $by (R-OPS-05)', async ({ filter, count }) => {
+    { by: 'expiry within a time', filter: { expiring_within: 3659 }, count: 1 },
+    { by: 'several filters', filter: { prefix: 'even/', category: 'tens', client: 'codex', tag: 'seven' }, count: 1 },
+    { by: 'a client without facts', filter: { client: 'nobody' }, count: 0 },
+  ])('filters by $by (R-OPS-05)', async ({ filter, count }) => {
     const memory = await filled();
     const me = memory.as(aCaller());
     const all = await me('list', { ...filter, limit: 200 });
@@ -262,8 +262,8 @@ describe('listing', () => {
     expect(first.facts).toHaveLength(Math.min(1, count));
   });
 
-  test('ends a page sooner where values are long, and all pages together still hold every fact once (R-STORE-10)', async () => {
-    const { as } = await openMemory();
+  test('ends a page early if values are long, and still lists every fact once (R-STORE-10)', async () => {
+    const { as } = await openTestMemory();
     const me = as(aCaller());
     const value = 'x'.repeat(60_000);
     const all = Array.from({ length: 60 }, (_, index) => `k${index}`);
@@ -281,14 +281,14 @@ describe('listing', () => {
       expect(seen).toEqual('tag' in input ? all.filter((key) => key !== 'k3').toReversed() : all.toReversed());
       return sizes;
     };
-    // Without values they take no room.
+    // Without values, all facts fit in one page.
     expect(await walk({})).toEqual([60]);
     for (const sizes of [await walk({ values: true }), await walk({ values: true, tag: 'usual' })])
       expect(Math.max(...sizes)).toBeLessThan(4);
     expect((await me('list', { values: true, tag: 'rare' })).facts).toHaveLength(1);
   });
 
-  test('shows values only when asked', async () => {
+  test('returns values only if requested', async () => {
     const memory = await filled();
     const me = memory.as(aCaller());
     expect((await me('list', { limit: 1 })).facts[0]).not.toHaveProperty('value');
@@ -301,8 +301,8 @@ describe('listing', () => {
     'bnVsbA',
     Buffer.from('["updated",1,2,3]').toString('base64url'),
     Buffer.from('["expires",1,2]').toString('base64url'),
-  ])('a cursor that is not of this list is refused: "%s"', async (cursor) => {
-    const memory = await openMemory();
+  ])('an invalid cursor, or one of another list, is refused: "%s"', async (cursor) => {
+    const memory = await openTestMemory();
     await expect(memory.as(aCaller())('list', { cursor })).rejects.toMatchObject({
       code: 'invalid_input',
       message: expect.stringMatching(/^cursor/),
@@ -312,7 +312,7 @@ describe('listing', () => {
 
 describe('context (R-OPS-10)', () => {
   test('is the newest 50 by category, with at most 32 kB of values', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     for (let index = 0; index < 55; index += 1) {
       await me('remember', {
@@ -320,7 +320,7 @@ describe('context (R-OPS-10)', () => {
         value: 'x'.repeat(index === 54 ? 31_990 : 5),
         category: index % 2 ? 'odd' : 'even',
       });
-      await memory.clock.pass(1);
+      await memory.clock.advance(1);
     }
     const context = await me('context', {});
     expect(context.partial).toBe(true);
@@ -333,17 +333,17 @@ describe('context (R-OPS-10)', () => {
   });
 });
 
-describe('an import tells how it is taken back (R-BRING-07)', () => {
-  test('and undo takes back exactly that, and nothing that the same hand wrote before or after', async () => {
-    const { as, clock } = await openMemory();
+describe('an import returns the input for its undo (R-BRING-07)', () => {
+  test('which reverts exactly that import, and no other write of the same client', async () => {
+    const { as, clock } = await openTestMemory();
     const owner = as(theOwner);
     await owner('remember', { key: 'before', value: 'b' });
-    await clock.pass(MINUTE);
+    await clock.advance(MINUTE);
     const lines = ['before', 'edited', 'one', 'two'].map((key) => JSON.stringify({ key, value: 'imported' }));
     const { written } = await owner('import', { lines });
     const since = new Date(START + MINUTE).toISOString();
     expect(written).toEqual({ client: 'command-line', since, until: expect.any(String) });
-    await clock.pass(HOUR);
+    await clock.advance(HOUR);
     await owner('remember', { key: 'after', value: 'a' });
     await owner('remember', { key: 'edited', value: 'by hand' });
     const which = written ?? { client: '', since };
@@ -359,7 +359,7 @@ describe('an import tells how it is taken back (R-BRING-07)', () => {
   });
 
   test('unless it wrote nothing', async () => {
-    const { as } = await openMemory();
+    const { as } = await openTestMemory();
     const lines = ['{"key":"a","value":"b"}'];
     expect(await as(theOwner)('import', { lines, dry_run: true })).not.toHaveProperty('written');
     await as(theOwner)('import', { lines });
@@ -368,7 +368,7 @@ describe('an import tells how it is taken back (R-BRING-07)', () => {
 });
 
 describe('export and import (R-OPS-06)', () => {
-  const exported = async (memory: OpenedMemory, limit: number) => {
+  const exported = async (memory: TestMemory, limit: number) => {
     const ask = memory.as(aCaller());
     const lines: string[] = [];
     for (let cursor: string | undefined; ;) {
@@ -379,14 +379,14 @@ describe('export and import (R-OPS-06)', () => {
     }
   };
 
-  test('brings every fact to another memory, in its order and for the time it had left', async () => {
-    const [from, to] = [await openMemory(), await openMemory()];
+  test('copies every fact to another memory, in order and with its remaining lifetime', async () => {
+    const [from, to] = [await openTestMemory(), await openTestMemory()];
     const me = from.as(aCaller());
     for (let index = 0; index < 25; index += 1) {
       await me('remember', { key: `k${index}`, value: `v${index}\n"quoted" ünïcode 🎈`, tags: ['t'], ttl_seconds: 7200 + index });
-      await from.clock.pass(1);
+      await from.clock.advance(1);
     }
-    await to.clock.pass(HOUR / 2);
+    await to.clock.advance(HOUR / 2);
     const lines = await exported(from, 10);
     expect(lines).toHaveLength(25);
     const importer = to.as(aCaller({ client: 'importer' }));
@@ -405,23 +405,23 @@ describe('export and import (R-OPS-06)', () => {
     expect(after.facts.map(({ key, value, tags, expires_at }) => ({ key, value, tags, expires_at }))).toEqual(
       before.facts.map(({ key, value, tags, expires_at }) => ({ key, value, tags, expires_at })),
     );
-    // Whoever imports has written it, whatever the lines say.
+    // The importing client is recorded as the author, whatever the lines say.
     expect(new Set(after.facts.map(({ client }) => client))).toEqual(new Set(['importer']));
     expect(await importer('import', { lines })).toMatchObject({ created: 0, unchanged: 25 });
   });
 
-  test('foresees what the lines would do one after the other', async () => {
-    const memory = await openMemory();
+  test('previews the outcome of the lines in order', async () => {
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'a', value: '1' });
     const lines = ['{"key":"a","value":"1"}', '{"key":"a","value":"2"}', '{"key":"b","value":"1"}', '{"key":"b","value":"1"}'];
-    const foreseen = await me('import', { lines, dry_run: true });
-    expect(foreseen).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
+    const preview = await me('import', { lines, dry_run: true });
+    expect(preview).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
     expect(await me('import', { lines })).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
   });
 
-  test('foresees what is refused, word for word (R-SEEK-04)', async () => {
-    const memory = await openMemory();
+  test('previews refusals with the same messages (R-SEEK-04)', async () => {
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     const facts = [
       { key: 'a', value: `the token is ${credential}` },
@@ -431,14 +431,14 @@ describe('export and import (R-OPS-06)', () => {
       { key: 'd', value: 'v' },
     ];
     const lines = facts.map((fact) => JSON.stringify(fact));
-    const { dry_run: dry, ...foreseen } = await me('import', { lines, dry_run: true });
-    expect([dry, foreseen.created, foreseen.errors.map(({ line }) => line)]).toEqual([true, 1, [1, 2, 3, 4]]);
+    const { dry_run: dry, ...preview } = await me('import', { lines, dry_run: true });
+    expect([dry, preview.created, preview.errors.map(({ line }) => line)]).toEqual([true, 1, [1, 2, 3, 4]]);
     const { written: _span, ...done } = await me('import', { lines });
-    expect(done).toEqual(foreseen);
+    expect(done).toEqual(preview);
   });
 
-  test('tells of every line by its number, and lets the others in', async () => {
-    const memory = await openMemory();
+  test('reports errors by line number, and imports the other lines', async () => {
+    const memory = await openTestMemory();
     const soon = iso(memory.clock.now() + HOUR - 1);
     const lines = [
       '{"key":"a","value":"1"}',
@@ -463,51 +463,51 @@ describe('export and import (R-OPS-06)', () => {
       expect.stringMatching(/JSON object/),
       expect.stringMatching(/^category/),
       expect.stringMatching(/^ttl_seconds/),
-      expect.stringMatching(/not known here/),
-      expect.stringMatching(/not known here/),
+      expect.stringMatching(/unknown field/),
+      expect.stringMatching(/unknown field/),
     ]);
     expect((await me('recall', { key: 'a' })).value).toBe('2');
   });
 
-  test('gives nobody more than a year (R-TIME-02)', async () => {
-    const memory = await openMemory();
+  test('limits lifetimes to a year (R-TIME-02)', async () => {
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('import', { lines: [JSON.stringify({ key: 'k', value: 'v', expires_at: iso(START + 9000 * DAY) })] });
     expect((await me('recall', { key: 'k' })).expires_at).toBe(iso(START + 365 * DAY));
   });
 });
 
-describe('one who asks for much (R-HTTP-14)', () => {
+describe('a subject with long calls (R-HTTP-14)', () => {
   const line = (index: number): string => JSON.stringify({ key: `k${index}`, value: `${index} ${'long '.repeat(400)}` });
 
   test.each([
     { what: 'imports', name: 'import', input: { lines: Array.from({ length: 500 }, (_, index) => line(index)) }, facts: 0 },
-    { what: 'looks through everything', name: 'list', input: { tag: 'nowhere' }, facts: 2000 },
-  ] as const)('and $what lets another ask meanwhile', async ({ name, input, facts }) => {
-    const { as } = await openMemory();
+    { what: 'filters everything', name: 'list', input: { tag: 'nowhere' }, facts: 2000 },
+  ] as const)('that $what does not block other subjects', async ({ name, input, facts }) => {
+    const { as } = await openTestMemory();
     const [greedy, modest] = [as(aCaller()), as(aCaller({ subject: 'modest' }))];
     await modest('remember', { key: 'mine', value: 'short' });
     for (let first = 0; first < facts; first += 500)
       await greedy('import', { lines: Array.from({ length: 500 }, (_, index) => line(first + index)) });
     const order: string[] = [];
-    const much = Promise.all(Array.from({ length: 3 }, () => greedy(name, input))).then(() => order.push('much'));
-    // In the next turn of the loop, as whoever comes over a wire.
+    const longCalls = Promise.all(Array.from({ length: 3 }, () => greedy(name, input))).then(() => order.push('long calls'));
+    // Call in the next turn of the event loop, as a network request does.
     await nextTurn();
-    await Promise.all([much, modest('recall', { key: 'mine' }).then(() => order.push('little'))]);
-    expect(order).toEqual(['little', 'much']);
+    await Promise.all([longCalls, modest('recall', { key: 'mine' }).then(() => order.push('short call'))]);
+    expect(order).toEqual(['short call', 'long calls']);
   });
 });
 
-describe('taking back what a client wrote (R-OPS-07)', () => {
-  test('removes what it made, restores what it changed, leaves the rest, and says what it could not', async () => {
-    const memory = await openMemory();
+describe('undoing what a client wrote (R-OPS-07)', () => {
+  test('removes facts it created, restores facts it changed, and names those it could not restore', async () => {
+    const memory = await openTestMemory();
     const good = memory.as(aCaller());
     const bad = memory.as(aCaller({ client: 'bad' }));
     const owner = memory.as(theOwner);
     await bad('remember', { key: 'before the moment', value: 'stays' });
     for (const key of ['changed', 'changed twice', 'mended since', 'retagged']) await good('remember', { key, value: 'good' });
     await good('remember', { key: 'lost', value: 'good', ttl_seconds: 3600 });
-    await memory.clock.pass(MINUTE);
+    await memory.clock.advance(MINUTE);
     const since = iso(memory.clock.now());
     await bad('remember', { key: 'made', value: 'bad' });
     await bad('remember', { key: 'made', value: 'worse' });
@@ -518,8 +518,8 @@ describe('taking back what a client wrote (R-OPS-07)', () => {
     await bad('remember', { key: 'mended since', value: 'bad' });
     await good('remember', { key: 'mended since', value: 'mended' });
     await bad('remember', { key: 'lost', value: 'bad' });
-    // The version before has ended meanwhile.
-    await memory.clock.pass(HOUR);
+    // The earlier version of `lost` expires.
+    await memory.clock.advance(HOUR);
 
     const asked = { client: 'bad', since };
     expect(await owner('undo', { ...asked, dry_run: true })).toEqual({
@@ -545,24 +545,24 @@ describe('taking back what a client wrote (R-OPS-07)', () => {
     expect((await good('recall', { key: 'mended since' })).value).toBe('mended');
     expect((await good('recall', { key: 'before the moment' })).value).toBe('stays');
     expect((await good('recall', { key: 'lost' })).value).toBe('bad');
-    // Asked again there is nothing left to take back but what cannot be.
+    // A second undo finds only the fact that it cannot restore.
     expect(await owner('undo', asked)).toEqual({ ...asked, removed: 0, restored: 0, skipped: ['lost'] });
   });
 });
 
 describe('undo after undo (R-OPS-07)', () => {
-  const scene = async () => {
-    const memory = await openMemory();
+  const setUp = async () => {
+    const memory = await openTestMemory();
     const by = (client: string) => memory.as(aCaller({ client }));
     const moment = async (): Promise<string> => {
-      await memory.clock.pass(MINUTE);
+      await memory.clock.advance(MINUTE);
       return iso(memory.clock.now());
     };
     return { memory, by, moment, owner: memory.as(theOwner), key: 'k' };
   };
 
-  test('never brings back what another undo has taken away', async () => {
-    const { by, moment, owner, key } = await scene();
+  test('never restores what another undo removed', async () => {
+    const { by, moment, owner, key } = await setUp();
     await by('yan')('remember', { key, value: 'good' });
     const since = await moment();
     await by('xin')('remember', { key, value: 'poison' });
@@ -571,8 +571,8 @@ describe('undo after undo (R-OPS-07)', () => {
     expect(await owner('recall', { key })).toMatchObject({ value: 'good', client: 'yan' });
   });
 
-  test('nor for the same client from a later moment', async () => {
-    const { by, moment, owner, key } = await scene();
+  test('never restores it for a second undo of the same client from a later time', async () => {
+    const { by, moment, owner, key } = await setUp();
     await by('xin')('remember', { key, value: 'good' });
     const since = await moment();
     await by('xin')('remember', { key, value: 'poison' });
@@ -582,8 +582,8 @@ describe('undo after undo (R-OPS-07)', () => {
     expect(await owner('recall', { key })).toMatchObject({ value: 'good' });
   });
 
-  test('takes back a word that came back, when that itself is unwanted', async () => {
-    const { by, moment, owner, key } = await scene();
+  test('reverts a restored version that is itself unwanted', async () => {
+    const { by, moment, owner, key } = await setUp();
     const before = await moment();
     await by('yan')('remember', { key, value: 'good' });
     const since = await moment();
@@ -594,8 +594,8 @@ describe('undo after undo (R-OPS-07)', () => {
 });
 
 describe('limits', () => {
-  test('a subject that holds too much hears so, others do not, and forgetting makes room (R-FACT-16)', async () => {
-    const memory = await openMemory({ quota: { facts: 3, bytes: 1_000_000 } });
+  test('a subject over its quota is refused until it forgets something, and other subjects are not (R-FACT-16)', async () => {
+    const memory = await openTestMemory({ quota: { facts: 3, bytes: 1_000_000 } });
     const me = memory.as(aCaller());
     const all = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => me('remember', { key: `k${n}`, value: 'v' })));
     expect(all.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected']);
@@ -604,12 +604,12 @@ describe('limits', () => {
     await memory.as(aCaller({ subject: 'other' }))('remember', { key: 'k', value: 'v' });
     await me('forget', { scope: 'key:k2' });
     expect(await me('remember', { key: 'k6', value: 'v' })).toMatchObject({ status: 'created' });
-    // What was refused has left no trace in the record either.
+    // Refused requests are not recorded in the activity, either.
     expect((await me('activity', {})).activity.filter(({ operation }) => operation === 'remember')).toHaveLength(5);
   });
 
-  test('a request larger than the limit goes through once, and asking what would happen costs nothing (R-FACT-17)', async () => {
-    const memory = await openMemory({ writesPerMinute: 2 });
+  test('a request above the limit is accepted once, and a dry run does not count (R-FACT-17)', async () => {
+    const memory = await openTestMemory({ writesPerMinute: 2 });
     const me = memory.as(aCaller());
     const lines = [1, 2, 3, 4].map((n) => `{"key":"k${n}","value":"v"}`);
     for (let turn = 0; turn < 5; turn += 1) await me('import', { lines, dry_run: true });
@@ -617,20 +617,20 @@ describe('limits', () => {
     await expect(me('import', { lines })).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
-  test('writes in a minute are limited for each token, when the owner says so (R-FACT-17)', async () => {
-    const memory = await openMemory({ writesPerMinute: 3 });
+  test('the owner can limit the writes per minute of each token (R-FACT-17)', async () => {
+    const memory = await openTestMemory({ writesPerMinute: 3 });
     const me = memory.as(aCaller());
     await me('import', { lines: ['{"key":"a","value":"1"}', '{"key":"b","value":"1"}'] });
     await me('remember', { key: 'c', value: '1' });
     await expect(me('forget', { scope: 'key:c' })).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 60 });
     expect((await me('list', {})).facts).toHaveLength(3);
     await memory.as(aCaller({ token: 'token-2' }))('remember', { key: 'd', value: '1' });
-    await memory.clock.pass(MINUTE);
+    await memory.clock.advance(MINUTE);
     await me('forget', { scope: 'key:c' });
   });
 
-  test('a credential is refused in value, key, tags and category, with a pointer to where it belongs (R-FACT-18)', async () => {
-    const memory = await openMemory();
+  test('a credential in value, key, tags or category is refused with a hint where to store it (R-FACT-18)', async () => {
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     const secret = credential;
     for (const [field, fact] of Object.entries({
@@ -655,22 +655,22 @@ describe('limits', () => {
     });
     await expect(me('remember', { key: 'wifi/password', value: 'Tr0ub4dor33' })).rejects.toMatchObject({ code: 'invalid_input' });
     expect((await me('import', { lines: [JSON.stringify({ key: 'k', value: secret })] })).errors).toHaveLength(1);
-    const lenient = (await openMemory({ secrets: 'warn' })).as(aCaller());
-    expect((await lenient('remember', { key: 'k', value: secret })).note).toMatch(/^value looks like/);
+    const warned = (await openTestMemory({ secrets: 'warn' })).as(aCaller());
+    expect((await warned('remember', { key: 'k', value: secret })).note).toMatch(/^value looks like/);
   });
 
-  test('a memory without a key says with every answer that it keeps nothing (R-KEY-12)', async () => {
-    const memory = await openMemory({ keyless: true });
-    expect((await memory.as(aCaller())('remember', { key: 'k', value: 'v' })).note).toMatch(/gone when the program ends/);
+  test('a memory without a key says in every receipt that it is stored in RAM only (R-KEY-12)', async () => {
+    const memory = await openTestMemory({ keyless: true });
+    expect((await memory.as(aCaller())('remember', { key: 'k', value: 'v' })).note).toMatch(/lost when the program exits/);
   });
 });
 
-describe('what the owner asks', () => {
-  test('sees the record of all, page by page, which nobody else may (R-OPS-08)', async () => {
-    const memory = await openMemory();
+describe('the owner', () => {
+  test('alone sees the activity of all memories, page by page (R-OPS-08)', async () => {
+    const memory = await openTestMemory();
     for (const [turn, subject] of ['ada', 'bob', 'ada', 'bob', 'ada'].entries()) {
       await memory.as(aCaller({ subject }))('remember', { key: `k${turn}`, value: 'v' });
-      await memory.clock.pass(1);
+      await memory.clock.advance(1);
     }
     const owner = memory.as(theOwner);
     const seen: string[] = [];
@@ -686,15 +686,15 @@ describe('what the owner asks', () => {
   });
 
   test.each([{ keyless: false }, { keyless: true }])(
-    'and leaves none out of pages of which one step opens only a part (R-REST-12, R-STORE-10), keyless: $keyless',
+    'sees every row, even if a step decrypts only part of a page (R-REST-12, R-STORE-10), keyless: $keyless',
     async ({ keyless }) => {
-      const memory = await openMemory({ keyless });
+      const memory = await openTestMemory({ keyless });
       const written = Array.from({ length: 300 }, (_, turn) => `${turn}/${'k'.repeat(500)}`);
       for (const key of written) {
         for (const subject of ['ada', 'bob']) await memory.as(aCaller({ subject }))('remember', { key, value: 'v' });
-        await memory.clock.pass(1);
+        await memory.clock.advance(1);
       }
-      const walk = async (ask: (input: object) => Promise<Output<'activity'>>): Promise<unknown[]> => {
+      const walk = async (ask: (input: object) => Promise<OperationOutput<'activity'>>): Promise<unknown[]> => {
         const seen: unknown[] = [];
         for (let cursor: string | undefined; ;) {
           const page = await ask({ limit: 200, ...(cursor && { cursor }) });
@@ -711,8 +711,8 @@ describe('what the owner asks', () => {
     },
   );
 
-  test('locks, and unlocks; meanwhile everybody hears why (R-KEY-04, R-KEY-08)', async () => {
-    const memory = await openMemory();
+  test('locks and unlocks; while locked, every call gets the reason (R-KEY-04, R-KEY-08)', async () => {
+    const memory = await openTestMemory();
     const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
     await me('remember', { key: 'k', value: 'v' });
     expect((await owner('lock', {})).key.at).toBe('locked');
@@ -724,7 +724,7 @@ describe('what the owner asks', () => {
   });
 
   test('makes backups and verifies', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
     await me('remember', { key: 'k', value: 'v' });
     const { file, broken } = await owner('backup', {});
@@ -732,7 +732,7 @@ describe('what the owner asks', () => {
     expect(await owner('backups', {})).toEqual({ backups: [{ file, at: iso(START) }], recovery_key: false });
     expect((await owner('makeRecoveryKey', {})).recovery_key).toMatch(/^(\w{4}-){13}\w{4}$/);
     expect((await owner('backups', {})).recovery_key).toBe(true);
-    // The fact, and a row in the record for it, the backup and the recovery key.
+    // The fact, and activity rows of the fact, the backup and the recovery key.
     expect(await owner('verify', {})).toEqual({ entries: 4, broken: 0, structure: [] });
     expect((await me('forget', { scope: 'key:k' })).older_backups).toBe(1);
   });
@@ -740,21 +740,21 @@ describe('what the owner asks', () => {
   test.each(['rotateKey', 'makeRecoveryKey', 'backup', 'verify'] as const)(
     '%s of a memory in RAM is refused with the remedy',
     async (name) => {
-      const memory = await openMemory({ keyless: true });
-      await expect(memory.as(theOwner)(name, {})).rejects.toMatchObject({ code: 'store_unavailable' });
+      const memory = await openTestMemory({ keyless: true });
+      await expect(memory.as(theOwner)(name, {})).rejects.toMatchObject({ code: 'unavailable' });
     },
   );
 });
 
-describe('whoever listens (R-OPS-12)', () => {
-  test('hears what changed where, once a turn, when it is durable, and nothing else', async () => {
-    const memory = await openMemory();
+describe('a change listener (R-OPS-12)', () => {
+  test('receives kind and namespace of each change, once per turn of the event loop, after the change is durable', async () => {
+    const memory = await openTestMemory();
     const [me, other] = [memory.as(aCaller()), memory.as(aCaller({ subject: 'other' }))];
-    const heard: string[] = [];
-    const listening = memory.store.onChange(({ namespace, kind }) => heard.push(`${namespace.subject} ${kind}`));
+    const received: string[] = [];
+    const listening = memory.store.onChange(({ namespace, kind }) => received.push(`${namespace.subject} ${kind}`));
     const settle = async (): Promise<string[]> => {
       for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-      return heard.splice(0).toSorted();
+      return received.splice(0).toSorted();
     };
     await Promise.all([1, 2, 3].map((n) => me('remember', { key: `k${n}`, value: 'v', ttl_seconds: 3600 })));
     expect(await settle()).toEqual(['me activity', 'me fact']);
@@ -764,7 +764,7 @@ describe('whoever listens (R-OPS-12)', () => {
     await me('forget', { scope: 'key:nothing' });
     await expect(me('patch', { key: 'nothing', tags: [] })).rejects.toMatchObject({ code: 'not_found' });
     expect(await settle()).toEqual([]);
-    await memory.clock.pass(HOUR);
+    await memory.clock.advance(HOUR);
     expect(await settle()).toEqual(['me fact']);
     listening[Symbol.dispose]();
     await other('forget', { scope: 'facts' });

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { Failure } from '../../../src/contract/failure.ts';
-import { canonical } from '../../../src/core/packs/canonical.ts';
-import type { Credentials } from '../../../src/core/packs/credentials.ts';
+import { canonicalJson } from '../../../src/core/packs/canonical-json.ts';
+import type { CredentialProvider } from '../../../src/core/packs/credential-store.ts';
 import type { ExecutionContext, Pack } from '../../../src/core/packs/pack.ts';
 import { MINUTE } from '../../support/clock.ts';
-import { aCaller, openMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory } from '../../support/memory.ts';
 import { aPack, CREDENTIAL } from '../../support/packs.ts';
 
 const me = aCaller();
 const CACHED = { cache: true, ttl: 300 } as const;
 
-/** A pack that counts how often it is really asked. */
+/** A pack that counts its handler calls. */
 function counting(
   answer: (context: ExecutionContext<{ what: string }>, asked: number) => unknown = (_context, asked) => ({ said: `${asked}` }),
   over: Partial<Pack> = {},
@@ -21,14 +21,14 @@ function counting(
   return { pack, counter };
 }
 
-const opened = async (pack: Pack, credentials?: Credentials) => {
-  const memory = await openMemory({ packs: { packs: [pack], ...(credentials && { credentials }) } });
+const opened = async (pack: Pack, credentials?: CredentialProvider) => {
+  const memory = await openTestMemory({ packs: { packs: [pack], ...(credentials && { credentials }) } });
   const ask = (input: object = {}, caller = me) => memory.as(caller)('runPack', { name: 'test.echo', input: { ...input } });
   return { ...memory, ask };
 };
 
-describe('the cache of answers', () => {
-  test('answers the same question without asking the handler, and says so (R-PACK-03, R-PACK-05)', async () => {
+describe('the cache of outputs', () => {
+  test('answers an equal request without running the handler, and marks the output as cached (R-PACK-03, R-PACK-05)', async () => {
     const { pack, counter } = counting();
     const { ask, clock } = await opened(pack);
     expect(await ask({ what: 'x' })).toMatchObject({ output: { said: '1' }, cached: false });
@@ -40,21 +40,21 @@ describe('the cache of answers', () => {
     expect(counter.asked).toBe(1);
   });
 
-  test('knows the same question in any order of its fields (R-PACK-03)', () => {
-    const one = canonical({ b: 1, a: { d: [1, { y: 2, x: 3 }], c: undefined } });
+  test('ignores the order of fields (R-PACK-03)', () => {
+    const one = canonicalJson({ b: 1, a: { d: [1, { y: 2, x: 3 }], c: undefined } });
     expect(one).toBe('{"a":{"d":[1,{"x":3,"y":2}]},"b":1}');
-    expect(canonical({ a: { d: [1, { x: 3, y: 2 }] }, b: 1 })).toBe(one);
-    expect(canonical({ a: [1, 2] })).not.toBe(canonical({ a: [2, 1] }));
-    expect(canonical({ a: '1' })).not.toBe(canonical({ a: 1 }));
-    // A sorted copy must not lose a field that is called like a part of every object.
-    expect(canonical(JSON.parse('{"__proto__":{"b":1},"a":2}'))).not.toBe(canonical({ a: 2 }));
+    expect(canonicalJson({ a: { d: [1, { x: 3, y: 2 }] }, b: 1 })).toBe(one);
+    expect(canonicalJson({ a: [1, 2] })).not.toBe(canonicalJson({ a: [2, 1] }));
+    expect(canonicalJson({ a: '1' })).not.toBe(canonicalJson({ a: 1 }));
+    // A naive sorted copy would lose a field named `__proto__`.
+    expect(canonicalJson(JSON.parse('{"__proto__":{"b":1},"a":2}'))).not.toBe(canonicalJson({ a: 2 }));
   });
 
-  test('takes no two questions for one, whatever a schema made of them (R-PACK-03)', async () => {
+  test('does not cache inputs that JSON cannot represent exactly (R-PACK-03)', async () => {
     for (const odd of [new Map([['a', 1]]), new Set([1]), Number.NaN, -Infinity, 5n, [() => 1], { deep: new Map() }]) {
-      expect(canonical({ odd })).toBeUndefined();
+      expect(canonicalJson({ odd })).toBeUndefined();
     }
-    expect(canonical({ at: new Date(0) })).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
+    expect(canonicalJson({ at: new Date(0) })).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
     const { pack, counter } = counting(undefined, {
       input: z.strictObject({ what: z.string().transform((text) => new Map([['what', text]])) }),
     });
@@ -64,7 +64,7 @@ describe('the cache of answers', () => {
     expect(counter.asked).toBe(2);
   });
 
-  test('answers it again in any order of its fields, however deep', async () => {
+  test('ignores the order of nested fields', async () => {
     const { pack, counter } = counting(undefined, { input: z.looseObject({}) });
     const { ask } = await opened(pack);
     await ask({ a: 1, b: { c: [{ d: 1, e: 2 }], f: 3 } });
@@ -73,7 +73,7 @@ describe('the cache of answers', () => {
     expect(counter.asked).toBe(2);
   });
 
-  test('takes what a default says for the same as what was sent', async () => {
+  test('treats a default like the same value that was sent', async () => {
     const { pack, counter } = counting();
     const { ask } = await opened(pack);
     await ask({});
@@ -89,18 +89,18 @@ describe('the cache of answers', () => {
     expect(counter.asked).toBe(2);
   });
 
-  test('ends by the clock (R-PACK-03)', async () => {
+  test('expires (R-PACK-03)', async () => {
     const { pack, counter } = counting();
     const { ask, clock } = await opened(pack);
     await ask();
-    await clock.pass(5 * MINUTE - 1);
+    await clock.advance(5 * MINUTE - 1);
     expect(await ask()).toMatchObject({ cached: true });
-    await clock.pass(1);
+    await clock.advance(1);
     expect(await ask()).toMatchObject({ cached: false });
     expect(counter.asked).toBe(2);
   });
 
-  test('is of one subject (R-PACK-03)', async () => {
+  test('is separate for each subject (R-PACK-03)', async () => {
     const { pack, counter } = counting();
     const { ask } = await opened(pack);
     await ask();
@@ -109,7 +109,7 @@ describe('the cache of answers', () => {
     expect(counter.asked).toBe(2);
   });
 
-  test('is of one credential (R-PACK-03)', async () => {
+  test('is separate for each credential (R-PACK-03)', async () => {
     const { pack } = counting(({ credential }) => ({ said: credential?.id ?? 'none' }), { credential: 'github' });
     let id: string | undefined = 'first';
     const { ask } = await opened(pack, { read: async () => (id === undefined ? undefined : { id, secret: 'hidden' }) });
@@ -122,13 +122,13 @@ describe('the cache of answers', () => {
     expect(await ask()).toMatchObject({ cached: true, output: { said: 'first' } });
   });
 
-  test('is of one version, and of one revision of an own pack (R-PACK-03)', async () => {
+  test('is separate for each version, and each revision of an own pack (R-PACK-03)', async () => {
     const { pack, counter } = counting();
     const first = await opened(pack);
     const again = async (over: Partial<Pack>) => {
       const { folder } = first;
       await first.store[Symbol.asyncDispose]();
-      const memory = await openMemory({ folder, clock: first.clock, packs: { packs: [{ ...pack, ...over }] } });
+      const memory = await openTestMemory({ folder, clock: first.clock, packs: { packs: [{ ...pack, ...over }] } });
       const answer = await memory.as(me)('runPack', { name: 'test.echo' });
       await memory.store[Symbol.asyncDispose]();
       return answer.cached;
@@ -142,7 +142,7 @@ describe('the cache of answers', () => {
     expect(counter.asked).toBe(4);
   });
 
-  test('never serves what an agent planted (R-PACK-03)', async () => {
+  test('never serves an entry that an agent planted (R-PACK-03)', async () => {
     const { pack, counter } = counting();
     const { ask, store, as } = await opened(pack);
     await ask();
@@ -155,7 +155,7 @@ describe('the cache of answers', () => {
     expect(counter.asked).toBe(2);
   });
 
-  test('goes with what is forgotten of its pack', async () => {
+  test('is deleted when its pack is forgotten', async () => {
     const { pack } = counting();
     const { ask, as } = await opened(pack);
     for (const scope of ['pack:test.echo', 'all']) {
@@ -166,7 +166,7 @@ describe('the cache of answers', () => {
   });
 });
 
-describe('what is never kept', () => {
+describe('an output that is not cached', () => {
   test.each<[string, (context: ExecutionContext<{ what: string }>, asked: number) => unknown]>([
     [
       'a failure',
@@ -174,7 +174,7 @@ describe('what is never kept', () => {
         throw new Failure('handler_failed', 'Broken.');
       },
     ],
-    ['an answer that its schema does not allow', () => ({ said: 5 })],
+    ['an output that its schema does not allow', () => ({ said: 5 })],
     [
       'an answer that is for this once',
       ({ doNotCache }) => {
@@ -182,19 +182,19 @@ describe('what is never kept', () => {
         return { said: 'private' };
       },
     ],
-    ['what looks like a credential', () => ({ said: CREDENTIAL })],
-    ['a credential on a line of its own', () => ({ said: `log:\n${CREDENTIAL}` })],
-    ['a credential in a column', () => ({ said: `token\t${CREDENTIAL}` })],
-    ['a credential after a return', () => ({ said: `log:\r${CREDENTIAL}` })],
+    ['text that looks like a credential', () => ({ said: CREDENTIAL })],
+    ['a credential on a separate line', () => ({ said: `log:\n${CREDENTIAL}` })],
+    ['a credential after a tab', () => ({ said: `token\t${CREDENTIAL}` })],
+    ['a credential after a carriage return', () => ({ said: `log:\r${CREDENTIAL}` })],
     ['a credential in a text that is JSON', () => ({ said: JSON.stringify({ log: `log:\n${CREDENTIAL}` }) })],
-    ['a credential for a name', () => ({ said: '', [`log:\n${CREDENTIAL}`]: 1 })],
+    ['a credential as a field name', () => ({ said: '', [`log:\n${CREDENTIAL}`]: 1 })],
     ['a credential deep within', () => ({ said: '', list: [{ deep: { note: CREDENTIAL } }] })],
     ['headers that set a cookie', () => ({ said: '', headers: { 'Set-Cookie': 'a=b' } })],
     ['headers in a list that set a cookie', () => ({ said: '', headers: [['set-cookie', 'a=b']] })],
     ['a response as text that sets a cookie', () => ({ said: 'HTTP/1.1 200 OK\r\nset-cookie: a=b\r\n\r\npage' })],
     ['headers that say no-store', () => ({ said: '', headers: { 'cache-control': 'max-age=0, No-Store' } })],
     ['headers in a list that say private', () => ({ said: '', headers: [['Cache-Control', 'private']] })],
-    ['what is too large', () => ({ said: 'x'.repeat(600 * 1024) })],
+    ['an output that is too large', () => ({ said: 'x'.repeat(600 * 1024) })],
   ])('%s (R-PACK-04)', async (_what, answer) => {
     const { pack, counter } = counting(answer);
     const { ask, store } = await opened(pack);
@@ -205,7 +205,7 @@ describe('what is never kept', () => {
   });
 });
 
-test('an answer with headers that allow it is kept (R-PACK-04)', async () => {
+test('an output with headers that allow caching is cached (R-PACK-04)', async () => {
   const { pack, counter } = counting(() => ({ said: '', headers: { 'cache-control': 'public, max-age=60', cookie: 'a=b' } }));
   const { ask } = await opened(pack);
   await ask();
@@ -213,7 +213,7 @@ test('an answer with headers that allow it is kept (R-PACK-04)', async () => {
   expect(counter.asked).toBe(1);
 });
 
-test('an answer that repeats the credential it was asked with is not kept, whatever that looks like (R-PACK-04)', async () => {
+test('an output that contains the credential used is not cached, whatever its format (R-PACK-04)', async () => {
   const { pack, counter } = counting(({ credential }) => ({ said: `You sent ${credential?.secret}` }), { credential: 'github' });
   const { ask, store } = await opened(pack, { read: async () => ({ id: 'first', secret: 'plain words' }) });
   await ask();
@@ -222,7 +222,7 @@ test('an answer that repeats the credential it was asked with is not kept, whate
   expect(await store.space({ subject: 'me' }, 'cache').count()).toBe(0);
 });
 
-test('nor one that JSON spells in another way (R-PACK-04)', async () => {
+test('an output that contains the credential with JSON escapes is not cached (R-PACK-04)', async () => {
   const secret = 'pa"ss\\word';
   const { pack } = counting(({ credential }) => ({ said: `You sent ${credential?.secret}` }), { credential: 'github' });
   const { ask, store } = await opened(pack, { read: async () => ({ id: 'first', secret }) });
@@ -230,7 +230,7 @@ test('nor one that JSON spells in another way (R-PACK-04)', async () => {
   expect(await store.space({ subject: 'me' }, 'cache').count()).toBe(0);
 });
 
-describe('the same question at once', () => {
+describe('concurrent equal requests', () => {
   const held = (answer: (context: ExecutionContext<{ what: string }>, asked: number) => unknown, over: Partial<Pack> = {}) => {
     const gate = Promise.withResolvers<void>();
     const { pack, counter } = counting(async (context, asked) => {
@@ -245,7 +245,7 @@ describe('the same question at once', () => {
     );
   const soon = () => new Promise((resolve) => setTimeout(resolve, 50));
 
-  test('is asked once, however many wait (R-PACK-05)', async () => {
+  test('run the handler once (R-PACK-05)', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
     const { ask } = await opened(pack);
     const answers = Array.from({ length: 50 }, () => ask({ what: 'x' }));
@@ -257,7 +257,7 @@ describe('the same question at once', () => {
     expect(new Set(all.map(({ output }) => JSON.stringify(output)))).toEqual(new Set(['{"said":"1"}']));
   });
 
-  test('fails once for all of them (R-PACK-05)', async () => {
+  test('all get its failure (R-PACK-05)', async () => {
     const { pack, counter, open } = held(() => {
       throw new Failure('handler_failed', 'Broken.');
     });
@@ -271,39 +271,39 @@ describe('the same question at once', () => {
     expect(counter.asked).toBe(1);
   });
 
-  test('is asked by the next when the first gives up', async () => {
+  test('run it again if the first caller cancels', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
     const { ask, perform } = await opened(pack);
-    const giveUp = new AbortController();
-    const first = perform(me, 'runPack', { name: 'test.echo' }, { signal: giveUp.signal });
+    const controller = new AbortController();
+    const first = perform(me, 'runPack', { name: 'test.echo' }, { signal: controller.signal });
     await soon();
     const others = [ask(), ask()];
     await soon();
-    giveUp.abort();
+    controller.abort();
     open();
-    await expect(first).rejects.toMatchObject({ code: 'handler_failed' });
+    await expect(first).rejects.toMatchObject({ code: 'cancelled' });
     expect(await settled(others)).toMatchObject([{ output: { said: '2' } }, { output: { said: '2' } }]);
     expect(counter.asked).toBe(2);
   });
 
-  test('is asked by the next when the time of the first is over, and not of those who came later (R-PACK-05)', async () => {
+  test('run it again if the first run times out, with a full time limit (R-PACK-05)', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
     const { ask, clock } = await opened(pack);
     const first = ask().catch((error: unknown) => error);
     await soon();
-    await clock.pass(20_000);
+    await clock.advance(20_000);
     const second = ask();
     await soon();
-    await clock.pass(10_000);
+    await clock.advance(10_000);
     expect(await first).toMatchObject({ code: 'timeout' });
     open();
     expect(await second).toMatchObject({ output: { said: '2' } });
     expect(counter.asked).toBe(2);
   });
 
-  test('is asked by each who wants an answer of their own', async () => {
+  test('each run the handler if they bypass the cache', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }), {
-      memory: { ...CACHED, fresh: (input) => (input as { what: string }).what === 'mine' },
+      memory: { ...CACHED, bypassesCache: (input) => (input as { what: string }).what === 'mine' },
     });
     const { ask, store } = await opened(pack);
     const answers = [ask({ what: 'mine' }), ask({ what: 'mine' })];
@@ -314,7 +314,7 @@ describe('the same question at once', () => {
     expect(await store.space({ subject: 'me' }, 'cache').count()).toBe(0);
   });
 
-  test('is asked by the next when the token of the first is revoked (R-PACK-32)', async () => {
+  test('run it again if the first caller’s token is revoked (R-PACK-32)', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
     const { ask, tokens } = await opened(pack);
     const { id } = await tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
@@ -329,7 +329,7 @@ describe('the same question at once', () => {
     expect(counter.asked).toBe(2);
   });
 
-  test('is asked anew when all who asked gave up, also those who only waited', async () => {
+  test('leave nothing behind if all callers cancel', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
     const { ask, perform } = await opened(pack);
     const [first, second] = [new AbortController(), new AbortController()];
@@ -344,17 +344,17 @@ describe('the same question at once', () => {
     expect(counter.asked).toBe(2);
   });
 
-  test('is not waited for when whoever asked had left before', async () => {
+  test('do not wait for a caller that had cancelled before', async () => {
     const { pack, counter } = counting();
     const { ask, perform } = await opened(pack);
     await expect(perform(me, 'runPack', { name: 'test.echo' }, { signal: AbortSignal.abort() })).rejects.toMatchObject({
-      code: 'handler_failed',
+      code: 'cancelled',
     });
     expect(await ask()).toMatchObject({ output: { said: '1' } });
     expect(counter.asked).toBe(1);
   });
 
-  test('is not shared where the answer is for one alone (R-PACK-04)', async () => {
+  test('each run the handler if the output may not be shared (R-PACK-04)', async () => {
     const { pack, counter, open } = held(({ doNotCache }, asked) => {
       doNotCache();
       return { said: `${asked}` };
@@ -368,7 +368,7 @@ describe('the same question at once', () => {
     expect(counter.asked).toBe(5);
   });
 
-  test('does not wait for another subject (R-PACK-03)', async () => {
+  test('of different subjects do not wait for each other (R-PACK-03)', async () => {
     const { pack, counter, open } = held(({ caller }) => ({ said: caller.subject }));
     const { ask } = await opened(pack);
     const answers = [ask(), ask({}, aCaller({ subject: 'you' }))];

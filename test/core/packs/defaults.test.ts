@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { DAY, START } from '../../support/clock.ts';
-import { aCaller, openMemory, type OpenedMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory, type TestMemory } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 import { anAuthor } from '../../support/store.ts';
 
@@ -17,9 +17,9 @@ interface Row {
   readonly findings?: readonly { code: string; severity: string; file?: string }[];
 }
 
-/** Rows as the engine writes them, in the order of their keys. */
-async function filled(rows: readonly Row[], memory?: OpenedMemory): Promise<OpenedMemory> {
-  const opened = memory ?? (await openMemory());
+/** Writes rows as the engine does, in key order. */
+async function filled(rows: readonly Row[], memory?: TestMemory): Promise<TestMemory> {
+  const opened = memory ?? (await openTestMemory());
   for (const [index, { pack, pipeline, outcome, at = index, learn, findings }] of rows.entries()) {
     const kind = pipeline === undefined ? 'pack' : 'pipeline';
     const common = {
@@ -50,8 +50,8 @@ const learned = async (rows: readonly Row[]) => (await filled(rows)).as(me)('myD
 const times = (count: number, row: Row): Row[] => Array.from({ length: count }, () => row);
 
 describe('my defaults', () => {
-  test('say why there is nothing, with lists that are never null (R-VIEW-03)', async () => {
-    const memory = await openMemory();
+  test('say why they are empty, with empty lists (R-VIEW-03)', async () => {
+    const memory = await openTestMemory();
     expect(await memory.as(me)('myDefaults', {})).toEqual({
       scope: 'caller=me',
       fetched_at: new Date(START).toISOString(),
@@ -87,7 +87,7 @@ describe('my defaults', () => {
     expect(defaults).not.toHaveProperty('common_findings');
   });
 
-  test('do not take the outcome of one kind for a success of the other', async () => {
+  test('keep the outcomes of packs and pipelines apart', async () => {
     const { packs, pipelines } = await learned([
       { pack: 'a.one', outcome: 'succeeded' },
       { pipeline: 'weekly', outcome: 'ok' },
@@ -96,13 +96,17 @@ describe('my defaults', () => {
   });
 
   test.each<[what: string, rows: Row[], inputs: Record<string, string> | undefined]>([
-    ['the most frequent', [{ learn: { tone: 'b' } }, { learn: { tone: 'a' } }, { learn: { tone: 'b' } }], { tone: 'b' }],
-    ['of equals the smallest', [{ learn: { tone: 'b' } }, { learn: { tone: 'a' } }], { tone: 'a' }],
-    ['of each field by itself', [{ learn: { tone: 'a', angle: 'x' } }, { learn: { angle: 'x' } }], { angle: 'x', tone: 'a' }],
-    ['of names such as constructor', [{ learn: { title: 'constructor' } }], { title: 'constructor' }],
-    ['none of failures', [{ learn: { tone: 'b' } }, ...times(3, { outcome: 'internal', learn: { tone: 'a' } })], { tone: 'b' }],
-    ['nothing where nothing was learned', [{}], undefined],
-  ])('learn from inputs %s (R-VIEW-02)', async (_what, rows, inputs) => {
+    ['the most frequent value', [{ learn: { tone: 'b' } }, { learn: { tone: 'a' } }, { learn: { tone: 'b' } }], { tone: 'b' }],
+    ['the smallest of equally frequent values', [{ learn: { tone: 'b' } }, { learn: { tone: 'a' } }], { tone: 'a' }],
+    ['each field separately', [{ learn: { tone: 'a', angle: 'x' } }, { learn: { angle: 'x' } }], { angle: 'x', tone: 'a' }],
+    ['a value such as constructor', [{ learn: { title: 'constructor' } }], { title: 'constructor' }],
+    [
+      'nothing from failures',
+      [{ learn: { tone: 'b' } }, ...times(3, { outcome: 'internal', learn: { tone: 'a' } })],
+      { tone: 'b' },
+    ],
+    ['nothing from rows without inputs', [{}], undefined],
+  ])('learn %s (R-VIEW-02)', async (_what, rows, inputs) => {
     const { packs } = await learned(rows.map((row) => ({ pack: 'a.one', ...row })));
     expect(packs[0]?.common_inputs).toEqual(inputs);
   });
@@ -166,7 +170,7 @@ describe('my defaults', () => {
     expect(await memory.as(aCaller({ subject: 'you' }))('myDefaults', {})).toMatchObject({ packs: [], recent: [] });
   });
 
-  test('follow what happens after they were asked for', async () => {
+  test('follow later runs', async () => {
     const memory = await filled([{ pack: 'a.one', findings: [{ code: 'x', severity: 'low' }] }]);
     const ask = () => memory.as(me)('myDefaults', {});
     expect(await ask()).toMatchObject({ packs: [{ calls: 1 }] });
@@ -180,7 +184,7 @@ describe('my defaults', () => {
     expect(await ask()).toMatchObject({ recent: [], note: expect.any(String) });
   });
 
-  test('forget what has expired, swept or not', async () => {
+  test('leave out expired rows, swept or not', async () => {
     const memory = await filled([{ pack: 'a.one' }]);
     expect(await memory.as(me)('myDefaults', {})).toMatchObject({ packs: [{ id: 'a.one' }] });
     memory.clock.jump(31 * DAY);
@@ -196,7 +200,7 @@ describe('my defaults', () => {
     expect(await memory.as(me)('myDefaults', {})).toMatchObject({ packs: [{ id: 'a.one' }] });
   });
 
-  test('hold every row that came while they were being gathered', async () => {
+  test('include every row that was written while they were read', async () => {
     const memory = await filled(times(250, { pack: 'a.one' }));
     const asked = memory.as(me)('myDefaults', {});
     await filled(times(3, { pack: 'a.two', at: 9 }), memory);
@@ -209,13 +213,13 @@ describe('my defaults', () => {
   });
 });
 
-test('what packs are run with and what they find is learned (R-VIEW-02, R-VIEW-03)', async () => {
+test('inputs and findings of packs are learned (R-VIEW-02, R-VIEW-03)', async () => {
   const pack = aPack(({ input }) => {
     const { voice, persona } = input as unknown as { voice?: string; persona?: string };
     if (persona === 'mute') throw new Error('nothing to say');
     return { said: voice ?? '', findings: [{ code: 'too-loud', severity: 'low' }] };
   });
-  const memory = await openMemory({ packs: { packs: [{ ...pack, input: z.record(z.string(), z.unknown()) }] } });
+  const memory = await openTestMemory({ packs: { packs: [{ ...pack, input: z.record(z.string(), z.unknown()) }] } });
   const run = (input: Record<string, unknown>) =>
     memory
       .as(me)('runPack', { name: 'test.echo', input })

@@ -2,16 +2,16 @@ import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { Failure } from '../../../src/contract/failure.ts';
 import { PACK } from '../../../src/contract/limits.ts';
-import type { Hook } from '../../../src/core/packs/hook.ts';
+import type { PackHook } from '../../../src/core/packs/hook.ts';
 import { definePack, type Pack } from '../../../src/core/packs/pack.ts';
 import { SECOND } from '../../support/clock.ts';
-import { aCaller, openMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory } from '../../support/memory.ts';
 import { aPack, CREDENTIAL } from '../../support/packs.ts';
 
 const me = aCaller();
 
-const opened = async (pack: Pack, hooks: readonly Hook[] = []) => {
-  const memory = await openMemory({ packs: { packs: [pack], hooks } });
+const opened = async (pack: Pack, hooks: readonly PackHook[] = []) => {
+  const memory = await openTestMemory({ packs: { packs: [pack], hooks } });
   return { ...memory, run: (input: object = {}) => memory.as(me)('runPack', { name: 'test.echo', input: { ...input } }) };
 };
 
@@ -20,7 +20,7 @@ const rows = async ({ store }: Pick<Awaited<ReturnType<typeof opened>>, 'store'>
     ({ value }) => JSON.parse(value) as Record<string, unknown>,
   );
 
-describe('a run whose token ends', () => {
+describe('a run whose token is revoked or paused', () => {
   const endless = () => {
     const started = Promise.withResolvers<AbortSignal>();
     const pack = aPack(({ signal }) => {
@@ -30,7 +30,7 @@ describe('a run whose token ends', () => {
     return { pack, started: started.promise };
   };
 
-  test.each(['revoked', 'paused'])('ends when it is %s, says so and leaves its row (R-PACK-32)', async (how) => {
+  test.each(['revoked', 'paused'])('ends when its token is %s, reports the reason, and is recorded (R-PACK-32)', async (how) => {
     const { pack, started } = endless();
     const { as, tokens, store } = await opened(pack);
     const { id } = await tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
@@ -41,28 +41,28 @@ describe('a run whose token ends', () => {
     expect(signal.aborted).toBe(true);
     expect(await failed).toMatchObject({
       code: 'invalid_token',
-      message: expect.stringMatching(/token .* was revoked or paused; start it again/),
+      message: expect.stringMatching(/token .* was revoked or paused. Start the run again/),
     });
     expect(await rows({ store })).toMatchObject([{ pack: 'test.echo', outcome: 'cancelled' }]);
   });
 
-  test("ends alone: another token's goes on", async () => {
+  test('does not end the run of another token', async () => {
     const { pack, started } = endless();
     const { as, tokens, clock } = await opened(pack);
     const mint = () => tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
-    const [mine, other] = [await mint(), await mint()];
-    const run = as(aCaller({ token: mine.id }))('runPack', { name: 'test.echo' });
+    const [ownRuns, other] = [await mint(), await mint()];
+    const run = as(aCaller({ token: ownRuns.id }))('runPack', { name: 'test.echo' });
     const late = run.catch((error: unknown) => error);
     const signal = await started;
     await tokens.revoke({ id: other.id, unrecorded: false });
     expect(signal.aborted).toBe(false);
-    await clock.pass(30 * SECOND);
+    await clock.advance(30 * SECOND);
     expect(await late).toMatchObject({ code: 'timeout' });
   });
 });
 
 describe('running a pack', () => {
-  test('answers with its output in a result (R-PACK-01)', async () => {
+  test('returns the output in a result (R-PACK-01)', async () => {
     const { run } = await opened(aPack(({ input: { what } }) => ({ said: what })));
     expect(await run({ what: 'hello' })).toEqual({
       pack: 'test.echo',
@@ -73,35 +73,35 @@ describe('running a pack', () => {
     });
   });
 
-  test('hands the handler the input as its schema understood it', async () => {
+  test('passes the parsed input to the handler', async () => {
     const { run } = await opened(aPack(({ input: { what } }) => ({ said: what })));
     expect(await run()).toMatchObject({ output: { said: 'nothing' } });
   });
 
-  test('measures with a clock that never jumps', async () => {
+  test('measures its duration with the steady clock', async () => {
     const { run, clock } = await opened(
       aPack(async () => {
         clock.jump(-5000);
-        await clock.pass(250);
+        await clock.advance(250);
         return { said: 'late' };
       }),
     );
     expect(await run()).toMatchObject({ duration_ms: 250 });
   });
 
-  test('is for tokens that may run packs', async () => {
-    const memory = await openMemory();
+  test('needs the scope packs:run', async () => {
+    const memory = await openTestMemory();
     const reader = memory.as(aCaller({ may: ['memory:read', 'memory:write'] }));
     await expect(reader('runPack', { name: 'test.echo' })).rejects.toMatchObject({ code: 'insufficient_scope' });
   });
 
-  test('names no pack that is not there', async () => {
-    const memory = await openMemory();
+  test('refuses an unknown pack', async () => {
+    const memory = await openTestMemory();
     await expect(memory.as(me)('runPack', { name: 'no.such' })).rejects.toMatchObject({ code: 'not_found' });
     await expect(memory.as(me)('pack', { name: 'no.such' })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('refuses input that does not fit before anything runs', async () => {
+  test('refuses invalid input before anything runs', async () => {
     let ran = 0;
     const { run } = await opened(
       aPack(() => ({ said: `${(ran += 1)}` })),
@@ -113,11 +113,11 @@ describe('running a pack', () => {
   });
 
   test.each([
-    ['a plain error', new Error('secret-looking text'), 'handler_failed'],
-    ['no error at all', 'text', 'handler_failed'],
-    ['nothing', undefined, 'handler_failed'],
-    ['a failure of the table', new Failure('session_unavailable', 'Closed.'), 'session_unavailable'],
-  ])('tells %s in the words of the failure table (R-PACK-08)', async (_what, thrown, code) => {
+    ['a thrown error', new Error('secret-looking text'), 'handler_failed'],
+    ['a thrown string', 'text', 'handler_failed'],
+    ['a thrown undefined', undefined, 'handler_failed'],
+    ['a failure with a code', new Failure('session_unavailable', 'Closed.'), 'session_unavailable'],
+  ])('reports %s as a failure with a known code (R-PACK-08)', async (_what, thrown, code) => {
     const { run } = await opened(
       aPack(() => {
         throw thrown;
@@ -129,16 +129,16 @@ describe('running a pack', () => {
   });
 
   test.each([
-    ['what its schema does not allow', { said: 5 }],
-    ['nothing', undefined],
-    ['what JSON cannot hold', { said: 'x', big: 5n }],
-    ['more than fits', { said: 'x'.repeat(PACK.outputBytes) }],
-  ])('hands on no answer that is %s', async (_what, answer) => {
+    ['a value that its schema does not allow', { said: 5 }],
+    ['undefined', undefined],
+    ['a value that JSON cannot represent', { said: 'x', big: 5n }],
+    ['an output that is too large', { said: 'x'.repeat(PACK.outputBytes) }],
+  ])('does not return %s', async (_what, answer) => {
     const { run } = await opened(aPack(() => answer));
     await expect(run()).rejects.toMatchObject({ code: 'invalid_output' });
   });
 
-  test('ends a run that takes too long, and leaves it behind (R-PACK-08)', async () => {
+  test('ends a run that exceeds its time limit, and abandons its handler (R-PACK-08)', async () => {
     let signal: AbortSignal | undefined;
     const pack = aPack((context) => {
       ({ signal } = context);
@@ -146,23 +146,23 @@ describe('running a pack', () => {
     });
     const { run, clock } = await opened({ ...pack, seconds: 5 });
     const answer = run().catch((error: unknown) => error);
-    await clock.pass(5 * SECOND);
+    await clock.advance(5 * SECOND);
     expect(await answer).toMatchObject({ code: 'timeout' });
     expect(signal?.aborted).toBe(true);
   });
 
-  test('ends when its caller gives up', async () => {
-    const giveUp = new AbortController();
+  test('ends when its caller cancels', async () => {
+    const controller = new AbortController();
     const memory = await opened(aPack(() => new Promise(() => undefined)));
     const answer = memory
-      .perform(me, 'runPack', { name: 'test.echo' }, { signal: giveUp.signal })
+      .perform(me, 'runPack', { name: 'test.echo' }, { signal: controller.signal })
       .catch((error: unknown) => error);
-    giveUp.abort();
-    expect(await answer).toMatchObject({ code: 'handler_failed' });
+    controller.abort();
+    expect(await answer).toMatchObject({ code: 'cancelled' });
     expect(await rows(memory)).toMatchObject([{ outcome: 'cancelled' }]);
   });
 
-  test('runs nothing for a caller who has given up already', async () => {
+  test('runs nothing for a caller that cancelled before', async () => {
     let ran = false;
     const memory = await opened(
       aPack(() => {
@@ -171,83 +171,83 @@ describe('running a pack', () => {
       }),
     );
     await expect(memory.perform(me, 'runPack', { name: 'test.echo' }, { signal: AbortSignal.abort() })).rejects.toMatchObject({
-      code: 'handler_failed',
+      code: 'cancelled',
     });
     expect(ran).toBe(false);
   });
 
-  test('tells how far it is', async () => {
-    const heard: unknown[] = [];
+  test('reports progress', async () => {
+    const reported: unknown[] = [];
     const { perform } = await opened(
       aPack(({ progress }) => {
         progress(1, 2, 'half');
         return { said: '' };
       }),
     );
-    await perform(me, 'runPack', { name: 'test.echo' }, { progress: (...said) => void heard.push(said) });
-    expect(heard).toEqual([[1, 2, 'half']]);
+    await perform(me, 'runPack', { name: 'test.echo' }, { progress: (...said) => void reported.push(said) });
+    expect(reported).toEqual([[1, 2, 'half']]);
   });
 
-  test('leaves room for other subjects', async () => {
+  test('leaves capacity for other subjects', async () => {
     const held = Promise.withResolvers<object>();
     const memory = await opened(aPack(({ caller }) => (caller.subject === 'me' ? held.promise : { said: 'mine' })));
-    const mine = Array.from({ length: PACK.atOnce }, () => memory.run());
+    const ownRuns = Array.from({ length: PACK.atOnce }, () => memory.run());
     await expect(memory.run()).rejects.toMatchObject({ code: 'rate_limited' });
     const other = memory.as(aCaller({ subject: 'you' }));
     expect(await other('runPack', { name: 'test.echo' })).toMatchObject({ output: { said: 'mine' } });
     held.resolve({ said: 'late' });
-    await Promise.all(mine);
+    await Promise.all(ownRuns);
     expect(await memory.run()).toMatchObject({ output: { said: 'late' } });
   });
 });
 
 describe('hooks', () => {
-  const tracing = (heard: string[], name: string, answer?: object): Hook => ({
+  const tracing = (events: string[], name: string, answer?: object): PackHook => ({
     before({ pack }) {
-      heard.push(`${name} before ${pack.name}`);
-      return answer && { output: answer, until: 0 };
+      events.push(`${name} before ${pack.name}`);
+      return answer && { output: answer, expiresAt: 0 };
     },
-    after: (_run, { outcome }) => void heard.push(`${name} after ${outcome}`),
+    after: (_run, { outcome }) => void events.push(`${name} after ${outcome}`),
   });
 
-  test('stand around a run, the first outermost (R-PACK-02)', async () => {
-    const heard: string[] = [];
+  test('wrap a run, the first one outermost (R-PACK-02)', async () => {
+    const events: string[] = [];
     const { run } = await opened(
       aPack(() => {
-        heard.push('handler');
+        events.push('handler');
         return { said: '' };
       }),
-      [tracing(heard, 'one'), tracing(heard, 'two')],
+      [tracing(events, 'one'), tracing(events, 'two')],
     );
     await run();
-    expect(heard).toEqual(['one before test.echo', 'two before test.echo', 'handler', 'two after ok', 'one after ok']);
+    expect(events).toEqual(['one before test.echo', 'two before test.echo', 'handler', 'two after ok', 'one after ok']);
   });
 
-  test('may answer in the place of the handler', async () => {
-    const heard: string[] = [];
+  test('can return an output instead of the handler', async () => {
+    const events: string[] = [];
     const { run } = await opened(
       aPack(() => {
         throw new Error('not asked');
       }),
-      [tracing(heard, 'one', { said: 'known' }), tracing(heard, 'two')],
+      [tracing(events, 'one', { said: 'known' }), tracing(events, 'two')],
     );
     expect(await run()).toMatchObject({ output: { said: 'known' }, cached: true });
-    expect(heard).toEqual(['one before test.echo', 'one after ok']);
+    expect(events).toEqual(['one before test.echo', 'one after ok']);
   });
 
-  test('hear of runs that fail', async () => {
-    const heard: string[] = [];
+  test('run after failed runs too', async () => {
+    const events: string[] = [];
     const { run } = await opened(
       aPack(() => {
         throw new Error('broken');
       }),
-      [tracing(heard, 'one')],
+      [tracing(events, 'one')],
     );
     await run().catch(() => undefined);
-    expect(heard).toEqual(['one before test.echo', 'one after handler_failed']);
+    expect(events).toEqual(['one before test.echo', 'one after handler_failed']);
   });
 
-  test('refuse a run by what they throw, and change nothing afterwards', async () => {
+  test('refuse a run by throwing before it, and change nothing by throwing after it', async () => {
     let ran = 0;
     const pack = aPack(() => ({ said: `${(ran += 1)}` }));
     const strict = await opened(pack, [
@@ -259,17 +259,17 @@ describe('hooks', () => {
     ]);
     await expect(strict.run()).rejects.toMatchObject({ code: 'rate_limited' });
     expect(ran).toBe(0);
-    const clumsy = await opened(pack, [
+    const failingAfter = await opened(pack, [
       {
         after() {
           throw new Error('too late');
         },
       },
     ]);
-    expect(await clumsy.run()).toMatchObject({ output: { said: '1' } });
+    expect(await failingAfter.run()).toMatchObject({ output: { said: '1' } });
   });
 
-  test('are told nothing of what they broke themselves', async () => {
+  test('get no result of a run that they refused themselves', async () => {
     const { run } = await opened(
       aPack(() => ({ said: '' })),
       [
@@ -285,8 +285,8 @@ describe('hooks', () => {
 });
 
 describe('artifacts', () => {
-  const picture = { name: 'a.png', media_type: 'image/png', bytes: 2, url: 'file:///a.png' };
-  const drawing = aPack(
+  const image = { name: 'a.png', media_type: 'image/png', bytes: 2, url: 'file:///a.png' };
+  const imagePack = aPack(
     async ({ artifacts }) => {
       if (!artifacts) return { said: 'no place' };
       await artifacts.put('a.png', 'image/png', Buffer.from('xx'));
@@ -294,25 +294,25 @@ describe('artifacts', () => {
     },
     { memory: { cache: true, ttl: 60 } },
   );
-  const place = (put: () => Promise<typeof picture>): Hook => ({
+  const place = (put: () => Promise<typeof image>): PackHook => ({
     before: ({ context }) => void (context.artifacts = { put }),
   });
 
-  test('have no place unless a hook gives one (R-PACK-31)', async () => {
-    const { run } = await opened(drawing);
+  test('are undefined unless a hook provides a store (R-PACK-31)', async () => {
+    const { run } = await opened(imagePack);
     const result = await run();
     expect(result).toMatchObject({ output: { said: 'no place' } });
     expect(result).not.toHaveProperty('artifacts');
   });
 
-  test('are named in the result, and with them an answer is never given again (R-PACK-31, R-PACK-04)', async () => {
-    const { run } = await opened(drawing, [place(async () => picture)]);
-    expect(await run()).toMatchObject({ output: { said: 'drawn' }, artifacts: [picture], cached: false });
-    expect(await run()).toMatchObject({ artifacts: [picture], cached: false });
+  test('are listed in the result, whose output is then not cached (R-PACK-31, R-PACK-04)', async () => {
+    const { run } = await opened(imagePack, [place(async () => image)]);
+    expect(await run()).toMatchObject({ output: { said: 'drawn' }, artifacts: [image], cached: false });
+    expect(await run()).toMatchObject({ artifacts: [image], cached: false });
   });
 
-  test('that cannot be put anywhere fail the run in words of ours (R-PACK-31)', async () => {
-    const { run } = await opened(drawing, [
+  test('that cannot be stored fail the run with our message (R-PACK-31)', async () => {
+    const { run } = await opened(imagePack, [
       place(async () => {
         throw new Error('bucket s3://secret is gone');
       }),
@@ -325,7 +325,7 @@ describe('artifacts', () => {
 });
 
 describe('the record of runs', () => {
-  test('has a row for each, of where and how it ended (R-PACK-06, R-PACK-13)', async () => {
+  test('has a row for each run, with its outcome (R-PACK-06, R-PACK-13)', async () => {
     const memory = await opened(
       aPack(({ input: { what } }) => {
         if (what === 'break') throw new Error('broken');
@@ -346,7 +346,7 @@ describe('the record of runs', () => {
     expect(entries.map(({ expiresAt, createdAt }) => expiresAt - createdAt)).toEqual([30 * 86_400_000, 30 * 86_400_000]);
   });
 
-  test('keeps of the input what may be learned, and findings', async () => {
+  test('contains the learnable inputs and the findings', async () => {
     const pack = definePack({
       name: 'test.echo',
       version: '1.0.0',
@@ -380,14 +380,14 @@ describe('the record of runs', () => {
     expect(JSON.stringify(await rows(memory))).not.toContain('ships');
   });
 
-  test('is there before the answer is, also for a thousand runs at one moment', async () => {
+  test('is written before the result is returned, also for a thousand concurrent runs', async () => {
     const memory = await opened(aPack(() => ({ said: '' })));
     for (let turn = 0; turn < 100; turn += 1) await Promise.all(Array.from({ length: 10 }, () => memory.run()));
     expect(await memory.store.space({ subject: 'me' }, 'audit').count()).toBe(1000);
   });
 
   test('has no rows of the memory packs', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const may = memory.as(me);
     await may('runPack', { name: 'helmdeck.memory_store', input: { key: 'a', value: 'b' } });
     expect(await may('recall', { key: 'a' })).toMatchObject({ value: 'b', client: 'claude-code' });
@@ -396,7 +396,7 @@ describe('the record of runs', () => {
     expect(await memory.store.space({ subject: 'me' }, 'audit').count()).toBe(0);
   });
 
-  test('comes first: while the memory is locked nothing runs that would leave none', async () => {
+  test('is required: while the memory is locked no audited pack runs', async () => {
     let ran = false;
     const memory = await opened(
       aPack(() => {
@@ -410,15 +410,15 @@ describe('the record of runs', () => {
   });
 });
 
-test('the memory packs ask as their caller, who may not write (R-OPS-11)', async () => {
-  const memory = await openMemory();
+test('the memory packs have only the rights of their caller (R-OPS-11)', async () => {
+  const memory = await openTestMemory();
   const runner = memory.as(aCaller({ may: ['packs:run'] }));
   const store = runner('runPack', { name: 'helmdeck.memory_store', input: { key: 'a', value: 'b' } });
   await expect(store).rejects.toMatchObject({ code: 'insufficient_scope' });
 });
 
-describe('an answer that is given again (R-PACK-29)', () => {
-  /** A hook that is not done with any run until the gate opens. */
+describe('a cached output (R-PACK-29)', () => {
+  /** A hook whose `after` waits until the gate opens. */
   const gated = async () => {
     const gate = { open: Promise.withResolvers<void>() };
     gate.open.resolve();
@@ -429,14 +429,14 @@ describe('an answer that is given again (R-PACK-29)', () => {
     return { ...all, gate };
   };
 
-  test('does not wait until it is written down, and its row is there soon', async () => {
+  test('is returned before its row is written', async () => {
     const { run, gate, store } = await gated();
     expect(await run()).toMatchObject({ cached: true });
     gate.open.resolve();
     await expect.poll(async () => (await rows({ store })).length).toBe(2);
   });
 
-  test('waits once much is left to be written down', async () => {
+  test('waits for its row if many rows are pending', async () => {
     const { run, gate } = await gated();
     let answered = 0;
     const asking = (async () => {
@@ -459,7 +459,7 @@ describe('an answer that is given again (R-PACK-29)', () => {
     await run();
     await run();
     await store[Symbol.asyncDispose]();
-    const again = await openMemory({ folder, clock });
+    const again = await openTestMemory({ folder, clock });
     expect(await again.store.space({ subject: 'me' }, 'audit').count()).toBe(2);
   });
 });
@@ -468,22 +468,22 @@ describe('the catalogue', () => {
   test.each([
     ['a name without a group', { name: 'echo' }],
     ['a name in capitals', { name: 'Test.echo' }],
-    ['a version that is none', { version: 'one' }],
-    ['the name of another', { name: 'helmdeck.memory_store' }],
-    ['answers that are kept for ever', { memory: { cache: true } as const }],
-    ['answers that are kept for two days', { memory: { cache: true, ttl: 2 * 86_400 } as const }],
-  ])('takes no pack with %s', async (_what, over) => {
-    const memory = openMemory({ packs: { packs: [aPack(() => ({ said: '' }), over)] } });
+    ['an invalid version', { version: 'one' }],
+    ['the name of another pack', { name: 'helmdeck.memory_store' }],
+    ['a cache without a lifetime', { memory: { cache: true } as const }],
+    ['a cache lifetime of two days', { memory: { cache: true, ttl: 2 * 86_400 } as const }],
+  ])('refuses a pack with %s', async (_what, over) => {
+    const memory = openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }), over)] } });
     await expect(memory).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('takes no two packs that would be one tool', async () => {
+  test('refuses two packs with one tool name', async () => {
     const pack = aPack(() => ({ said: '' }));
     const packs = [
       { ...pack, name: 'a.b_c' },
       { ...pack, name: 'a_b.c' },
     ];
-    await expect(openMemory({ packs: { packs } })).rejects.toMatchObject({ code: 'invalid_input' });
+    await expect(openTestMemory({ packs: { packs } })).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
   test('shows each pack with its schemas', async () => {

@@ -1,19 +1,19 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { httpFetch } from '../../../src/core/packs/builtin/http-fetch.ts';
 import { MINUTE } from '../../support/clock.ts';
-import { aCaller, openMemory, type OpenedMemory } from '../../support/memory.ts';
-import { type Outside, outside, PUBLIC } from '../../support/outside.ts';
+import { type FakeInternet, startFakeInternet, PUBLIC_IPV4 } from '../../support/fake-internet.ts';
+import { aCaller, openTestMemory, type TestMemory } from '../../support/memory.ts';
 import { CREDENTIAL } from '../../support/packs.ts';
 
 const PAGE = 'https://docs.example.com/page';
 
-let world: Outside;
-let memory: OpenedMemory;
+let internet: FakeInternet;
+let memory: TestMemory;
 
-/** A memory in which `http.fetch` may ask these hosts. */
+/** A memory in which `http.fetch` may contact these hosts. */
 async function allow(...hosts: string[]): Promise<void> {
-  world = await outside();
-  memory = await openMemory({ packs: { packs: [httpFetch({ egress: world.egress, hosts })] } });
+  internet = await startFakeInternet();
+  memory = await openTestMemory({ packs: { packs: [httpFetch({ egress: internet.egress, hosts })] } });
 }
 
 const fetching = (input: object, caller = aCaller()) => memory.as(caller)('runPack', { name: 'http.fetch', input: { ...input } });
@@ -26,14 +26,14 @@ describe('http.fetch', () => {
     const { packs } = await memory.as(aCaller())('packs', {});
     expect(packs.find(({ name }) => name === 'http.fetch')?.unavailable).toContain('HELMDECK_FETCH_HOSTS');
     await expect(fetching({ url: PAGE })).rejects.toMatchObject({
-      code: 'handler_failed',
+      code: 'unavailable',
       message: expect.stringContaining('HELMDECK_FETCH_HOSTS') as string,
     });
-    expect(world.dialled).toEqual([]);
+    expect(internet.connections).toEqual([]);
   });
 
-  test('answers with the text of a page, and asks by GET', async () => {
-    world.answer('docs.example.com', ({ headers }, response) =>
+  test('returns the text of a page, and sends a GET request', async () => {
+    internet.respond('docs.example.com', ({ headers }, response) =>
       response.setHeader('Content-Type', 'text/html; charset=utf-8').end(`<p>grüße, ${headers.accept}</p>`),
     );
     expect(await fetching({ url: `${PAGE}?q=1#part`, accept: 'text/html, application/json;q=0.5' })).toMatchObject({
@@ -45,24 +45,24 @@ describe('http.fetch', () => {
       },
       cached: false,
     });
-    expect(world.asked.map(({ method }) => method)).toEqual(['GET']);
+    expect(internet.requests.map(({ method }) => method)).toEqual(['GET']);
   });
 
-  test('asks listed hosts alone, by redirects too (R-PACK-15)', async () => {
-    world.answer('docs.example.com', ({ url }, response) =>
+  test('contacts listed hosts only, also for redirects (R-PACK-15)', async () => {
+    internet.respond('docs.example.com', ({ url }, response) =>
       response.writeHead(302, { Location: url === '/out' ? 'https://www.example.com/' : 'https://www.example.org/' }).end(),
     );
-    world.answer('www.example.org', (_, response) => response.end('there'));
+    internet.respond('www.example.org', (_, response) => response.end('there'));
     expect(await fetching({ url: 'https://docs.example.com/in' })).toMatchObject({ output: { url: 'https://www.example.org/' } });
     await expect(fetching({ url: 'https://docs.example.com/out' })).rejects.toMatchObject({
       code: 'handler_failed',
-      message: expect.stringMatching(/www\.example\.com, which is not among the hosts .*HELMDECK_FETCH_HOSTS/) as string,
+      message: expect.stringMatching(/www\.example\.com, which is not an allowed host; .*HELMDECK_FETCH_HOSTS/) as string,
     });
     await expect(fetching({ url: 'https://www.example.com/' })).rejects.toMatchObject({ code: 'invalid_input' });
-    world.names.set('docs.example.com', [['169.254.169.254']]);
+    internet.names.set('docs.example.com', [['169.254.169.254']]);
     await expect(fetching({ url: PAGE })).rejects.toMatchObject({ code: 'handler_failed' });
-    expect(new Set(world.dialled)).toEqual(new Set([`${PUBLIC} 443`]));
-    expect(world.trapped()).toBe(0);
+    expect(new Set(internet.connections)).toEqual(new Set([`${PUBLIC_IPV4} 443`]));
+    expect(internet.trappedConnections()).toBe(0);
   });
 
   test.each([
@@ -73,7 +73,7 @@ describe('http.fetch', () => {
     ['', Buffer.from('grün'), 'grün'],
     ['text/plain', Buffer.from([0x61, 0xff, 0x62]), 'a\ufffdb'],
   ])('reads %s', async (type, body, text) => {
-    world.answer('docs.example.com', (_, response) =>
+    internet.respond('docs.example.com', (_, response) =>
       response.writeHead(200, type === '' ? {} : { 'Content-Type': type }).end(body),
     );
     expect(await fetching({ url: PAGE })).toMatchObject({ output: { text, content_type: type } });
@@ -84,18 +84,18 @@ describe('http.fetch', () => {
     ['application/octet-stream', Buffer.from('text')],
     ['text/plain; charset=klingon', Buffer.from('text')],
     ['', Buffer.from([0xff, 0xfe, 0x00])],
-  ])('refuses %s, which is no text', async (type, body) => {
-    world.answer('docs.example.com', (_, response) =>
+  ])('refuses %s, which is not text', async (type, body) => {
+    internet.respond('docs.example.com', (_, response) =>
       response.writeHead(200, type === '' ? {} : { 'Content-Type': type }).end(body),
     );
     await expect(fetching({ url: PAGE })).rejects.toMatchObject({
       code: 'handler_failed',
-      message: 'docs.example.com answers with something that is no text; ask for another page.',
+      message: 'docs.example.com sent content that is not text; fetch another page.',
     });
   });
 
-  test('cuts a long answer where it was told, never within a letter', async () => {
-    world.answer('docs.example.com', (_, response) => response.setHeader('Content-Type', 'text/plain').end('ü'.repeat(100)));
+  test('truncates a long response at the given size, never within a character', async () => {
+    internet.respond('docs.example.com', (_, response) => response.setHeader('Content-Type', 'text/plain').end('ü'.repeat(100)));
     expect(await fetching({ url: PAGE, max_bytes: 5 })).toMatchObject({ output: { text: 'üü', truncated: true } });
     const { output } = await fetching({ url: PAGE, max_bytes: 200 });
     expect(output).not.toHaveProperty('truncated');
@@ -111,72 +111,72 @@ describe('http.fetch', () => {
     { url: PAGE, cache: 'yes' },
     { url: PAGE, method: 'POST' },
     { url: PAGE, headers: { Authorization: 'x' } },
-  ])('takes no input such as %j', async (input) => {
+  ])('refuses the input %j', async (input) => {
     await expect(fetching(input)).rejects.toMatchObject({ code: 'invalid_input' });
-    expect(world.dialled).toEqual([]);
+    expect(internet.connections).toEqual([]);
   });
 });
 
-describe('what http.fetch keeps', () => {
+describe('the cache of http.fetch', () => {
   const answering = (headers: Record<string, string>, status = 200): void =>
-    world.answer('docs.example.com', (_, response) => response.writeHead(status, headers).end('hello'));
+    internet.respond('docs.example.com', (_, response) => response.writeHead(status, headers).end('hello'));
 
-  test('is an answer that was asked for with cache, for five minutes (R-PACK-15)', async () => {
+  test('holds responses to calls with `cache` for five minutes (R-PACK-15)', async () => {
     answering({ 'Cache-Control': 'public, max-age=60' });
     expect(await fetching({ url: PAGE, cache: true })).toMatchObject({ cached: false });
     expect(await fetching({ url: PAGE, cache: true })).toMatchObject({ cached: true, output: { text: 'hello' } });
-    expect(world.asked).toHaveLength(1);
-    await memory.clock.pass(5 * MINUTE);
+    expect(internet.requests).toHaveLength(1);
+    await memory.clock.advance(5 * MINUTE);
     expect(await fetching({ url: PAGE, cache: true })).toMatchObject({ cached: false });
     expect(await fetching({ url: PAGE, cache: true }, aCaller({ subject: 'other' }))).toMatchObject({ cached: false });
-    expect(world.asked).toHaveLength(3);
+    expect(internet.requests).toHaveLength(3);
   });
 
-  test('and who asks for none waits for nobody who asks the same (R-PACK-15)', async () => {
+  test('does not delay calls without `cache` (R-PACK-15)', async () => {
     const first = Promise.withResolvers<void>();
-    world.answer('docs.example.com', (_, response) => {
-      if (world.asked.length === 1) void first.promise.then(() => response.end('late'));
+    internet.respond('docs.example.com', (_, response) => {
+      if (internet.requests.length === 1) void first.promise.then(() => response.end('late'));
       else response.end('at once');
     });
     const slow = fetching({ url: PAGE });
-    await expect.poll(() => world.asked.length).toBe(1);
+    await expect.poll(() => internet.requests.length).toBe(1);
     expect(await fetching({ url: PAGE })).toMatchObject({ output: { text: 'at once' } });
     first.resolve();
     expect(await slow).toMatchObject({ output: { text: 'late' } });
   });
 
-  test('is nothing unless asked (R-PACK-15)', async () => {
+  test('is off unless requested (R-PACK-15)', async () => {
     answering({});
     for (let time = 0; time < 2; time += 1) expect(await fetching({ url: PAGE })).toMatchObject({ cached: false });
     expect(await fetching({ url: PAGE, cache: true })).toMatchObject({ cached: false });
-    expect(world.asked).toHaveLength(3);
+    expect(internet.requests).toHaveLength(3);
   });
 
   test.each([
-    { what: 'one that sets a cookie', headers: { 'Set-Cookie': 'session=1' } },
-    { what: 'one that is not to be stored', headers: { 'Cache-Control': 'no-store' } },
-    { what: 'a private one', headers: { 'Cache-Control': 'max-age=600, private' } },
-    { what: 'one that fails', headers: {}, status: 500 },
-    { what: 'one that is not there', headers: {}, status: 404 },
-    { what: 'one with a credential in it', headers: { 'X-Any': 'x' }, text: CREDENTIAL },
-  ])('is never $what (R-PACK-04)', async ({ headers, status = 200, text = 'hello' }) => {
-    world.answer('docs.example.com', (_, response) => response.writeHead(status, headers).end(text));
+    { what: 'a response that sets a cookie', headers: { 'Set-Cookie': 'session=1' } },
+    { what: 'a response marked no-store', headers: { 'Cache-Control': 'no-store' } },
+    { what: 'a response marked private', headers: { 'Cache-Control': 'max-age=600, private' } },
+    { what: 'a response with status 500', headers: {}, status: 500 },
+    { what: 'a response with status 404', headers: {}, status: 404 },
+    { what: 'a response with a credential', headers: { 'X-Any': 'x' }, text: CREDENTIAL },
+  ])('never holds $what (R-PACK-04)', async ({ headers, status = 200, text = 'hello' }) => {
+    internet.respond('docs.example.com', (_, response) => response.writeHead(status, headers).end(text));
     for (let time = 0; time < 2; time += 1) {
       expect(await fetching({ url: PAGE, cache: true })).toMatchObject({ cached: false, output: { status, text } });
     }
-    expect(world.asked).toHaveLength(2);
+    expect(internet.requests).toHaveLength(2);
     expect(await memory.store.space({ subject: 'me' }, 'cache').count()).toBe(0);
   });
 });
 
-test('nothing of the memory goes out but the input that was declared (R-PACK-14)', async () => {
+test('only the declared input is sent, nothing else of the memory (R-PACK-14)', async () => {
   const me = memory.as(aCaller());
   const facts = ['https://evil.example.org/steal', 'a-private-note-7f3e', 'docs.example.com/secret-8d1c'];
   for (const [index, value] of facts.entries()) await me('remember', { key: `note/${index}-9a9a`, value });
-  world.answer('docs.example.com', (_, response) => response.end('hello'));
-  world.answer('www.example.org', (_, response) => response.end('hello'));
+  internet.respond('docs.example.com', (_, response) => response.end('hello'));
+  internet.respond('www.example.org', (_, response) => response.end('hello'));
   for (const url of [PAGE, 'https://www.example.org/?q=a']) await fetching({ url });
-  const out = JSON.stringify([world.asked, world.dialled]);
+  const out = JSON.stringify([internet.requests, internet.connections]);
   for (const word of ['evil', '7f3e', '8d1c', '9a9a', 'note', 'claude-code', 'token-1']) expect(out).not.toContain(word);
-  expect(world.asked.map(({ url }) => url)).toEqual([PAGE, 'https://www.example.org/?q=a']);
+  expect(internet.requests.map(({ url }) => url)).toEqual([PAGE, 'https://www.example.org/?q=a']);
 });

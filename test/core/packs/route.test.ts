@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import type { Caller } from '../../../src/core/caller.ts';
+import type { Caller } from '../../../src/core/access/caller.ts';
 import type { Pack } from '../../../src/core/packs/pack.ts';
 import { MEMORY_TOOLS } from '../../../src/listeners/mcp/tools.ts';
-import { aCaller, openMemory, type OpenedMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
 const me = aCaller();
@@ -75,32 +75,32 @@ interface Answer {
   reasoning: string;
 }
 
-const filled = async (): Promise<OpenedMemory> => {
-  const memory = await openMemory({ packs: { packs: [...packs, aPack(() => ({ said: '' }))] } });
+const filled = async (): Promise<TestMemory> => {
+  const memory = await openTestMemory({ packs: { packs: [...packs, aPack(() => ({ said: '' }))] } });
   for (const pipeline of pipelines) await memory.as(me)('createPipeline', { ...pipeline, steps: [step] });
   return memory;
 };
 
-const route = async (memory: OpenedMemory, intent: string, context?: string, caller: Caller = me): Promise<Answer> => {
+const route = async (memory: TestMemory, intent: string, context?: string, caller: Caller = me): Promise<Answer> => {
   const input = { user_intent: intent, ...(context !== undefined && { context }) };
   const { output } = await memory.as(caller)('runPack', { name: 'helmdeck.route', input });
   return output as Answer;
 };
 
-test('what it says of a pipeline ends as a sentence does', async () => {
+test('the reason for a pipeline ends with one full stop', async () => {
   const { recommendation } = await route(await filled(), 'collect what was done in a week and write a summary for the team');
   expect(recommendation).toMatchObject({ kind: 'pipeline', id: 'weekly-report' });
   expect(recommendation?.why).toMatch(/[^.]\.$/);
 });
 
 test('never explains a match with an empty phrase (R-PACK-11)', async () => {
-  const memory = await openMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
+  const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
   await memory.as(me)('createPipeline', { id: 'quokka-census', steps: [step] });
   await memory.as(me)('createPipeline', { id: 'numbat', title: '...', description: 'Counts quokka and census.', steps: [step] });
   const { recommendation, alternatives } = await route(memory, 'quokka census');
-  const whys = [recommendation, ...alternatives].flatMap((each) => each?.why ?? []);
-  expect(whys).toHaveLength(2);
-  for (const why of whys) expect(why).toMatch(/\w{3}"?\.$/);
+  const reasons = [recommendation, ...alternatives].flatMap((each) => each?.why ?? []);
+  expect(reasons).toHaveLength(2);
+  for (const why of reasons) expect(why).toMatch(/\w{3}"?\.$/);
 });
 
 describe('what is recommended', () => {
@@ -189,7 +189,7 @@ describe('what is recommended', () => {
     viaje: ['quiero planear un viaje a Lisboa', 'un viaje a Oporto con trenes y hoteles'],
   };
 
-  test('is what serves the need, in whatever words (R-PACK-11)', async () => {
+  test('is the pack that matches the need, in any wording (R-PACK-11)', async () => {
     const memory = await filled();
     const wanted = Object.entries(served).flatMap(([id, intents]) => intents.map((intent) => [intent, id]));
     const got: string[][] = [];
@@ -261,7 +261,7 @@ describe('what is recommended', () => {
     'the of and',
   ];
 
-  test('is nothing where nothing serves it, which is said (R-PACK-25)', async () => {
+  test('is absent with a warning if nothing matches (R-PACK-25)', async () => {
     const memory = await filled();
     const answers: Answer[] = [];
     for (const intent of unserved) answers.push(await route(memory, intent));
@@ -271,26 +271,26 @@ describe('what is recommended', () => {
   });
 });
 
-test('the tools that are named are there', () => {
+test('the named tools exist', () => {
   const names = MEMORY_TOOLS.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['memory_search', 'memory_renew', 'memory_history']));
 });
 
 describe('a recommendation', () => {
-  test('is the same for the same question, names what else comes near, and says why (R-PACK-11)', async () => {
+  test('is the same for equal requests, names alternatives, and gives reasons (R-PACK-11)', async () => {
     const memory = await filled();
     const answer = await route(memory, 'list the github issues of acme/web');
     expect(answer).toEqual({
-      recommendation: { kind: 'pack', id: 'github.list_issues', why: 'It is for: list github issues.' },
-      alternatives: [{ kind: 'pack', id: 'github.get_issue', why: expect.stringMatching(/^It is for: /) }],
-      reasoning: expect.stringMatching(/^Compared the need with \d+ descriptions\. Nearest: github\.list_issues/),
+      recommendation: { kind: 'pack', id: 'github.list_issues', why: 'Use it for: list github issues.' },
+      alternatives: [{ kind: 'pack', id: 'github.get_issue', why: expect.stringMatching(/^Use it for: /) }],
+      reasoning: expect.stringMatching(/^Compared the task with \d+ descriptions\. Best match: github\.list_issues/),
     });
     expect(await route(memory, 'list the github issues of acme/web')).toEqual(answer);
   });
 
   test('runs nothing and leaves no row (R-PACK-06, R-PACK-11)', async () => {
     let ran = 0;
-    const memory = await openMemory({
+    const memory = await openTestMemory({
       packs: { packs: [aPack(() => ({ said: `${(ran += 1)}` }), { intents: ['echo a word'] })] },
     });
     const before = (await memory.store.space({ subject: 'me' }, 'audit').page({ sort: 'updated', limit: 10 })).entries;
@@ -299,7 +299,7 @@ describe('a recommendation', () => {
     expect((await memory.store.space({ subject: 'me' }, 'audit').page({ sort: 'updated', limit: 10 })).entries).toEqual(before);
   });
 
-  test('is understood from what the conversation is about, but not made from that alone', async () => {
+  test('uses the context of the conversation, but never the context alone', async () => {
     const memory = await filled();
     expect(await route(memory, 'list them', 'We talk about the github issues of acme/web.')).toMatchObject({
       recommendation: { id: 'github.list_issues' },
@@ -309,18 +309,29 @@ describe('a recommendation', () => {
     );
   });
 
-  test('does not recommend what cannot run, but names it (R-PACK-25)', async () => {
+  test('does not recommend a pack that cannot run, but names it (R-PACK-25)', async () => {
     const memory = await filled();
     const answer = await route(memory, 'send a mail to Ada');
     expect(answer).not.toHaveProperty('recommendation');
-    expect(answer.gap_warning).toBe('mail.send would serve this, but cannot run at present: Its owner has to sign in first.');
+    expect(answer.gap_warning).toBe('mail.send fits, but cannot run at present: Its owner has to sign in first.');
     expect(answer.alternatives[0]).toMatchObject({
       id: 'mail.send',
       why: expect.stringContaining('Its owner has to sign in first.'),
     });
   });
 
-  test('suggests what the caller usually sends, of what is taken today', async () => {
+  test('reveals nothing about the runs of other clients (R-PACK-11)', async () => {
+    const memory = await filled();
+    const other = aCaller({ client: 'other', token: 'token-2' });
+    const without = await route(memory, 'translate this text');
+    for (const _turn of [1, 2]) await memory.as(other)('runPack', { name: 'texts.translate', input: { format: 'short' } });
+    expect(await route(memory, 'translate this text')).toEqual(without);
+    expect((await route(memory, 'translate this text', undefined, other)).recommendation).toMatchObject({
+      suggested_inputs: { format: 'short' },
+    });
+  });
+
+  test('suggests the caller’s usual inputs that the pack still accepts', async () => {
     const memory = await filled();
     const input = { format: 'short', persona: 'pirate' };
     for (const _turn of [1, 2]) await memory.as(me)('runPack', { name: 'texts.translate', input });
@@ -329,13 +340,13 @@ describe('a recommendation', () => {
       kind: 'pack',
       id: 'texts.translate',
       suggested_inputs: { format: 'short' },
-      why: 'It is for: translate a text. It has succeeded 2 times for this caller.',
+      why: 'Use it for: translate a text. It has succeeded 2 times for this caller.',
     });
   });
 
-  test('lets habit decide between two that fit alike, and not beyond', async () => {
+  test('lets habits decide only between candidates with similar scores', async () => {
     const twin = { title: 'Draw', description: '', intents: ['draw a picture'] };
-    const memory = await openMemory({
+    const memory = await openTestMemory({
       packs: { packs: [pack({ ...twin, name: 'draw.a' }), pack({ ...twin, name: 'draw.b' }), ...packs] },
     });
     expect(await route(memory, 'draw a picture')).toMatchObject({ recommendation: { id: 'draw.a' } });
@@ -344,20 +355,20 @@ describe('a recommendation', () => {
     expect(await route(memory, 'what is the weather in Rome')).toMatchObject({ recommendation: { id: 'weather.today' } });
   });
 
-  test('shows habits and pipelines only to who may read the memory', async () => {
+  test('considers habits and pipelines only for tokens with memory:read', async () => {
     const memory = await filled();
     await memory.as(me)('runPack', { name: 'texts.translate', input: { format: 'short' } });
     const runner = aCaller({ may: ['packs:run'] });
     const answer = await route(memory, 'translate this text', undefined, runner);
-    expect(answer.recommendation).toEqual({ kind: 'pack', id: 'texts.translate', why: 'It is for: translate a text.' });
-    expect(answer.reasoning).toContain('may read the memory');
+    expect(answer.recommendation).toEqual({ kind: 'pack', id: 'texts.translate', why: 'Use it for: translate a text.' });
+    expect(answer.reasoning).toContain('memory:read');
     expect(await route(memory, 'run the weekly report', undefined, runner)).not.toHaveProperty('recommendation');
     expect(await route(memory, 'run the weekly report', undefined, aCaller({ subject: 'you' }))).not.toHaveProperty(
       'recommendation',
     );
   });
 
-  test('is made from the catalogue alone while the memory is locked', async () => {
+  test('considers only the catalogue while the memory is locked', async () => {
     const memory = await filled();
     memory.store.lock();
     const answer = await route(memory, 'list the github issues of acme/web');
@@ -370,17 +381,17 @@ describe('a recommendation', () => {
   test.each([{}, { user_intent: '' }, { user_intent: ' ' }, { user_intent: 'x'.repeat(1001) }, { user_intent: 'x', more: 1 }])(
     'is not made for %j',
     async (input) => {
-      const memory = await openMemory();
+      const memory = await openTestMemory();
       const asked = memory.as(me)('runPack', { name: 'helmdeck.route', input });
       await expect(asked).rejects.toMatchObject({ code: 'invalid_input' });
     },
   );
 
   test('takes little time among many long descriptions', async () => {
-    const memory = await openMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
+    const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     const description = 'Words and more words, about nothing. '.repeat(50);
     for (let index = 0; index < 100; index += 1) {
-      await memory.as(me)('createPipeline', { id: `p${index}`, title: `Pipeline ${index}`, description, steps: [step] });
+      await memory.as(theOwner)('createPipeline', { id: `p${index}`, title: `Pipeline ${index}`, description, steps: [step] });
     }
     const from = process.threadCpuUsage();
     expect(await route(memory, 'x y z '.repeat(160))).toHaveProperty('gap_warning');

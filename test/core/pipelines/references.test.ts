@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { at, fill, isShallow, referencesIn } from '../../../src/core/pipelines/references.ts';
-import { workOf } from '../../support/work.ts';
+import { valueAt, fillReferences, isShallow, referencesIn } from '../../../src/core/pipelines/references.ts';
+import { measureCpu } from '../../support/work.ts';
 
-const spelled = (value: unknown) =>
-  referencesIn(value).map((reference) => (reference === 'unreadable' ? reference : reference.spelled));
+const source = (value: unknown) =>
+  referencesIn(value).map((reference) => (reference === 'unreadable' ? reference : reference.source));
 
 describe('references', () => {
   test.each<[value: unknown, found: string[]]>([
@@ -23,12 +23,12 @@ describe('references', () => {
     ['${{ inputs.a + 1 }}', ['unreadable']],
     ['${{ ${{ inputs.a }} }}', ['inputs.a', 'unreadable']],
   ])('in %j are %j', (value, found) => {
-    expect(spelled(value)).toEqual(found);
+    expect(source(value)).toEqual(found);
   });
 
-  test('are found in a text of nothing else in little time', () => {
+  test('are found quickly in a text of references only', () => {
     const text = `\${{${' '.repeat(100)}`.repeat(10_000);
-    expect(workOf(() => expect(referencesIn(text)).toEqual(['unreadable']))).toBeLessThan(500);
+    expect(measureCpu(() => expect(referencesIn(text)).toEqual(['unreadable']))).toBeLessThan(500);
   });
 });
 
@@ -40,38 +40,42 @@ describe('filling in', () => {
     'inputs.nothing': null,
     'inputs.braces': '${{ inputs.text }} $& $1',
   };
-  const filled = (value: unknown) => fill(value, ({ spelled: name }) => known[name]);
+  const filled = (value: unknown) => fillReferences(value, ({ source: name }) => known[name]);
 
   test.each<[what: string, value: unknown, becomes: unknown]>([
-    ['a whole text keeps the type', { a: '${{ inputs.number }}', b: '${{ inputs.list }}' }, { a: 5, b: [1, { a: 'b' }] }],
-    ['what is null is null', { a: '${{ inputs.nothing }}' }, { a: null }],
-    ['a longer text becomes text', 'n=${{ inputs.number }}, ${{ inputs.list }}', 'n=5, [1,{"a":"b"}]'],
-    ['blanks around make it a longer text', ' ${{ inputs.number }}', ' 5'],
-    ['two in one text are text', '${{ inputs.number }}${{ inputs.number }}', '55'],
-    ['what was left out is left out of objects', { a: '${{ inputs.no }}', b: 1 }, { b: 1 }],
-    ['in lists it keeps its place', ['${{ inputs.no }}', 1], [null, 1]],
-    ['in a text it is nothing', 'a${{ inputs.no }}b', 'ab'],
-    ['what a value holds is not read again', '<${{ inputs.braces }}>', '<${{ inputs.text }} $& $1>'],
-    ['what is no text stays', { a: [true, null, 1.5] }, { a: [true, null, 1.5] }],
+    [
+      'a reference that is the whole text keeps its type',
+      { a: '${{ inputs.number }}', b: '${{ inputs.list }}' },
+      { a: 5, b: [1, { a: 'b' }] },
+    ],
+    ['null stays null', { a: '${{ inputs.nothing }}' }, { a: null }],
+    ['a reference within a text becomes text', 'n=${{ inputs.number }}, ${{ inputs.list }}', 'n=5, [1,{"a":"b"}]'],
+    ['spaces around a reference make the value a text', ' ${{ inputs.number }}', ' 5'],
+    ['two references make the value a text', '${{ inputs.number }}${{ inputs.number }}', '55'],
+    ['an omitted input is left out of an object', { a: '${{ inputs.no }}', b: 1 }, { b: 1 }],
+    ['an omitted input becomes null in a list', ['${{ inputs.no }}', 1], [null, 1]],
+    ['an omitted input becomes empty in a text', 'a${{ inputs.no }}b', 'ab'],
+    ['a reference inside a value is not filled in', '<${{ inputs.braces }}>', '<${{ inputs.text }} $& $1>'],
+    ['values other than text are unchanged', { a: [true, null, 1.5] }, { a: [true, null, 1.5] }],
   ])('%s (R-PACK-22)', (_what, value, becomes) => {
     expect(filled(value)).toEqual(becomes);
   });
 
-  test('makes no object of another kind', () => {
-    const made = fill(JSON.parse('{"__proto__":{"polluted":"${{ inputs.x }}"}}'), () => 1) as object;
+  test('creates plain objects only', () => {
+    const made = fillReferences(JSON.parse('{"__proto__":{"polluted":"${{ inputs.x }}"}}'), () => 1) as object;
     expect(Object.getPrototypeOf(made)).toBe(Object.prototype);
     expect(Object.keys(made)).toEqual(['__proto__']);
   });
 
-  test('ends where references stand for too much', () => {
+  test('fails if the referenced values are too large', () => {
     const big = 'x'.repeat(600 * 1024);
-    expect(fill('${{ inputs.a }}', () => big)).toBe(big);
-    expect(() => fill(['${{ inputs.a }}', '${{ inputs.a }}'], () => big)).toThrow(/1024 KiB/);
-    expect(() => fill('${{ inputs.a }}'.repeat(5000), () => big)).toThrow(/1024 KiB/);
+    expect(fillReferences('${{ inputs.a }}', () => big)).toBe(big);
+    expect(() => fillReferences(['${{ inputs.a }}', '${{ inputs.a }}'], () => big)).toThrow(/1024 KiB/);
+    expect(() => fillReferences('${{ inputs.a }}'.repeat(5000), () => big)).toThrow(/1024 KiB/);
   });
 });
 
-describe('what lies at a path', () => {
+describe('the value at a path', () => {
   const value = { list: [{ a: 1 }, 'text'], empty: '', no: null, 'x-y': 2 };
 
   test.each<[path: string, found: unknown]>([
@@ -91,15 +95,15 @@ describe('what lies at a path', () => {
     ['list.map', undefined],
     ['other', undefined],
   ])('%s is %j', (path, found) => {
-    expect(at(value, path.split('.'))).toEqual(found);
+    expect(valueAt(value, path.split('.'))).toEqual(found);
   });
 
-  test('without a path it is the whole', () => {
-    expect(at(value, [])).toBe(value);
+  test('is the whole value for an empty path', () => {
+    expect(valueAt(value, [])).toBe(value);
   });
 });
 
-test('depth has an end', () => {
+test('the nesting depth is limited', () => {
   const nested = (depth: number): unknown => (depth === 0 ? 'x' : [nested(depth - 1)]);
   expect(isShallow(nested(32))).toBe(true);
   expect(isShallow(nested(33))).toBe(false);

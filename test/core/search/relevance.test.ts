@@ -5,10 +5,10 @@ import { facts, queries } from './relevance/suite.ts';
 
 const engine = ours(facts);
 const others = Object.values(baselines).map((over) => over(facts));
-const best = (asked: typeof queries, figure: 'ndcg' | 'recall' = 'ndcg'): number =>
-  Math.max(...others.map((other) => measure(other, asked)[figure]));
+const best = (subset: typeof queries, figure: 'ndcg' | 'recall' = 'ndcg'): number =>
+  Math.max(...others.map((other) => measure(other, subset)[figure]));
 
-test('the suite is large, of many kinds, judged, and a third of it was kept out of sight', () => {
+test('the suite is large, has judged results and many kinds of queries, and holds out a third of them', () => {
   const keys = new Set(facts.map(({ key }) => key));
   expect(keys.size).toBe(facts.length);
   expect(facts.length).toBeGreaterThanOrEqual(400);
@@ -21,20 +21,20 @@ test('the suite is large, of many kinds, judged, and a third of it was kept out 
   }
 });
 
-describe('search finds what it should, beside what anybody could use instead', () => {
+describe('search is more relevant than the baselines', () => {
   test.each([
-    { which: 'all questions', asked: queries },
-    { which: 'those held out', asked: queries.filter(({ held }) => held) },
-  ])('by five points of nDCG@10 over $which', ({ asked }) => {
-    expect(measure(engine, asked).ndcg).toBeGreaterThanOrEqual(best(asked) + 5);
+    { which: 'all questions', subset: queries },
+    { which: 'the held-out questions', subset: queries.filter(({ held }) => held) },
+  ])('by five points of nDCG@10 over $which', ({ subset }) => {
+    expect(measure(engine, subset).ndcg).toBeGreaterThanOrEqual(best(subset) + 5);
   });
 
-  test('and by five of recall@5', () => {
+  test('by five points of recall@5', () => {
     expect(measure(engine, queries).recall).toBeGreaterThanOrEqual(best(queries, 'recall') + 5);
   });
 
-  test.each(kindsOf(queries))('and is nowhere worse by more than one: %s', (kind) => {
-    const asked = queries.filter((query) => query.kind === kind);
-    expect(measure(engine, asked).ndcg).toBeGreaterThanOrEqual(best(asked) - 1);
+  test.each(kindsOf(queries))('and never more than one point worse for a kind of query: %s', (kind) => {
+    const subset = queries.filter((query) => query.kind === kind);
+    expect(measure(engine, subset).ndcg).toBeGreaterThanOrEqual(best(subset) - 1);
   });
 });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Hit, type Id, type Searchable, SearchIndex } from '../../../src/core/search/search-index.ts';
-import { workOf } from '../../support/work.ts';
+import type { FactId, SearchableFact } from '../../../src/core/search/fact-index.ts';
+import { type Hit, SearchIndex } from '../../../src/core/search/search-index.ts';
+import { measureCpu } from '../../support/work.ts';
 
 let index: SearchIndex;
 
@@ -9,13 +10,13 @@ beforeEach(() => {
   index = new SearchIndex();
 });
 
-/** A fact whose key says nothing, so that only the value is found. */
-function tell(id: Id, value: string, more: Partial<Searchable> = {}): void {
+/** A fact with a meaningless key, so that only its value is found. */
+function addFact(id: FactId, value: string, more: Partial<SearchableFact> = {}): void {
   index.add({ id, key: `k${String(id)}`, category: 'user_facts', tags: [], value, updatedAt: 0, ...more });
 }
 
 const find = (text: string | readonly string[], limit = 10): Hit[] => index.search({ text, limit });
-const ids = (text: string | readonly string[]): Id[] => find(text).map(({ id }) => id);
+const ids = (text: string | readonly string[]): FactId[] => find(text).map(({ id }) => id);
 
 describe('the default category (R-SEEK-08)', () => {
   beforeEach(() => {
@@ -37,11 +38,11 @@ describe('the default category (R-SEEK-08)', () => {
     },
   );
 
-  test.each(['user', 'facts', 'user_facts', 'use'])('alone finds nothing: %s', (text) => {
+  test.each(['user', 'facts', 'user_facts', 'use'])('is not found by its name: %s', (text) => {
     expect(find(text)).toEqual([]);
   });
 
-  test('still narrows, and a category that was chosen is still found by its words', () => {
+  test('still filters, and any other category is found by its words', () => {
     index.add({ id: 'ship', key: 'a', category: 'deploy_targets', tags: [], value: 'Fridays', updatedAt: 0 });
     expect(ids('deploy targets')).toEqual(['ship']);
     expect(index.search({ text: 'cat', category: 'user_facts', limit: 5 }).map(({ id }) => id)).toEqual(['pet']);
@@ -49,7 +50,7 @@ describe('the default category (R-SEEK-08)', () => {
   });
 });
 
-describe('what is found', () => {
+describe('a fact is found', () => {
   test.each([
     { asked: 'which framework for the front end?', value: 'React is the framework', as: 'any word of a question' },
     { asked: 'deploying', value: 'We deploy on Tuesdays', as: 'a form of a word' },
@@ -60,7 +61,7 @@ describe('what is found', () => {
     { asked: 'cart', value: 'calls useCart() twice', as: 'a part of a name' },
     { asked: 'data base', value: 'The database is SQLite', as: 'two words written as one' },
     { asked: '2.18', value: 'runs api 2.18.0', as: 'the beginning of a version' },
-    { asked: 'store.ts', value: 'see src/core/store.ts', as: 'the end of a path' },
+    { asked: 'store.ts', value: 'see src/core/store/store.ts', as: 'the end of a path' },
     { asked: 'obsid', value: 'Notes in Obsidian', as: 'the beginning of a word' },
     { asked: 'versicherung', value: 'Krankenversicherung bei der TK', as: 'a part of a word' },
     { asked: 'kuberntes', value: 'Deployed to Kubernetes', as: 'a misspelt word' },
@@ -70,8 +71,8 @@ describe('what is found', () => {
     { asked: '회의 시간', value: '주간 회의는 화요일', as: 'Korean' },
     { asked: '🚀', value: 'Ship it 🚀', as: 'a pictograph' },
   ])('$as: $asked', ({ asked, value }) => {
-    tell('other', 'nothing of the kind');
-    tell('it', value);
+    addFact('other', 'nothing of the kind');
+    addFact('it', value);
     expect(ids(asked)[0]).toBe('it');
   });
 
@@ -80,25 +81,25 @@ describe('what is found', () => {
     { where: 'tags', fact: { tags: ['vim', 'editor'] } },
     { where: 'category', fact: { category: 'editor' } },
     { where: 'value', fact: { value: 'The editor is Neovim' } },
-  ])('in the $where, and it says so', ({ where, fact }) => {
-    tell(1, 'something else', fact);
+  ])('in the $where, which the explanation names', ({ where, fact }) => {
+    addFact(1, 'something else', fact);
     expect(find('editor')[0]).toMatchObject({ id: 1, why: expect.stringContaining(`"editor" in ${where}`) });
   });
 
-  test('with the places where it stands', () => {
-    tell(1, 'An editor, and two editors');
+  test('with the positions of the words', () => {
+    addFact(1, 'An editor, and two editors');
     const [hit] = find('editor');
     expect(hit?.spans.map(({ start, end }) => hit.fact.value.slice(start, end))).toEqual(['editor', 'editors']);
   });
 
-  test('and what nobody knows is not', () => {
-    tell(1, 'something');
+  test('but not by an unknown word', () => {
+    addFact(1, 'something');
     expect(find('xylophone')).toEqual([]);
     expect(find('?!')).toEqual([]);
   });
 
-  test('deep in a long value too', () => {
-    tell(1, `${'filler words here '.repeat(2000)} needle ${'more filler words '.repeat(1000)}`);
+  test('by a word deep in a long value', () => {
+    addFact(1, `${'filler words here '.repeat(2000)} needle ${'more filler words '.repeat(1000)}`);
     const [hit] = find('needle');
     expect(hit?.why).toBe('exact phrase in value; "needle" in value');
     expect(hit?.fact.value.slice(hit.spans[0]?.start, hit.spans[0]?.end)).toBe('needle');
@@ -108,9 +109,9 @@ describe('what is found', () => {
 const newestOf = (count: number): number[] => Array.from({ length: 10 }, (_, place) => count - 1 - place);
 
 describe('the order', () => {
-  test('an exact phrase outranks the same words scattered, among however many', () => {
-    tell('phrase', `${'so many words around it '.repeat(10)} the red lantern hangs there`, { updatedAt: -1 });
-    for (let id = 0; id < 300; id += 1) tell(id, 'a lantern so very red', { updatedAt: id });
+  test('an exact phrase outranks the same words scattered, among any number of facts', () => {
+    addFact('phrase', `${'so many words around it '.repeat(10)} the red lantern hangs there`, { updatedAt: -1 });
+    for (let id = 0; id < 300; id += 1) addFact(id, 'a lantern so very red', { updatedAt: id });
     const [first, second] = find('red lantern');
     expect(first?.id).toBe('phrase');
     expect(first?.why).toContain('exact phrase in value');
@@ -118,52 +119,52 @@ describe('the order', () => {
   });
 
   test('a name of single letters is part of the phrase', () => {
-    tell('another', 'we deploy it on http');
-    tell('asked', 'we deploy a-b on http');
+    addFact('another', 'we deploy it on http');
+    addFact('asked', 'we deploy a-b on http');
     const [first, second] = find('deploy a-b on http');
     expect([first?.id, first?.why]).toEqual(['asked', expect.stringContaining('exact phrase')]);
     expect([second?.id, second?.why]).toEqual(['another', expect.not.stringContaining('exact phrase')]);
     expect(find('a-b')[0]?.why).toContain('exact phrase');
   });
 
-  test('neighbours outrank the same words far apart', () => {
-    tell('apart', 'alpha one two three four five six seven beta gamma');
-    tell('near', 'beta one two three four five six seven alpha beta seven');
+  test('adjacent words outrank the same words far apart', () => {
+    addFact('apart', 'alpha one two three four five six seven beta gamma');
+    addFact('near', 'beta one two three four five six seven alpha beta seven');
     expect(ids('alpha beta delta')).toEqual(['near', 'apart']);
   });
 
   test('a rare word counts more than a common one', () => {
-    for (let id = 0; id < 50; id += 1) tell(id, 'konflux service');
-    tell('rare', 'the ledger is kept by hand');
+    for (let id = 0; id < 50; id += 1) addFact(id, 'konflux service');
+    addFact('rare', 'the ledger is kept by hand');
     expect(ids('konflux ledger')[0]).toBe('rare');
   });
 
-  test('the words a question is made of do not drown the rest', () => {
-    tell('noise', 'what is the what and why is it what it is');
-    tell('it', 'Passport expires in April');
+  test('stop words do not outweigh the other words', () => {
+    addFact('noise', 'what is the what and why is it what it is');
+    addFact('it', 'Passport expires in April');
     expect(ids('what is the date when my passport expires?')[0]).toBe('it');
   });
 
-  test('the word itself outranks its forms, and these what only looks like it', () => {
-    tell('holds', 'the deployer');
-    tell('form', 'it deploys');
-    tell('same', 'to deploy');
+  test('the word itself outranks its forms, and these outrank similar words', () => {
+    addFact('holds', 'the deployer');
+    addFact('form', 'it deploys');
+    addFact('same', 'to deploy');
     expect(ids('deploy')).toEqual(['same', 'form', 'holds']);
   });
 
-  test('misspelling is considered only when nothing is written so', () => {
-    tell('written', 'the cart');
-    tell('alike', 'the card');
+  test('similar words are tried only if no fact contains the word', () => {
+    addFact('written', 'the cart');
+    addFact('alike', 'the card');
     expect(ids('cart')).toEqual(['written']);
   });
 
-  test('a word stands before its forms, however many facts are about those', () => {
-    for (let id = 0; id < 200; id += 1) tell(id, `deployment notes ${id}`, { key: `deployment/${id}`, tags: ['deployment'] });
-    tell('itself', `${'much else '.repeat(150)}we deploy on Fridays`);
+  test('a word ranks before its forms, even if many facts contain those', () => {
+    for (let id = 0; id < 200; id += 1) addFact(id, `deployment notes ${id}`, { key: `deployment/${id}`, tags: ['deployment'] });
+    addFact('itself', `${'much else '.repeat(150)}we deploy on Fridays`);
     expect(find('deploy')[0]).toMatchObject({ id: 'itself', why: expect.stringContaining('exact phrase') });
   });
 
-  test('a fact that has a word and its forms is found once, as well as by the surest, however few are asked for', () => {
+  test('a fact with a word and its forms is found once, with its best score, at any limit', () => {
     const values = [
       'deploy there',
       'deploys there',
@@ -172,7 +173,7 @@ describe('the order', () => {
       'deployment deploy',
       'deploys deployment',
     ];
-    for (let id = 0; id < 600; id += 1) tell(id, `they said ${values[id % 6]} that day`, { updatedAt: (id * 7) % 600 });
+    for (let id = 0; id < 600; id += 1) addFact(id, `they said ${values[id % 6]} that day`, { updatedAt: (id * 7) % 600 });
     const all = find('deploy', 600);
     expect(new Set(all.map(({ id }) => id)).size).toBe(600);
     const best = all.slice(0, 100).map(({ id }) => Number(id) % 6);
@@ -180,37 +181,37 @@ describe('the order', () => {
     for (const limit of [1, 10, 100]) expect(find('deploy', limit)).toEqual(all.slice(0, limit));
   });
 
-  test('what a filter leaves is found, however many texts share what may be read of the lists', () => {
-    for (let id = 0; id < 6000; id += 1) tell(id, 'deploy', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
+  test('facts that pass a filter are found, even if many texts share the limit of postings', () => {
+    for (let id = 0; id < 6000; id += 1) addFact(id, 'deploy', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
     const text = ['deploy', ...Array.from('abcdefghijklmnopqrstuvwx', (letter) => letter.repeat(9))];
-    const found = (): Id[] => index.search({ text, limit: 10, tag: 'seldom' }).map(({ id }) => id);
+    const found = (): FactId[] => index.search({ text, limit: 10, tag: 'seldom' }).map(({ id }) => id);
     expect(found()).toEqual([2, 1, 0]);
-    for (let id = 0; id < 6000; id += 1) tell(id, 'deploy deploys', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
+    for (let id = 0; id < 6000; id += 1) addFact(id, 'deploy deploys', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
     expect(found()).toEqual([2, 1, 0]);
   });
 
   test('a form in the key counts for more than the word itself somewhere in a long value', () => {
-    tell('word', `${'much else '.repeat(150)}deploy`);
-    tell('both', `${'much else '.repeat(400)}deploy`, { key: 'deployment', updatedAt: -1 });
+    addFact('word', `${'much else '.repeat(150)}deploy`);
+    addFact('both', `${'much else '.repeat(400)}deploy`, { key: 'deployment', updatedAt: -1 });
     expect(ids('deploy')).toEqual(['both', 'word']);
   });
 
-  test('of equals the newer stands first', () => {
-    for (const [id, updatedAt] of [5, 9, 1, 7].entries()) tell(id, 'the same words', { updatedAt });
+  test('the newer of two equal matches ranks first', () => {
+    for (const [id, updatedAt] of [5, 9, 1, 7].entries()) addFact(id, 'the same words', { updatedAt });
     expect(ids('same words')).toEqual([1, 3, 0, 2]);
   });
 
   test.each([
-    { told: 'the oldest first', ageOf: (id: number) => id },
-    { told: 'the newest first', ageOf: (id: number) => 2999 - id },
-    { told: 'in no order', ageOf: (id: number) => (id * 1237) % 3000 },
-  ])('among thousands too, told $told', ({ ageOf }) => {
-    for (let id = 0; id < 3000; id += 1) tell(id, 'the same words', { updatedAt: ageOf(id) });
+    { order: 'the oldest first', ageOf: (id: number) => id },
+    { order: 'the newest first', ageOf: (id: number) => 2999 - id },
+    { order: 'in no order', ageOf: (id: number) => (id * 1237) % 3000 },
+  ])('also among thousands of facts, added $order', ({ ageOf }) => {
+    for (let id = 0; id < 3000; id += 1) addFact(id, 'the same words', { updatedAt: ageOf(id) });
     for (const text of ['words', 'same words', '']) expect(find(text).map(({ fact }) => fact.updatedAt)).toEqual(newestOf(3000));
   });
 
   test('a blank text lists the newest at half the score', () => {
-    for (const [id, updatedAt] of [5, 9, 1].entries()) tell(id, `fact ${id}`, { updatedAt });
+    for (const [id, updatedAt] of [5, 9, 1].entries()) addFact(id, `fact ${id}`, { updatedAt });
     expect(find('  ').map(({ id, score }) => [id, score])).toEqual([
       [1, 0.5],
       [0, 0.5],
@@ -220,9 +221,9 @@ describe('the order', () => {
 });
 
 describe('scores', () => {
-  test('say the same across questions: a full answer is near 1, a passing mention near 0', () => {
-    for (let id = 0; id < 100; id += 1) tell(id, `unrelated notes number ${id} about the garden`);
-    tell('a', 'Espresso without sugar', { key: 'preferences/coffee' });
+  test('are comparable across queries: a full match is near 1, a passing mention near 0', () => {
+    for (let id = 0; id < 100; id += 1) addFact(id, `unrelated notes number ${id} about the garden`);
+    addFact('a', 'Espresso without sugar', { key: 'preferences/coffee' });
     const whole = find('preferences coffee')[0]?.score ?? 0;
     const half = find('coffee machine warranty')[0]?.score ?? 0;
     const passing = find('which garden centre sells hydrangea fertiliser cheaply?')[0]?.score ?? 0;
@@ -231,29 +232,29 @@ describe('scores', () => {
     expect(passing).toBeLessThan(0.25);
   });
 
-  test('of a misspelt word are nearly the same whether one word is like it or several', () => {
-    tell(1, 'Deployed to Kubernetes');
+  test('of a misspelled word hardly depend on the number of similar words', () => {
+    addFact(1, 'Deployed to Kubernetes');
     const [alone] = find('kuberntes');
-    tell(2, 'kubernets kubernetis', { category: 'elsewhere' });
+    addFact(2, 'kubernets kubernetis', { category: 'elsewhere' });
     const [beside] = index.search({ text: 'kuberntes', limit: 10, category: 'user_facts' });
     expect([alone?.id, beside?.id]).toEqual([1, 1]);
     expect(alone?.score).toBeCloseTo(beside?.score ?? 0, 1);
   });
 
-  test('are led by a word that nobody wrote so: what is most like it tells more than a word that others have too', () => {
-    tell('meant', 'Grandmother Hedwig turns ninety, and there is a party in the Waldhotel');
-    tell('other', 'Birthday on 9 October', { key: 'birthday' });
-    for (let id = 0; id < 100; id += 1) tell(id, `unrelated notes number ${id}`);
+  test('depend most on a misspelled word: its closest term weighs more than a common word', () => {
+    addFact('meant', 'Grandmother Hedwig turns ninety, and there is a party in the Waldhotel');
+    addFact('other', 'Birthday on 9 October', { key: 'birthday' });
+    for (let id = 0; id < 100; id += 1) addFact(id, `unrelated notes number ${id}`);
     expect(find('granmother birthday').map(({ id }) => id)).toEqual(['meant', 'other']);
   });
 
-  test('lie between 0 and 1, the best first, whatever is asked of whatever is there', () => {
+  test('are between 0 and 1, the best first, for any query and any facts', () => {
     fc.assert(
       fc.property(fc.array(someText, { maxLength: 12 }), fc.array(someText, { minLength: 1, maxLength: 4 }), (values, texts) => {
-        const fresh = new SearchIndex();
+        const otherIndex = new SearchIndex();
         for (const [id, value] of values.entries())
-          fresh.add({ id, key: value, category: 'c', tags: [value], value, updatedAt: id });
-        const scores = fresh.search({ text: texts, limit: 20 }).map(({ score }) => score);
+          otherIndex.add({ id, key: value, category: 'c', tags: [value], value, updatedAt: id });
+        const scores = otherIndex.search({ text: texts, limit: 20 }).map(({ score }) => score);
         expect(scores.every((score) => score >= 0 && score <= 1)).toBe(true);
         expect(scores).toEqual(scores.toSorted((one, other) => other - one));
       }),
@@ -268,37 +269,37 @@ const someText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
 );
 
-describe('which facts', () => {
-  test('the best of all that would be found, however few are asked for', () => {
+describe('a search returns', () => {
+  test('the best of all matching facts, at any limit', () => {
     fc.assert(
       fc.property(fc.array(someText, { maxLength: 25 }), someText, fc.integer({ min: 1, max: 8 }), (values, text, limit) => {
-        const fresh = new SearchIndex();
+        const otherIndex = new SearchIndex();
         for (const [id, value] of values.entries())
-          fresh.add({ id, key: `k${id}`, category: 'c', tags: [], value, updatedAt: id });
-        expect(fresh.search({ text, limit })).toEqual(fresh.search({ text, limit: 30 }).slice(0, limit));
+          otherIndex.add({ id, key: `k${id}`, category: 'c', tags: [], value, updatedAt: id });
+        expect(otherIndex.search({ text, limit })).toEqual(otherIndex.search({ text, limit: 30 }).slice(0, limit));
       }),
       { numRuns: 300 },
     );
   });
 
-  test('no more than asked for', () => {
-    for (let id = 0; id < 30; id += 1) tell(id, 'the same');
+  test('no more facts than the limit', () => {
+    for (let id = 0; id < 30; id += 1) addFact(id, 'the same');
     expect(find('same', 7)).toHaveLength(7);
   });
 
-  test('only those of a category', () => {
-    tell(1, 'same', { category: 'one' });
-    tell(2, 'same', { category: 'two' });
+  test('only facts of the category', () => {
+    addFact(1, 'same', { category: 'one' });
+    addFact(2, 'same', { category: 'two' });
     expect(index.search({ text: 'same', limit: 9, category: 'two' }).map(({ id }) => id)).toEqual([2]);
     expect(index.search({ text: '', limit: 9, category: 'two' }).map(({ id }) => id)).toEqual([2]);
     expect(index.search({ text: 'same', limit: 9, category: 'three' })).toEqual([]);
   });
 
-  test('only those with a tag, of a writer, or that end soon, each exactly as it is spelled (R-SEEK-01)', () => {
-    tell(1, 'same', { tags: ['ops', 'tools'], client: 'codex', updatedAt: 1, expiresAt: 10 });
-    tell(2, 'same', { tags: ['tools'], client: 'claude-code', updatedAt: 2, expiresAt: 20 });
-    tell(3, 'same', { tags: ['tool'] });
-    const those = (filter: object): Id[] =>
+  test('only facts with the exact tag or writer, or that expire soon (R-SEEK-01)', () => {
+    addFact(1, 'same', { tags: ['ops', 'tools'], client: 'codex', updatedAt: 1, expiresAt: 10 });
+    addFact(2, 'same', { tags: ['tools'], client: 'claude-code', updatedAt: 2, expiresAt: 20 });
+    addFact(3, 'same', { tags: ['tool'] });
+    const those = (filter: object): FactId[] =>
       ['same', ''].flatMap((text) => index.search({ text, limit: 9, ...filter }).map(({ id }) => id));
     expect(those({ tag: 'tools' })).toEqual([2, 1, 2, 1]);
     expect(those({ tag: 'Tools' })).toEqual([]);
@@ -312,21 +313,21 @@ describe('which facts', () => {
     expect(those({ tag: 'ops' })).toEqual([]);
   });
 
-  test('the one that fits, behind more facts with its words than are read for any question (R-SEEK-01)', () => {
-    tell('it', 'lantern light', { tags: ['rare'], updatedAt: -1 });
-    for (let id = 0; id < 55_000; id += 1) tell(id, 'lantern light');
+  test('the fact that passes a filter, after more matching facts than a search reads (R-SEEK-01)', () => {
+    addFact('it', 'lantern light', { tags: ['rare'], updatedAt: -1 });
+    for (let id = 0; id < 55_000; id += 1) addFact(id, 'lantern light');
     for (const text of ['lantern', 'light lantern', 'lanterns lights']) {
       expect(index.search({ text, limit: 9, tag: 'rare' }).map(({ id }) => id)).toEqual(['it']);
     }
   });
 
-  test('only those that have not expired, however many better ones have', () => {
+  test('only unexpired facts, even if many better ones have expired', () => {
     for (let id = 0; id < 2000; id += 1) {
       const lasting = id < 3;
       const value = lasting ? 'lantern and much more beside it' : 'lantern';
-      tell(id, value, { updatedAt: id, expiresAt: lasting ? 101 : 100 });
+      addFact(id, value, { updatedAt: id, expiresAt: lasting ? 101 : 100 });
     }
-    const at = (now: number, text: string): Id[] => index.search({ text, limit: 5, now }).map(({ id }) => id);
+    const at = (now: number, text: string): FactId[] => index.search({ text, limit: 5, now }).map(({ id }) => id);
     expect(at(100, 'lantern')).toEqual([2, 1, 0]);
     expect(at(100, '')).toEqual([2, 1, 0]);
     expect(at(101, 'lantern')).toEqual([]);
@@ -335,22 +336,22 @@ describe('which facts', () => {
 });
 
 describe('several texts', () => {
-  test('are fused, and what more of them find stands first', () => {
-    tell('one', 'alpha');
-    tell('both', 'alpha and beta');
-    tell('other', 'beta');
+  test('are fused, and a fact that more of them find ranks first', () => {
+    addFact('one', 'alpha');
+    addFact('both', 'alpha and beta');
+    addFact('other', 'beta');
     expect(ids(['alpha', 'beta'])[0]).toBe('both');
     expect(ids(['alpha', 'beta'])).toHaveLength(3);
   });
 
-  test('that ask the same score as one', () => {
-    tell('one', 'alpha');
+  test('that are equal score as one', () => {
+    addFact('one', 'alpha');
     expect(find(['alpha', 'alpha'])).toEqual(find('alpha'));
   });
 
-  test('that are blank are as if they were not there', () => {
-    tell('one', 'alpha', { updatedAt: 1 });
-    tell('two', 'beta');
+  test('that are blank are ignored', () => {
+    addFact('one', 'alpha', { updatedAt: 1 });
+    addFact('two', 'beta');
     expect(ids(['', 'beta'])).toEqual(['two']);
     expect(ids(['', ' '])).toEqual(['one', 'two']);
     expect(ids([])).toEqual(['one', 'two']);
@@ -359,9 +360,9 @@ describe('several texts', () => {
 
 describe('a change', () => {
   test('is found by the very next search', () => {
-    tell(1, 'before');
+    addFact(1, 'before');
     expect(ids('before')).toEqual([1]);
-    tell(1, 'after');
+    addFact(1, 'after');
     expect(ids('before')).toEqual([]);
     expect(ids('after')).toEqual([1]);
     expect(index.size).toBe(1);
@@ -370,20 +371,20 @@ describe('a change', () => {
     expect(ids('after')).toEqual([]);
   });
 
-  test('tells the number 7 from the text', () => {
-    tell(7, 'number');
-    tell('7', 'text');
+  test('distinguishes the number 7 from the text', () => {
+    addFact(7, 'number');
+    addFact('7', 'text');
     index.remove('7');
     expect(ids('number')).toEqual([7]);
   });
 
   test('to nothing leaves nothing', () => {
-    tell(1, 'alpha');
+    addFact(1, 'alpha');
     index.clear();
     expect(index.size).toBe(0);
     expect(find('alpha')).toEqual([]);
     expect(find('')).toEqual([]);
-    tell(2, 'beta');
+    addFact(2, 'beta');
     expect(ids('beta')).toEqual([2]);
   });
 
@@ -392,19 +393,19 @@ describe('a change', () => {
     maxLength: 25,
   });
   const fill = (told: Iterable<{ id: number; value: string; tags: string[] }>): SearchIndex => {
-    const fresh = new SearchIndex();
-    for (const { id, value, tags } of told) fresh.add({ id, key: `k${id}`, category: 'c', tags, value, updatedAt: id });
-    return fresh;
+    const otherIndex = new SearchIndex();
+    for (const { id, value, tags } of told) otherIndex.add({ id, key: `k${id}`, category: 'c', tags, value, updatedAt: id });
+    return otherIndex;
   };
 
-  test('leaves no trace of what is gone', () => {
+  test('leaves no trace of a removed fact', () => {
     fc.assert(
       fc.property(facts, facts, fc.array(someText, { minLength: 1, maxLength: 5 }), (stay, go, texts) => {
-        const staying = new Set(stay.map(({ id }) => id));
-        const going = go.filter(({ id }) => !staying.has(id));
-        // Some are told of first under another text, so that replacing leaves no trace either.
-        const marked = fill([...going, ...stay.map((fact) => ({ ...fact, value: `${fact.value} replaced` })), ...stay]);
-        for (const { id } of going) marked.remove(id);
+        const remaining = new Set(stay.map(({ id }) => id));
+        const removed = go.filter(({ id }) => !remaining.has(id));
+        // Some facts are added with another text first, so that replacing is tested too.
+        const marked = fill([...removed, ...stay.map((fact) => ({ ...fact, value: `${fact.value} replaced` })), ...stay]);
+        for (const { id } of removed) marked.remove(id);
         const clean = fill(stay);
         expect(marked.size).toBe(clean.size);
         for (const text of texts) expect(marked.search({ text, limit: 30 })).toEqual(clean.search({ text, limit: 30 }));
@@ -413,7 +414,7 @@ describe('a change', () => {
     );
   });
 
-  test('in another order gives the same', () => {
+  test('in another order gives the same results', () => {
     fc.assert(
       fc.property(facts, fc.array(someText, { minLength: 1, maxLength: 5 }), (told, texts) => {
         const [one, other] = [fill(told), fill(told.toReversed())];
@@ -424,16 +425,16 @@ describe('a change', () => {
   });
 });
 
-describe('the work of a search has an end', () => {
+describe('the work of a search is bounded', () => {
   test.each([
     { of: 'one letter', text: 'a'.repeat(1000) },
     { of: 'short words', text: 'a b '.repeat(250) },
     { of: 'joined parts', text: 'a-'.repeat(500) },
     { of: 'different words', text: Array.from({ length: 150 }, (_, at) => `word${at}x`).join(' ') },
     { of: 'Chinese', text: '数据库备份'.repeat(200) },
-  ])('over large facts too: a thousand characters of $of', ({ text }) => {
-    for (let id = 0; id < 40; id += 1) tell(id, `${text} `.repeat(64).slice(0, 65_000));
+  ])('for large facts, too: a thousand characters of $of', ({ text }) => {
+    for (let id = 0; id < 40; id += 1) addFact(id, `${text} `.repeat(64).slice(0, 65_000));
     const questions = Array.from({ length: 32 }, (_, at) => `${text.slice(0, 990)} ${at}`);
-    expect(workOf(() => find(questions))).toBeLessThan(2000);
+    expect(measureCpu(() => find(questions))).toBeLessThan(2000);
   });
 });

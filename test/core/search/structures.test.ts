@@ -1,51 +1,48 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { Chains, NONE } from '../../../src/core/search/chains.ts';
-import { beforeCharacter } from '../../../src/core/search/characters.ts';
 import { FactIndex } from '../../../src/core/search/fact-index.ts';
-import { Lexicon } from '../../../src/core/search/lexicon.ts';
-import { Names } from '../../../src/core/search/names.ts';
-import { Postings } from '../../../src/core/search/postings.ts';
-import { Texts } from '../../../src/core/search/texts.ts';
-import { spelled, Vocabulary } from '../../../src/core/search/vocabulary.ts';
+import { HashChains, NOT_FOUND, PostingLists } from '../../../src/core/search/tables.ts';
+import { NameTable, TextPages } from '../../../src/core/search/text-pages.ts';
+import { Lexicon, Vocabulary, gramsOfTerm } from '../../../src/core/search/vocabulary.ts';
+import { characterBoundary } from '../../../src/core/search/words.ts';
 
-describe('lists of numbers', () => {
-  test('hold what was put on them and has not died, whatever the order', () => {
+describe('posting lists', () => {
+  test('contain every live entry that was added, in any order of calls', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(3), fc.boolean()), { maxLength: 4000 }), (steps) => {
-        const living = new Map<number, number>();
+        const live = new Map<number, number>();
         const left: number[] = [];
-        const lists = new Postings({ lives: (entry) => living.has(entry), left: (entry) => left.push(entry) });
+        const lists = new PostingLists({ isLive: (entry) => live.has(entry), onRemoved: (entry) => left.push(entry) });
         let next = 0;
-        let died = 0;
+        let deaths = 0;
         for (const [list, grow] of steps) {
-          const oldest = [...living].find(([, where]) => where === list)?.[0];
+          const oldest = [...live].find(([, where]) => where === list)?.[0];
           if (grow || oldest === undefined) {
             lists.add(list, next);
-            living.set(next, list);
+            live.set(next, list);
             next += 1;
           } else {
-            living.delete(oldest);
-            lists.bury(list);
-            died += 1;
+            live.delete(oldest);
+            lists.markDead(list);
+            deaths += 1;
           }
         }
         for (const list of [0, 1, 2, 3]) {
           const count = lists.read(list, Infinity);
-          const held = [...lists.entries.subarray(0, count)].filter((entry) => living.has(entry));
-          const expected = [...living].filter(([, where]) => where === list).map(([entry]) => entry);
+          const held = [...lists.entries.subarray(0, count)].filter((entry) => live.has(entry));
+          const expected = [...live].filter(([, where]) => where === list).map(([entry]) => entry);
           expect(held.toSorted((one, other) => one - other)).toEqual(expected);
           expect(lists.size(list)).toBe(expected.length);
         }
         expect(new Set(left).size).toBe(left.length);
-        expect(left.length).toBeLessThanOrEqual(died);
+        expect(left.length).toBeLessThanOrEqual(deaths);
       }),
       { numRuns: 50 },
     );
   });
 
-  test('give their newest entries first', () => {
-    const lists = new Postings({ lives: () => true, left: () => {} });
+  test('read their newest entries first', () => {
+    const lists = new PostingLists({ isLive: () => true, onRemoved: () => {} });
     for (let entry = 0; entry < 5000; entry += 1) lists.add(7, entry);
     const count = lists.read(7, 1500);
     expect([...lists.entries.subarray(0, count)].toSorted((one, other) => one - other)).toEqual(
@@ -53,17 +50,17 @@ describe('lists of numbers', () => {
     );
   });
 
-  test('give back the room of what has died', () => {
-    const living = new Set<number>();
-    const lists = new Postings({ lives: (entry) => living.has(entry), left: () => {} });
+  test('free the memory of dead entries', () => {
+    const live = new Set<number>();
+    const lists = new PostingLists({ isLive: (entry) => live.has(entry), onRemoved: () => {} });
     const fill = (): void => {
       for (let entry = 0; entry < 20_000; entry += 1) {
-        living.add(entry);
+        live.add(entry);
         lists.add(entry % 5, entry);
       }
       for (let entry = 0; entry < 20_000; entry += 1) {
-        living.delete(entry);
-        lists.bury(entry % 5);
+        live.delete(entry);
+        lists.markDead(entry % 5);
       }
     };
     fill();
@@ -73,34 +70,34 @@ describe('lists of numbers', () => {
   });
 });
 
-test('names are counted as long as something has them, and take no room after that', () => {
+test('a name is counted while a fact has it, and takes no memory afterwards', () => {
   const name = fc.string({ unit: 'grapheme', maxLength: 12 });
   fc.assert(
     fc.property(fc.array(fc.tuple(name, fc.boolean()), { maxLength: 600 }), (steps) => {
-      const names = new Names();
+      const names = new NameTable();
       const model = new Map<string, number>();
       for (const [one, comes] of [...steps, ...steps.toReversed()]) {
         const known = model.get(one) ?? 0;
-        if (comes) names.enter(one);
-        else names.leave(one);
+        if (comes) names.retain(one);
+        else names.release(one);
         if (comes) model.set(one, known + 1);
         else if (known > 1) model.set(one, known - 1);
         else model.delete(one);
       }
-      const told = names.mostUsed(Infinity);
-      expect(new Map(told.map(({ name: one, count }) => [one, count]))).toEqual(model);
-      expect(told.map(({ count }) => count)).toEqual([...model.values()].toSorted((one, other) => other - one));
+      const counted = names.mostUsed(Infinity);
+      expect(new Map(counted.map(({ name: one, count }) => [one, count]))).toEqual(model);
+      expect(counted.map(({ count }) => count)).toEqual([...model.values()].toSorted((one, other) => other - one));
     }),
   );
-  const names = new Names();
+  const names = new NameTable();
   for (let round = 0; round < 20; round += 1) {
-    for (let one = 0; one < 1000; one += 1) names.enter(`a longer name ${one}`);
-    for (let one = 0; one < 1000; one += 1) names.leave(`a longer name ${one}`);
+    for (let one = 0; one < 1000; one += 1) names.retain(`a longer name ${one}`);
+    for (let one = 0; one < 1000; one += 1) names.release(`a longer name ${one}`);
   }
   expect(names.bytes).toBeLessThan(1 << 18);
 });
 
-test('terms have numbers as long as they are there', () => {
+test('a term has a number until it is removed', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }), fc.boolean()), { maxLength: 600 }),
@@ -125,39 +122,39 @@ test('terms have numbers as long as they are there', () => {
   );
 });
 
-test('of terms with a piece in common, those are told that begin like a word or hold it', () => {
+test('similar terms share a gram with the word, and either start with its first four letters or contain it', () => {
   const term = fc
     .array(fc.constantFrom('ab', 'c', 'é', 'щ', '𐐨', 'abcd'), { minLength: 1, maxLength: 5 })
     .map((letters) => letters.join(''));
   fc.assert(
     fc.property(fc.uniqueArray(term, { maxLength: 30 }), fc.array(fc.nat(29)), term, (terms, gone, word) => {
       const vocabulary = new Vocabulary();
-      for (const one of terms) vocabulary.learn(one);
+      for (const one of terms) vocabulary.add(one);
       for (const at of new Set(gone)) {
         const id = vocabulary.find(terms[at] ?? '');
-        if (id !== undefined) vocabulary.unlearn(id);
+        if (id !== undefined) vocabulary.remove(id);
       }
-      for (const piece of spelled(word)) {
+      for (const piece of gramsOfTerm(word)) {
         const textsOf = (ids: readonly number[]): string[] => ids.map((id) => vocabulary.text(id)).toSorted();
-        const all = textsOf(vocabulary.with(piece, Infinity));
-        const head = word.slice(0, beforeCharacter(word, 4));
+        const all = textsOf(vocabulary.withGram(piece, Infinity));
+        const head = word.slice(0, characterBoundary(word, 4));
         const expected = all.filter((one) => one.startsWith(head) || one.includes(word));
-        expect(textsOf(vocabulary.like(word, piece, Infinity))).toEqual(expected);
+        expect(textsOf(vocabulary.similarTo(word, piece, Infinity))).toEqual(expected);
       }
     }),
     { numRuns: 300 },
   );
 });
 
-test('texts are read as they were kept, wherever they were moved, and leave their room', () => {
+test('texts are read unchanged after they were moved, and free their memory when removed', () => {
   const addresses = new Map<number, number>();
-  const texts = new Texts((owner, address) => addresses.set(owner, address));
+  const texts = new TextPages((owner, address) => addresses.set(owner, address));
   const textOf = (owner: number): string[] => [`${owner}`, 'ü'.repeat(owner % 30_000)];
   for (let owner = 0; owner < 2000; owner += 1) {
-    addresses.set(owner, texts.keep(owner, textOf(owner)));
+    addresses.set(owner, texts.add(owner, textOf(owner)));
     const gone = owner - 20;
     if (gone < 0 || gone % 10 === 0) continue;
-    texts.drop(addresses.get(gone) ?? 0);
+    texts.remove(addresses.get(gone) ?? 0);
     addresses.delete(gone);
   }
   for (const [owner, address] of addresses) expect(texts.read(address)).toEqual(textOf(owner));
@@ -166,7 +163,7 @@ test('texts are read as they were kept, wherever they were moved, and leave thei
   expect(texts.bytes).toBeLessThan(3 * held + 3_000_000);
 });
 
-describe('an index whose facts are all gone', () => {
+describe('an index after all facts were removed', () => {
   const fill = (index: FactIndex): void => {
     for (let id = 0; id < 500; id += 1) {
       index.add(id, { key: `key/${id}`, category: 'facts', tags: ['tag'], value: `secret${id} and common words`, updatedAt: id });
@@ -174,7 +171,7 @@ describe('an index whose facts are all gone', () => {
     for (let id = 0; id < 500; id += 1) index.remove(id);
   };
 
-  test('knows no word any more', () => {
+  test('knows no term', () => {
     const index = new FactIndex();
     fill(index);
     expect(index.size).toBe(0);
@@ -183,12 +180,12 @@ describe('an index whose facts are all gone', () => {
     expect(index.findCategory('facts')).toBeUndefined();
   });
 
-  test('is not misled by a fact that could not be told to its end', () => {
+  test('is not damaged by a fact that failed while it was added', () => {
     const index = new FactIndex();
     const fact = { category: 'facts', tags: [], updatedAt: 1 };
-    const learn = vi.spyOn(index.vocabulary, 'learn').mockImplementation((term) => {
+    const learn = vi.spyOn(index.vocabulary, 'add').mockImplementation((term) => {
       if (term === 'gamma') throw new RangeError('There is no room.');
-      return Vocabulary.prototype.learn.call(index.vocabulary, term);
+      return Vocabulary.prototype.add.call(index.vocabulary, term);
     });
     expect(() => index.add(1, { ...fact, key: 'one', value: 'alpha beta gamma' })).toThrow(RangeError);
     learn.mockRestore();
@@ -197,7 +194,7 @@ describe('an index whose facts are all gone', () => {
     expect(['alpha', 'beta', 'two'].map(countOf)).toEqual([1, 1, 1]);
   });
 
-  test('does not grow, however often it is filled', () => {
+  test('does not grow when it is filled again and again', () => {
     const index = new FactIndex();
     fill(index);
     const { bytes, top } = index;
@@ -207,10 +204,10 @@ describe('an index whose facts are all gone', () => {
   });
 });
 
-test('a hash table that was cleared tells nothing of what was in it', () => {
-  const chains = new Chains();
+test('a cleared hash table contains no hashes', () => {
+  const chains = new HashChains();
   for (let number = 0; number < 1000; number += 1) chains.add(number, number * 7919 + 1);
   expect(chains.first(7920)).toBe(1);
   chains.clear();
-  for (let number = 0; number < 1000; number += 1) expect(chains.first(number * 7919 + 1)).toBe(NONE);
+  for (let number = 0; number < 1000; number += 1) expect(chains.first(number * 7919 + 1)).toBe(NOT_FOUND);
 });

@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { plain } from '../../../src/core/search/plain.ts';
-import { stemOf } from '../../../src/core/search/stem.ts';
-import { Sieve, TERM_UNITS, wordsOf } from '../../../src/core/search/words.ts';
-import { workOf } from '../../support/work.ts';
+import { TERM_UNITS, TermFilter, foldText, stemOf, wordsOf } from '../../../src/core/search/words.ts';
+import { measureCpu } from '../../support/work.ts';
 
 const parts = (text: string): string =>
   wordsOf(text)
@@ -16,13 +14,13 @@ const wholes = (text: string): string =>
     .map(({ term }) => term)
     .join(' ');
 
-describe('a text is read as words', () => {
+describe('a text is split into words', () => {
   test.each([
     { text: 'React over Vue (Konflux)', gives: 'react over vue konflux' },
     { text: "l'école de Kadıköy'de", gives: 'l ecole de kadikoy de' },
     { text: '  … — ()', gives: '' },
     { text: 'mail jo@example.org', gives: 'mail jo example org' },
-    { text: 'src/core/store.ts', gives: 'src core store ts' },
+    { text: 'src/core/store/store.ts', gives: 'src core store store ts' },
     { text: 'नमस्ते दुनिया', gives: 'नमस्ते दुनिया' },
     { text: 'القَهْوَة', gives: 'القهوه' },
     { text: 'ＦＵＬＬ　Ｗｉｄｔｈ', gives: 'full width' },
@@ -40,7 +38,7 @@ describe('a text is read as words', () => {
     { text: '2.18.0-rc.3', gives: '2 18 0 rc 3', whole: '2.18.0rc' },
     { text: '168.119.44.210', gives: '168 119 44 210', whole: '168.119.44.210' },
     { text: 'Tomáš', gives: 'tomas', whole: '' },
-  ])('a name gives its parts and itself: $text', ({ text, gives, whole }) => {
+  ])('a name gives its parts and the whole name: $text', ({ text, gives, whole }) => {
     expect(parts(text)).toBe(gives);
     expect(wholes(text)).toBe(whole);
   });
@@ -52,11 +50,11 @@ describe('a text is read as words', () => {
     { text: 'ﾃﾞｰﾀ', gives: 'デー ータ' },
     { text: '회의는 언제', gives: '회의 의는 언제' },
     { text: '🚀', gives: '🚀' },
-  ])('a script without blanks gives pairs: $text', ({ text, gives }) => {
+  ])('a script without spaces gives pairs: $text', ({ text, gives }) => {
     expect(parts(text)).toBe(gives);
   });
 
-  test('and each word says where it stands', () => {
+  test('each word has its position', () => {
     expect(wordsOf('an useCart, 数据库').map(({ term, start, end, position }) => [term, start, end, position])).toEqual([
       ['an', 0, 2, 0],
       ['use', 3, 6, 1],
@@ -67,7 +65,7 @@ describe('a text is read as words', () => {
     ]);
   });
 
-  test('and whatever the text, words lie inside it, in order, and are short', () => {
+  test('the words of any text are inside it, in order, and short', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
         const words = wordsOf(text);
@@ -83,7 +81,7 @@ describe('a text is read as words', () => {
     );
   });
 
-  test('a sieve lets through what is looked for, in its place', () => {
+  test('a filter passes every term of its set, with its position', () => {
     const someWords = fc.array(fc.constantFrom('Deploy', 'a', 'useCart', 'x-1', 'café', '数据库', '42', 'z'.repeat(90), '. '), {
       maxLength: 20,
     });
@@ -92,17 +90,17 @@ describe('a text is read as words', () => {
         const text = texts.join(' ');
         const all = wordsOf(text);
         const terms = new Set(chosen.flatMap((at) => all[at]?.term ?? []));
-        const sieve = new Sieve();
-        for (const term of terms) sieve.letThrough(term);
+        const sieve = new TermFilter();
+        for (const term of terms) sieve.add(term);
         const looked = (words: typeof all): typeof all => words.filter(({ term }) => terms.has(term));
         expect(looked(wordsOf(text, sieve))).toEqual(looked(all));
       }),
     );
   });
 
-  test('and passes over most of the rest', () => {
-    const sieve = new Sieve();
-    sieve.letThrough('lantern');
+  test('a filter rejects most other terms', () => {
+    const sieve = new TermFilter();
+    sieve.add('lantern');
     expect(wordsOf('the red lantern hangs there', sieve).map(({ term }) => term)).toEqual(['lantern']);
   });
 
@@ -110,12 +108,12 @@ describe('a text is read as words', () => {
     'in time that grows with its length: many of %j',
     (unit) => {
       const text = unit.repeat(65_536 / unit.length);
-      expect(workOf(() => wordsOf(text))).toBeLessThan(500);
+      expect(measureCpu(() => wordsOf(text))).toBeLessThan(500);
     },
   );
 });
 
-describe('what is written alike is found alike', () => {
+describe('folding makes variants equal', () => {
   test.each([
     ['CAFÉ', 'cafe'],
     ['Straße', 'strasse'],
@@ -131,20 +129,20 @@ describe('what is written alike is found alike', () => {
     ['がぎ', 'がぎ'],
     ['한국', '한국'],
     ['ﬁn', 'fin'],
-  ])('%s is %s', (text, folded) => {
-    expect(plain(text)).toBe(folded);
+  ])('%s becomes %s', (text, folded) => {
+    expect(foldText(text)).toBe(folded);
   });
 
-  test('and what is folded stays as it is', () => {
+  test('folding a folded text changes nothing', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
-        expect(plain(plain(text))).toBe(plain(text));
+        expect(foldText(foldText(text))).toBe(foldText(text));
       }),
     );
   });
 });
 
-test('all but the last letter of a stem stands in every form as it is', () => {
+test('every form contains its stem except for the last letter', () => {
   const letters = fc.constantFrom(...'a b e g i l m n o r s t u y а б в г е и м о у х ы я ال ات و ל ה'.split(' '));
   const endings = fc.constantFrom('', 's', 'es', 'ies', 'ing', 'ed', 'ly', 'ment', 'tion', 'ions', 'ами', 'ого', 'ين');
   fc.assert(
@@ -178,7 +176,7 @@ describe('the forms of a word share a stem', () => {
     ['thing', 'th'],
     ['code', 'cod-liver'],
     ['class', 'clas'],
-  ])('and other words do not: %s, %s', (one, other) => {
+  ])('other words have different stems: %s, %s', (one, other) => {
     expect(stemOf(one)).not.toBe(stemOf(other));
   });
 });

@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type * as Electron from 'electron';
 import { _electron, type ElectronApplication, type Locator, type Page } from 'playwright-core';
-import type { Crossed } from '../../../src/contract/window.ts';
-import { findProgram } from '../../../src/listeners/endpoint.ts';
+import type { BridgeResponse } from '../../../src/contract/window.ts';
+import { findOwnerClient } from '../../../src/listeners/endpoint.ts';
 
 export const ELECTRON = process.env['HELMDECK_TEST_ELECTRON'] ?? '';
 export const ROOT = join(import.meta.dirname, '../../..');
-/** What hangs is found all the same; a machine that is slow or busy fails nothing. */
+/** Long enough for a slow or busy machine; a hang is still detected. */
 export const PATIENCE_MS = 60_000;
 
-/** Root has no sandbox; only tests ever start it so. */
+/** Chromium's sandbox does not work as root. Only tests start the desktop without it. */
 export const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
 
 export interface Running {
@@ -26,7 +26,7 @@ export interface Running {
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** Whatever a check leaves behind must not outlive the lane. */
+/** Kills every process that a check has left behind at the end of the lane. */
 const children = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL');
@@ -35,7 +35,7 @@ process.once('exit', () => {
 interface Start {
   readonly folder: string;
   readonly address?: string;
-  /** Undefined takes a setting away. */
+  /** Undefined removes a setting. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly args?: readonly string[];
   /** The packed application instead of the source folder in Electron. */
@@ -54,7 +54,7 @@ export function environmentOf({ folder, address = '127.0.0.1:0', environment = {
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** Starts the desktop and fulfils when its window shows something. */
+/** Starts the desktop and resolves when its window shows content. */
 export async function start(given: Start): Promise<Running> {
   const { packed } = given;
   const app = await _electron.launch({
@@ -62,11 +62,11 @@ export async function start(given: Start): Promise<Running> {
     args: [...args, ...(packed === undefined ? [ROOT] : []), ...(given.args ?? [])],
     env: environmentOf(given),
     timeout: PATIENCE_MS,
-    // Else it would be taken away.
+    // Otherwise playwright would remove it.
     chromiumSandbox: args.length === 0,
   });
   const child = app.process();
-  // Nobody else reads them, and a full pipe would hold it up.
+  // Read the output, because a full pipe would block the program.
   for (const stream of [child.stdout, child.stderr]) stream?.resume();
   const ended = once(child, 'exit').then(([code, signal]) => (signal ?? code) as number | NodeJS.Signals | null);
   children.add(child);
@@ -76,7 +76,7 @@ export async function start(given: Start): Promise<Running> {
   return { app, page, folder: given.folder, pid: child.pid ?? 0, ended };
 }
 
-/** Starts it as a second one would be: without anybody who drives it. `signalAfter` milliseconds it is told to end. */
+/** Starts a second instance without playwright. Sends a signal after `signalAfter` milliseconds. */
 export async function startAlone(given: Start, signalAfter?: number): Promise<{ code: number | null; said: string }> {
   const child = spawn(ELECTRON, [...args, ROOT], { env: environmentOf(given), stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
@@ -89,20 +89,20 @@ export async function startAlone(given: Start, signalAfter?: number): Promise<{ 
   return { code, said };
 }
 
-/** The list's own rows, among other things that have options. */
+/** The rows of the list of facts. Other elements have options too. */
 export const rows = (page: Page, name = /./): Locator =>
   page.getByRole('listbox', { name: 'Facts' }).getByRole('option', { name });
 
-/** As the window itself asks. */
-export const askFrom = (page: Page, ...asked: readonly unknown[]): Promise<Crossed> =>
+/** Calls an operation from the page, as the window does. */
+export const askFrom = (page: Page, ...asked: readonly unknown[]): Promise<BridgeResponse> =>
   page.evaluate((given) => {
-    const { helmdeck } = globalThis as unknown as { helmdeck: { call(...all: readonly unknown[]): Promise<Crossed> } };
+    const { helmdeck } = globalThis as unknown as { helmdeck: { call(...all: readonly unknown[]): Promise<BridgeResponse> } };
     return helmdeck.call(...given);
   }, asked);
 
 const isLost = (error: unknown): boolean => /garbage collected/.test(String(error));
 
-/** What the main process knows. Node may drop an answer before it is heard: a question changes nothing, so it is put again. */
+/** Evaluates a function without side effects in the main process. Retries, because playwright can lose a result. */
 export async function known<T, Given = void>(
   app: ElectronApplication,
   question: (electron: typeof Electron, given: Given) => T | Promise<T>,
@@ -117,7 +117,7 @@ export async function known<T, Given = void>(
   }
 }
 
-/** What the main process is made to do. It was done also where its answer is dropped; what came of it is looked at elsewhere. */
+/** Runs an action in the main process. If playwright loses the result, the action has still run; the caller checks its effect. */
 export async function act<Given = void>(
   app: ElectronApplication,
   action: (electron: typeof Electron, given: Given) => unknown,
@@ -133,13 +133,13 @@ export async function act<Given = void>(
 export const isVisible = (app: ElectronApplication): Promise<boolean> =>
   known(app, ({ BrowserWindow }) => BrowserWindow.getAllWindows().some((window) => window.isVisible()));
 
-/** A word of the menu, pressed. */
+/** Clicks an item of the application menu. */
 export const press = (app: ElectronApplication, label: string): Promise<void> =>
   act(
     app,
     ({ Menu }, wanted) => {
       const item = Menu.getApplicationMenu()?.items[0]?.submenu?.items.find((one) => one.label === wanted);
-      if (!item?.enabled) throw new Error(`The menu has no ${wanted}.`);
+      if (!item?.enabled) throw new Error(`The menu has no enabled item ${wanted}.`);
       item.click();
     },
     label,
@@ -148,23 +148,23 @@ export const press = (app: ElectronApplication, label: string): Promise<void> =>
 export const labels = (app: ElectronApplication): Promise<string[]> =>
   known(app, ({ Menu }) => Menu.getApplicationMenu()?.items[0]?.submenu?.items.map(({ label }) => label) ?? []);
 
-/** What the icon shows and offers. */
+/** What the tray icon shows and offers. */
 export interface Icon {
   readonly labels: readonly string[];
-  /** Words with a tick. */
+  /** Checked menu items. */
   readonly ticked: readonly string[];
-  /** Empty where it could not be read. */
+  /** Empty if the picture cannot be read. */
   readonly picture: string;
 }
 
-/** What the system is given to show by the clock, and cannot be asked for again. */
+/** The last menu and picture given to the tray icon. Electron has no getter for them. */
 interface ByTheClock {
   tray?: Electron.Tray;
   menu?: Electron.Menu;
   image?: Electron.NativeImage;
 }
 
-/** Looks from now on at what the icon is given; a word of the menu gives it all of it anew. */
+/** Records from now on what the tray icon is given. Clicking a menu item makes the program set everything again. */
 export async function watchIcon(app: ElectronApplication): Promise<() => Promise<Icon>> {
   await act(app, ({ Tray }) => {
     const given: ByTheClock = {};
@@ -195,31 +195,31 @@ export async function watchIcon(app: ElectronApplication): Promise<() => Promise
   return look;
 }
 
-/** A word of the icon's menu, pressed; how it stands may be told behind it, and change at any moment. */
+/** Clicks an item of the icon's menu. Its label can end with a state that changes at any moment. */
 export const pressInIcon = (app: ElectronApplication, word: string): Promise<void> =>
   act(
     app,
     (_all, wanted) => {
       const { menu } = (globalThis as unknown as { given: ByTheClock }).given;
       const item = menu?.items.find(({ label }) => label === wanted || label.startsWith(`${wanted} (`));
-      if (!item?.enabled) throw new Error(`The icon has no ${wanted}.`);
+      if (!item?.enabled) throw new Error(`The icon has no enabled item ${wanted}.`);
       item.click();
     },
     word,
   );
 
-/** The icon itself, pressed. */
+/** Clicks the icon. */
 export const pressIcon = (app: ElectronApplication): Promise<void> =>
   act(app, () => void (globalThis as unknown as { given: ByTheClock }).given.tray?.emit('click'));
 
-/** What the next dialogs of the system are answered, and what they asked. */
+/** Answers the next system dialogs, and returns their messages. */
 export async function answerDialogs(app: ElectronApplication, response: number): Promise<() => Promise<string[]>> {
   await act(
     app,
     ({ dialog }, given) => {
       const asked: string[] = [];
       Object.assign(globalThis, { asked });
-      // The overload with a window has its text behind it.
+      // The overload with a window has its options second.
       dialog.showMessageBox = (...shown: unknown[]) => {
         asked.push((shown.at(-1) as { message: string }).message);
         return Promise.resolve({ response: given, checkboxChecked: false });
@@ -230,9 +230,9 @@ export async function answerDialogs(app: ElectronApplication, response: number):
   return () => known(app, () => (globalThis as unknown as { asked: string[] }).asked);
 }
 
-/** An agent of the owner's, with a token of its own. */
+/** Connects an agent with its own token. */
 export async function anAgent(folder: string, client = 'lane'): Promise<{ client: Client; url: string } & AsyncDisposable> {
-  const program = await findProgram(join(folder, 'data'));
+  const program = await findOwnerClient(join(folder, 'data'));
   if (!program) throw new Error('Nobody listens.');
   const { token } = await program.call('mintToken', { name: client, client });
   const { url } = program;
@@ -243,25 +243,25 @@ export async function anAgent(folder: string, client = 'lane'): Promise<{ client
   return { client: agent, url, [Symbol.asyncDispose]: () => agent.close() };
 }
 
-/** Fails with its name unless it comes true soon. */
+/** Waits for a condition; throws an error with its name if it does not hold in time. */
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>, patience = PATIENCE_MS): Promise<void> {
   const end = performance.now() + patience;
   while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`It did not come true: ${what}`);
+    if (performance.now() > end) throw new Error(`Timed out waiting until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
 
 export function must(what: string, holds: boolean): void {
-  if (!holds) throw new Error(`It is not so: ${what}`);
+  if (!holds) throw new Error(`Check failed: ${what}`);
 }
 
-/** A port that somebody else holds until it is disposed. */
+/** Occupies a port until it is disposed. */
 export async function aTakenPort(): Promise<{ address: string } & AsyncDisposable> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('It has no port.');
+  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
   return {
     address: `127.0.0.1:${address.port}`,
     async [Symbol.asyncDispose]() {

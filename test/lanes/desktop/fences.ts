@@ -1,16 +1,16 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import fc from 'fast-check';
 import { failures } from '../../../src/contract/failure.ts';
-import type { Crossed } from '../../../src/contract/window.ts';
+import type { BridgeResponse } from '../../../src/contract/window.ts';
 import type { Check } from '../faults/lane.ts';
 import { act, aFolder, answerDialogs, args, askFrom, eventually, known, must, ROOT, start } from './app.ts';
 
 const RUNS = 10_000;
 
-/** What a page that was taken over may not do. */
+/** Limits on a compromised page. */
 export const fences: readonly Check[] = [
   {
-    name: 'the page has no Node, no way out and no permission (R-DESK-10)',
+    name: 'the page has no Node, cannot navigate and has no permission (R-DESK-10)',
     async run({ folder }) {
       const { app, page } = await start({ folder: aFolder(folder) });
       const globals = await page.evaluate(() => {
@@ -29,7 +29,7 @@ export const fences: readonly Check[] = [
         Object.assign(document.createElement('a'), { href: 'file:///etc/passwd' }).click();
       `);
       await page.waitForTimeout(500);
-      must('it went nowhere', page.url() === before && pages() === 1);
+      must('it did not navigate', page.url() === before && pages() === 1);
       const outcome = async (script: string): Promise<string> =>
         String(await page.evaluate(`(async () => { ${script} })().then(() => 'done', (error) => 'refused: ' + error.name)`));
       for (const [what, script] of [
@@ -54,18 +54,18 @@ export const fences: readonly Check[] = [
         document.body.append(frame);
         setTimeout(() => done('blocked'), 1000);
       })`);
-      must(`no frame shows another place (${String(frame)})`, frame === 'blocked' || frame === 'empty');
+      must(`no frame shows another origin (${String(frame)})`, frame === 'blocked' || frame === 'empty');
       if (args.length === 0) {
         const pid = await known(app, ({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.getOSProcessId());
         const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-        must('the system filters what its process may ask', /^Seccomp:\s+2$/m.test(status));
+        must('the system filters the system calls of its process', /^Seccomp:\s+2$/m.test(status));
       }
       await app.close();
       return args.length === 0 ? 'in the sandbox of the system' : 'as root, so without the sandbox of the system';
     },
   },
   {
-    name: `of ${RUNS} calls that are no calls each is refused with a code, and nothing else happens (R-DESK-11)`,
+    name: `of ${RUNS} invalid calls each is refused with a code and has no effect (R-DESK-11)`,
     async run({ folder }) {
       const { app, page } = await start({ folder: aFolder(folder) });
       const asked = await answerDialogs(app, 0);
@@ -82,7 +82,9 @@ export const fences: readonly Check[] = [
       );
       const answers = await page.evaluate(
         async (all) => {
-          const { helmdeck } = globalThis as unknown as { helmdeck: { call(...given: readonly unknown[]): Promise<Crossed> } };
+          const { helmdeck } = globalThis as unknown as {
+            helmdeck: { call(...given: readonly unknown[]): Promise<BridgeResponse> };
+          };
           const out: string[] = [];
           for (const given of all) {
             try {
@@ -99,21 +101,21 @@ export const fences: readonly Check[] = [
       const codes = new Set<string>(['ok', ...Object.keys(failures)]);
       const strange = answers.filter((answer) => !codes.has(answer) || answer === 'internal');
       must(`each is a refusal (${strange.slice(0, 3).join()})`, strange.length === 0);
-      must('nobody was asked anything', (await asked()).length === 0);
+      must('no dialog was shown', (await asked()).length === 0);
       const { ok } = await askFrom(page, 'me', 'status', {});
-      must('it still answers', ok);
+      must('it still responds', ok);
       await app.close();
       const count = (code: string): number => answers.filter((answer) => answer === code).length;
       return `${count('invalid_input')} invalid, ${count('not_found')} unknown, ${count('ok')} fitted`;
     },
   },
   {
-    name: 'facts are exported to where their owner says, and nothing else is downloaded (R-DESK-14)',
+    name: 'facts are exported to the chosen file, and nothing else is downloaded (R-DESK-14)',
     async run({ folder }) {
       const { app, page, folder: at } = await start({ folder: aFolder(folder) });
       must('there is a fact', (await askFrom(page, 'me', 'remember', { key: 'a', value: 'b' })).ok);
       const path = `${at}/kept.jsonl`;
-      // In the place of the owner, who says where in a dialog that no test can reach.
+      // Replaces the save dialog, which no test can operate.
       await act(
         app,
         ({ session }, chosen) => {
@@ -138,19 +140,22 @@ export const fences: readonly Check[] = [
         );
       }
       await page.waitForTimeout(500);
-      must('nothing else is let out', (await seen()).every(({ left }) => !left) && !existsSync(path));
+      must('no other download is allowed', (await seen()).every(({ left }) => !left) && !existsSync(path));
       await page.getByRole('navigation', { name: 'Sections' }).getByRole('button', { name: 'Settings' }).click();
       await page.getByRole('button', { name: 'Export…' }).click();
-      await eventually('it is there', () => existsSync(path) && readFileSync(path, 'utf8').includes('"key":"a"'));
+      await eventually('the file exists', () => existsSync(path) && readFileSync(path, 'utf8').includes('"key":"a"'));
       await eventually('only its owner can read it', () => (statSync(path).mode & 0o777) === 0o600);
       const last = (await seen()).at(-1);
-      must(`the owner is asked where (${JSON.stringify(last)})`, last?.left === true && last.asks === 'helmdeck-memory-me.jsonl');
+      must(
+        `the owner is asked for the file (${JSON.stringify(last)})`,
+        last?.left === true && last.asks === 'helmdeck-memory-me.jsonl',
+      );
       await app.close();
       return `${statSync(path).size} bytes`;
     },
   },
   {
-    name: 'another window, and another frame of ours, are not the window (R-DESK-11)',
+    name: 'another window and another frame cannot call operations (R-DESK-11)',
     async run({ folder }) {
       const { app, page } = await start({ folder: aFolder(folder) });
       const preload = `${ROOT}/out/preload/index.cjs`;
@@ -171,7 +176,7 @@ export const fences: readonly Check[] = [
       );
       must(
         `another window is refused (${JSON.stringify(fromAnother)})`,
-        (fromAnother as Crossed & { code?: string }).code === 'forbidden_origin',
+        (fromAnother as BridgeResponse & { code?: string }).code === 'forbidden_origin',
       );
       must('the window is not', (await askFrom(page, 'me', 'status', {})).ok);
       await app.close();

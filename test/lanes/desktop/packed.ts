@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { flipFuses, FuseV1Options, FuseVersion, getCurrentFuseWire } from '@electron/fuses';
-import type { Mood } from '../../../src/main/shell/tray-menu.ts';
+import type { TrayIcon } from '../../../src/main/shell/tray-menu.ts';
 import type { Check } from '../faults/lane.ts';
 import {
   aFolder,
@@ -21,7 +21,7 @@ import {
   watchIcon,
 } from './app.ts';
 
-/** As @electron/fuses reads a fuse out of the binary. */
+/** The values of a fuse in the binary, as @electron/fuses reads them. */
 const OFF = 48;
 const ON = 49;
 
@@ -35,7 +35,7 @@ const FUSES: readonly (readonly [FuseV1Options, number])[] = [
   [FuseV1Options.GrantFileProtocolExtraPrivileges, OFF],
 ];
 
-/** All that may be in a release: what was built, with the bundle for Claude Desktop, the tray's pictures, and the two packages with a binary. */
+/** Everything that a release may contain: the build with the bundle for Claude Desktop, the tray's pictures, and the two native packages. */
 const MAY = [
   /^\/package\.json$/,
   /^\/out\/main\/(index|cli|headless)\.cjs$/,
@@ -50,19 +50,19 @@ const MAY = [
   /^\/node_modules\/keytar\/(package\.json|LICENSE\.md|lib\/keytar\.js|prebuilds\/linux-\w+\/keytar\.node)$/,
 ];
 
-const MOODS = ['on', 'paused', 'locked', 'needs-you'] as const satisfies readonly Mood[];
+const MOODS = ['on', 'paused', 'locked', 'needs-you'] as const satisfies readonly TrayIcon[];
 
-/** What is released, and that it runs. */
+/** The content of a release, and a run of it. */
 export const packed: readonly Check[] = [
   {
-    name: 'the packed application holds what was built and nothing else, with its fuses set, and runs (R-DESK-13)',
+    name: 'the packed application contains only the build, has its fuses set, and runs (R-DESK-13)',
     async run({ folder }) {
       const binary = pack(folder);
       const archive = join(dirname(binary), 'resources/app.asar');
       const files = filesIn(archive);
       const strange = files.filter(({ path }) => !MAY.some((may) => may.test(path))).map(({ path }) => path);
       must(`nothing else is in it (${strange.slice(0, 5).join()})`, strange.length === 0);
-      // Electron says nothing of a picture that is not there, and the icon would be an empty place.
+      // Electron does not report a missing picture; the icon would be empty.
       const pictures = MOODS.flatMap((mood) =>
         ['', '@2x', 'Template', 'Template@2x'].map((form) => `/build/icons/tray-${mood}${form}.png`),
       );
@@ -71,40 +71,40 @@ export const packed: readonly Check[] = [
         pictures.every((path) => files.some((file) => file.path === path)),
       );
       const natives = files.filter(({ path }) => path.endsWith('.node'));
-      must('what the system loads lies beside it', natives.length === 2 && natives.every(({ unpacked }) => unpacked));
+      must('native modules are unpacked beside the archive', natives.length === 2 && natives.every(({ unpacked }) => unpacked));
       for (const { path } of natives) must(`${path} is there`, existsSync(join(`${archive}.unpacked`, path)));
       const plugin = files.filter(({ path }) => path.startsWith('/integrations/openclaw/'));
       must(
-        'and so does what Claude Desktop opens',
+        'the bundle for Claude Desktop is unpacked',
         files.some(({ path, unpacked }) => path.endsWith('.mcpb') && unpacked),
       );
-      must('and so does what OpenClaw copies', plugin.length === 3 && plugin.every(({ unpacked }) => unpacked));
+      must('the OpenClaw plugin is unpacked', plugin.length === 3 && plugin.every(({ unpacked }) => unpacked));
       const wire = await getCurrentFuseWire(binary);
       for (const [fuse, wanted] of FUSES)
         must(`the fuse ${FuseV1Options[fuse]} is ${wanted === ON ? 'on' : 'off'}`, Number(wire[fuse]) === wanted);
 
       const given = { folder: aFolder(folder) };
-      // Neither what asks for a bare Node nor what opens it to a debugger is heard.
+      // The packed application must ignore the variables for a bare Node and for a debugger.
       const environment = { ...environmentOf(given), ELECTRON_RUN_AS_NODE: '1', NODE_OPTIONS: '--inspect=0' };
       const child = spawn(binary, [...args, '--inspect=0'], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
       let said = '';
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()));
       const ended = once(child, 'exit');
       try {
-        await eventually('it runs', () => said.includes('Helmdeck Memory is running. Agents reach it'));
+        await eventually('it runs', () => said.includes('Helmdeck Memory is running. Agents connect to'));
         must('no debugger listens', !said.includes('Debugger listening'));
       } finally {
         child.kill('SIGTERM');
       }
       const [code] = (await ended) as [number | null];
-      must(`it ended well (${code})`, code === 0);
+      must(`it exited with code 0 (${code})`, code === 0);
       for (const asked of ['--remote-debugging-port=0', '--remote-debugging-pipe'])
         await refusesRemoteControl(binary, asked, given);
       return `${files.length} files`;
     },
   },
   {
-    name: 'the same, but for the fuse that lets a test drive it, keeps facts and shows them (R-DESK-13)',
+    name: 'the same with the fuse that allows test automation stores facts and shows them (R-DESK-13)',
     async run({ folder }) {
       const binary = pack(folder);
       await flipFuses(binary, { version: FuseVersion.V1, [FuseV1Options.EnableNodeCliInspectArguments]: true });
@@ -112,7 +112,7 @@ export const packed: readonly Check[] = [
       const first = await start(given);
       must('it stores', (await askFrom(first.page, 'me', 'remember', { key: 'a', value: 'b' })).ok);
       await rows(first.page, /a/).waitFor();
-      await eventually('agents can come', async () => (await labels(first.app))[0]?.startsWith('Listening on') === true);
+      await eventually('agents can connect', async () => (await labels(first.app))[0]?.startsWith('Listening on') === true);
       const facts = await known(first.app, ({ app, BrowserWindow }) => ({
         packed: app.isPackaged,
         version: app.getVersion(),
@@ -122,7 +122,7 @@ export const packed: readonly Check[] = [
       }));
       const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
       must(
-        `it is what it says (${JSON.stringify(facts)})`,
+        `the program reports its own identity (${JSON.stringify(facts)})`,
         facts.packed && facts.version === version && facts.devTools === false,
       );
       const icon = await watchIcon(first.app);
@@ -136,27 +136,27 @@ export const packed: readonly Check[] = [
   },
 ];
 
-/** Chromium would say where it listens, and answer whoever comes. */
+/** Without the refusal, Chromium would open a debugging port for every local program. */
 async function refusesRemoteControl(binary: string, asked: string, given: { readonly folder: string }): Promise<void> {
   const { ELECTRON_RUN_AS_NODE: _, ...environment } = environmentOf(given);
   const child = spawn(binary, [...args, asked], { env: environment, stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'] });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()));
   try {
-    await eventually(`${asked} is refused`, () => said.includes(`It was started with ${asked.split('=')[0]}`));
-    must('and nobody may drive the window', !said.includes('DevTools listening') && !said.includes('is running'));
+    await eventually(`${asked} is refused`, () => said.includes(`The switch ${asked.split('=')[0]}`));
+    must('no program can control the window', !said.includes('DevTools listening') && !said.includes('is running'));
   } finally {
     child.kill('SIGKILL');
   }
 }
 
-/** Packs what was built with the Electron at hand, as `npm run package` does with the one it fetches. */
+/** Packs the build with the available Electron, as `npm run package` does with the official one. */
 function pack(folder: string): string {
   const dist = dirname(ELECTRON);
   const version = readFileSync(join(dist, 'version'), 'utf8').trim().replace(/^v/, '');
   const settings = { electronDist: dist, electronVersion: version, 'directories.output': join(folder, 'dist') };
   const given = Object.entries(settings).map(([name, value]) => `--config.${name}=${value}`);
-  // It asks git and npm for nothing; what it says is of use only when it fails.
+  // Show the output only if packing fails.
   execFileSync('node_modules/.bin/electron-builder', ['--linux', 'dir', '--publish', 'never', ...given], {
     cwd: ROOT,
     stdio: 'pipe',
@@ -169,7 +169,7 @@ interface Node {
   readonly unpacked?: boolean;
 }
 
-/** An asar begins with four lengths and a tree of its files as JSON. */
+/** Reads the header of an asar archive: four lengths, then the file tree as JSON. */
 function filesIn(archive: string): { path: string; unpacked: boolean }[] {
   const bytes = readFileSync(archive);
   const length = bytes.readUInt32LE(12);

@@ -4,23 +4,23 @@ import { connect } from 'node:net';
 const WATCHER = 'org.kde.StatusNotifierWatcher';
 const BUS = 'org.freedesktop.DBus';
 
-/** Owns, on the session's bus, the name by which a desktop says that it shows the icons of programs, until it is disposed. */
+/** Owns the D-Bus name of a tray host until it is disposed, so that Electron believes that the desktop shows tray icons. */
 export async function aTrayHost(): Promise<Disposable> {
   const path = /unix:path=([^,]+)/.exec(process.env['DBUS_SESSION_BUS_ADDRESS'] ?? '')?.[1];
-  if (path === undefined) throw new Error('There is no session bus.');
+  if (path === undefined) throw new Error('DBUS_SESSION_BUS_ADDRESS names no session bus.');
   const socket = connect(path);
   await once(socket, 'connect');
-  // What a bus does that lets nobody in.
-  socket.once('close', () => socket.emit('error', new Error('The bus hung up.')));
+  // The bus closes the connection if it refuses the client.
+  socket.once('close', () => socket.emit('error', new Error('The bus closed the connection.')));
   const user = Buffer.from(String(process.getuid?.() ?? 0)).toString('hex');
   socket.write(`\0AUTH EXTERNAL ${user}\r\n`);
   const [answer] = (await once(socket, 'data')) as [Buffer];
-  if (!answer.toString().startsWith('OK')) throw new Error(`The bus lets nobody in: ${answer.toString()}`);
+  if (!answer.toString().startsWith('OK')) throw new Error(`The bus refused the client: ${answer.toString()}`);
   socket.write('BEGIN\r\n');
   socket.write(call(1, 'Hello', '', Buffer.alloc(0)));
   const flags = Buffer.alloc(4);
   socket.write(call(2, 'RequestName', 'su', Buffer.concat([text(WATCHER), padding(text(WATCHER).length, 4), flags])));
-  // Both are answered in order; whoever else speaks to the name gets none.
+  // The bus answers both calls in order. Other calls to the name get no answer.
   await once(socket, 'data');
   await new Promise((resolve) => setTimeout(resolve, 200));
   return {

@@ -21,13 +21,13 @@ import {
   watchIcon,
 } from './app.ts';
 
-/** What its owner does with the window while agents work. */
+/** What the owner does in the window while agents work. */
 export const use: readonly Check[] = [
   {
-    name: 'what an agent writes appears without a reload, is found, read, renewed, forgotten and taken back (R-DESK-01, R-DESK-02)',
+    name: 'a fact of an agent appears without a reload, and can be found, read, renewed, forgotten and restored (R-DESK-01, R-DESK-02)',
     async run({ folder }) {
       const { app, page, ended, folder: at } = await start({ folder: aFolder(folder) });
-      await eventually('agents can come', async () => (await labels(app))[0]?.startsWith('Listening on') === true);
+      await eventually('agents can connect', async () => (await labels(app))[0]?.startsWith('Listening on') === true);
       await page.evaluate(() => Object.assign(globalThis, { loaded: 'once' }));
       await using agent = await anAgent(at);
       const from = performance.now();
@@ -37,7 +37,7 @@ export const use: readonly Check[] = [
       for (let number = 0; number < 20; number += 1)
         await agent.client.callTool({ name: 'memory_store', arguments: { key: `note/${number}`, value: `number ${number}` } });
       await eventually('every fact has a row', async () => (await rows(page).count()) >= 21);
-      must('the page was not loaded again', (await page.evaluate('loaded')) === 'once');
+      must('the page was not reloaded', (await page.evaluate('loaded')) === 'once');
 
       const search = page.getByRole('searchbox');
       await search.fill('helix terminal');
@@ -49,18 +49,18 @@ export const use: readonly Check[] = [
       await page.getByRole('button', { name: 'Change lifetime' }).click();
       const editor = page.getByRole('form', { name: 'Lifetime of editor/name' });
       await editor.getByRole('radio', { name: '1 week' }).check();
-      await editor.getByRole('button', { name: 'Keep' }).click();
+      await editor.getByRole('button', { name: 'Save' }).click();
       await editor.waitFor({ state: 'detached' });
       const { structuredContent } = await agent.client.callTool({ name: 'memory_recall', arguments: { key: 'editor/name' } });
       const { expires_at: end } = structuredContent as { expires_at: string };
       const days = (Date.parse(end) - Date.now()) / 86_400_000;
-      must(`the agent hears when it goes now (${end})`, days > 6.9 && days <= 7);
+      must(`the agent reads the new expiry (${end})`, days > 6.9 && days <= 7);
 
       await page
         .getByRole('button', { name: /^Forget/ })
         .first()
         .click();
-      await eventually('the agent does not find it any more', async () => {
+      await eventually('the agent no longer finds the fact', async () => {
         const { isError } = await agent.client.callTool({ name: 'memory_recall', arguments: { key: 'editor/name' } });
         return isError === true;
       });
@@ -68,18 +68,18 @@ export const use: readonly Check[] = [
       await search.fill('');
       await rows(page, /editor\/name/).waitFor();
       const { isError } = await agent.client.callTool({ name: 'memory_recall', arguments: { key: 'editor/name' } });
-      must('the agent finds it again', isError !== true);
+      must('the agent finds the fact again', isError !== true);
       await app.close();
-      must('it ended well', (await ended) === 0);
-      return `a row ${appeared.toFixed(0)} ms after the agent asked`;
+      must('it exited with code 0', (await ended) === 0);
+      return `a row ${appeared.toFixed(0)} ms after the agent's request`;
     },
   },
   {
-    name: 'by the icon its owner lets in, pauses, locks, unlocks, opens and quits, and the menu offers the same (R-DESK-03)',
+    name: 'the icon resumes, pauses, locks, unlocks, opens and quits, and the menu offers the same (R-DESK-03)',
     async run({ folder }) {
       const taken = await aTakenPort();
       const { app, page, folder: at, ended } = await start({ folder: aFolder(folder), address: taken.address });
-      await eventually('nobody can come', async () => /is taken by/.test((await labels(app))[0] ?? ''));
+      await eventually('agents cannot connect', async () => /is in use by/.test((await labels(app))[0] ?? ''));
       const icon = await watchIcon(app);
       const pictures = new Map<string, string>();
       const says = async (what: string): Promise<void> => {
@@ -88,7 +88,7 @@ export const use: readonly Check[] = [
         must('the menu offers the same', offered.join() === (await labels(app)).join());
         pictures.set(what, picture);
       };
-      await says('Agents cannot come');
+      await says("Agents can't connect");
       await taken[Symbol.asyncDispose]();
       await pressInIcon(app, 'Try Again');
       await says('Listening on');
@@ -115,14 +115,14 @@ export const use: readonly Check[] = [
           () => true,
         ),
       );
-      await page.getByText('Agents cannot reach this memory.').waitFor();
+      await page.getByText('Agent access is paused.').waitFor();
       const asked = await answerDialogs(app, 1);
       await page.getByRole('button', { name: 'Resume' }).click();
       await says('Listening on');
-      must('its owner was asked', (await asked()).join() === 'Resume access for agents?');
+      must('its owner was asked', (await asked()).join() === 'Resume agent access?');
       await press(app, 'Pause Agents');
-      await eventually('it says so', async () => (await icon()).labels[0]?.startsWith('Paused') === true);
-      await pressInIcon(app, 'Let Agents In');
+      await eventually('the text appears', async () => (await icon()).labels[0]?.startsWith('Paused') === true);
+      await pressInIcon(app, 'Resume Agents');
       await eventually('agents can come', async () => (await icon()).labels[0]?.startsWith('Listening on') === true);
 
       await pressInIcon(app, 'Copy MCP Address');
@@ -136,7 +136,7 @@ export const use: readonly Check[] = [
       };
       must('embeddings are off', (await embeddings()) === 'Embeddings');
       await pressInIcon(app, 'Embeddings');
-      await eventually('they are on, or it says what is missing', async () =>
+      await eventually('embeddings are on, or the label says what is missing', async () =>
         /^Embeddings(?! \(starting\)).*, ticked$/.test(await embeddings()),
       );
       await pressInIcon(app, 'Embeddings');
@@ -144,14 +144,14 @@ export const use: readonly Check[] = [
 
       for (const open of [() => pressIcon(app), () => pressInIcon(app, 'Open Memory')]) {
         await act(app, ({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.hide());
-        await eventually('the window is away', async () => !(await isVisible(app)));
+        await eventually('the window is hidden', async () => !(await isVisible(app)));
         await open();
         await eventually('the window is back', () => isVisible(app));
       }
       const seen = [...pictures.values()];
-      must('each state has a picture of its own', !seen.includes('') && new Set(seen).size === pictures.size);
+      must('each state has its own picture', !seen.includes('') && new Set(seen).size === pictures.size);
       await pressInIcon(app, 'Quit Helmdeck Memory');
-      must('it ended well', (await ended) === 0);
+      must('it exited with code 0', (await ended) === 0);
       return `${pictures.size} pictures`;
     },
   },
@@ -162,12 +162,12 @@ export const use: readonly Check[] = [
       await askFrom(page, 'me', 'remember', { key: 'a', value: 'the-value' });
       await act(app, ({ Menu, clipboard }) => {
         void clipboard.writeText('a pasted word');
-        // In the place of the system, which shows it until somebody picks.
+        // Replaces the system's menu, which would wait for a choice.
         Menu.prototype.popup = function () {
           Object.assign(globalThis, { shown: this.items });
         };
       });
-      /** What is offered there, after the word was picked. */
+      /** The items of the menu, after the wanted item was clicked. */
       const pick = async (at: Locator, word: string): Promise<string> => {
         await act(app, () => void Object.assign(globalThis, { shown: undefined }));
         await at.click({ button: 'right', position: { x: 8, y: 8 } });
@@ -209,7 +209,7 @@ export const use: readonly Check[] = [
     },
   },
   {
-    name: 'what cannot be taken back is asked in a dialog that no page can answer (R-DESK-08)',
+    name: 'an action that cannot be undone asks in a dialog that no page can answer (R-DESK-08)',
     async run({ folder }) {
       const { app, page } = await start({ folder: aFolder(folder) });
       const ask = (name: string, input: object) => askFrom(page, 'me', name, input);
@@ -223,12 +223,12 @@ export const use: readonly Check[] = [
         ['runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } }],
       ] as const) {
         const { ok } = await ask(name, input);
-        must(`${name} is not done without a yes`, !ok);
+        must(`${name} is refused without a confirmation`, !ok);
       }
-      must('each was asked once', (await asked()).length === 5);
-      must('nothing is gone', (await ask('recall', { key: 'a' })).ok);
+      must('each action asked once', (await asked()).length === 5);
+      must('nothing was deleted', (await ask('recall', { key: 'a' })).ok);
       await answerDialogs(app, 1);
-      must('a yes is a yes', (await ask('forget', { scope: 'all' })).ok && !(await ask('recall', { key: 'a' })).ok);
+      must('a confirmed action is done', (await ask('forget', { scope: 'all' })).ok && !(await ask('recall', { key: 'a' })).ok);
       await app.close();
       return 'five questions';
     },

@@ -1,13 +1,13 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileSource } from '../../../src/core/keys/file.ts';
+import { fileSource } from '../../../src/core/crypto/keys/file-source.ts';
 import { killAfter, runWorker, startWorker } from './child.ts';
 import { Disk } from './disk.ts';
 import { type Check, mustBeEmpty } from './lane.ts';
 import { openKeptStore } from './memory.ts';
 import { randomFrom } from './random.ts';
 
-/* Some of the moments are counted from the first backup on, so that there is one however long it takes here. */
+/* Some kills are timed from the first backup, so that at least one backup completes on a slow machine. */
 
 const ROWS = 5000;
 const FEW_ROWS = 200;
@@ -26,7 +26,7 @@ export const backupKilled: Check = {
     for (let kill = 1; kill <= kills; kill += 1) {
       const first = Promise.withResolvers<void>();
       const worker = await startWorker(
-        'back up for ever',
+        'back up until killed',
         { folder: memory },
         {
           hear(line) {
@@ -38,11 +38,11 @@ export const backupKilled: Check = {
       );
       if (kill % 5 === 0) await Promise.race([first.promise, worker.ended]);
       const ended = await killAfter(worker, random.between(0, 250));
-      if (ended.signal !== 'SIGKILL') wrong.push(`the worker ended by itself: ${ended.stderr.slice(-500)}`);
+      if (ended.signal !== 'SIGKILL') wrong.push(`the worker exited before the kill: ${ended.stderr.slice(-500)}`);
       const backups = join(memory, 'backups');
       const names = existsSync(backups) ? readdirSync(backups).filter((name) => FINAL.test(name)) : [];
       const newest = made.at(-1);
-      if (newest !== undefined && !names.includes(newest)) wrong.push(`${newest} was acknowledged and is gone`);
+      if (newest !== undefined && !names.includes(newest)) wrong.push(`${newest} was acknowledged and is missing`);
       for (const name of names.filter((one) => !examined.has(one))) {
         examined.add(name);
         const problem = await broken(join(backups, name), memory, join(folder, `copy-${examined.size}`), ROWS);
@@ -55,7 +55,7 @@ export const backupKilled: Check = {
   },
 };
 
-/** The first backup makes the folder for all; each must be found again by its name. */
+/** The first backup creates the folder. Each backup must still have its name after a cut. */
 export const backupSurvives: Check = {
   name: 'R-DUR-02 R-DUR-10 an acknowledged backup survives a power cut',
   async run({ large, seed, folder }) {
@@ -70,7 +70,7 @@ export const backupSurvives: Check = {
       let newest: string | undefined;
       const first = Promise.withResolvers<void>();
       const worker = await startWorker(
-        'back up for ever',
+        'back up until killed',
         { folder: join(disk.live, 'memory') },
         {
           environment: disk.environment,
@@ -85,18 +85,20 @@ export const backupSurvives: Check = {
       await killAfter(worker, random.between(50, 400));
       if (newest === undefined) continue;
       acknowledged += 1;
-      const memory = join(disk.afterCut('only what was flushed', random), 'memory');
+      const memory = join(disk.afterCut('only flushed data', random), 'memory');
       const file = join(memory, 'backups', newest);
-      const problem = existsSync(file) ? await broken(file, memory, join(folder, `copy-${cut}`), FEW_ROWS) : 'its name is gone';
+      const problem = existsSync(file)
+        ? await broken(file, memory, join(folder, `copy-${cut}`), FEW_ROWS)
+        : 'the file is missing';
       if (problem !== undefined) wrong.push(`cut ${cut}: ${newest}: ${problem}`);
     }
-    if (acknowledged === 0) throw new Error('no backup was ever acknowledged');
+    if (acknowledged === 0) throw new Error('no backup was acknowledged');
     mustBeEmpty(wrong, `${cuts} cuts`);
     return `${cuts} cuts, ${acknowledged} of them after a backup: each found and authentic`;
   },
 };
 
-/** Opens a backup as a memory of its own. */
+/** Opens a copy of the backup as a separate memory. */
 async function broken(backup: string, memory: string, copy: string, rows: number): Promise<string | undefined> {
   mkdirSync(copy, { mode: 0o700 });
   copyFileSync(backup, join(copy, 'memory.db'));

@@ -1,10 +1,10 @@
 import { type Sum, summed } from './lane.ts';
 
-/** Checks that stand in a row, each said as it is made; one that fails ends nothing. */
+/** A sequence of checks. Each prints its result at once, and a failure does not stop the sequence. */
 export class Checks {
   readonly #sum: Sum = { passed: 0, failed: 0, skipped: 0 };
 
-  /** A line for what was checked, and beneath it, if it is not so, all that was said. */
+  /** Prints one line, and below it the details if the check failed. */
   readonly check = (what: string, holds: boolean, said: unknown): void => {
     console.log(`${holds ? 'ok' : 'FAILED'} ${what}`);
     this.#sum[holds ? 'passed' : 'failed'] += 1;
@@ -16,12 +16,12 @@ export class Checks {
     this.#sum.skipped += 1;
   }
 
-  /** Runs the lane; one that breaks has failed, and `after` is done all the same. Ends the process with the line that sums it. */
+  /** Runs the lane. An exception counts as a failure, and `after` runs in any case. Exits with the summary line. */
   async through(lane: () => Promise<void>, after: () => Promise<void> | void): Promise<never> {
     try {
       await lane();
     } catch (error) {
-      this.check('the lane comes to its end', false, error);
+      this.check('the lane runs to its end', false, error);
     }
     await after();
     console.log(summed(this.#sum));

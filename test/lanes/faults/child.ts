@@ -8,9 +8,9 @@ import type { Line } from './ops.ts';
 const WORKER = new URL('worker.ts', import.meta.url).pathname;
 
 export interface Child {
-  /** The worker itself, also when it runs inside another program. */
+  /** The process id of the worker, also when it runs inside another program. */
   readonly pid: number;
-  /** Fulfils after the last line was heard. */
+  /** Resolves after the last line was read. */
   readonly ended: Promise<Ended>;
   kill(): void;
 }
@@ -23,15 +23,15 @@ export interface Ended {
 }
 
 interface Way {
-  /** A program and its arguments that run the worker, strace for instance. */
+  /** A program with arguments that runs the worker, for example strace. */
   readonly inside?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   hear?(line: Line): void;
-  /** When nothing is heard for so long, the worker hangs. */
+  /** After this many milliseconds without a line, the worker counts as hung. */
   readonly patience?: number;
 }
 
-/** Starts a worker; fulfils when it is ready or has ended. What it says comes through a pipe: what was read was said. */
+/** Starts a worker. Resolves when it is ready or has exited. It reports through a pipe, so a line that was read was sent before any kill. */
 export async function startWorker(task: string, given: object, way: Way = {}): Promise<Child> {
   const [command, ...rest] = [...(way.inside ?? []), process.execPath, WORKER, task, JSON.stringify(given)];
   const child = spawn(command, rest, {
@@ -48,7 +48,7 @@ export async function startWorker(task: string, given: object, way: Way = {}): P
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It ended by itself just now.
+      // The worker has just exited by itself.
     }
   };
   const hangs = (): void => {
@@ -84,7 +84,7 @@ export async function startWorker(task: string, given: object, way: Way = {}): P
   };
 }
 
-/** The same for one that ends by itself, well. */
+/** Runs a worker that must exit with code 0. */
 export async function runWorker(task: string, given: object, way: Way = {}): Promise<Ended> {
   const child = await startWorker(task, given, way);
   const ended = await child.ended;
@@ -93,14 +93,14 @@ export async function runWorker(task: string, given: object, way: Way = {}): Pro
   return ended;
 }
 
-/** The worker is killed after so many milliseconds, if it has not ended by then. */
+/** Kills the worker after the given milliseconds, unless it has exited. */
 export async function killAfter(child: Child, ms: number): Promise<Ended> {
   await Promise.race([wait(ms), child.ended]);
   child.kill();
   return child.ended;
 }
 
-/** A line that a kill cut in two was not said. */
+/** Parses a line. A kill can truncate a line; ignore it then. */
 function parsed(text: string): Line | undefined {
   try {
     return JSON.parse(text) as Line;

@@ -6,7 +6,7 @@ import type { Random } from './random.ts';
 
 const PAGE = 4096;
 
-/** A folder on a disk whose power can be cut: see flushed.c, which keeps what was flushed. */
+/** A folder on a simulated disk with power cuts. flushed.c records the flushed data. */
 export class Disk {
   readonly #folder: string;
   readonly #shim: string;
@@ -44,10 +44,14 @@ export class Disk {
     mkdirSync(this.#flushed);
   }
 
-  /** The disk as it comes back; it is the live one from now on. */
-  afterCut(survived: 'only what was flushed' | 'any part of the rest', random: Random): string {
+  /** Replaces the live folder with the state after a power cut. */
+  afterCut(survived: 'only flushed data' | 'flushed data and a random part of the rest', random: Random): string {
     const [live, flushed] = [this.live, this.#flushed];
-    const survivors = new Survivors(live, flushed, survived === 'any part of the rest' ? random : undefined);
+    const survivors = new Survivors(
+      live,
+      flushed,
+      survived === 'flushed data and a random part of the rest' ? random : undefined,
+    );
     this.#times += 1;
     survivors.bringBack(statSync(live).ino, this.live);
     mkdirSync(this.#flushed);
@@ -63,11 +67,11 @@ interface Name {
   readonly folder: boolean;
 }
 
-/** What is left after a cut. With chance, any page and any folder that was not flushed may have reached the disk as well. */
+/** Builds the state after a cut. With `random`, some unflushed pages and folders have reached the disk too. */
 class Survivors {
   readonly #flushed: string;
   readonly #chance: Random | undefined;
-  /** Where each inode is in the live folder. */
+  /** Maps each inode to its path in the live folder. */
   readonly #live = new Map<number, string>();
 
   constructor(live: string, flushed: string, chance: Random | undefined) {

@@ -16,11 +16,11 @@ const FAULTS = [
   ['ftruncate', 'EIO'],
   ['fdatasync', 'EIO'],
 ] as const;
-/** A run takes a few seconds; on a busy machine some more. */
+/** A run takes a few seconds, and more on a busy machine. */
 const PATIENCE_MS = 60_000;
 
 export const flushesCounted: Check = {
-  name: 'R-DUR-02 a flush for every acknowledged commit',
+  name: 'R-DUR-02 every acknowledged commit is flushed',
   async run({ folder }) {
     needStrace();
     const count = async (puts: number): Promise<number> => {
@@ -32,13 +32,13 @@ export const flushesCounted: Check = {
     const none = await count(0);
     const flushes = (await count(PUTS)) - none;
     if (flushes < PUTS) throw new Error(`${flushes} flushes for ${PUTS} puts`);
-    return `${flushes} flushes for ${PUTS} puts one after the other, and ${none} for starting and closing`;
+    return `${flushes} flushes for ${PUTS} sequential puts, and ${none} for start and close`;
   },
 };
 
-/** Each run lets one kind of call fail from some moment on, for a while. */
+/** Each run makes one kind of system call fail for a while. */
 export const diskFails: Check = {
-  name: 'R-DUR-03 R-DUR-04 flushing, writing and cutting fail for a while',
+  name: 'R-DUR-03 R-DUR-04 flush, write and truncate fail for a while',
   async run({ large, seed, folder }) {
     needStrace();
     const random = randomFrom(seed);
@@ -46,7 +46,7 @@ export const diskFails: Check = {
     const file = join(folder, 'calls');
     const start = { seed: random.between(1, 1e9), firstId: 1, steps: STEPS };
     await runWorker(
-      'write amid faults',
+      'write during faults',
       { ...start, folder: join(folder, 'counted') },
       {
         inside: counting(
@@ -62,7 +62,7 @@ export const diskFails: Check = {
     for (let run = 0; run < runs && violations.length < 5; run += 1) {
       const [call, error] = FAULTS[run % FAULTS.length] ?? FAULTS[0];
       const most = calls.get(call) ?? 0;
-      if (most === 0) throw new Error(`${call} is never called; the lane injects into the wrong calls`);
+      if (most === 0) throw new Error(`${call} is never called, so the lane injects faults into the wrong calls`);
       const place = (Math.floor(run / FAULTS.length) + 0.5) / Math.ceil(runs / FAULTS.length);
       const from = Math.max(1, Math.round(place * most));
       const to = from + random.between(0, 12);
@@ -72,7 +72,7 @@ export const diskFails: Check = {
       const odd = new Map<string, number>();
       try {
         const ended = await runWorker(
-          'write amid faults',
+          'write during faults',
           { ...start, folder: memory },
           {
             inside: failing(call, error, from, to),
@@ -99,6 +99,6 @@ export const diskFails: Check = {
     }
     const figures = `${runs} runs, ${acknowledged} writes acknowledged, refused: ${[...refused].map(([code, times]) => `${times} ${code}`).join(', ')}, seed ${seed}`;
     mustBeEmpty(violations, figures);
-    return `${figures}: 0 lost, 0 wrong, 0 hung, all went on`;
+    return `${figures}: 0 lost, 0 wrong, 0 hung, all recovered`;
   },
 };

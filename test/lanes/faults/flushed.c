@@ -1,14 +1,14 @@
 /*
- * A disk that loses its power, as far as a program can tell: preloaded, it keeps beside the live folder what has been
- * flushed and nothing else.
+ * Simulates a disk with power cuts. This preloaded library copies all flushed data to a second folder,
+ * and nothing else.
  *
- *   LIVE     the folder that is watched
- *   FLUSHED  where the state after a power cut is kept: `<inode>` holds a file's flushed bytes, `<inode>.names` what a
- *            folder's flushed names led to
- *   FAILING  optional, `every-times`: so many flushes at the end of every such number fail with EIO. Like Linux it then
- *            takes the bytes for written, so that no later flush brings them to the disk.
+ *   LIVE     the watched folder
+ *   FLUSHED  the state after a power cut: `<inode>` contains a file's flushed bytes, `<inode>.names` a
+ *            folder's flushed entries
+ *   FAILING  optional, `every-times`: of every `every` flushes the last `times` fail with EIO. Like Linux, it then
+ *            marks the bytes as written, so that no later flush writes them.
  *
- * The model is as strict as POSIX allows: a file's bytes are there once the file was flushed, its name once its folder was.
+ * The model is as strict as POSIX allows: bytes survive after a flush of the file, names after a flush of the folder.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -29,7 +29,7 @@
 
 struct watched {
   ino_t inode;
-  /* Written since the last flush, a byte for each page. */
+  /* One byte for each page: written since the last flush. */
   unsigned char *dirty;
   size_t pages;
 };
@@ -52,7 +52,7 @@ static void give_up(const char *why) {
   abort();
 }
 
-/* Held open by its path alone, so that its inode number is never given to another file while we run. */
+/* Opened with O_PATH, so that the inode number is not reused while we run. */
 static struct watched *watch(const char *path, ino_t inode) {
   for (size_t i = 0; i < known; i++)
     if (files[i].inode == inode) return &files[i];
@@ -87,7 +87,7 @@ static void keep_bytes(int fd, struct watched *file, const struct stat *is) {
   char page[PAGE], link[64];
   int from = fd;
   if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY) {
-    /* Never on SQLite's own files, which are open for both: closing a second handle would drop its locks. */
+    /* Never reopen SQLite's files: closing a second descriptor would release SQLite's locks. */
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     from = open(link, O_RDONLY | O_CLOEXEC);
   }
@@ -133,7 +133,7 @@ static void mark(struct watched *file, off_t at, size_t length) {
   if (file->pages <= last) file->pages = last + 1;
 }
 
-/* What stands there when the program starts has long been on the disk. */
+/* Files that exist at the start count as flushed. */
 static void keep_all(const char *folder) {
   struct stat is;
   if (stat(folder, &is) != 0) give_up(folder);
@@ -229,4 +229,4 @@ ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t at) {
 
 ssize_t pwrite(int fd, const void *bytes, size_t length, off_t at) { return pwrite64(fd, bytes, length, at); }
 
-/* The length reaches the disk with the next flush; nothing else is to be done for it. */
+/* The length reaches the disk with the next flush. */

@@ -7,7 +7,7 @@ import { randomFrom } from './random.ts';
 
 const MIB = 1024 * 1024;
 
-/** A disk in RAM that only one worker sees; it is gone with it. */
+/** A tmpfs in the worker's own mount namespace. It disappears with the worker. */
 export const fullDisk: Check = {
   name: 'R-DUR-03 R-PURGE-01 a full disk',
   async run({ large, seed, folder }) {
@@ -32,9 +32,9 @@ export const fullDisk: Check = {
       if (figures['started'] === 'worked') started += 1;
       if (figures['wrong'] !== '') wrong.push(`a disk of ${size} bytes: ${figures['wrong']}`);
     }
-    const figures = `${disks} disks of 8 to 16 MiB, ${acknowledged} writes acknowledged, ${refused} told disk_full, ${started} of ${disks} starts on the full disk, seed ${seed}`;
+    const figures = `${disks} disks of 8 to 16 MiB, ${acknowledged} writes acknowledged, ${refused} refused with disk_full, ${started} of ${disks} starts on the full disk, seed ${seed}`;
     mustBeEmpty(wrong, figures);
-    return `${figures}: 0 lost, read, forgot, purged, closed and went on within 1 s`;
+    return `${figures}: 0 lost; reads, forgets, purges and closes worked, and writes worked again within 1 s`;
   },
 };
 
@@ -53,5 +53,5 @@ function needDisk(folder: string): void {
   const [command, ...rest] = [...diskOf(MIB, folder), 'true'];
   const { error, status, stderr } = spawnSync(command, rest);
   if (error) throw new Missing('unshare');
-  if (status !== 0) throw new Missing(`permission to mount a disk of its own (${stderr.toString().trim()})`);
+  if (status !== 0) throw new Missing(`permission to mount a tmpfs (${stderr.toString().trim()})`);
 }

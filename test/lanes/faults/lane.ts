@@ -8,18 +8,18 @@ export class Missing extends Error {
 }
 
 export interface Surroundings {
-  /** The large figures, or those for every commit. */
+  /** Whether to run the large figures of the torture lane. */
   readonly large: boolean;
-  /** What is random comes again from the same seed. */
+  /** A seeded generator. The same seed repeats the run. */
   readonly seed: number;
-  /** A folder of the check's own, gone afterwards. */
+  /** A temporary folder of this check. */
   readonly folder: string;
 }
 
 export interface Check {
-  /** With the requirements that it proves. */
+  /** The name, with the ids of the promises that it proves. */
   readonly name: string;
-  /** Fulfils with its figures. */
+  /** Resolves with the figures to print. */
   run(here: Surroundings): Promise<string>;
 }
 
@@ -29,11 +29,11 @@ export interface Sum {
   skipped: number;
 }
 
-/** The line that closes a lane; whoever runs several adds them up. */
+/** The last line of a lane. .ci/run adds them up. */
 export const summed = ({ passed, failed, skipped }: Readonly<Sum>): string =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 
-/** Prints a line for each check and one that sums them. False if any failed. */
+/** Runs the checks, and prints one line for each and a summary. Returns false if any failed. */
 export async function runLane(checks: readonly Check[], around: Omit<Surroundings, 'folder'>): Promise<boolean> {
   const sum: Sum = { passed: 0, failed: 0, skipped: 0 };
   for (const check of checks) {
@@ -60,7 +60,7 @@ export async function runLane(checks: readonly Check[], around: Omit<Surrounding
   return sum.failed === 0;
 }
 
-/** Fails with the first few of what went wrong. */
+/** Throws an error with the first violations. */
 export function mustBeEmpty(violations: readonly string[], figures: string): void {
   if (violations.length > 0)
     throw new Error(`${violations.length} violations: ${violations.slice(0, 5).join('; ')} | ${figures}`);

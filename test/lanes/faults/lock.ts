@@ -4,7 +4,7 @@ import { type Child, startWorker } from './child.ts';
 import { type Check, mustBeEmpty } from './lane.ts';
 
 const STARTS = 20;
-/** Whoever comes later must be refused at once; this leaves room for a slow machine, and none for the five seconds that SQLite waits by itself. */
+/** A second start must be refused at once. The limit allows for a slow machine, but not for SQLite's own timeout of five seconds. */
 const REFUSED_WITHIN_MS = 4000;
 
 export const oneHolder: Check = {
@@ -14,7 +14,7 @@ export const oneHolder: Check = {
     const wrong: string[] = [];
     let slowest = 0;
     for (let round = 1; round <= rounds; round += 1) {
-      // Every other round begins with no folder at all; the others follow a holder that was killed.
+      // Every other round starts without a folder. The others follow a killed holder.
       const memory = join(folder, `memory-${Math.ceil(round / 2)}`);
       const signal = join(folder, `start-${round}`);
       const answers: { how: string; ms: number }[] = [];
@@ -36,7 +36,7 @@ export const oneHolder: Check = {
       const children = await Promise.all(Array.from({ length: STARTS }, start));
       writeFileSync(signal, '');
       await Promise.race([answered, Promise.all(children.map(({ ended }) => ended))]);
-      // One more by itself: how long the twenty take says more of the machine than of the refusal.
+      // Time one more start alone, because twenty starts at once measure the machine.
       const last = await start();
       await Promise.race([late.promise, last.ended]);
       children.push(last);
@@ -44,14 +44,14 @@ export const oneHolder: Check = {
       await Promise.all(children.map(({ ended }) => ended));
 
       const holders = answers.filter(({ how }) => how === 'holds').length;
-      if (holders !== 1) wrong.push(`round ${round}: ${holders} hold the folder`);
+      if (holders !== 1) wrong.push(`round ${round}: ${holders} held the folder`);
       const refused = answers.filter(({ how }) => how !== 'holds');
       const alone = answers[STARTS]?.ms ?? Infinity;
       slowest = Math.max(slowest, alone);
-      // Beside one that comes by itself: as many share the processor, each with what else a start does.
+      // Compared with one start alone: the starts share the processor.
       const among = Math.max(...refused.map(({ ms }) => ms));
       if (among > Math.max(REFUSED_WITHIN_MS, 2 * STARTS * alone)) wrong.push(`round ${round}: refused after ${among} ms`);
-      for (const { how } of refused) if (how !== 'store_unavailable') wrong.push(`round ${round}: refused with ${how}`);
+      for (const { how } of refused) if (how !== 'unavailable') wrong.push(`round ${round}: refused with ${how}`);
     }
     if (slowest > REFUSED_WITHIN_MS) wrong.push(`a refusal took ${slowest} ms`);
     const figures = `${rounds} rounds of ${STARTS}, slowest refusal ${slowest} ms`;

@@ -38,7 +38,7 @@ export const migrationKilledInside: Check = {
   },
 };
 
-/** Files to migrate, and what they may hold afterwards. */
+/** The files to migrate, and their allowed contents afterwards. */
 async function prepare({ folder }: Surroundings) {
   const original = join(folder, 'original');
   mkdirSync(original);
@@ -66,7 +66,7 @@ async function prepare({ folder }: Surroundings) {
       const file = fresh();
       const worker = await startWorker('migrate and die', { file, dieAfter }, { inside });
       const { signal, code, stderr } = await killAfter(worker, 60_000);
-      if (signal !== 'SIGKILL' && code !== 137) wrong.push(`${when}: it was not killed (${code}): ${stderr.slice(-300)}`);
+      if (signal !== 'SIGKILL' && code !== 137) wrong.push(`${when}: the worker was not killed (${code}): ${stderr.slice(-300)}`);
       const now = contents(file);
       if (now === old) found.old += 1;
       else if (now === done) found.new += 1;
@@ -78,12 +78,12 @@ async function prepare({ folder }: Surroundings) {
     verdict(): string {
       const figures = `${found.old + found.new + wrong.length} kills, ${found.old} left the old schema and ${found.new} the new one`;
       mustBeEmpty(wrong, figures);
-      return `${figures}: never between, completed at the next start`;
+      return `${figures}: never a mixture, and the next start completed each`;
     },
   };
 }
 
-/** The copies made beforehand hold the old file, or do not carry a final name. */
+/** The copies from before the migration equal the old file, or have no final name. */
 function falseBackups(folder: string, old: string): string[] {
   const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.db')) : [];
   return names.filter((name) => contents(join(folder, name)) !== old).map((name) => `${name} is not a copy of the old file`);

@@ -1,13 +1,12 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { open } from '../../../src/core/cipher.ts';
-import { KeyRing, SealingKey } from '../../../src/core/key-ring.ts';
+import { KeyRing, SealingKey, openEntry } from '../../../src/core/crypto/cipher.ts';
 
-/** Looks at files as an attacker with the key does: what SQLite opens, and what stands in the raw bytes. */
+/** Searches files as an attacker with the key would: through SQLite and in the raw bytes. */
 
 const SAMPLES = 40;
-/** From the nonce on, every sealed blob is unique. */
+/** Every sealed blob is unique from its nonce on. */
 const NEEDLE = { from: 9, to: 33 };
 /** Facts and their earlier versions. */
 const KINDS = { 1: 'fact', 2: 'history' } as const;
@@ -29,7 +28,7 @@ export const filesIn = (folder: string): string[] =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
-/** Every key that is in the folder now, and those given. */
+/** The given keys and every key that is now in the folder. */
 export function keysIn(folder: string, others: readonly Buffer[]): Buffer[] {
   const kept = ['memory.key', 'memory.key.next'].map((name) => join(folder, name)).filter((file) => existsSync(file));
   return [...others, ...kept.map((file) => Buffer.from(readFileSync(file, 'utf8').trim(), 'hex'))].filter(
@@ -37,7 +36,7 @@ export function keysIn(folder: string, others: readonly Buffer[]): Buffer[] {
   );
 }
 
-/** How many facts of this file open under one of the keys. Works on a copy, so that looking changes nothing. */
+/** Counts the facts in a file that open with one of the keys. Works on a copy, so that the file does not change. */
 function openFacts(file: string, keys: readonly Buffer[], scratch: string): number {
   const rings = keys.map((key) => new KeyRing(new SealingKey(key)));
   return sealedRows(file, scratch).filter((row) => rings.some((ring) => opens(ring, row))).length;
@@ -47,7 +46,7 @@ function opens(ring: KeyRing, row: SealedRow): boolean {
   const { subject, session } = row;
   const namespace = session ? { subject: subject ?? 'me', session } : { subject: subject ?? 'me' };
   try {
-    open(
+    openEntry(
       ring,
       {
         namespace,
@@ -66,7 +65,7 @@ function opens(ring: KeyRing, row: SealedRow): boolean {
   }
 }
 
-/** As many as SQLite can read; none where it is no database of ours. */
+/** Returns the rows that SQLite can read; none if the file is not our database. */
 function sealedRows(file: string, scratch: string): SealedRow[] {
   const copy = join(scratch, 'looked-at.db');
   rmSync(scratch, { recursive: true, force: true });
@@ -82,14 +81,14 @@ function sealedRows(file: string, scratch: string): SealedRow[] {
     );
     for (const row of all.iterate()) rows.push(row as SealedRow);
   } catch {
-    // What was read before the damage counts.
+    // Rows before the damage count.
   } finally {
     db?.close();
   }
   return rows;
 }
 
-/** Pieces of the sealed blobs in a file, to be looked for in other files. */
+/** Pieces of the sealed blobs in a file, to search for in other files. */
 export function needlesIn(file: string, scratch: string): Buffer[] {
   const rows = sealedRows(file, scratch);
   const step = Math.max(1, Math.floor(rows.length / SAMPLES));
@@ -105,7 +104,7 @@ export interface Looked {
 
 const BACKUP = /^backups\/(?:memory|before-restore|schema-\d+)-\d+\.db$/;
 
-/** What is left in a data folder after everything was forgotten. */
+/** Examines a data folder after `forget all`. */
 export function lookThrough(folder: string, keys: readonly Buffer[], needles: readonly Buffer[], scratch: string): Looked {
   const wrong: string[] = [];
   let backups = 0;
@@ -119,7 +118,7 @@ export function lookThrough(folder: string, keys: readonly Buffer[], needles: re
     if (facts > 0) wrong.push(`${name} opens to ${facts} facts`);
     const bytes = readFileSync(file);
     const found = needles.filter((needle) => bytes.includes(needle)).length;
-    if (found > 0) wrong.push(`${name} holds the bytes of ${found} sealed facts`);
+    if (found > 0) wrong.push(`${name} contains the bytes of ${found} sealed facts`);
   }
   return { wrong, backups };
 }

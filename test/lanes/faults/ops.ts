@@ -1,8 +1,8 @@
-import type { Entry, MemoryStore } from '../../../src/core/store.ts';
+import type { Entry, MemoryStore } from '../../../src/core/store/store.ts';
 import { AUTHOR, LIFETIME, OWNER } from './memory.ts';
 import type { Random } from './random.ts';
 
-/** One step of one writer. Only this writer ever touches the key, and never before its last step was answered. */
+/** One step of one writer. Only this writer uses the key, and only after its previous step has ended. */
 export interface Op {
   readonly id: number;
   readonly writer: number;
@@ -13,16 +13,16 @@ export interface Op {
   readonly category: string;
 }
 
-/** What a key holds. Undefined: nothing. */
+/** The content of a key. Undefined: no fact. */
 export type Held = { readonly id: number; readonly size: number; readonly category: string } | undefined;
 
-/** A worker says what it is about to do and then how that ended, in order, each before it goes on. */
+/** A worker reports each step before it starts and after it has ended, in order. */
 export type Line =
   | { readonly says: 'ready'; readonly pid: number }
   | { readonly says: 'asks'; readonly op: Op }
   | { readonly says: 'kept'; readonly id: number }
   | { readonly says: 'refused'; readonly id: number; readonly code: string; readonly why: string }
-  | { readonly says: 'read'; readonly op: Op; readonly held: Held | 'something else' }
+  | { readonly says: 'read'; readonly op: Op; readonly held: Held | 'unexpected content' }
   | { readonly says: 'done'; readonly figures: Readonly<Record<string, number | string>> };
 
 export const WRITERS = 8;
@@ -31,10 +31,10 @@ const CATEGORIES = ['user_facts', 'preferences', 'projects'] as const;
 
 const sessionOf = (writer: number): string => `session-${writer}`;
 
-/** What writers do. Each forgetting empties the log, so whatever may go wrong inside a log needs a load without. */
-export type Load = 'mixed' | 'nothing forgotten';
+/** The mix of steps. A forget empties the write-ahead log, so faults inside a long log need a load without forgets. */
+export type Load = 'mixed' | 'no forgets';
 
-/** Put 70, forget 15, change 15 of a hundred; a third of it in a session of the writer's own. */
+/** 70 % puts, 15 % forgets, 15 % changes; a third of them in a session of the writer. */
 export function nextOp(random: Random, id: number, writer: number, load: Load = 'mixed'): Op {
   const chosen = random.between(1, 1000);
   const what =
@@ -52,11 +52,11 @@ export function nextOp(random: Random, id: number, writer: number, load: Load = 
   };
 }
 
-/** Every value tells which step wrote it, and no two are alike anywhere. */
+/** Every value is unique and contains the id of its step. */
 export const valueOf = ({ id, size }: { id: number; size: number }): string =>
   `${id} `.padEnd(size, `${(id * 2_654_435_761) >>> 0} `);
 
-/** The step that wrote a value. */
+/** Returns the id of the step that wrote a value. */
 export const writtenBy = (value: string): number => Number(value.slice(0, value.indexOf(' ')));
 
 export const after = (op: Op, held: Held): Held => {

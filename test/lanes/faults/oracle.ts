@@ -1,18 +1,18 @@
-import type { MemoryStore } from '../../../src/core/store.ts';
+import type { MemoryStore } from '../../../src/core/store/store.ts';
 import { after, factsOf, type Held, isHeld, type Line, type Op, writtenBy } from './ops.ts';
 
 interface Key {
   readonly session: string;
   readonly key: string;
-  /** What it may hold: one thing, or several while the fate of a step is unknown. */
+  /** The allowed contents: several while the outcome of a step is unknown. */
   may: Held[];
-  /** No version from before this step may ever be seen again. */
+  /** No version from before this step may reappear. */
   forgottenBy: number;
 }
 
 /**
- * Knows what may stand in a memory: for each key the last step that was acknowledged, or any later one of the same
- * writer whose fate nobody was told; nothing else.
+ * Knows the allowed contents of a memory: for each key, the last acknowledged step or any later step of the same
+ * writer whose outcome is unknown.
  */
 export class Oracle {
   readonly #keys = new Map<string, Key>();
@@ -34,31 +34,31 @@ export class Oracle {
       });
     } else if (line.says === 'refused') {
       this.refused.set(line.code, (this.refused.get(line.code) ?? 0) + 1);
-      // A full disk says that nothing was kept; a disk error leaves it open.
+      // After disk_full nothing was written. After a disk error the outcome is unknown.
       if (line.code === 'disk_full' && this.#pending.get(line.id)?.what.startsWith('forget') !== true)
         this.#pending.delete(line.id);
       else this.#end(line.id, leaveOpen);
     } else if (line.says === 'read') {
       const key = this.#key(line.op.session, line.op.key);
       const { held } = line;
-      const seen = held === 'something else' ? [] : key.may.filter((may) => same(may, held));
+      const seen = held === 'unexpected content' ? [] : key.may.filter((may) => same(may, held));
       if (seen.length === 0)
         this.violations.push(`step ${line.op.id} read ${told(held)} where ${key.may.map(told).join(' or ')} stood`);
       else key.may = [seen[0]];
     }
   }
 
-  /** Every key that was ever asked for. */
+  /** Every key that any step used. */
   keys(): readonly { readonly session: string; readonly key: string }[] {
     return [...this.#keys.values()];
   }
 
-  /** The worker is gone: what it had not been told may have happened or not. */
+  /** The worker has exited: the outcome of its pending steps is unknown. */
   lostSight(): void {
     for (const id of this.#pending.keys()) this.#end(id, leaveOpen);
   }
 
-  /** Compares all that is there with all that may be there. */
+  /** Compares the contents of the memory with the allowed contents. */
   async examine(store: MemoryStore): Promise<void> {
     let living = 0;
     for (const key of this.#keys.values()) {
@@ -73,16 +73,16 @@ export class Oracle {
       }
       for (const version of await facts.history(key.key)) {
         if (writtenBy(version.value) < key.forgottenBy)
-          this.violations.push(`${name} has a version back that step ${key.forgottenBy} forgot`);
+          this.violations.push(`${name} has a version again that step ${key.forgottenBy} forgot`);
       }
       if (entry) living += 1;
       key.may = [fits[0]];
     }
     const counted = (await store.namespaces()).reduce((sum, { count }) => sum + count, 0);
-    if (counted !== living) this.violations.push(`${counted} facts are there and ${living} of them were written`);
+    if (counted !== living) this.violations.push(`${counted} facts exist, and ${living} of them were written`);
     const verified = await store.upkeep?.verify();
     if (!verified || verified.broken > 0 || verified.structure.length > 0)
-      this.violations.push(`verification says ${JSON.stringify(verified)}`);
+      this.violations.push(`verification reported ${JSON.stringify(verified)}`);
   }
 
   #end(id: number, settle: (key: Key, op: Op) => void): void {
@@ -110,5 +110,5 @@ function leaveOpen(key: Key, op: Op): void {
 const same = (one: Held, other: Held): boolean =>
   one?.id === other?.id && one?.size === other?.size && one?.category === other?.category;
 
-const told = (held: Held | 'something else'): string =>
-  held === undefined ? 'nothing' : held === 'something else' ? held : `step ${held.id} (${held.category})`;
+const told = (held: Held | 'unexpected content'): string =>
+  held === undefined ? 'nothing' : held === 'unexpected content' ? held : `step ${held.id} (${held.category})`;

@@ -9,10 +9,10 @@ import { valueOf } from './ops.ts';
 import { Oracle } from './oracle.ts';
 import { type Random, randomFrom } from './random.ts';
 
-/** A memory that began so many cuts ago makes room for a new one: first starts lose their power too. */
+/** A new memory starts after this many cuts, so that first starts lose their power too. */
 const CUTS_PER_MEMORY = 10;
 
-/** A memory that is written to until the power goes; what was on the disk then is opened. */
+/** Writes to a memory until the power is cut, then opens the state of the disk. */
 export const powerCut: Check = {
   name: 'R-DUR-02 power cut at random moments under eight writers',
   run: (here) => cutPower(here, here.large ? 500 : 60, () => undefined),
@@ -23,7 +23,7 @@ export const powerCutAfterFailedFlush: Check = {
   run: (here) => cutPower(here, here.large ? 400 : 20, (random) => `${random.between(40, 120)}-${random.between(1, 8)}`),
 };
 
-/** Were nothing ever lost here, the two above would prove nothing. */
+/** The control: without any lost write, the two checks above would prove nothing. */
 export const powerCutIsReal: Check = {
   name: 'R-DUR-02 the power cut does lose writes that were never flushed',
   async run({ seed, folder, large }) {
@@ -43,7 +43,7 @@ export const powerCutIsReal: Check = {
         },
       );
       await killAfter(worker, random.between(100, 400));
-      const file = join(disk.afterCut('only what was flushed', random), 'careless.db');
+      const file = join(disk.afterCut('only flushed data', random), 'careless.db');
       acknowledged += ids.length;
       if (existsSync(file))
         kept += written(file).filter((value, index) => value === valueOf({ id: index + 1, size: 100 })).length;
@@ -75,16 +75,16 @@ async function cutPower(
       folder: join(disk.live, 'memory'),
       seed: random.between(1, 1e9),
       firstId: oracle.lastId + 1,
-      load: fails && random.chance(70) ? 'nothing forgotten' : 'mixed',
+      load: fails && random.chance(70) ? 'no forgets' : 'mixed',
     };
-    const worker = await startWorker('write for ever', given, {
+    const worker = await startWorker('write until killed', given, {
       environment: { ...disk.environment, ...(fails && { FAILING: fails }) },
       hear: (line) => oracle.hear(line),
     });
     const ended = await killAfter(worker, random.between(0, 600));
-    if (ended.signal !== 'SIGKILL' && !fails) violations.push(`the worker ended by itself: ${ended.stderr.slice(-500)}`);
+    if (ended.signal !== 'SIGKILL' && !fails) violations.push(`the worker exited before the kill: ${ended.stderr.slice(-500)}`);
     oracle.lostSight();
-    const survived = random.one(['only what was flushed', 'any part of the rest'] as const);
+    const survived = random.one(['only flushed data', 'flushed data and a random part of the rest'] as const);
     const memory = join(disk.afterCut(survived, random), 'memory');
     try {
       await using store = await openKeptStore(memory);
@@ -113,7 +113,7 @@ function written(file: string): string[] {
   try {
     return db.prepare('SELECT value FROM kept ORDER BY id').pluck().all() as string[];
   } catch {
-    // Not even the table is there.
+    // Even the table is missing.
     return [];
   } finally {
     db.close();

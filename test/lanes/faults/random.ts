@@ -1,8 +1,8 @@
-/** Numbers that look random and come again from the same seed. */
+/** A seeded pseudorandom generator. */
 export interface Random {
-  /** A whole number from `least` to `most`, both included. */
+  /** An integer from `least` to `most`, both included. */
   between(least: number, most: number): number;
-  /** True in so many of a hundred cases. */
+  /** True in the given percentage of cases. */
   chance(percent: number): boolean;
   one<T>(things: readonly [T, ...T[]]): T;
 }

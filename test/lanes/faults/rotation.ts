@@ -7,10 +7,10 @@ import { type Random, randomFrom } from './random.ts';
 import type { Moment } from './tasks/rotating.ts';
 
 const ROWS = 20_000;
-/** A start gets this long at most before it is killed: a rotation takes several. */
+/** The longest time before a kill. A rotation takes several starts. */
 const LIFE_MS = 400;
 
-/** One memory, rotated again and again; each rotation is killed until it ends. */
+/** Rotates one memory repeatedly. Each rotation is killed until it completes. */
 export const rotationKilled: Check = {
   name: 'R-KEY-09 R-DUR-01 a rotation killed at random moments',
   async run({ large, seed, folder }) {
@@ -27,7 +27,7 @@ export const rotationKilled: Check = {
         rotations += 1;
         mustHaveRotated(folder, ended);
       }
-      // However unlucky the moments, a rotation that is left alone ends.
+      // After many kills, let the rotation complete.
       if (kills % 10 === 0) {
         mustHaveRotated(folder, await runWorker('rotate', given(folder, ROWS, random)));
         rotations += 1;
@@ -37,9 +37,9 @@ export const rotationKilled: Check = {
   },
 };
 
-/** The moments no chance would hit: between the database and the key's place. */
+/** Moments that random kills would miss: between the database and the key source. */
 export const rotationKilledAtItsEnds: Check = {
-  name: 'R-KEY-09 a rotation killed between the database and the place of the key',
+  name: 'R-KEY-09 a rotation killed between the database and the key source',
   async run({ seed, folder }) {
     const random = randomFrom(seed);
     const rows = 200;
@@ -54,9 +54,9 @@ export const rotationKilledAtItsEnds: Check = {
       await runWorker('fill for rotation', { folder: memory, rows });
       const worker = await startWorker('rotate', { ...given(memory, rows, random), dieAt: moment });
       const { signal, stderr } = await worker.ended;
-      if (signal !== 'SIGKILL') throw new Error(`it did not die ${moment}: ${stderr}`);
+      if (signal !== 'SIGKILL') throw new Error(`the worker was not killed ${moment}: ${stderr}`);
       try {
-        // The first start after the kill, and then everyday life: both must end with one key.
+        // The first start after the kill, and a later rotation: both must end with one key.
         for (let rotation = 0; rotation < 2; rotation += 1)
           mustHaveRotated(memory, await runWorker('rotate', given(memory, rows, random)));
       } catch (problem) {
@@ -70,10 +70,10 @@ export const rotationKilledAtItsEnds: Check = {
 
 const given = (folder: string, rows: number, random: Random) => ({ folder, rows, seed: random.between(1, 1e9) });
 
-/** Looks at the closed file itself. */
+/** Examines the closed file. */
 function mustHaveRotated(folder: string, { code, stderr, figures }: Ended): void {
   if (code !== 0) throw new Error(`the worker broke: ${stderr.slice(-1500)}`);
-  if (figures['broken'] !== 0 || figures['structure'] !== '') throw new Error(`verification says ${JSON.stringify(figures)}`);
+  if (figures['broken'] !== 0 || figures['structure'] !== '') throw new Error(`verification reported ${JSON.stringify(figures)}`);
   const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
   try {
     const keys = db.prepare('SELECT id FROM master_key').pluck().all() as Buffer[];
@@ -81,7 +81,7 @@ function mustHaveRotated(folder: string, { code, stderr, figures }: Ended): void
       'SELECT count(*) FROM (SELECT sealed FROM entry UNION ALL SELECT value FROM meta WHERE name = ?) WHERE substr(sealed, 2, 4) <> ?';
     const old = db.prepare(foreign).pluck().get('tombstone key', keys[0]) as number;
     if (keys.length !== 1 || old !== 0)
-      throw new Error(`${keys.length} keys are on record and ${old} seals are under another than the first`);
+      throw new Error(`${keys.length} keys are recorded, and ${old} rows are not sealed with the first`);
   } finally {
     db.close();
   }

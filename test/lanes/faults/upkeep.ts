@@ -3,17 +3,17 @@ import { once } from 'node:events';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileSource } from '../../../src/core/keys/file.ts';
-import { prepareFolder } from '../../../src/core/prepare-folder.ts';
+import { fileSource } from '../../../src/core/crypto/keys/file-source.ts';
+import { prepareFolder } from '../../../src/core/file/prepare-folder.ts';
 import { type Check, mustBeEmpty } from './lane.ts';
 import { AUTHOR, LIFETIME, openKeptStore } from './memory.ts';
 import { filesIn, keysIn, lookThrough, needlesIn } from './open-facts.ts';
 import { type Random, randomFrom } from './random.ts';
 
-const PROGRAM = new URL('../../../src/main/cli.ts', import.meta.url).pathname;
+const PROGRAM = new URL('../../../src/main/roots/cli.ts', import.meta.url).pathname;
 const FACTS = 3000;
 const PUTS_AT_ONCE = 250;
-/** A command that takes longer than this hangs. */
+/** A command that takes longer counts as hung. */
 const PATIENCE_MS = 120_000;
 
 interface Site {
@@ -46,7 +46,7 @@ const COMMANDS: Readonly<Record<string, Upkeep>> = {
   rotate: { args: () => ['key', 'rotate'], begun: ({ memory }) => existsSync(join(memory, 'memory.key.next')) },
 };
 
-/** The program's own command line, killed at random moments; then a start, `forget all`, and a look at every file. */
+/** Kills the program's own commands at random moments, then starts the program, runs `forget all`, and examines every file. */
 export const upkeepKilled: Check = {
   name: 'R-DUR-15 R-FORGET-14 upkeep killed at random moments leaves no copy that a forget does not count',
   async run({ large, seed, folder }) {
@@ -81,14 +81,14 @@ export const upkeepKilled: Check = {
     const figures = `${points * 4} points, ${sum.killed} killed, ${sum.inWork} of them while writing, ${sum.drafts} left drafts, ${sum.backups} backups counted, seed ${seed}`;
     mustBeEmpty(wrong, figures);
     if (sum.inWork === 0) throw new Error(`no command was killed while it was writing | ${figures}`);
-    return `${figures}: nothing else opens to a fact`;
+    return `${figures}: no other file contains a fact`;
   },
 };
 
 async function fill(folder: string): Promise<Buffer> {
   prepareFolder(folder);
   const source = fileSource(folder);
-  await source.keep('current', Buffer.from('5e'.repeat(32), 'hex'));
+  await source.save('current', Buffer.from('5e'.repeat(32), 'hex'));
   await using store = await openKeptStore(folder, source);
   const facts = store.space({ subject: 'me' }, 'fact');
   const put = (index: number) =>
@@ -139,12 +139,12 @@ async function runCommand(memory: string, args: readonly string[]): Promise<stri
 }
 
 interface Times {
-  /** Until the command began to write, and until it ended. */
+  /** Milliseconds until the command began to write, and until it exited. */
   readonly begun: number;
   readonly ended: number;
 }
 
-/** Of one run that is left alone. */
+/** Measures one uninterrupted run. */
 async function timesOf(command: Upkeep, site: Site, template: string): Promise<Times> {
   reset(site, template);
   const from = performance.now();
@@ -163,7 +163,7 @@ async function timesOf(command: Upkeep, site: Site, template: string): Promise<T
   return { begun: begun ?? all / 2, ended: all };
 }
 
-/** Half of the moments lie anywhere in the run, the other half after the command has begun to write. */
+/** Half of the moments are anywhere in the run, the other half after the command has begun to write. */
 async function kill(command: Upkeep, site: Site, times: Times, random: Random) {
   const { child, ended } = startCommand(site.memory, command.args(site));
   const state = { ended: false };
@@ -182,7 +182,7 @@ async function kill(command: Upkeep, site: Site, times: Times, random: Random) {
   return {
     signal,
     inWork: inWork && signal !== null,
-    when: `${Math.round(after)} ms after ${anywhere ? 'the start' : 'it began to write'}`,
+    when: `${Math.round(after)} ms after ${anywhere ? 'the start' : 'the command began to write'}`,
   };
 }
 
@@ -192,8 +192,8 @@ async function forgetAndLook({ memory, folder }: Site, key: Buffer): Promise<{ w
     ...needlesIn(join(memory, 'memory.db'), scratch),
     ...needlesIn(join(folder, 'template', 'memory.db'), scratch),
   ];
-  if (needles.length === 0) throw new Error('the memory held no fact before the forget');
-  // A rotation may end during the start, and then the key that it leaves is gone from the folder.
+  if (needles.length === 0) throw new Error('the memory contained no fact before the forget');
+  // A rotation can end during the start and remove its old key from the folder.
   const before = keysIn(memory, [key]);
   const receipt = JSON.parse(await runCommand(memory, ['forget', 'all', '--yes', '--json'])) as {
     purged: boolean;
@@ -206,7 +206,7 @@ async function forgetAndLook({ memory, folder }: Site, key: Buffer): Promise<{ w
   return looked;
 }
 
-/** The look itself must be able to fail: each of these leftovers is planted after the forget, and must be found. */
+/** Proves that the examination can fail: plants each of these leftovers after the forget, and expects it to be reported. */
 function mustSeeLeftovers({ memory, folder }: Site, template: string, key: Buffer): void {
   const scratch = join(folder, 'scratch');
   const live = join(template, 'memory.db');
@@ -224,6 +224,6 @@ function mustSeeLeftovers({ memory, folder }: Site, template: string, key: Buffe
     plant(join(memory, name));
     const { wrong } = lookThrough(memory, [key], needles, scratch);
     rmSync(join(memory, name));
-    if (!wrong.some((what) => what.startsWith(name))) throw new Error(`a planted leftover was not seen: ${name}`);
+    if (!wrong.some((what) => what.startsWith(name))) throw new Error(`a planted leftover was not reported: ${name}`);
   }
 }

@@ -7,9 +7,9 @@ import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/std
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { BRIDGE } from '../../integrations/bridge.ts';
-import { serve, type Served, SOON } from '../../support/listener.ts';
+import { serve, type ServedMemory, EVENTUALLY } from '../../support/listener.ts';
 import { aPack } from '../../support/packs.ts';
-import { agent, initialize, MCP, open, said, WAYS } from './agent.ts';
+import { connectClient, initialize, MCP, openSession, toolResultOf, CLIENT_TRANSPORTS } from './mcp-client.ts';
 
 const aFact = {
   key: 'preferences/editor',
@@ -18,16 +18,16 @@ const aFact = {
   tags: ['editor'],
 };
 
-describe.each(WAYS)('an agent over %s', (way) => {
-  test('stores, finds, recalls, renews, looks back and forgets (R-MCP-01, R-MCP-02, R-MCP-05)', async () => {
+describe.each(CLIENT_TRANSPORTS)('an agent over %s', (way) => {
+  test('stores, finds, recalls, renews, reads history and forgets (R-MCP-01, R-MCP-02, R-MCP-05)', async () => {
     const served = await serve();
-    const client = await agent(served, await served.token(), way);
+    const client = await connectClient(served, await served.token(), way);
     expect(client.getServerVersion()).toMatchObject({ name: 'helmdeck', version: '1.2.3' });
     const call = async (name: string, given: object) => {
       const result = await client.callTool({ name, arguments: { ...given } });
       // The client has checked structuredContent against the output schema.
-      expect(result).toEqual({ content: [expect.anything()], structuredContent: said(result) });
-      return said(result);
+      expect(result).toEqual({ content: [expect.anything()], structuredContent: toolResultOf(result) });
+      return toolResultOf(result);
     };
     expect(await call('memory_store', aFact)).toMatchObject({ key: aFact.key, status: 'created' });
     expect(await call('memory_store', { ...aFact, value: 'Zed' })).toMatchObject({ status: 'updated' });
@@ -38,10 +38,10 @@ describe.each(WAYS)('an agent over %s', (way) => {
     expect(await call('memory_forget', { scope: `key:${aFact.key}` })).toMatchObject({ deleted: 1, purged: true });
   });
 
-  test('hears of what it subscribed to, and of nobody else (R-MCP-07)', async () => {
+  test('is notified of its subscriptions, and of no other subject (R-MCP-07)', async () => {
     const served = await serve();
-    const client = await agent(served, await served.token(), way);
-    const other = await agent(served, await served.token('somebody-else'), way);
+    const client = await connectClient(served, await served.token(), way);
+    const other = await connectClient(served, await served.token('somebody-else'), way);
     const heard = vi.fn<(uri: string) => void>();
     client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => heard(params.uri));
     await client.subscribeResource({ uri: 'helmdeck://my-memory' });
@@ -49,17 +49,17 @@ describe.each(WAYS)('an agent over %s', (way) => {
     await other.callTool({ name: 'memory_store', arguments: aFact });
     expect(heard).not.toHaveBeenCalled();
     await client.callTool({ name: 'memory_store', arguments: aFact });
-    await vi.waitFor(() => expect(heard).toHaveBeenCalledWith('helmdeck://my-memory'), SOON);
+    await vi.waitFor(() => expect(heard).toHaveBeenCalledWith('helmdeck://my-memory'), EVENTUALLY);
     await client.unsubscribeResource({ uri: 'helmdeck://my-memory' });
     await client.callTool({ name: 'memory_store', arguments: { ...aFact, value: 'Vim' } });
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(heard).toHaveBeenCalledTimes(1);
   });
 
-  test('hears that its defaults have changed when something has run, and of nobody else (R-MCP-07, R-MCP-11)', async () => {
+  test('is notified that its defaults changed after a run, and of no other subject (R-MCP-07, R-MCP-11)', async () => {
     const served = await serve({ packs: { packs: [aPack(() => ({ said: '' }))] } });
-    const client = await agent(served, await served.token('me', ['memory:read', 'packs:run']), way);
-    const other = await agent(served, await served.token('somebody-else', ['memory:read', 'packs:run']), way);
+    const client = await connectClient(served, await served.token('me', ['memory:read', 'packs:run']), way);
+    const other = await connectClient(served, await served.token('somebody-else', ['memory:read', 'packs:run']), way);
     const heard = vi.fn<(uri: string) => void>();
     client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => heard(params.uri));
     for (const uri of ['helmdeck://my-defaults', 'helmdeck://my-memory', 'helmdeck://packs']) {
@@ -67,14 +67,14 @@ describe.each(WAYS)('an agent over %s', (way) => {
     }
     await other.callTool({ name: 'test_echo', arguments: {} });
     await client.callTool({ name: 'test_echo', arguments: {} });
-    await vi.waitFor(() => expect(heard.mock.calls).toEqual([['helmdeck://my-defaults']]), SOON);
+    await vi.waitFor(() => expect(heard.mock.calls).toEqual([['helmdeck://my-defaults']]), EVENTUALLY);
     const { contents } = await client.readResource({ uri: 'helmdeck://my-defaults' });
     expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ packs: [{ id: 'test.echo', calls: 1 }] });
   });
 
   test('reads the memory of its own subject as JSON (R-MCP-07)', async () => {
     const served = await serve();
-    const client = await agent(served, await served.token(), way);
+    const client = await connectClient(served, await served.token(), way);
     await client.callTool({ name: 'memory_store', arguments: aFact });
     const { resources } = await client.listResources();
     expect(resources.map(({ uri, mimeType }) => [uri, mimeType])).toEqual([
@@ -96,17 +96,17 @@ describe.each(WAYS)('an agent over %s', (way) => {
     expect(await read(client, 'helmdeck://packs')).toMatchObject({
       packs: [{ tool: 'memory_forget' }, { tool: 'memory_store' }, { tool: 'route' }],
     });
-    const other = await agent(served, await served.token('somebody-else'), way);
+    const other = await connectClient(served, await served.token('somebody-else'), way);
     expect(await read(other, 'helmdeck://my-memory')).toMatchObject({ scope: 'caller=somebody-else', categories: [] });
     await expect(client.readResource({ uri: 'helmdeck://nowhere' })).rejects.toMatchObject({ code: -32602 });
   });
 });
 
-/** How the second generation of the official client comes, with a token of its own. */
+/** Transports of the second generation of the official client, each with its token. */
 const WAYS2 = {
-  'streamable HTTP': ({ url }: Served, token: string) => new Http2(new URL(url + MCP), bearing(token)),
-  'HTTP with SSE': ({ url }: Served, token: string) => new Sse2(new URL(`${url}${MCP}/sse`), bearing(token)),
-  stdio: ({ folder }: Served, token: string) => {
+  'streamable HTTP': ({ url }: ServedMemory, token: string) => new Http2(new URL(url + MCP), bearing(token)),
+  'HTTP with SSE': ({ url }: ServedMemory, token: string) => new Sse2(new URL(`${url}${MCP}/sse`), bearing(token)),
+  stdio: ({ folder }: ServedMemory, token: string) => {
     const env = { HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: token };
     return new Stdio2({ command: process.execPath, args: [BRIDGE], env, stderr: 'inherit' });
   },
@@ -115,7 +115,7 @@ const bearing = (token: string) => ({ requestInit: { headers: { Authorization: `
 
 describe.each(Object.entries(WAYS2))('the second generation of the client over %s', (_way, transport) => {
   test.each(['legacy', 'auto'] as const)(
-    'connects in mode %s, stores, recalls, reads and hears of changes (R-MCP-01, R-MCP-07, R-MCP-09)',
+    'connects in mode %s, stores, recalls, reads and is notified of changes (R-MCP-01, R-MCP-07, R-MCP-09)',
     async (mode) => {
       const served = await serve();
       const client = new Client2({ name: 'a test', version: '2' }, { versionNegotiation: { mode } });
@@ -127,33 +127,35 @@ describe.each(Object.entries(WAYS2))('the second generation of the client over %
       const heard = vi.fn<(uri: string) => void>();
       client.setNotificationHandler('notifications/resources/updated', ({ params }) => heard(params.uri));
       await client.subscribeResource({ uri: 'helmdeck://my-memory' });
-      expect(said(await client.callTool({ name: 'memory_store', arguments: aFact }))).toMatchObject({ status: 'created' });
-      await vi.waitFor(() => expect(heard).toHaveBeenCalledWith('helmdeck://my-memory'), SOON);
+      expect(toolResultOf(await client.callTool({ name: 'memory_store', arguments: aFact }))).toMatchObject({
+        status: 'created',
+      });
+      await vi.waitFor(() => expect(heard).toHaveBeenCalledWith('helmdeck://my-memory'), EVENTUALLY);
       const recalled = await client.callTool({ name: 'memory_recall', arguments: { key: aFact.key } });
-      expect(said(recalled)).toMatchObject({ value: aFact.value, client: 'test' });
+      expect(toolResultOf(recalled)).toMatchObject({ value: aFact.value, client: 'test' });
       const { contents } = await client.readResource({ uri: 'helmdeck://my-memory' });
       expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({
         categories: [{ name: 'preferences', recent_keys: [aFact.key] }],
       });
       const unknown = await client.callTool({ name: 'nothing', arguments: {} });
-      expect([unknown.isError, said(unknown)['error']]).toEqual([true, 'not_found']);
+      expect([unknown.isError, toolResultOf(unknown)['error']]).toEqual([true, 'not_found']);
     },
   );
 });
 
 test.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'])(
-  'protocol version %s is spoken (R-MCP-01)',
+  'protocol version %s is supported (R-MCP-01)',
   async (version) => {
     const served = await serve();
-    const session = await open(served, await served.token(), version);
+    const session = await openSession(served, await served.token(), version);
     const pong = await session.post({ jsonrpc: '2.0', id: 7, method: 'ping' }, ['MCP-Protocol-Version', version]);
     expect([pong.status, pong.json]).toEqual([200, { jsonrpc: '2.0', id: 7, result: {} }]);
   },
 );
 
-test('a version that nobody speaks is answered with the latest (R-MCP-01)', async () => {
+test('an unknown version is answered with the latest (R-MCP-01)', async () => {
   const served = await serve();
-  const { post } = await open(served, await served.token(), '1999-01-01');
+  const { post } = await openSession(served, await served.token(), '1999-01-01');
   expect((await post(initialize('1999-01-01'))).json).toMatchObject({ result: { protocolVersion: '2025-11-25' } });
   expect((await post({ jsonrpc: '2.0', id: 1, method: 'ping' }, ['MCP-Protocol-Version', '1999-01-01'])).status).toBe(400);
 });

@@ -3,10 +3,20 @@ import * as z from 'zod';
 import type { TokenScope } from '../../../src/contract/token.ts';
 import { Catalogue } from '../../../src/core/packs/catalogue.ts';
 import { definePack, type ExecutionContext, type Pack } from '../../../src/core/packs/pack.ts';
-import { DAY, handClock, SECOND } from '../../support/clock.ts';
-import { ask, serve, type Served, SOON } from '../../support/listener.ts';
+import { DAY, manualClock, SECOND } from '../../support/clock.ts';
+import { sendRequest, serve, type ServedMemory, EVENTUALLY } from '../../support/listener.ts';
 import { aPack } from '../../support/packs.ts';
-import { agent, MCP, open, post, rpcErrorOf, said, stream, type Way, WAYS } from './agent.ts';
+import {
+  connectClient,
+  MCP,
+  openSession,
+  post,
+  rpcErrorOf,
+  toolResultOf,
+  openStream,
+  type ClientTransport,
+  CLIENT_TRANSPORTS,
+} from './mcp-client.ts';
 
 const MAY: TokenScope[] = ['memory:read', 'memory:write', 'packs:run'];
 const MEMORY = ['memory_search', 'memory_recall', 'memory_store', 'memory_renew', 'memory_history', 'memory_forget'];
@@ -14,7 +24,8 @@ const MEMORY = ['memory_search', 'memory_recall', 'memory_store', 'memory_renew'
 const echo = aPack(({ input: { what }, session = '' }) => ({ said: `${what}${session}` }));
 
 const served = (packs: readonly Pack[] = [echo]) => serve({ packs: { packs } });
-const connected = async (all: Served, way: Way, subject = 'me') => agent(all, await all.token(subject, MAY), way);
+const connected = async (all: ServedMemory, way: ClientTransport, subject = 'me') =>
+  connectClient(all, await all.token(subject, MAY), way);
 
 interface Tool {
   readonly name: string;
@@ -23,25 +34,25 @@ interface Tool {
   readonly annotations: object;
 }
 
-async function listed(all: Served, scopes = MAY): Promise<Tool[]> {
-  const session = await open(all, await all.token('me', scopes));
+async function listed(all: ServedMemory, scopes = MAY): Promise<Tool[]> {
+  const session = await openSession(all, await all.token('me', scopes));
   const { json } = await session.post({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
   return (json as { result: { tools: Tool[] } }).result.tools;
 }
 
-const outcomes = async ({ store }: Served, subject = 'me') =>
+const outcomes = async ({ store }: ServedMemory, subject = 'me') =>
   (await store.space({ subject }, 'audit').page({ sort: 'updated', limit: 10 })).entries.map(
     ({ value }) => (JSON.parse(value) as { outcome: string }).outcome,
   );
 
-test('a pack that its owner has not turned on is not listed, and says why when it is called (R-PACK-15)', async () => {
+test('a pack that is turned off is not listed, and a call fails with the reason (R-PACK-15)', async () => {
   const off = aPack(() => ({ said: '' }), { name: 'test.off', off: true, unavailable: () => 'It is off; list its hosts.' });
   const all = await served([echo, off]);
   const names = (await listed(all)).map(({ name }) => name);
   expect(names).toContain('test_echo');
   expect(names).not.toContain('test_off');
-  const { call } = await open(all, await all.token('me', MAY));
-  expect(said((await call('test_off', { what: '' })).json['result'])['message']).toContain('It is off; list its hosts.');
+  const { call } = await openSession(all, await all.token('me', MAY));
+  expect(toolResultOf((await call('test_off', { what: '' })).json['result'])['message']).toContain('It is off; list its hosts.');
 });
 
 describe('the list of tools (R-MCP-11)', () => {
@@ -51,13 +62,13 @@ describe('the list of tools (R-MCP-11)', () => {
     title: 'Weather',
     description: 'Says how the weather is.',
     changes: 'destroys',
-    asksOutside: true,
+    usesNetwork: true,
     input: z.strictObject({ place: z.string().describe('Where.') }),
     output: z.object({ degrees: z.number() }),
     handler: async () => ({ degrees: 7 }),
   });
 
-  test('has a tool for each pack, with its own schemas in it', async () => {
+  test('has a tool for each pack, with its schemas', async () => {
     const tools = await listed(await served([echo, asking]));
     expect(tools.map(({ name }) => name)).toEqual([...MEMORY, 'pipeline_run', 'route', 'test_echo', 'weather_today']);
     expect(tools.at(-1)).toEqual({
@@ -93,19 +104,19 @@ describe('the list of tools (R-MCP-11)', () => {
     });
   });
 
-  test('shows packs to those who may run them, and tells the others why they may not', async () => {
+  test('shows packs to tokens with packs:run, and tells other tokens why a call fails', async () => {
     const all = await served();
     const scopes: TokenScope[] = ['memory:read', 'memory:write'];
     expect((await listed(all, scopes)).map(({ name }) => name)).toEqual(MEMORY);
-    const { call } = await open(all, await all.token('me', scopes));
-    expect(said((await call('test_echo', {})).json['result'])).toMatchObject({ error: 'insufficient_scope' });
+    const { call } = await openSession(all, await all.token('me', scopes));
+    expect(toolResultOf((await call('test_echo', {})).json['result'])).toMatchObject({ error: 'insufficient_scope' });
     expect(rpcErrorOf(await call('no_such', {})).message).not.toMatch(/test_echo/);
   });
 
   test('grows with the catalogue', async () => {
     const catalogue = new Catalogue();
     const all = await serve({ catalogue });
-    const session = await open(all, await all.token('me', MAY));
+    const session = await openSession(all, await all.token('me', MAY));
     const names = async () => {
       const { json } = await session.post({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
       return (json as { result: { tools: Tool[] } }).result.tools.map(({ name }) => name);
@@ -115,7 +126,7 @@ describe('the list of tools (R-MCP-11)', () => {
     expect(await names()).toEqual([...MEMORY, 'pipeline_run', 'test_echo']);
   });
 
-  test('has no pack in the place of a tool of the memory', async () => {
+  test('has no pack that replaces a memory tool', async () => {
     const thief = { ...echo, handler: async () => ({ said: 'stolen' }) };
     const all = await served([
       { ...thief, name: 'memory.search' },
@@ -123,13 +134,13 @@ describe('the list of tools (R-MCP-11)', () => {
       { ...thief, name: 'helmdeck_.memory_recall' },
     ]);
     expect((await listed(all)).map(({ name }) => name)).toEqual([...MEMORY, 'pipeline_run', 'route']);
-    const { call } = await open(all, await all.token('me', MAY));
+    const { call } = await openSession(all, await all.token('me', MAY));
     for (const name of ['memory_search', 'helmdeck__memory_recall', 'memory.search', 'helmdeck.memory.search']) {
       expect((await call(name, { query: 'x', key: 'x' })).text, name).not.toMatch(/stolen/);
     }
   });
 
-  test('shows a pack whose schemas are no objects, or cannot be written down', async () => {
+  test('shows a pack whose schemas are not objects or have no JSON Schema', async () => {
     const odd = { ...echo, name: 'test.odd', input: z.union([z.object({ a: z.string() }), z.object({ b: z.date() })]) };
     const tools = await listed(await served([odd]));
     expect(tools.at(-1)).toMatchObject({ name: 'test_odd', inputSchema: { type: 'object' } });
@@ -137,11 +148,11 @@ describe('the list of tools (R-MCP-11)', () => {
 });
 
 test.each(['test_echo', 'test.echo', 'helmdeck.test_echo', 'helmdeck__test_echo', 'helmdeck-test_echo', 'helmdeck.test.echo'])(
-  'a pack answers to the name %s (R-MCP-03, R-MCP-11)',
+  'a pack can be called as %s (R-MCP-03, R-MCP-11)',
   async (name) => {
     const all = await served();
-    const { call } = await open(all, await all.token('me', MAY));
-    expect(said((await call(name, { what: 'hello' })).json['result'])).toMatchObject({ output: { said: 'hello' } });
+    const { call } = await openSession(all, await all.token('me', MAY));
+    expect(toolResultOf((await call(name, { what: 'hello' })).json['result'])).toMatchObject({ output: { said: 'hello' } });
   },
 );
 
@@ -159,18 +170,18 @@ test.each(['route', 'helmdeck.route', 'helmdeck__route'])(
     await client.listTools();
     const result = await client.callTool({ name, arguments: { user_intent: 'remember a preference for later' } });
     expect(result.isError).toBeUndefined();
-    expect(Object.keys(said(result))).toEqual(expect.arrayContaining(['recommendation', 'alternatives', 'reasoning']));
+    expect(Object.keys(toolResultOf(result))).toEqual(expect.arrayContaining(['recommendation', 'alternatives', 'reasoning']));
     expect(await outcomes(all)).toEqual([]);
   },
 );
 
-describe.each(WAYS)('a pack called over %s', (way) => {
-  test('answers with its result, which fits the schema of its tool (R-MCP-05, R-MCP-11)', async () => {
+describe.each(CLIENT_TRANSPORTS)('a pack called over %s', (way) => {
+  test('returns a result that matches the schema of its tool (R-MCP-05, R-MCP-11)', async () => {
     const client = await connected(await served(), way);
     await client.listTools();
     const result = await client.callTool({ name: 'test_echo', arguments: { what: 'hello' } });
-    expect(result).toEqual({ content: [expect.anything()], structuredContent: said(result) });
-    expect(said(result)).toEqual({
+    expect(result).toEqual({ content: [expect.anything()], structuredContent: toolResultOf(result) });
+    expect(toolResultOf(result)).toEqual({
       pack: 'test.echo',
       version: '1.0.0',
       output: { said: 'hello' },
@@ -180,34 +191,37 @@ describe.each(WAYS)('a pack called over %s', (way) => {
   });
 
   test.each([
-    ['what went wrong in it', 'test_wrong', {}, 'handler_failed', /did not foresee/],
-    ['what does not fit', 'test_echo', { what: 7 }, 'invalid_input', /what/],
-  ])('answers a failure with isError: %s (R-ERR-05)', async (_why, name, given, error, says) => {
+    ['an error in its handler', 'test_wrong', {}, 'handler_failed', /unexpected error/],
+    ['an invalid input', 'test_echo', { what: 7 }, 'invalid_input', /what/],
+  ])('returns a failure with isError: %s (R-ERR-05)', async (_why, name, given, error, says) => {
     const wrong = aPack(() => Promise.reject(new Error('secret')), { name: 'test.wrong' });
     const client = await connected(await served([echo, wrong]), way);
     const result = await client.callTool({ name, arguments: given });
     expect(result.isError).toBe(true);
-    expect(said(result)).toEqual({ error, message: expect.stringMatching(says) as string });
+    expect(toolResultOf(result)).toEqual({ error, message: expect.stringMatching(says) as string });
   });
 
-  test('runs in the session that _meta names (R-PACK-27)', async () => {
+  test('runs in the session named in _meta (R-PACK-27)', async () => {
     const client = await connected(await served(), way);
     const result = await client.callTool({ name: 'test_echo', arguments: { what: 'in ' }, _meta: { session: 'a-1' } });
-    expect(said(result)).toMatchObject({ output: { said: 'in a-1' }, session_id: 'a-1' });
+    expect(toolResultOf(result)).toMatchObject({ output: { said: 'in a-1' }, session_id: 'a-1' });
   });
 
   test.each([7, null, ['a'], { id: 'a' }, true, '', 'a:b', '../a', 'ä', 'a\n', '__proto__', 'x'.repeat(65)])(
-    'does not run in a session such as %j (R-PACK-27)',
+    'refuses the session %j (R-PACK-27)',
     async (session) => {
       const all = await served();
       const client = await connected(all, way);
       const result = await client.callTool({ name: 'test_echo', arguments: {}, _meta: { session } });
-      expect(said(result)).toMatchObject({ error: 'invalid_input', message: expect.stringMatching(/^session /) as string });
+      expect(toolResultOf(result)).toMatchObject({
+        error: 'invalid_input',
+        message: expect.stringMatching(/^session /) as string,
+      });
       expect(await outcomes(all)).toEqual([]);
     },
   );
 
-  test('tells how far it is, and after the answer no more (R-PACK-27)', async () => {
+  test('sends progress, and none after the response (R-PACK-27)', async () => {
     const turn = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let late: ExecutionContext['progress'] | undefined;
     const slow = aPack(async ({ progress }) => {
@@ -223,21 +237,21 @@ describe.each(WAYS)('a pack called over %s', (way) => {
     const errors = vi.fn<(error: Error) => void>();
     Object.assign(client, { onerror: errors });
     const result = client.callTool({ name: 'test_echo' }, undefined, { onprogress: (progress) => void told.push(progress) });
-    await vi.waitFor(() => expect(told).toEqual([{ progress: 1, total: 2, message: 'half' }]), SOON);
+    await vi.waitFor(() => expect(told).toEqual([{ progress: 1, total: 2, message: 'half' }]), EVENTUALLY);
     await new Promise((resolve) => setTimeout(resolve, 120));
     turn[0]?.resolve();
-    await vi.waitFor(() => expect(told).toHaveLength(2), SOON);
+    await vi.waitFor(() => expect(told).toHaveLength(2), EVENTUALLY);
     turn[1]?.resolve();
-    expect(said(await result)).toMatchObject({ output: { said: 'done' } });
+    expect(toolResultOf(await result)).toMatchObject({ output: { said: 'done' } });
     await new Promise((resolve) => setTimeout(resolve, 120));
     late?.(3, 3, 'and more');
     await client.ping();
     expect(told).toHaveLength(2);
-    // The client complains of progress that it cannot place.
+    // The client reports an error for progress with an unknown token.
     expect(errors).not.toHaveBeenCalled();
   });
 
-  test('is cancelled by whoever called it (R-PACK-27)', async () => {
+  test('is cancelled by its caller (R-PACK-27)', async () => {
     const started = Promise.withResolvers<AbortSignal>();
     const endless = aPack(({ signal }) => {
       started.resolve(signal);
@@ -252,12 +266,12 @@ describe.each(WAYS)('a pack called over %s', (way) => {
     expect(signal.aborted).toBe(false);
     giveUp.abort('enough');
     expect(await result).toBeInstanceOf(Error);
-    await expect.poll(() => signal.aborted, SOON).toBe(true);
-    await expect.poll(() => outcomes(all), SOON).toEqual(['cancelled']);
+    await expect.poll(() => signal.aborted, EVENTUALLY).toBe(true);
+    await expect.poll(() => outcomes(all), EVENTUALLY).toEqual(['cancelled']);
     expect(await client.ping()).toEqual({});
   });
 
-  test('ends with the token that called it (R-AUTH-09, R-PACK-27)', async () => {
+  test('ends with the token of its caller (R-AUTH-09, R-PACK-27)', async () => {
     const started = Promise.withResolvers<AbortSignal>();
     const endless = aPack(({ signal, progress }) => {
       progress(1);
@@ -271,28 +285,28 @@ describe.each(WAYS)('a pack called over %s', (way) => {
       .catch((error: unknown) => error);
     const signal = await started.promise;
     for (const { id } of (await all.tokens.list()).tokens) await all.tokens.revoke({ id, unrecorded: false });
-    await expect.poll(() => signal.aborted, SOON).toBe(true);
-    await expect.poll(() => outcomes(all), SOON).toEqual(['cancelled']);
+    await expect.poll(() => signal.aborted, EVENTUALLY).toBe(true);
+    await expect.poll(() => outcomes(all), EVENTUALLY).toEqual(['cancelled']);
     await client.close();
     expect(await result).toBeInstanceOf(Error);
   });
 
-  test('with a token that ends meanwhile is told so, and does not wait for ever (R-AUTH-09)', async () => {
-    const clock = handClock();
+  test('fails with the reason if the token ends during the call (R-AUTH-09)', async () => {
+    const clock = manualClock();
     const endless = aPack(({ progress }) => {
       progress(1);
       return new Promise(() => undefined);
     });
     const all = await serve({ clock, packs: { packs: [{ ...endless, seconds: 600 }] } });
     const { token } = await all.tokens.mint({ name: 't', client: 't', subject: 'me', scopes: MAY, days: 1 });
-    const client = await agent(all, token, way);
+    const client = await connectClient(all, token, way);
     const told = Promise.withResolvers<void>();
     const result = client
       .callTool({ name: 'test_echo' }, undefined, { onprogress: () => told.resolve() })
       .catch((error: unknown) => error);
     await told.promise;
     clock.jump(2 * DAY);
-    await clock.pass(15 * SECOND);
+    await clock.advance(15 * SECOND);
     expect(String(await result)).toMatch(/session has ended|Connection closed|closed/i);
   });
 });
@@ -308,18 +322,18 @@ test.each(['its client ends the session', 'the stream of an older client ends'])
     const all = await served([endless]);
     const token = await all.token('me', MAY);
     if (how.includes('older')) {
-      const client = await agent(all, token, 'HTTP with SSE');
+      const client = await connectClient(all, token, 'HTTP with SSE');
       void client.callTool({ name: 'test_echo' }).catch(() => undefined);
       await started.promise;
       await client.close();
     } else {
-      const session = await open(all, token);
+      const session = await openSession(all, token);
       void session.call('test_echo', {});
       await started.promise;
-      await ask(all.url, MCP, { method: 'DELETE', token, headers: ['Mcp-Session-Id', session.session] });
+      await sendRequest(all.url, MCP, { method: 'DELETE', token, headers: ['Mcp-Session-Id', session.session] });
     }
-    await expect.poll(async () => (await started.promise).aborted, SOON).toBe(true);
-    await expect.poll(() => outcomes(all), SOON).toEqual(['cancelled']);
+    await expect.poll(async () => (await started.promise).aborted, EVENTUALLY).toBe(true);
+    await expect.poll(() => outcomes(all), EVENTUALLY).toEqual(['cancelled']);
   },
 );
 
@@ -334,14 +348,14 @@ describe('progress', () => {
       .filter((line) => line.startsWith('data: {'))
       .map((line) => JSON.parse(line.slice(6)) as { method?: string; params?: object; result?: object });
 
-  test('comes with the answer, in one stream that ends with it (R-PACK-27)', async () => {
+  test('is sent in the stream of the response, which ends with it (R-PACK-27)', async () => {
     const all = await served([
       aPack(({ progress }) => {
         progress(1, 2, 'x'.repeat(2000));
         return { said: '' };
       }),
     ]);
-    const { post: send } = await open(all, await all.token('me', MAY));
+    const { post: send } = await openSession(all, await all.token('me', MAY));
     const answer = await send(calling(), BOTH);
     expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/event-stream']);
     expect(eventsIn(answer.text)).toEqual([
@@ -355,9 +369,9 @@ describe('progress', () => {
   });
 
   test.each([
-    ['nobody asked for it', { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'test_echo' } }, BOTH],
-    ['whoever asked takes JSON alone', calling(), ['Accept', 'application/json']],
-  ])('is left out when %s', async (_why, body, accept) => {
+    ['the request has no progress token', { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'test_echo' } }, BOTH],
+    ['the client accepts JSON only', calling(), ['Accept', 'application/json']],
+  ])('is not sent when %s', async (_why, body, accept) => {
     const all = await served([
       aPack(({ progress }) => {
         progress(1, 2);
@@ -365,18 +379,18 @@ describe('progress', () => {
       }),
     ]);
     const token = await all.token('me', MAY);
-    const { post: send, session } = await open(all, token);
+    const { post: send, session } = await openSession(all, token);
     const answer = await send(body, accept);
     expect(answer.headers['content-type']).toBe('application/json');
     expect(answer.json).toMatchObject({ id: 2, result: { structuredContent: { output: { said: '' } } } });
-    // It is not kept for whoever listens later.
-    const line = await stream(all, token, MCP, ['Mcp-Session-Id', session]);
-    await line.until('open');
+    // Progress is not stored for later streams.
+    const line = await openStream(all, token, MCP, ['Mcp-Session-Id', session]);
+    await line.waitFor('open');
     await all.perform(await all.tokens.verify(token, 'mcp'), 'remember', { key: 'a', value: 'b' });
     expect(line.text()).not.toMatch(/progress/);
   });
 
-  test('comes by the stream of the session to whoever has one and takes JSON alone', async () => {
+  test('is sent on the stream of the session if the client accepts JSON only', async () => {
     const all = await served([
       aPack(({ progress }) => {
         progress(1);
@@ -384,14 +398,14 @@ describe('progress', () => {
       }),
     ]);
     const token = await all.token('me', MAY);
-    const { post: send, session } = await open(all, token);
-    const line = await stream(all, token, MCP, ['Mcp-Session-Id', session]);
-    await line.until('open');
+    const { post: send, session } = await openSession(all, token);
+    const line = await openStream(all, token, MCP, ['Mcp-Session-Id', session]);
+    await line.waitFor('open');
     await send(calling(), ['Accept', 'application/json']);
-    expect(await line.until('notifications/progress')).toMatch(/"progressToken":"p","progress":1/);
+    expect(await line.waitFor('notifications/progress')).toMatch(/"progressToken":"p","progress":1/);
   });
 
-  test('is told ten times a second at most, always further, and never a number that JSON has not', async () => {
+  test('is sent at most ten times a second, always increases, and is never NaN or Infinity', async () => {
     let took = 0;
     const all = await served([
       aPack(async ({ progress }) => {
@@ -406,7 +420,7 @@ describe('progress', () => {
         return { said: '' };
       }),
     ]);
-    const { post: send } = await open(all, await all.token('me', MAY));
+    const { post: send } = await openSession(all, await all.token('me', MAY));
     const told = eventsIn((await send(calling(), BOTH)).text).filter(({ method }) => method === 'notifications/progress');
     expect(told.length).toBeGreaterThan(1);
     expect(told.length).toBeLessThan(took / 100 + 2.5);
@@ -415,7 +429,7 @@ describe('progress', () => {
     expect(told[0]?.params).toEqual({ progressToken: 'p', progress: 1 });
   });
 
-  test('is left out where there are as many streams as may be, and the answer still comes', async () => {
+  test('is not sent if the client has too many streams, and the response still arrives', async () => {
     const all = await served([
       aPack(({ progress }) => {
         progress(1);
@@ -423,11 +437,11 @@ describe('progress', () => {
       }),
     ]);
     const token = await all.token('me', MAY);
-    const { post: send } = await open(all, token);
+    const { post: send } = await openSession(all, token);
     for (let one = 0; one < 64; one += 1) {
-      const line = await stream(all, token, '/api/v1/events');
+      const line = await openStream(all, token, '/api/v1/events');
       onTestFinished(() => void line.socket.destroy());
-      await line.until('told from here on');
+      await line.waitFor('stream open');
     }
     const answer = await send(calling(), BOTH);
     expect([answer.headers['content-type'], answer.text]).toEqual([
@@ -436,7 +450,7 @@ describe('progress', () => {
     ]);
   });
 
-  test('of one client is never told to another (R-MCP-10)', async () => {
+  test('of one client is never sent to another (R-MCP-10)', async () => {
     const all = await served([
       aPack(async ({ progress }) => {
         progress(1);
@@ -445,10 +459,10 @@ describe('progress', () => {
       }),
     ]);
     const [mine, theirs] = [await all.token('me', MAY), await all.token('you', MAY)];
-    const other = await open(all, theirs);
-    const line = await stream(all, theirs, MCP, ['Mcp-Session-Id', other.session]);
-    await line.until('open');
-    const { session } = await open(all, mine);
+    const other = await openSession(all, theirs);
+    const line = await openStream(all, theirs, MCP, ['Mcp-Session-Id', other.session]);
+    await line.waitFor('open');
+    const { session } = await openSession(all, mine);
     await post(all, mine, calling(), ['Mcp-Session-Id', session, 'Accept', 'application/json']);
     expect(line.text()).not.toMatch(/progress/);
   });

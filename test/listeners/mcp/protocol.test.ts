@@ -1,56 +1,56 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Caller } from '../../../src/core/caller.ts';
-import { ask, serve } from '../../support/listener.ts';
-import { initialize, MCP, open, openSse, post, QMD, rpcErrorOf } from './agent.ts';
+import type { Caller } from '../../../src/core/access/caller.ts';
+import { sendRequest, serve } from '../../support/listener.ts';
+import { initialize, MCP, openSession, openSse, post, QMD, rpcErrorOf } from './mcp-client.ts';
 
-describe('what is no message of ours', () => {
+describe('an invalid message', () => {
   test.each([
     ['no JSON', '{"jsonrpc":', -32700],
     ['no object', '7', -32600],
     ['no version', { id: 1, method: 'ping' }, -32600],
     ['another version', { jsonrpc: '1.0', id: 1, method: 'ping' }, -32600],
     ['no method', { jsonrpc: '2.0', id: 1 }, -32600],
-    ['an id of no kind', { jsonrpc: '2.0', id: { a: 1 }, method: 'ping' }, -32600],
+    ['an object as id', { jsonrpc: '2.0', id: { a: 1 }, method: 'ping' }, -32600],
     ['an id that is null', { jsonrpc: '2.0', id: null, method: 'ping' }, -32600],
     ['params in a list', { jsonrpc: '2.0', id: 1, method: 'ping', params: [1] }, -32602],
     ['_meta of no kind', { jsonrpc: '2.0', id: 1, method: 'ping', params: { _meta: { progressToken: {} } } }, -32602],
-    ['half an initialize', { jsonrpc: '2.0', id: 1, method: 'initialize', params: { capabilities: {} } }, -32602],
+    ['an incomplete initialize', { jsonrpc: '2.0', id: 1, method: 'initialize', params: { capabilities: {} } }, -32602],
     ['nothing at all', '', -32600],
   ])('is refused at once: %s (R-MCP-09)', async (_why, body, code) => {
     const served = await serve();
     const token = await served.token();
-    const session = await open(served, token);
+    const session = await openSession(served, token);
     const { messages } = await openSse(served, token);
-    for (const answer of [await session.post(body), await ask(served.url, messages, { token, body })]) {
+    for (const answer of [await session.post(body), await sendRequest(served.url, messages, { token, body })]) {
       expect([answer.status, answer.json['jsonrpc'], rpcErrorOf(answer).code]).toEqual([400, '2.0', code]);
     }
   });
 
-  test('keeps the id it came with', async () => {
+  test('gets an error with its id', async () => {
     const served = await serve();
-    const session = await open(served, await served.token());
+    const session = await openSession(served, await served.token());
     const answer = await session.post({ jsonrpc: '2.0', id: 'seven', method: 'ping', params: 'x' });
     expect(answer.json['id']).toBe('seven');
   });
 
-  test('is refused like every other body when it is too long, or of another kind', async () => {
+  test('that is too long or of the wrong type is refused like any body', async () => {
     const served = await serve();
-    const session = await open(served, await served.token());
+    const session = await openSession(served, await served.token());
     expect((await session.post(`"${'x'.repeat(1024 * 1024)}"`)).json.error).toBe('payload_too_large');
     expect((await session.post('a', ['Content-Type', 'text/plain'])).json.error).toBe('unsupported_media_type');
   });
 });
 
 test.each(['server/discover', 'prompts/list', 'completion/complete', 'logging/setLevel', 'tasks/list', 'toString', '__proto__'])(
-  'an unknown method %s is answered at once (R-MCP-09)',
+  'an unknown method %s is refused at once (R-MCP-09)',
   async (method) => {
     const served = await serve();
     const token = await served.token();
     const message = { jsonrpc: '2.0', id: 1, method };
-    const within = await (await open(served, token)).post(message);
+    const within = await (await openSession(served, token)).post(message);
     expect([within.status, rpcErrorOf(within).code]).toEqual([200, -32601]);
-    // Clients that speak a later protocol ask so before they have a session, and go on by the earlier one.
+    // Clients of a later protocol try this method first, and fall back to initialize.
     const before = await post(served, token, message, ['MCP-Protocol-Version', '2026-07-28']);
     expect([before.status, rpcErrorOf(before).code]).toEqual([400, -32600]);
   },
@@ -66,13 +66,13 @@ describe('every path of both servers', () => {
   ]);
 
   test.each(places)(
-    'is closed without a token, from a page and under another name: %s %s (R-HTTP-04, R-HTTP-05, R-HTTP-08)',
+    'refuses missing tokens, foreign origins and foreign hosts: %s %s (R-HTTP-04, R-HTTP-05, R-HTTP-08)',
     async (method, path) => {
       const served = await serve();
       const token = await served.token();
       const told = async (headers: string[], given?: string) =>
         (
-          await ask(served.url, path, {
+          await sendRequest(served.url, path, {
             method,
             headers,
             ...(given && { token: given }),
@@ -86,23 +86,23 @@ describe('every path of both servers', () => {
   );
 });
 
-test.each([`${MCP}/sse`, `${MCP}/qmd/sse`])('a POST to %s is refused at once, with what is allowed (R-MCP-09)', async (path) => {
+test.each([`${MCP}/sse`, `${MCP}/qmd/sse`])('a POST to %s is refused at once, with the Allow header (R-MCP-09)', async (path) => {
   const served = await serve();
   const answer = await post(served, await served.token(), initialize(), [], path);
   expect([answer.status, answer.headers.allow, answer.json.error]).toEqual([405, 'GET', 'method_not_allowed']);
 });
 
-test('what is asked for as a task is done at once', async () => {
+test('a request to run as a task runs directly', async () => {
   const served = await serve();
-  const session = await open(served, await served.token());
+  const session = await openSession(served, await served.token());
   const params = { name: 'memory_store', arguments: { key: 'a', value: 'b' }, task: { ttl: 60_000 } };
   const answer = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
   expect(answer.json).toMatchObject({ result: { structuredContent: { status: 'created' } } });
 });
 
-test('what asks for nothing is taken and not answered', async () => {
+test('notifications are accepted without a response', async () => {
   const served = await serve();
-  const session = await open(served, await served.token());
+  const session = await openSession(served, await served.token());
   for (const message of [
     { jsonrpc: '2.0', method: 'notifications/initialized' },
     { jsonrpc: '2.0', method: 'notifications/whatever', params: { _meta: 7 } },
@@ -114,16 +114,16 @@ test('what asks for nothing is taken and not answered', async () => {
   }
 });
 
-test('a request that was taken back gets no answer, and holds nothing up', async () => {
+test('a cancelled request gets no response and delays no other', async () => {
   let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => (release = resolve));
   const served = await serve({
-    around: (perform) => async (caller: Caller, name: string, input: unknown) => {
+    wrapPerform: (perform) => async (caller: Caller, name: string, input: unknown) => {
       if (name === 'recall') await held;
       return (await perform(caller, name, input)) as never;
     },
   });
-  const session = await open(served, await served.token());
+  const session = await openSession(served, await served.token());
   const waiting = session.call('memory_recall', { key: 'a' }, 5);
   await new Promise((resolve) => setTimeout(resolve, 50));
   await session.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } });
@@ -135,9 +135,9 @@ test('a request that was taken back gets no answer, and holds nothing up', async
 describe('a batch', () => {
   const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' });
 
-  test.each(['2025-03-26', '2024-11-05'])('is answered under %s, each message by itself', async (version) => {
+  test.each(['2025-03-26', '2024-11-05'])('is answered under %s, message by message', async (version) => {
     const served = await serve();
-    const session = await open(served, await served.token(), version);
+    const session = await openSession(served, await served.token(), version);
     const { status, json } = await session.post([
       ping(1),
       { jsonrpc: '2.0', method: 'notifications/x' },
@@ -151,26 +151,26 @@ describe('a batch', () => {
     );
   });
 
-  test.each(['2025-06-18', '2025-11-25'])('is unknown to %s', async (version) => {
+  test.each(['2025-06-18', '2025-11-25'])('is refused under %s', async (version) => {
     const served = await serve();
-    const answer = await (await open(served, await served.token(), version)).post([ping(1)]);
+    const answer = await (await openSession(served, await served.token(), version)).post([ping(1)]);
     expect([answer.status, rpcErrorOf(answer).code]).toEqual([400, -32600]);
   });
 
   test.each([
     ['is empty', []],
     ['is too long', Array.from({ length: 101 }, (_, id) => ping(id))],
-    ['holds an initialize', [ping(1), initialize()]],
+    ['contains initialize', [ping(1), initialize()]],
   ])('that %s is refused', async (_why, batch) => {
     const served = await serve();
-    const answer = await (await open(served, await served.token(), '2025-03-26')).post(batch);
+    const answer = await (await openSession(served, await served.token(), '2025-03-26')).post(batch);
     expect([answer.status, rpcErrorOf(answer).code]).toEqual([400, -32600]);
   });
 });
 
-test('two requests that a client numbers alike each get their own answer (R-MCP-10)', async () => {
+test('two requests with the same id each get their own response (R-MCP-10)', async () => {
   const served = await serve();
-  const session = await open(served, await served.token());
+  const session = await openSession(served, await served.token());
   await session.call('memory_store', { key: 'one', value: '1' });
   await session.call('memory_store', { key: 'two', value: '2' });
   const keys = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? 'one' : 'two'));
@@ -180,21 +180,21 @@ test('two requests that a client numbers alike each get their own answer (R-MCP-
   );
 });
 
-test('what many ask at once under one number is answered to whoever asked it, on each way (R-MCP-10, R-ISO-01)', async () => {
+test('requests of many clients with the same id are each answered to their client, on each transport (R-MCP-10, R-ISO-01)', async () => {
   const served = await serve();
   const subjects = Array.from({ length: 10 }, (_, index) => `subject-${index}`);
   const recall = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'memory_recall', arguments: { key: 'mine' } } };
   const asked = await Promise.all(
     subjects.map(async (subject) => {
       const token = await served.token(subject);
-      const [posting, listening] = [await open(served, token), await openSse(served, token)];
+      const [posting, listening] = [await openSession(served, token), await openSse(served, token)];
       await posting.call('memory_store', { key: 'mine', value: `of ${subject}.` });
       return { subject, token, posting, listening };
     }),
   );
   const rounds = Array.from({ length: 10 }, () =>
     asked.map(async ({ subject, token, posting, listening }) => {
-      expect((await ask(served.url, listening.messages, { token, body: recall })).status).toBe(202);
+      expect((await sendRequest(served.url, listening.messages, { token, body: recall })).status).toBe(202);
       return [subject, /of subject-\d+\./.exec((await posting.post(recall)).text)?.[0]];
     }),
   );
@@ -202,12 +202,12 @@ test('what many ask at once under one number is answered to whoever asked it, on
   expect(answers.filter(([subject, said]) => said !== `of ${subject}.`)).toEqual([]);
   expect(answers).toHaveLength(100);
   for (const { subject, listening } of asked) {
-    const heard = await listening.line.until(/(structuredContent[^]*){10}/);
+    const heard = await listening.line.waitFor(/(structuredContent[^]*){10}/);
     expect(new Set(heard.match(/of subject-\d+\./g))).toEqual(new Set([`of ${subject}.`]));
   }
 });
 
-describe('whatever is sent', () => {
+describe('arbitrary messages', () => {
   const id = fc.oneof(fc.integer(), fc.string(), fc.double(), fc.constant(null), fc.object());
   const method = fc.oneof(
     fc.constantFrom(
@@ -247,10 +247,10 @@ describe('whatever is sent', () => {
 
   const FAULT = /node_modules|at .*\.ts|ZodError|-32603/;
 
-  test.each([MCP, QMD])('to %s is answered soon, and never with a fault of ours (R-MCP-09)', async (path) => {
+  test.each([MCP, QMD])('to %s are answered quickly, and never with an internal error (R-MCP-09)', async (path) => {
     const served = await serve();
     const token = await served.token();
-    const session = await open(served, token, '2025-03-26', path);
+    const session = await openSession(served, token, '2025-03-26', path);
     await fc.assert(
       fc.asyncProperty(body, async (text) => {
         const late = AbortSignal.timeout(10_000);
@@ -268,12 +268,12 @@ describe('whatever is sent', () => {
     );
   });
 
-  test.each([MCP, QMD])('to %s over HTTP with SSE too, and every question is heard of again', async (path) => {
+  test.each([MCP, QMD])('to %s over HTTP with SSE too, and every request gets a response', async (path) => {
     const served = await serve();
     const token = await served.token();
     const { line, messages } = await openSse(served, token, path);
     await post(served, token, initialize('2025-03-26', 'first'), [], messages);
-    await line.until('"first"');
+    await line.waitFor('"first"');
     let asked = 0;
     await fc.assert(
       fc.asyncProperty(body, async (text) => {

@@ -1,22 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
-import type { Caller } from '../../../src/core/caller.ts';
-import { ask, serve } from '../../support/listener.ts';
-import { agent, initialize, MCP, open, post, QMD, said, WAYS } from './agent.ts';
+import type { Caller } from '../../../src/core/access/caller.ts';
+import { sendRequest, serve } from '../../support/listener.ts';
+import { connectClient, initialize, MCP, openSession, post, QMD, toolResultOf, CLIENT_TRANSPORTS } from './mcp-client.ts';
 
 const aFact = { key: 'preferences/editor', value: 'Helix, with the terminal beside it', category: 'preferences' };
 
-describe.each(WAYS)('a program that searches over %s', (way) => {
-  test('finds one tool and no other, and nothing that could write (R-QMD-01)', async () => {
+describe.each(CLIENT_TRANSPORTS)('a search client over %s', (way) => {
+  test('sees one read-only tool (R-QMD-01)', async () => {
     const served = await serve();
-    const client = await agent(served, await served.token(), way, QMD);
+    const client = await connectClient(served, await served.token(), way, QMD);
     expect(client.getServerVersion()?.name).toBe('helmdeck');
     expect(client.getServerCapabilities()).toEqual({ tools: {} });
     const { tools } = await client.listTools();
     expect(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint])).toEqual([['query', true]]);
     for (const name of ['memory_store', 'memory_forget', 'helmdeck.memory_store']) {
       const refused = await client.callTool({ name, arguments: aFact });
-      expect([refused.isError, said(refused)['message']]).toEqual([true, 'There is no such tool. The tools are query.']);
+      expect([refused.isError, toolResultOf(refused)['message']]).toEqual([true, 'Unknown tool. The tools are query.']);
     }
     await expect(client.listResources()).rejects.toMatchObject({ code: -32601 });
   });
@@ -24,15 +24,15 @@ describe.each(WAYS)('a program that searches over %s', (way) => {
   test('gets ranked hits, as structure and as text (R-QMD-01)', async () => {
     const served = await serve();
     const token = await served.token();
-    const writer = await agent(served, token);
+    const writer = await connectClient(served, token);
     await writer.callTool({ name: 'memory_store', arguments: aFact });
-    const client = await agent(served, token, way, QMD);
+    const client = await connectClient(served, token, way, QMD);
     const result = await client.callTool({ name: 'query', arguments: { searches: [{ type: 'lex', query: 'helix' }], limit: 3 } });
-    expect(result).toEqual({ content: [expect.anything()], structuredContent: said(result) });
-    expect(said(result)).toMatchObject({
+    expect(result).toEqual({ content: [expect.anything()], structuredContent: toolResultOf(result) });
+    expect(toolResultOf(result)).toMatchObject({
       results: [{ docid: 'preferences/preferences/editor', collection: 'helmdeck-preferences' }],
     });
-    // What OpenClaw sends of its own is ignored.
+    // Additional fields from OpenClaw are ignored.
     const foreign = {
       query: 'helix',
       collections: ['memory-root-main'],
@@ -41,27 +41,27 @@ describe.each(WAYS)('a program that searches over %s', (way) => {
       intent: 'recall',
       min: 1,
     };
-    expect(said(await client.callTool({ name: 'query', arguments: foreign }))).toEqual(said(result));
-    expect(said(await client.callTool({ name: 'query', arguments: {} }))).toMatchObject({ results: [{ score: 0.5 }] });
-    const other = await agent(served, await served.token('somebody-else'), way, QMD);
-    expect(said(await other.callTool({ name: 'query', arguments: { query: 'helix' } }))).toEqual({ results: [] });
+    expect(toolResultOf(await client.callTool({ name: 'query', arguments: foreign }))).toEqual(toolResultOf(result));
+    expect(toolResultOf(await client.callTool({ name: 'query', arguments: {} }))).toMatchObject({ results: [{ score: 0.5 }] });
+    const other = await connectClient(served, await served.token('somebody-else'), way, QMD);
+    expect(toolResultOf(await other.callTool({ name: 'query', arguments: { query: 'helix' } }))).toEqual({ results: [] });
   });
 });
 
 test('a session of one server is unknown to the other (R-MCP-06)', async () => {
   const served = await serve();
   const token = await served.token();
-  const { session } = await open(served, token);
+  const { session } = await openSession(served, token);
   const answer = await post(served, token, { jsonrpc: '2.0', id: 1, method: 'ping' }, ['Mcp-Session-Id', session], QMD);
   expect(answer.status).toBe(404);
 });
 
 test.each([
   ['the file has failed', 'store_unavailable', 'The disk is gone.'],
-  ['the key is not at hand', 'key_unavailable', 'The keychain is locked; unlock it.'],
-] as const)('while %s every verb answers qmd_unavailable with the remedy (R-QMD-01)', async (_why, code, message) => {
+  ['the key is unavailable', 'key_unavailable', 'The keychain is locked; unlock it.'],
+] as const)('while %s, every method fails with qmd_unavailable and the remedy (R-QMD-01)', async (_why, code, message) => {
   const served = await serve({
-    around: () => async () => {
+    wrapPerform: () => async () => {
       throw new Failure(code, message);
     },
   });
@@ -79,18 +79,18 @@ test.each([
     ['GET', `${QMD}/sse/message`],
     ['POST', `${QMD}/sse/message?sessionId=none`],
   ] as const) {
-    const answer = await ask(served.url, path, { method, token, ...(method === 'POST' && { body: initialize() }) });
+    const answer = await sendRequest(served.url, path, { method, token, ...(method === 'POST' && { body: initialize() }) });
     expect([answer.status, answer.json.error], `${method} ${path}`).toEqual([503, 'qmd_unavailable']);
     expect(answer.json.message).toMatch(message);
   }
-  // The memory itself says so call by call.
+  // The memory server reports it in each call instead.
   expect((await post(served, token, initialize(), [], MCP)).status).toBe(200);
 });
 
-test('while the memory is locked there is nothing to search, and afterwards there is again (R-QMD-01)', async () => {
+test('searches fail while the memory is locked, and work again afterwards (R-QMD-01)', async () => {
   const states = { at: 'locked' };
   const served = await serve({
-    around: (perform) => async (caller: Caller, name: string, input: unknown) => {
+    wrapPerform: (perform) => async (caller: Caller, name: string, input: unknown) => {
       const answer = (await perform(caller, name, input)) as { store: { key: object } };
       if (name === 'status' && states.at === 'locked')
         answer.store.key = { at: 'locked', why: 'the keychain is closed', remedy: 'Unlock it.' };
@@ -101,13 +101,13 @@ test('while the memory is locked there is nothing to search, and afterwards ther
   const refused = await post(served, token, initialize(), [], QMD);
   expect([refused.status, refused.json.error]).toEqual([503, 'qmd_unavailable']);
   expect(refused.json.message).toMatch(
-    /^There is no memory to search at present\. The key of this memory is locked: the keychain is closed\. Unlock it\.$/,
+    /^The memory cannot be searched now\. The key of this memory is locked: the keychain is closed\. Unlock it\.$/,
   );
   states.at = 'ok';
   expect((await post(served, token, initialize(), [], QMD)).status).toBe(200);
 });
 
-test('a token that may not read may not search', async () => {
+test('a search needs the scope memory:read', async () => {
   const served = await serve();
   const answer = await post(served, await served.token('me', ['memory:write']), initialize(), [], QMD);
   expect([answer.status, answer.json.error]).toEqual([403, 'insufficient_scope']);

@@ -1,24 +1,25 @@
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { signingKey, signToken } from '../../../src/core/jwt.ts';
-import { RamStore } from '../../../src/core/ram-store.ts';
-import { Tokens } from '../../../src/core/tokens.ts';
-import { IDLE_MS, MOST_SESSIONS } from '../../../src/listeners/mcp/sessions.ts';
-import { DAY, handClock, HOUR, MINUTE, SECOND } from '../../support/clock.ts';
-import { ask, serve, type Served } from '../../support/listener.ts';
-import { waitOf } from '../../support/work.ts';
-import { MCP, open, openSse, post, rpcErrorOf, stream } from './agent.ts';
+import { signingKey, signToken } from '../../../src/core/access/jwt.ts';
+import { TokenRegistry } from '../../../src/core/access/token-registry.ts';
+import type { Perform } from '../../../src/core/operations/perform.ts';
+import { RamStore } from '../../../src/core/store/ram-store.ts';
+import { systemClock } from '../../../src/core/time/clock.ts';
+import { SESSION_IDLE_MS, MAX_SESSIONS } from '../../../src/listeners/mcp/session-registry.ts';
+import { DAY, manualClock, HOUR, MINUTE, SECOND } from '../../support/clock.ts';
+import { sendRequest, serve, type ServedMemory } from '../../support/listener.ts';
+import { measureWait } from '../../support/work.ts';
+import { initialize, MCP, openSession, openSse, post, rpcErrorOf, openStream } from './mcp-client.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
-/** The same in every respect that a client can see. */
-const seen = ({ status, headers, text }: Awaited<ReturnType<typeof ask>>) => {
+/** The parts of a response that a client can compare. */
+const seen = ({ status, headers, text }: Awaited<ReturnType<typeof sendRequest>>) => {
   const { date: _date, ...rest } = headers;
   return { status, headers: rest, text };
 };
 
 describe('a session belongs to the token that opened it (R-MCP-06)', () => {
-  const strangers: Record<string, (served: Served) => Promise<string>> = {
+  const strangers: Record<string, (served: ServedMemory) => Promise<string>> = {
     'another subject': (served) => served.token('mallory'),
     'another token of the same subject': (served) => served.token(),
     'the owner of the memory': async (served) => served.owner,
@@ -34,10 +35,10 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
     ['POST', messages.replace('/mcp/', '/mcp/qmd/'), ping, []],
   ];
 
-  test.each(Object.keys(strangers))('to %s it is unknown, on every verb', async (who) => {
+  test.each(Object.keys(strangers))('it is unknown to %s, for every method', async (who) => {
     const served = await serve();
     const token = await served.token();
-    const mine = await open(served, token);
+    const mine = await openSession(served, token);
     const { messages, line } = await openSse(served, token);
     const stranger = (await strangers[who]?.(served)) ?? '';
     const tried = verbs(mine.session, messages);
@@ -45,33 +46,35 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
     for (const [index, [method, path, body, headers]] of tried.entries()) {
       const [, emptyPath = '', , emptyHeaders = []] = unknown[index] ?? [];
       const asked = { method, token: stranger, ...(body && { body }) };
-      const answer = seen(await ask(served.url, path, { ...asked, headers }));
-      expect(answer, `${method} ${path}`).toEqual(seen(await ask(served.url, emptyPath, { ...asked, headers: emptyHeaders })));
+      const answer = seen(await sendRequest(served.url, path, { ...asked, headers }));
+      expect(answer, `${method} ${path}`).toEqual(
+        seen(await sendRequest(served.url, emptyPath, { ...asked, headers: emptyHeaders })),
+      );
       expect(answer).toMatchObject({ status: 404, text: expect.stringContaining('"code":-32001') });
     }
-    // It has noticed nothing.
+    // The sessions are unaffected.
     expect((await mine.post(ping)).status).toBe(200);
-    expect((await ask(served.url, messages, { token, body: ping })).status).toBe(202);
-    expect(await line.until('"result":{}')).not.toMatch(/-32/);
+    expect((await sendRequest(served.url, messages, { token, body: ping })).status).toBe(202);
+    expect(await line.waitFor('"result":{}')).not.toMatch(/-32/);
   });
 
-  test('and to the way it was opened by: its answers would go where nobody hears them', async () => {
+  test('and to its transport, because responses on the other transport would be lost', async () => {
     const served = await serve();
     const token = await served.token();
-    const { session } = await open(served, token);
+    const { session } = await openSession(served, token);
     const { messages } = await openSse(served, token);
     const wrong = messages.replace(/sessionId=.*/, `sessionId=${session}`);
-    expect((await ask(served.url, wrong, { token, body: ping })).status).toBe(404);
+    expect((await sendRequest(served.url, wrong, { token, body: ping })).status).toBe(404);
     const id = /sessionId=(.*)$/.exec(messages)?.[1] ?? '';
     expect((await post(served, token, ping, ['Mcp-Session-Id', id])).status).toBe(404);
-    expect((await ask(served.url, messages, { token, body: ping })).status).toBe(202);
+    expect((await sendRequest(served.url, messages, { token, body: ping })).status).toBe(202);
     expect((await post(served, token, ping, ['Mcp-Session-Id', session])).status).toBe(200);
   });
 
-  test('also when another token bears the same id, with other scopes', async () => {
+  test('even if another token has the same id with other scopes', async () => {
     const secret = 's'.repeat(32);
     const store = new RamStore(systemClock);
-    const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false, secret });
+    const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false, secret });
     const served = await serve({ store, tokens });
     const claims = {
       iss: 'helmdeck',
@@ -84,25 +87,25 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
     const [reads, writes] = (['memory:read', 'memory:write'] as const).map((scope) =>
       signToken({ ...claims, scopes: [scope] }, key),
     );
-    const { session } = await open(served, writes ?? '');
+    const { session } = await openSession(served, writes ?? '');
     expect((await post(served, reads ?? '', ping, ['Mcp-Session-Id', session])).status).toBe(404);
     expect((await post(served, writes ?? '', ping, ['Mcp-Session-Id', session])).status).toBe(200);
   });
 
-  test('its id cannot be guessed, and is no proof of anything', async () => {
+  test('its id cannot be guessed and does not authenticate', async () => {
     const served = await serve();
-    const { session } = await open(served, await served.token());
+    const { session } = await openSession(served, await served.token());
     expect(Buffer.from(session, 'base64url').length * 8).toBeGreaterThanOrEqual(128);
     const headers = ['Mcp-Session-Id', session];
-    expect((await ask(served.url, MCP, { body: ping, headers })).json.error).toBe('missing_bearer');
+    expect((await sendRequest(served.url, MCP, { body: ping, headers })).json.error).toBe('missing_bearer');
   });
 
-  test('a hundred callers with the same numbers never hear each other (R-MCP-10)', async () => {
+  test('a hundred callers with the same request ids get their own responses only (R-MCP-10)', async () => {
     const served = await serve();
     const subjects = Array.from({ length: 100 }, (_, index) => `subject-${index}`);
     const answers = await Promise.all(
       subjects.map(async (subject) => {
-        const session = await open(served, await served.token(subject));
+        const session = await openSession(served, await served.token(subject));
         await session.call('memory_store', { key: 'name', value: subject }, 1);
         return session.call('memory_recall', { key: 'name' }, 1);
       }),
@@ -115,118 +118,174 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
 });
 
 describe('a session ends', () => {
-  test('when its client says so, and then it is unknown', async () => {
+  test('when its client sends DELETE, and is then unknown', async () => {
     const served = await serve();
     const token = await served.token();
-    const { session, post: send } = await open(served, token);
-    expect((await ask(served.url, MCP, { method: 'DELETE', token, headers: ['Mcp-Session-Id', session] })).status).toBe(204);
+    const { session, post: send } = await openSession(served, token);
+    expect((await sendRequest(served.url, MCP, { method: 'DELETE', token, headers: ['Mcp-Session-Id', session] })).status).toBe(
+      204,
+    );
     expect(rpcErrorOf(await send(ping))).toEqual({ code: -32001, message: expect.stringMatching(/initialize/) });
   });
 
-  test('after half an hour without a word, but not while its client listens (R-MCP-10)', async () => {
-    const clock = handClock();
+  test('after half an hour without requests, but not while its stream is open (R-MCP-10)', async () => {
+    const clock = manualClock();
     const served = await serve({ clock });
     const token = await served.token();
-    const silent = await open(served, token);
-    const used = await open(served, token);
-    const listening = await open(served, token);
-    await (await stream(served, token, MCP, ['Mcp-Session-Id', listening.session])).until('is open');
-    await clock.pass(IDLE_MS - MINUTE);
+    const silent = await openSession(served, token);
+    const used = await openSession(served, token);
+    const listening = await openSession(served, token);
+    await (await openStream(served, token, MCP, ['Mcp-Session-Id', listening.session])).waitFor('stream open');
+    await clock.advance(SESSION_IDLE_MS - MINUTE);
     await used.post(ping);
-    await clock.pass(3 * MINUTE);
+    await clock.advance(3 * MINUTE);
     expect((await silent.post(ping)).status).toBe(404);
     expect((await used.post(ping)).status).toBe(200);
-    await clock.pass(2 * HOUR);
+    await clock.advance(2 * HOUR);
     expect((await used.post(ping)).status).toBe(404);
     expect((await listening.post(ping)).status).toBe(200);
   });
 
-  test('when its stream does, over HTTP with SSE', async () => {
+  test('with its stream, over HTTP with SSE', async () => {
     const served = await serve();
     const token = await served.token();
     const { line, messages } = await openSse(served, token);
-    expect((await ask(served.url, messages, { token, body: ping })).status).toBe(202);
+    expect((await sendRequest(served.url, messages, { token, body: ping })).status).toBe(202);
     line.socket.destroy();
-    await expect.poll(async () => (await ask(served.url, messages, { token, body: ping })).status).toBe(404);
+    await expect.poll(async () => (await sendRequest(served.url, messages, { token, body: ping })).status).toBe(404);
   });
 
-  test('with its token: what it holds open ends at once when that is revoked (R-AUTH-09)', async () => {
-    const clock = handClock();
+  test('with its token: its streams end at once when the token is revoked (R-AUTH-09)', async () => {
+    const clock = manualClock();
     const served = await serve({ clock });
     const token = await served.token();
     const other = await served.token();
     const kept = await openSse(served, other);
     const { line } = await openSse(served, token);
-    const { session } = await open(served, token);
-    const listening = await stream(served, token, MCP, ['Mcp-Session-Id', session]);
-    await listening.until('is open');
+    const { session } = await openSession(served, token);
+    const listening = await openStream(served, token, MCP, ['Mcp-Session-Id', session]);
+    await listening.waitFor('stream open');
     const { token: id } = await served.tokens.verify(token, 'mcp');
     await served.tokens.revoke({ id, unrecorded: false });
-    expect(await waitOf(() => Promise.all([line.ended(), listening.ended()]))).toBeLessThan(2000);
+    expect(await measureWait(() => Promise.all([line.waitForEnd(), listening.waitForEnd()]))).toBeLessThan(2000);
     expect((await post(served, token, ping, ['Mcp-Session-Id', session])).json.error).toBe('invalid_token');
-    await clock.pass(15 * SECOND);
-    await kept.line.until('still here');
+    await clock.advance(15 * SECOND);
+    await kept.line.waitFor('keep-alive');
   });
 
   test.each([
-    ['its time comes', async (clock: ReturnType<typeof handClock>) => clock.pass(DAY)],
+    ['it expires', async (clock: ReturnType<typeof manualClock>) => clock.advance(DAY)],
     [
-      'the machine slept past it',
-      async (clock: ReturnType<typeof handClock>) => {
+      'it expires while the machine sleeps',
+      async (clock: ReturnType<typeof manualClock>) => {
         clock.jump(2 * DAY);
-        await clock.pass(15 * SECOND);
+        await clock.advance(15 * SECOND);
       },
     ],
   ])('with its token, when %s', async (_why, wait) => {
-    const clock = handClock();
+    const clock = manualClock();
     const served = await serve({ clock });
     const { line } = await openSse(served, await served.token());
     await wait(clock);
-    expect(await waitOf(() => line.ended())).toBeLessThan(5000);
+    expect(await measureWait(() => line.waitForEnd())).toBeLessThan(5000);
   });
 });
 
-test('a stream says every 15 s that it is there (R-MCP-10)', async () => {
-  const clock = handClock();
+test('a stream sends a keep-alive every 15 s (R-MCP-10)', async () => {
+  const clock = manualClock();
   const served = await serve({ clock });
   const token = await served.token();
   const sse = await openSse(served, token);
-  const { session } = await open(served, token);
-  const line = await stream(served, token, MCP, ['Mcp-Session-Id', session]);
-  await line.until('is open');
-  await clock.pass(45 * SECOND);
-  for (const reader of [sse.line, line]) expect(await reader.until(/(still here[^]*){3}/)).not.toMatch(/(still here[^]*){4}/);
+  const { session } = await openSession(served, token);
+  const line = await openStream(served, token, MCP, ['Mcp-Session-Id', session]);
+  await line.waitFor('stream open');
+  await clock.advance(45 * SECOND);
+  for (const reader of [sse.line, line]) expect(await reader.waitFor(/(keep-alive[^]*){3}/)).not.toMatch(/(keep-alive[^]*){4}/);
 });
 
-describe('a subject has its share', () => {
-  test('of sessions: the oldest idle one goes (R-MCP-10)', async () => {
-    const clock = handClock();
+describe('a subject has a limit', () => {
+  test('of sessions: the least recently used idle session ends (R-MCP-10)', async () => {
+    const clock = manualClock();
     const served = await serve({ clock });
     const token = await served.token();
-    const [first, second] = [await open(served, token), await open(served, token)];
-    await clock.pass(SECOND);
+    const [first, second] = [await openSession(served, token), await openSession(served, token)];
+    await clock.advance(SECOND);
     await first.post(ping);
-    const other = await open(served, await served.token('somebody-else'));
-    for (let more = 2; more < MOST_SESSIONS + 1; more += 1) await open(served, token);
+    const other = await openSession(served, await served.token('somebody-else'));
+    for (let more = 2; more < MAX_SESSIONS + 1; more += 1) await openSession(served, token);
     expect((await second.post(ping)).status).toBe(404);
     expect((await first.post(ping)).status).toBe(200);
     expect((await other.post(ping)).status).toBe(200);
   });
 
-  test('of streams: one too many is refused, and others are not (R-MCP-10)', async () => {
+  test('of streams: another stream is refused, but not for other subjects (R-MCP-10)', async () => {
     const served = await serve();
     const token = await served.token();
     for (let more = 0; more < 64; more += 1) await openSse(served, token);
-    const refused = await ask(served.url, `${MCP}/sse`, { token });
+    const refused = await sendRequest(served.url, `${MCP}/sse`, { token });
     expect([refused.status, refused.json.error]).toEqual([429, 'rate_limited']);
     await openSse(served, await served.token('somebody-else'));
   });
 });
 
-test('a reader who does not read is let go, and costs little until then (R-MCP-10)', async () => {
+describe('the client with the most sessions gives way (R-MCP-14)', () => {
+  const tokenOf = (served: ServedMemory, client: string): Promise<string> => served.token('me', undefined, client);
+
+  test('a greedy client closes no session of another client', async () => {
+    const clock = manualClock();
+    const served = await serve({ clock });
+    const [quiet, greedy] = [await tokenOf(served, 'quiet'), await tokenOf(served, 'greedy')];
+    const oldest = await openSession(served, quiet);
+    await clock.advance(SECOND);
+    for (let count = 0; count < MAX_SESSIONS + 10; count += 1) await openSession(served, greedy);
+    expect((await oldest.post(ping)).status).toBe(200);
+    expect((await openSession(served, quiet)).session).not.toBe('undefined');
+    expect((await oldest.post(ping)).status).toBe(200);
+  });
+
+  test('a client with fewer sessions is admitted even while all sessions of the greedy client are busy', async () => {
+    const neverEnds = (async () => new Promise<never>(() => undefined)) as Perform;
+    const served = await serve({ wrapPerform: () => neverEnds });
+    const [quiet, greedy] = [await tokenOf(served, 'quiet'), await tokenOf(served, 'greedy')];
+    const busy = [];
+    for (let count = 0; count < MAX_SESSIONS; count += 1) {
+      const session = await openSession(served, greedy);
+      busy.push(session.call('memory_recall', { key: 'a' }));
+    }
+    const { status, json } = await post(served, greedy, initialize());
+    expect([status, json.error]).toEqual([429, 'rate_limited']);
+    expect((await (await openSession(served, quiet)).post(ping)).status).toBe(200);
+    expect(rpcErrorOf(await Promise.race(busy)).message).toMatch(/session has ended/);
+  });
+
+  test('a client with fewer streams is admitted, and the greedy client loses its oldest stream', async () => {
+    const served = await serve();
+    const [quiet, greedy] = [await tokenOf(served, 'quiet'), await tokenOf(served, 'greedy')];
+    const { line: oldest } = await openSse(served, greedy);
+    for (let count = 1; count < 64; count += 1) await openSse(served, greedy);
+    const { line } = await openSse(served, quiet);
+    await oldest.waitForEnd();
+    expect((await sendRequest(served.url, `${MCP}/sse`, { token: greedy })).json.error).toBe('rate_limited');
+    expect(line.socket.readyState).toBe('open');
+  });
+
+  test('no other client can end a session, and the owner ends it by revoking its token', async () => {
+    const served = await serve();
+    const [own, other] = [await tokenOf(served, 'own'), await tokenOf(served, 'other')];
+    const { session, post: send } = await openSession(served, own);
+    const end = { method: 'DELETE', headers: ['Mcp-Session-Id', session] };
+    expect((await sendRequest(served.url, MCP, { ...end, token: other })).status).toBe(404);
+    expect((await send(ping)).status).toBe(200);
+    const { token: id } = await served.tokens.verify(own, 'mcp');
+    await served.tokens.revoke({ id, unrecorded: false });
+    expect((await send(ping)).status).toBe(401);
+  });
+});
+
+test('a client that does not read is disconnected and costs little memory until then (R-MCP-10)', async () => {
   const served = await serve();
   const token = await served.token();
-  const writer = await open(served, token);
+  const writer = await openSession(served, token);
   await writer.call('memory_store', { key: 'long', value: 'x'.repeat(60_000) });
   const { line, messages } = await openSse(served, token);
   line.socket.pause();
@@ -234,17 +293,17 @@ test('a reader who does not read is let go, and costs little until then (R-MCP-1
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'memory_recall', arguments: { key: 'long' } } };
   let status = 202;
   let asked = 0;
-  for (; status === 202 && asked < 1000; asked += 1) status = (await ask(served.url, messages, { token, body })).status;
+  for (; status === 202 && asked < 1000; asked += 1) status = (await sendRequest(served.url, messages, { token, body })).status;
   expect(status).toBe(404);
   expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 2 ** 20);
   expect((await writer.post(ping)).status).toBe(200);
 });
 
-describe('a client that comes back', () => {
-  test('hears what it missed, each thing once (R-MCP-07)', async () => {
+describe('a client that reconnects', () => {
+  test('gets missed notifications, each once (R-MCP-07)', async () => {
     const served = await serve();
     const token = await served.token();
-    const session = await open(served, token);
+    const session = await openSession(served, token);
     const headers = ['Mcp-Session-Id', session.session];
     for (const uri of ['helmdeck://my-memory', 'helmdeck://context']) {
       await session.post({ jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri } });
@@ -254,32 +313,32 @@ describe('a client that comes back', () => {
       await new Promise((resolve) => setTimeout(resolve, 150));
     };
     for (const value of ['1', '2', '3']) await change(value);
-    const first = await stream(served, token, MCP, headers);
-    const missed = await first.until(/resources\/updated[^]*resources\/updated/);
+    const first = await openStream(served, token, MCP, headers);
+    const missed = await first.waitFor(/resources\/updated[^]*resources\/updated/);
     expect(missed.match(/resources\/updated/g)).toHaveLength(2);
     first.socket.destroy();
     const last = /id: (\d+)\n[^]*$/.exec(missed)?.[1] ?? '';
-    const again = await stream(served, token, MCP, [...headers, 'Last-Event-ID', last]);
-    await again.until('is open');
+    const again = await openStream(served, token, MCP, [...headers, 'Last-Event-ID', last]);
+    await again.waitFor('stream open');
     await change('4');
-    expect((await again.until(/my-memory/)).match(/id: (\d+)/)?.[1]).not.toBe(last);
+    expect((await again.waitFor(/my-memory/)).match(/id: (\d+)/)?.[1]).not.toBe(last);
   });
 
-  test('with a second stream hears on the new one', async () => {
+  test('with a second stream gets notifications on the new one', async () => {
     const served = await serve();
     const token = await served.token();
-    const { session } = await open(served, token);
-    const old = await stream(served, token, MCP, ['Mcp-Session-Id', session]);
-    await old.until('is open');
-    const now = await stream(served, token, MCP, ['Mcp-Session-Id', session]);
-    await now.until('is open');
-    await old.ended();
+    const { session } = await openSession(served, token);
+    const old = await openStream(served, token, MCP, ['Mcp-Session-Id', session]);
+    await old.waitFor('stream open');
+    const now = await openStream(served, token, MCP, ['Mcp-Session-Id', session]);
+    await now.waitFor('stream open');
+    await old.waitForEnd();
     expect(now.socket.readyState).toBe('open');
   });
 
-  test('after the program was started anew begins anew (R-MCP-06)', async () => {
+  test('after a restart of the program must start a new session (R-MCP-06)', async () => {
     const first = await serve();
-    const { session } = await open(first, await first.token());
+    const { session } = await openSession(first, await first.token());
     const second = await serve();
     const token = await second.token();
     expect((await post(second, token, ping, ['Mcp-Session-Id', session])).status).toBe(404);

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { TokenScope } from '../../../src/contract/token.ts';
-import { handClock, SECOND } from '../../support/clock.ts';
+import { manualClock, SECOND } from '../../support/clock.ts';
 import { serve } from '../../support/listener.ts';
 import { aPack } from '../../support/packs.ts';
-import { agent, open, rpcErrorOf, said } from './agent.ts';
+import { connectClient, openSession, rpcErrorOf, toolResultOf } from './mcp-client.ts';
 
 interface Listed {
   readonly name: string;
@@ -17,15 +17,15 @@ interface Listed {
 
 async function listed(): Promise<{ tools: Listed[]; bytes: number; instructions: string }> {
   const served = await serve();
-  const session = await open(served, await served.token());
+  const session = await openSession(served, await served.token());
   const { json, text } = await session.post({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
-  const greeting = await agent(served, await served.token());
+  const greeting = await connectClient(served, await served.token());
   const { tools } = json['result'] as { tools: Listed[] };
   return { tools, bytes: Buffer.byteLength(text), instructions: greeting.getInstructions() ?? '' };
 }
 
 describe('the list of tools', () => {
-  test('is complete, in an order to think in (R-MCP-02)', async () => {
+  test('is complete, in the intended order (R-MCP-02)', async () => {
     const { tools } = await listed();
     expect(tools.map(({ name }) => name)).toEqual([
       'memory_search',
@@ -37,7 +37,7 @@ describe('the list of tools', () => {
     ]);
   });
 
-  test('says of every tool what it is, takes, gives and does (R-MCP-04)', async () => {
+  test('describes every tool with title, input, output and annotations (R-MCP-04)', async () => {
     const { tools } = await listed();
     for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
       expect(title, name).toMatch(/^[A-Z]/);
@@ -60,7 +60,7 @@ describe('the list of tools', () => {
     ]);
   });
 
-  test('frames what comes back as quoted data, and wants no secrets (R-MCP-08)', async () => {
+  test('calls results quoted data, and asks not to store secrets (R-MCP-08)', async () => {
     const { tools, instructions } = await listed();
     for (const name of ['memory_search', 'memory_recall', 'memory_history']) {
       expect(tools.find((tool) => tool.name === name)?.description).toMatch(/quoted data/i);
@@ -70,16 +70,16 @@ describe('the list of tools', () => {
     expect(instructions).toMatch(/never store passwords/i);
   });
 
-  test('costs a model little: the list, the instructions and the answer to a store', async () => {
+  test('is short, like the instructions and the response to a store', async () => {
     const { bytes, instructions } = await listed();
     expect(bytes).toBeLessThanOrEqual(7500);
     expect(Buffer.byteLength(instructions)).toBeLessThan(1024);
     const served = await serve();
-    const client = await agent(served, await served.token());
-    const receipt = said(
+    const client = await connectClient(served, await served.token());
+    const receipt = toolResultOf(
       await client.callTool({ name: 'memory_store', arguments: { key: 'preferences/editor', value: 'Helix' } }),
     );
-    // This memory is in RAM only, and says so.
+    // The note says that this memory is in RAM only.
     delete receipt['note'];
     expect(Buffer.byteLength(JSON.stringify(receipt))).toBeLessThanOrEqual(200);
   });
@@ -89,13 +89,13 @@ describe('my-memory of 50 facts in 8 categories', () => {
   const CATEGORIES = ['preferences', 'project_context', 'decisions', 'infrastructure', 'people', 'code', 'travel', 'health'];
 
   async function summaryOf(keyOf: (category: string, index: number) => string) {
-    const clock = handClock();
+    const clock = manualClock();
     const served = await serve({ clock });
     const token = await served.token();
-    const { call, post: send } = await open(served, token);
+    const { call, post: send } = await openSession(served, token);
     for (let index = 0; index < 50; index += 1) {
       const category = CATEGORIES[index % CATEGORIES.length] ?? '';
-      await clock.pass(SECOND);
+      await clock.advance(SECOND);
       await call('memory_store', { key: keyOf(category, index), value: `${index}`, category });
     }
     const read = { jsonrpc: '2.0', id: 3, method: 'resources/read', params: { uri: 'helmdeck://my-memory' } };
@@ -105,7 +105,7 @@ describe('my-memory of 50 facts in 8 categories', () => {
     return { bytes: Buffer.byteLength(text), categories };
   }
 
-  test('costs a model 1 kB at most: keys as long as people make them are shown in turns, the newest first (R-VIEW-01)', async () => {
+  test('takes at most 1 kB: keys of usual length are shown in turns, newest first (R-VIEW-01)', async () => {
     const { bytes, categories } = await summaryOf((category, index) => `${category.slice(0, 9)}/a-subject-${index}`);
     expect(bytes).toBeLessThanOrEqual(1000);
     expect(categories.map(({ name, count }) => `${name} ${count}`).toSorted()).toEqual(
@@ -123,23 +123,23 @@ describe('my-memory of 50 facts in 8 categories', () => {
     expect(shown.flat().length).toBeGreaterThanOrEqual(20);
   });
 
-  test('shows five keys of each where they are short', async () => {
+  test('shows five keys of each category if they are short', async () => {
     const { bytes, categories } = await summaryOf((_category, index) => `k${index}`);
     expect(categories.map(({ recent_keys: keys }) => keys.length)).toEqual(CATEGORIES.map(() => 5));
     expect(bytes).toBeLessThanOrEqual(1000);
   });
 
-  test('shows the newest of each also where they are very long', async () => {
+  test('shows the newest key of each category even if it is very long', async () => {
     const { categories } = await summaryOf((_category, index) => `${index}`.padEnd(500, 'x'));
     expect(categories.map(({ recent_keys: keys }) => keys.length)).toEqual(CATEGORIES.map(() => 1));
   });
 });
 
 test.each(['memory_store', 'helmdeck.memory_store', 'helmdeck__memory_store', 'helmdeck-memory_store'])(
-  'a tool answers to the name %s (R-MCP-03)',
+  'a tool can be called as %s (R-MCP-03)',
   async (name) => {
     const served = await serve();
-    const { call } = await open(served, await served.token());
+    const { call } = await openSession(served, await served.token());
     expect((await call(name, { key: 'a', value: 'b' })).json).toMatchObject({
       result: { structuredContent: { status: 'created' } },
     });
@@ -147,15 +147,15 @@ test.each(['memory_store', 'helmdeck.memory_store', 'helmdeck__memory_store', 'h
 );
 
 test.each(['memory_steal', 'helmdeck.helmdeck.memory_store', 'toString', '__proto__', ''])(
-  'a tool %j is not there: the call fails and lists the tools (R-ERR-05)',
+  'a call of the unknown tool %j fails and lists the tools (R-ERR-05)',
   async (name) => {
     const served = await serve();
-    const { call } = await open(served, await served.token());
+    const { call } = await openSession(served, await served.token());
     const answer = await call(name, {});
     expect(answer).toMatchObject({ status: 200, json: { result: { isError: true } } });
-    const { error, message } = said(answer.json['result']);
+    const { error, message } = toolResultOf(answer.json['result']);
     expect(error).toBe('not_found');
-    expect(message).toMatch(/^There is no such tool\..* The tools are memory_search, .*, memory_forget\.$/);
+    expect(message).toMatch(/^Unknown tool\..* The tools are memory_search, .*, memory_forget\.$/);
     expect(message).not.toMatch(/steal|toString|__proto__/);
   },
 );
@@ -169,57 +169,57 @@ test.each([
   ['helmdeck.helmdeck.memory_store', 'memory_store'],
   ['search', 'memory_search'],
   ['memory_hsitory', 'memory_history'],
-])('a model that calls %s is told of %s (R-ERR-05, R-MCP-03)', async (name, near) => {
+])('a model that calls %s gets the suggestion %s (R-ERR-05, R-MCP-03)', async (name, near) => {
   const served = await serve();
-  const { call } = await open(served, await served.token());
-  expect(said((await call(name, {})).json['result'])['message']).toContain(`Did you mean ${near}?`);
+  const { call } = await openSession(served, await served.token());
+  expect(toolResultOf((await call(name, {})).json['result'])['message']).toContain(`Did you mean ${near}?`);
 });
 
-test('a token that may run packs is told of these too, and another is not (R-ERR-05, R-MCP-11)', async () => {
+test('the list includes packs only for a token with packs:run (R-ERR-05, R-MCP-11)', async () => {
   const served = await serve({ packs: { packs: [aPack(() => ({ said: '' }))] } });
   const told = async (scopes: TokenScope[]) => {
-    const { call } = await open(served, await served.token('me', scopes));
-    return said((await call('test_ecko', {})).json['result'])['message'];
+    const { call } = await openSession(served, await served.token('me', scopes));
+    return toolResultOf((await call('test_ecko', {})).json['result'])['message'];
   };
   expect(await told(['memory:read', 'packs:run'])).toContain('Did you mean test_echo?');
   expect(await told(['memory:read'])).not.toContain('test_echo');
 });
 
 test.each([{}, { name: 7 }, { name: null }, { name: ['memory_store'] }])(
-  'a call with params %j names no tool, which the protocol refuses',
+  'a call with the params %j is a protocol error, because it names no tool',
   async (params) => {
     const served = await serve();
-    const { post: send } = await open(served, await served.token());
+    const { post: send } = await openSession(served, await served.token());
     const answer = await send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params });
-    expect(rpcErrorOf(answer)).toEqual({ code: -32602, message: expect.stringMatching(/^name must be/) as string });
+    expect(rpcErrorOf(answer)).toEqual({ code: -32602, message: expect.stringMatching(/^`name` must be/) as string });
   },
 );
 
 describe('a tool that fails', () => {
   const failing = async (failure: unknown) => {
     const served = await serve({
-      around: () => async () => {
+      wrapPerform: () => async () => {
         throw failure;
       },
     });
-    const { call } = await open(served, await served.token());
+    const { call } = await openSession(served, await served.token());
     return (await call('memory_recall', { key: 'a' })).json['result'];
   };
 
   test.each([
     ['not_found', 'Nothing there.'],
-    ['key_unavailable', 'The key is not at hand.'],
+    ['key_unavailable', 'The key is unavailable.'],
     ['quota_exceeded', 'It is full.'],
     ['disk_full', 'No room.'],
-  ] as const)('with %s answers with isError and the sentence (R-ERR-05)', async (code, message) => {
+  ] as const)('with %s returns isError and the message (R-ERR-05)', async (code, message) => {
     const told = { isError: true, content: [{ type: 'text', text: JSON.stringify({ error: code, message }) }] };
     expect(await failing(new Failure(code, message))).toEqual(told);
   });
 
-  test('by accident tells nothing of it (R-ERR-03, R-ERR-05)', async () => {
+  test('unexpectedly does not reveal the error (R-ERR-03, R-ERR-05)', async () => {
     const result = await failing(new Error('/home/me/secret'));
     expect(JSON.stringify(result)).not.toMatch(/secret/);
-    expect(said(result)).toMatchObject({ error: 'internal' });
+    expect(toolResultOf(result)).toMatchObject({ error: 'internal' });
   });
 
   test.each([
@@ -228,45 +228,45 @@ describe('a tool that fails', () => {
     ['memory_store', { key: 'a', value: 'x', category: 'pack_history' }, /category/],
     ['memory_store', 'a text', /must be a JSON object/],
     ['memory_forget', { scope: 'everything' }, /scope/],
-    ['memory_renew', { key: 'a', category: 'other' }, /not known here/],
+    ['memory_renew', { key: 'a', category: 'other' }, /unknown field/],
     ['memory_search', { query: 7 }, /query/],
-  ])('because %s was given %j says what to do (R-ERR-05)', async (name, given, names) => {
+  ])('because %s got %j says what to do (R-ERR-05)', async (name, given, names) => {
     const served = await serve();
-    const { call } = await open(served, await served.token());
+    const { call } = await openSession(served, await served.token());
     const { result } = (await call(name, given as object)).json as { result: { isError: boolean } };
     expect(result.isError).toBe(true);
-    expect(said(result)).toEqual({ error: 'invalid_input', message: expect.stringMatching(names) });
+    expect(toolResultOf(result)).toEqual({ error: 'invalid_input', message: expect.stringMatching(names) });
   });
 
   test.each([
     ['memory_store', { key: 7 }, ['memory:read']],
     ['memory_renew', { nonsense: true }, ['memory:read']],
     ['memory_recall', { key: 7 }, ['memory:write']],
-  ] as const)('for want of a scope: %s does not even look at %j (R-OPS-11)', async (name, given, scopes) => {
+  ] as const)('because the token lacks the scope: %s does not check %j (R-OPS-11)', async (name, given, scopes) => {
     const served = await serve();
-    const { call } = await open(served, await served.token('me', [...scopes]));
-    expect(said((await call(name, given)).json['result'])).toMatchObject({ error: 'insufficient_scope' });
+    const { call } = await openSession(served, await served.token('me', [...scopes]));
+    expect(toolResultOf((await call(name, given)).json['result'])).toMatchObject({ error: 'insufficient_scope' });
   });
 });
 
-test('what nobody foresaw leaves a line for whoever has to find out (R-ERR-03)', async () => {
+test('an unexpected error is logged (R-ERR-03)', async () => {
   const log = vi.fn<(trouble: object) => void>();
   const served = await serve({
     log,
-    around: () => async () => {
+    wrapPerform: () => async () => {
       throw new Error('/home/me/secret');
     },
   });
-  const session = await open(served, await served.token());
+  const session = await openSession(served, await served.token());
   await session.call('memory_recall', { key: 'a' });
   await session.post({ jsonrpc: '2.0', id: 3, method: 'resources/read', params: { uri: 'helmdeck://context' } });
   await session.call('memory_nothing', {});
   expect(log.mock.calls).toEqual([[{ operation: 'recall', client: 'test' }], [{ operation: 'resources/read', client: 'test' }]]);
 });
 
-test('every write bears the client and the door it came by (R-ISO-02)', async () => {
+test('every write records the client and the transport (R-ISO-02)', async () => {
   const served = await serve();
-  const client = await agent(served, await served.token('me', ['memory:read', 'memory:write'], 'OpenClaw'));
+  const client = await connectClient(served, await served.token('me', ['memory:read', 'memory:write'], 'OpenClaw'));
   await client.callTool({ name: 'memory_store', arguments: { key: 'a', value: 'b' } });
   const [entry] = (await served.store.space({ subject: 'me' }, 'fact').page({ sort: 'updated', limit: 1 })).entries;
   expect(entry?.author).toMatchObject({ client: 'OpenClaw', transport: 'mcp' });

@@ -8,9 +8,9 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { nodes } from './nodes.ts';
-import { typed } from './typing.ts';
+import { runCli } from './run-cli.ts';
 
-/** What is installed: our own files, but nothing that was built, for other tests build that anew meanwhile. */
+/** An installation without the build, because other tests rebuild it at the same time. */
 let commands: string;
 let folder: string;
 let environment: Record<string, string>;
@@ -27,7 +27,7 @@ beforeEach(() => {
   environment = { HOME: tempFolder(), HELMDECK_DATA_DIR: folder };
 });
 
-/** A line as it is typed into a shell, where `node` is this one. */
+/** Runs a line in a shell, where `node` is the Node under test. */
 function shell(line: string, { node = process.execPath, more = {} }: { node?: string; more?: Record<string, string> } = {}) {
   const path = [commands, dirname(node), '/usr/bin', '/bin'].join(delimiter);
   const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', line], {
@@ -38,7 +38,7 @@ function shell(line: string, { node = process.execPath, more = {} }: { node?: st
   return { status, out: stdout, err: stderr };
 }
 
-test.each(nodes)('a newcomer with $name remembers and recalls a first fact within five commands', ({ node }) => {
+test.each(nodes)('a new user with $name stores and recalls a fact within five commands', ({ node }) => {
   const { status, out } = shell('helmdeck-memory --help', { node });
   expect(status).toBe(0);
   const steps = /^First steps.*\n((?: {2}helmdeck-memory .*\n)+)\n/m.exec(out)?.[1]?.trim().split(/\n */) ?? [];
@@ -49,7 +49,7 @@ test.each(nodes)('a newcomer with $name remembers and recalls a first fact withi
   };
   const answers = steps.map((step) => {
     const answer = follow(step);
-    const remedy = /no OS keychain.*make a key file with: (helmdeck-memory [\w -]+)\./.exec(answer.err)?.[1];
+    const remedy = /No OS keychain.*To use a key file instead, run: (helmdeck-memory [\w -]+)/.exec(answer.err)?.[1];
     return remedy === undefined ? answer : follow(remedy);
   });
   expect(answers).toMatchObject(steps.map(() => ({ status: 0, err: '' })));
@@ -62,7 +62,7 @@ describe('in a shell', () => {
     environment['HELMDECK_MEMORY_KEY'] = A_KEY;
   });
 
-  test('values go through pipes and quotes as they are', () => {
+  test('values pass through pipes and quotes unchanged', () => {
     expect(
       shell(String.raw`printf '%s' "it's \$HOME" | helmdeck-memory remember "a key" && helmdeck-memory recall "a key" | cat`),
     ).toEqual({
@@ -77,9 +77,9 @@ describe('in a shell', () => {
     expect(shell('helmdeck-memory export | helmdeck-memory import - --json')).toMatchObject({ status: 0 });
   });
 
-  test('a reader that has seen enough is no failure, and a full disk is one', async () => {
+  test('a closed output is not a failure, and a full disk is one', async () => {
     const lines = Array.from({ length: 3000 }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'x'.repeat(200) }));
-    await typed(['import', '-'], { folder, input: lines.join('\n') });
+    await runCli(['import', '-'], { folder, input: lines.join('\n') });
     expect(shell('set -e; helmdeck-memory list --all --json --values | head -n 1')).toEqual({
       status: 0,
       out: expect.stringMatching(/^\{.*\}\n$/) as string,
@@ -88,11 +88,11 @@ describe('in a shell', () => {
     if (!existsSync('/dev/full')) return;
     expect(shell('helmdeck-memory list > /dev/full')).toMatchObject({
       status: 7,
-      err: expect.stringMatching(/^The answer could not be written/) as string,
+      err: expect.stringMatching(/^The output could not be written/) as string,
     });
   });
 
-  test('commands that run at once wait for one another', () => {
+  test('simultaneous commands wait for each other', () => {
     const line =
       'for n in 1 2 3 4; do helmdeck-memory remember k$n v & all="$all $!"; done; for one in $all; do wait $one; echo $?; done';
     const { out } = shell(`{ ${line}; } | grep -v Remembered`);
@@ -100,7 +100,7 @@ describe('in a shell', () => {
     expect(shell('helmdeck-memory callers').out).toBe('me  4 facts\n');
   });
 
-  test('a refusal is one line, with its exit code', () => {
+  test('a refusal is one line, with an exit code', () => {
     expect(shell('helmdeck-memory recall nothing')).toEqual({
       status: 3,
       out: '',
@@ -137,11 +137,11 @@ describe.each(nodes)('with $name', ({ node }) => {
     await wait(300);
     child.kill(signal);
     expect((await once(child, 'close'))[0]).toBe(code);
-    expect(await complained).toMatch(/^(It ended early: 500 lines were read\. Import the same file again to go on\.\n)?$/);
+    expect(await complained).toMatch(/^(The import stopped after 500 lines\. Import the same file again to continue\.\n)?$/);
     expect(readdirSync(folder)).not.toContain('memory.db-wal');
   });
 
-  test.skipIf(process.platform !== 'linux')('a value from standard input is in no list of processes', async () => {
+  test.skipIf(process.platform !== 'linux')('a value from standard input does not appear in the process list', async () => {
     const secret = 'in-no-argument-4711';
     const seen = (): string =>
       readdirSync('/proc')
@@ -156,7 +156,7 @@ describe.each(nodes)('with $name', ({ node }) => {
     expect(seen()).not.toContain(secret);
     child.stdin.end();
     expect((await once(child, 'close'))[0]).toBe(0);
-    expect((await typed(['recall', 'quietly'], { folder })).out).toBe(`${secret}\n`);
+    expect((await runCli(['recall', 'quietly'], { folder })).out).toBe(`${secret}\n`);
   });
 });
 
@@ -164,7 +164,7 @@ function argumentsOf(process: string): string {
   try {
     return readFileSync(join('/proc', process, 'cmdline'), 'utf8');
   } catch {
-    // It has ended.
+    // The process has ended.
     return '';
   }
 }

@@ -1,31 +1,31 @@
 import { describe, expect, test } from 'vitest';
-import { openStore } from '../../../src/core/open-store.ts';
-import { DAY, handClock } from '../../support/clock.ts';
+import { openStore } from '../../../src/core/store/open-store.ts';
+import { DAY, manualClock } from '../../support/clock.ts';
 import { aDraft, withKey } from '../../support/store.ts';
 import { ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { typed } from './typing.ts';
+import { runCli } from './run-cli.ts';
 
-/** A memory that was last used when the clock of this machine was so far from where it is now. */
+/** A memory that was last used when the clock differed from now by this much. */
 async function usedAt(offset: number): Promise<string> {
   const folder = tempFolder();
-  const clock = handClock(Date.now() + offset);
+  const clock = manualClock(Date.now() + offset);
   await using store = await openStore({ folder, clock, sources: withKey() });
   await store.space({ subject: 'me' }, 'fact').put(aDraft({ key: 'long', value: 'long', lifetime: 300 * DAY }));
   await store.space({ subject: 'me' }, 'fact').put(aDraft({ key: 'short', value: 'short', lifetime: 30 * DAY }));
   return folder;
 }
 
-describe('a clock that is far ahead of what the memory has seen', () => {
-  test('is told with what to do, by status, doctor and clock status (R-TIME-03)', async () => {
+describe('a clock far ahead of the last recorded time', () => {
+  test('is reported with a remedy by status, doctor and clock status (R-TIME-03)', async () => {
     const folder = await usedAt(-60 * DAY);
     const told = /the clock of this machine says .*, but this memory was last used on /;
-    const { code, out } = await typed(['clock', 'status'], { folder });
+    const { code, out } = await runCli(['clock', 'status'], { folder });
     expect(code).toBe(1);
     expect(out).toMatch(told);
     expect(out).toContain('helmdeck-memory clock trust');
-    expect((await typed(['status'], { folder })).out).toMatch(told);
-    const { findings } = JSON.parse((await typed(['doctor', '--json'], { folder })).out) as {
+    expect((await runCli(['status'], { folder })).out).toMatch(told);
+    const { findings } = JSON.parse((await runCli(['doctor', '--json'], { folder })).out) as {
       findings: Record<string, string>[];
     };
     expect(findings).toContainEqual({
@@ -36,51 +36,51 @@ describe('a clock that is far ahead of what the memory has seen', () => {
     });
   });
 
-  test('is trusted when the owner says so, and by nobody else (R-TIME-09)', async () => {
+  test('is trusted only after the owner confirms it (R-TIME-09)', async () => {
     const folder = await usedAt(-60 * DAY);
-    expect(await typed(['clock', 'trust'], { folder })).toMatchObject({
+    expect(await runCli(['clock', 'trust'], { folder })).toMatchObject({
       code: 2,
       err: expect.stringContaining('--yes') as string,
     });
-    const asked = await typed(['clock', 'trust'], { folder, terminal: true, input: 'n\n' });
-    expect(asked.err).toMatch(/Is that right\? 1 fact expired by then will be deleted for good/);
+    const asked = await runCli(['clock', 'trust'], { folder, terminal: true, input: 'n\n' });
+    expect(asked.err).toMatch(/Is that right\? 1 fact that expired before then will be deleted permanently/);
     expect(asked.code).toBe(1);
-    expect((await typed(['clock', 'status'], { folder })).code).toBe(1);
-    expect(await typed(['clock', 'trust', '--yes'], { folder })).toMatchObject({ code: 0 });
-    expect(await typed(['clock', 'status'], { folder })).toMatchObject({ code: 0, out: 'ok\n' });
-    expect(await typed(['recall', 'long'], { folder })).toMatchObject({ code: 0, out: 'long\n' });
-    expect(await typed(['recall', 'short'], { folder })).toMatchObject({ code: 3 });
+    expect((await runCli(['clock', 'status'], { folder })).code).toBe(1);
+    expect(await runCli(['clock', 'trust', '--yes'], { folder })).toMatchObject({ code: 0 });
+    expect(await runCli(['clock', 'status'], { folder })).toMatchObject({ code: 0, out: 'ok\n' });
+    expect(await runCli(['recall', 'long'], { folder })).toMatchObject({ code: 0, out: 'long\n' });
+    expect(await runCli(['recall', 'short'], { folder })).toMatchObject({ code: 3 });
   });
 });
 
-test('a memory whose time ran ahead is told of and put right (R-TIME-09)', async () => {
+test('a recorded time ahead of the clock is reported and corrected (R-TIME-09)', async () => {
   const folder = await usedAt(400 * DAY);
-  const { code, out } = await typed(['clock', 'status'], { folder });
+  const { code, out } = await runCli(['clock', 'status'], { folder });
   expect(code).toBe(1);
-  expect(out).toMatch(/^behind: the clock of this machine says .*, but this memory has already seen /);
-  const before = JSON.parse((await typed(['token', 'mint', 'one', '--json'], { folder })).out) as { expires_at: string };
+  expect(out).toMatch(/^behind: the clock of this machine says .*, but this memory has already recorded /);
+  const before = JSON.parse((await runCli(['token', 'mint', 'one', '--json'], { folder })).out) as { expires_at: string };
   expect(Date.parse(before.expires_at)).toBeGreaterThan(Date.now() + 400 * DAY);
-  expect(await typed(['clock', 'trust', '--yes'], { folder })).toMatchObject({ code: 0 });
-  expect(await typed(['clock', 'status'], { folder })).toMatchObject({ code: 0 });
-  expect((await typed(['recall', 'long'], { folder })).out).toBe('long\n');
+  expect(await runCli(['clock', 'trust', '--yes'], { folder })).toMatchObject({ code: 0 });
+  expect(await runCli(['clock', 'status'], { folder })).toMatchObject({ code: 0 });
+  expect((await runCli(['recall', 'long'], { folder })).out).toBe('long\n');
 });
 
-test('a clock other than the one that the owner saw is not trusted (R-TIME-09)', async () => {
+test('a confirmation for a different time is refused (R-TIME-09)', async () => {
   const folder = await usedAt(-60 * DAY);
-  const trusted = await typed(['clock', 'trust', '--yes'], { folder, now: Date.now() + DAY });
+  const trusted = await runCli(['clock', 'trust', '--yes'], { folder, now: Date.now() + DAY });
   expect(trusted).toMatchObject({ code: 1, err: expect.stringContaining('must match the clock of this machine') as string });
 });
 
-test('a wrong key is no jump of the clock (R-TIME-03, R-KEY-07)', async () => {
+test('a wrong key is not reported as a clock problem (R-TIME-03, R-KEY-07)', async () => {
   const folder = await usedAt(0);
   const environment = { HELMDECK_MEMORY_KEY: ANOTHER_KEY };
-  const { out } = await typed(['status'], { folder, environment });
+  const { out } = await runCli(['status'], { folder, environment });
   expect(out).toContain('mismatch');
   expect(out).not.toMatch(/clock|jumped|purge/);
-  const { findings } = JSON.parse((await typed(['doctor', '--json'], { folder, environment })).out) as {
+  const { findings } = JSON.parse((await runCli(['doctor', '--json'], { folder, environment })).out) as {
     findings: { check: string }[];
   };
   expect(findings.map(({ check }) => check)).toContain('key');
   expect(findings.map(({ check }) => check)).not.toContain('clock');
-  expect((await typed(['clock', 'status'], { folder, environment })).out).toContain('the key of the memory is not available');
+  expect((await runCli(['clock', 'status'], { folder, environment })).out).toContain('the key of the memory is unavailable');
 });

@@ -4,12 +4,12 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { lockFolder } from '../../../src/core/folder.ts';
+import { lockFolder } from '../../../src/core/file/folder.ts';
 import type { Finding } from '../../../src/main/doctor/finding.ts';
 import { keychainFinding, nodeFinding } from '../../../src/main/doctor/machine.ts';
 import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { typed } from './typing.ts';
+import { runCli } from './run-cli.ts';
 
 let folder: string;
 const keyFile = () => join(folder, '..', 'key');
@@ -24,7 +24,7 @@ const environment = (more: Record<string, string> = {}) => ({
   HELMDECK_ADDR: '127.0.0.1:0',
   ...more,
 });
-const say = (args: string[], more?: Record<string, string>) => typed(args, { folder, environment: environment(more) });
+const say = (args: string[], more?: Record<string, string>) => runCli(args, { folder, environment: environment(more) });
 
 async function examined(more?: Record<string, string>) {
   const { code, out, err } = await say(['doctor', '--json'], more);
@@ -34,14 +34,14 @@ async function examined(more?: Record<string, string>) {
   return findings;
 }
 
-/** What is not well, as it is told. */
+/** The findings that are not ok, each as one line. */
 const complaints = async (more?: Record<string, string>): Promise<string[]> =>
   (await examined(more))
     .filter(({ state, check }) => state !== 'ok' && check !== 'keychain')
     .map(({ check, state, says, remedy = '' }) => `${state} ${check} ${says} ${remedy}`.trim());
 
 describe('the doctor', () => {
-  test('finds a memory well that has all it needs', async () => {
+  test('finds no problem in a healthy memory', async () => {
     await say(['remember', 'a', 'one']);
     await say(['backup']);
     await say(['key', 'recovery']);
@@ -63,16 +63,18 @@ describe('the doctor', () => {
     );
   });
 
-  test('says each thing in a line, and below it what to do', async () => {
+  test('prints each finding on one line, and what to do below it', async () => {
     await say(['remember', 'a', 'one']);
     const { out, code } = await say(['doctor']);
     expect(code).toBe(0);
-    expect(out).toMatch(/^ok {4}folder {4}.*data, for you alone\.$/m);
-    expect(out).toMatch(/^warn {2}backup {4}There is none\.\n {16}Make one with: helmdeck-memory backup$/m);
-    expect(out).toMatch(/^warn {2}recovery {2}No recovery key was made.*\n {16}Make one with: helmdeck-memory key recovery/m);
+    expect(out).toMatch(/^ok {4}folder {4}Only you can access .*data\.$/m);
+    expect(out).toMatch(/^warn {2}backup {4}There is no backup\.\n {16}Create a backup with: helmdeck-memory backup$/m);
+    expect(out).toMatch(
+      /^warn {2}recovery {2}There is no recovery key\. .*\n {16}Create a recovery key and write it down: helmdeck-memory key recovery/m,
+    );
   });
 
-  test('makes nothing where nothing is', async () => {
+  test('creates no folder and no memory', async () => {
     expect(await complaints()).toEqual([]);
     expect(await complaints({ HELMDECK_MEMORY_KEY_FILE: '/nowhere' })).toEqual([
       expect.stringMatching(/^bad key .*HELMDECK_MEMORY_KEY_FILE names cannot be read/) as string,
@@ -80,50 +82,50 @@ describe('the doctor', () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  test('finds what is wrong with the key, and leaves it so', async () => {
+  test('reports a wrong or malformed key', async () => {
     await say(['remember', 'a', 'one']);
     writeFileSync(keyFile(), ANOTHER_KEY);
-    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad key It is mismatch: .*Provide the key/));
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad key The key is mismatch: .*Provide the key/));
     writeFileSync(keyFile(), 'no-key-5e5e');
-    expect(await complaints()).toContainEqual(expect.stringMatching(/^(?!.*5e5e)bad memory .*must hold exactly 64/));
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^(?!.*5e5e)bad memory .*must contain exactly 64/));
   });
 
-  test('finds a damaged file, and a row whose seal is broken', async () => {
+  test('reports a damaged file, and an entry with a broken seal', async () => {
     await say(['remember', 'a', 'one']);
     {
       const db = new Sqlite(join(folder, 'memory.db'));
       db.exec('UPDATE entry SET expires_at = expires_at + 1');
       db.close();
     }
-    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad entries \d+ entr.* with a broken seal/));
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad entries The seal of \d+ entr\w+ is broken/));
     writeFileSync(join(folder, 'memory.db'), 'no database');
     expect(await complaints()).toContainEqual(expect.stringMatching(/^bad memory .*memory\.db is damaged/));
   });
 
-  test('finds who holds the folder', async () => {
+  test('names the process that has locked the data folder', async () => {
     await say(['remember', 'a', 'one']);
     using _held = lockFolder(folder);
     const told = await complaints();
-    expect(told).toContainEqual(expect.stringMatching(/^bad memory Another Helmdeck Memory holds this data folder/));
+    expect(told).toContainEqual(expect.stringMatching(/^bad memory Another Helmdeck Memory process holds this data folder/));
     if (process.platform !== 'linux') return;
-    expect(told).toContainEqual(expect.stringMatching(`^bad lock The folder is held by .* \\(process ${process.pid}\\)`));
+    expect(told).toContainEqual(expect.stringMatching(`^bad lock The data folder is in use by .* \\(process ${process.pid}\\)`));
   });
 
-  test('finds who has taken the port', async () => {
+  test('names the program that uses the port', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await once(server, 'listening');
     const address = server.address();
     const port = typeof address === 'object' ? address?.port : undefined;
     expect(await complaints({ HELMDECK_ADDR: `127.0.0.1:${port}` })).toEqual([
-      expect.stringMatching(`^bad port 127.0.0.1:${port} is taken by .*HELMDECK_ADDR`) as string,
+      expect.stringMatching(`^bad port 127.0.0.1:${port} is in use by .*HELMDECK_ADDR`) as string,
     ]);
     expect(await complaints({ HELMDECK_ADDR: '0.0.0.0:1' })).toEqual([
       expect.stringMatching(/^bad port HELMDECK_ADDR must be/) as string,
     ]);
   });
 
-  test('tells an endpoint that was left behind from one that another program sits on', async () => {
+  test('distinguishes a stale endpoint from a port that another program uses', async () => {
     await say(['backup']);
     const publish = (over: object) => {
       const endpoint = {
@@ -139,7 +141,7 @@ describe('the doctor', () => {
     };
     publish({});
     expect(await complaints()).toContainEqual(
-      expect.stringMatching(/^warn program .*endpoint\.json was left by one that was killed/),
+      expect.stringMatching(/^warn program .*It was killed, and left endpoint\.json behind/),
     );
     const squatter = createServer((socket) => socket.on('error', () => undefined).end('HTTP/1.1 200 OK\r\n\r\n{}'));
     squatter.listen(0, '127.0.0.1');
@@ -148,31 +150,31 @@ describe('the doctor', () => {
     const address = squatter.address();
     publish({ pid: process.pid, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` });
     expect(await complaints()).toContainEqual(
-      expect.stringMatching(/^bad program Another program answers where this memory should be/),
+      expect.stringMatching(/^bad program Another program is using the port of this memory/),
     );
   });
 
-  test('finds settings that are wrong, strange or unwise', async () => {
+  test('reports invalid, unknown and risky settings', async () => {
     expect(await complaints({ HELMDECK_SECRETS: 'off' })).toEqual([
       expect.stringMatching(/^bad settings HELMDECK_SECRETS must be/) as string,
     ]);
     expect(await complaints({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PORT: '1', HELMDECK_JWT_SECRET: 'short' })).toEqual([
-      expect.stringMatching(/^warn settings HELMDECK_PORT is no setting/) as string,
-      expect.stringMatching(/^warn settings HELMDECK_MEMORY_KEY holds the key itself/) as string,
-      expect.stringMatching(/^bad settings HELMDECK_JWT_SECRET must hold/) as string,
+      expect.stringMatching(/^warn settings Unknown settings are ignored: HELMDECK_PORT\./) as string,
+      expect.stringMatching(/^warn settings HELMDECK_MEMORY_KEY holds the key in the environment/) as string,
+      expect.stringMatching(/^bad settings HELMDECK_JWT_SECRET must contain/) as string,
     ]);
   });
 
-  test('has nothing against a key in a configuration file that only its owner can read', async () => {
+  test('accepts a key in a configuration file that only the owner can read', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ HELMDECK_MEMORY_KEY: A_KEY }), { mode: 0o600 });
-    const { out } = await typed(['doctor', '--json'], { folder, environment: { HELMDECK_ADDR: '127.0.0.1:0' } });
+    const { out } = await runCli(['doctor', '--json'], { folder, environment: { HELMDECK_ADDR: '127.0.0.1:0' } });
     expect(JSON.parse(out)).toMatchObject({ ok: true });
-    expect(out).not.toMatch(/where your other programs can see it/);
-    expect(out).toContain(`The environment, and ${join(folder, 'config.json')}.`);
+    expect(out).not.toMatch(/where your other programs can read it/);
+    expect(out).toContain(`Settings come from the environment and from ${join(folder, 'config.json')}.`);
   });
 
-  test('takes packs as editors leave them, and as docs/packs.md says: yours, and writable by nobody else', async () => {
+  test('accepts readable pack files, but reports a pack that other users can write', async () => {
     await say(['backup']);
     const packs = join(folder, 'packs');
     mkdirSync(packs);
@@ -182,28 +184,30 @@ describe('the doctor', () => {
     chmodSync(pack, 0o644);
     expect((await complaints()).filter((line) => line.startsWith('bad folder'))).toEqual([]);
     chmodSync(pack, 0o664);
-    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad folder Others may read, .*words\.check\.mjs\./));
+    expect(await complaints()).toContainEqual(
+      expect.stringMatching(/^bad folder Other users can access these files: .*words\.check\.mjs\./),
+    );
   });
 
-  test('finds a folder, and files in it, that others can look into', async () => {
+  test('reports a folder and files that other users can read', async () => {
     await say(['backup']);
     chmodSync(join(folder, 'memory.db'), 0o644);
     expect(await complaints()).toContainEqual(
-      expect.stringMatching(/^bad folder Others may read, .*memory\.db\. Run: chmod -R go= /),
+      expect.stringMatching(/^bad folder Other users can access these files: .*memory\.db\. Run: chmod -R go= /),
     );
     chmodSync(folder, 0o750);
-    expect(await complaints()).toEqual([expect.stringMatching(/^bad folder Others may look .*chmod 700/) as string]);
+    expect(await complaints()).toEqual([expect.stringMatching(/^bad folder Other users can open .*chmod 700/) as string]);
     const link = join(tempFolder(), 'link');
     symlinkSync(folder, link);
     expect(await complaints({ HELMDECK_DATA_DIR: link })).toEqual([
-      expect.stringMatching(/^bad folder .*is a link, or no folder at all/) as string,
+      expect.stringMatching(/^bad folder .*is a link or not a folder/) as string,
     ]);
     unlinkSync(link);
     mkdirSync(link, { mode: 0o700 });
     expect(await complaints({ HELMDECK_DATA_DIR: link })).toEqual([]);
   });
 
-  test('knows a Node that is too old, and a keychain without its library', async () => {
+  test('reports an old Node and a missing keychain library', async () => {
     expect(nodeFinding('v22.12.0')).toMatchObject({ state: 'bad', remedy: expect.stringMatching(/Node 24/) as string });
     expect(nodeFinding('v24.0.0')).toMatchObject({ state: 'ok' });
     expect(await keychainFinding(async () => undefined)).toMatchObject({

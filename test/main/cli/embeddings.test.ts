@@ -1,14 +1,14 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { assemble } from '../../../src/main/assemble.ts';
-import { readConfig } from '../../../src/main/config.ts';
-import { SOON } from '../../support/listener.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
+import { assemble } from '../../../src/main/roots/assemble.ts';
+import { EVENTUALLY } from '../../support/listener.ts';
 import { isAlive, type StandIn } from '../../support/ollama-program.ts';
-import { standIn } from '../../support/ollama.ts';
+import { createStandIn } from '../../support/ollama.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 async function aProgram(ollama: StandIn, more: Record<string, string> = {}) {
   const environment = {
@@ -19,8 +19,8 @@ async function aProgram(ollama: StandIn, more: Record<string, string> = {}) {
     HELMDECK_OLLAMA: ollama.path,
   };
   const folder = environment.HELMDECK_DATA_DIR;
-  const say = (args: readonly string[], over: Parameters<typeof typed>[1] = {}): Promise<Said> =>
-    typed(args, { folder, environment, ...over });
+  const say = (args: readonly string[], over: Parameters<typeof runCli>[1] = {}): Promise<CommandResult> =>
+    runCli(args, { folder, environment, ...over });
   const start = async () => {
     const config = readConfig({ environment, platform: process.platform, home: () => '/nowhere' });
     const program = await assemble(config, { environment, desktop: false, version: '1.2.3' });
@@ -32,20 +32,20 @@ async function aProgram(ollama: StandIn, more: Record<string, string> = {}) {
 }
 
 describe('embeddings in the command line', () => {
-  test('are turned on, approved, fetched, tried and turned off (R-EMB-01, R-EMB-06, R-EMB-07)', async () => {
-    const ollama = standIn({ models: [], quick: false, pullMs: 40 });
+  test('are turned on, approved, downloaded, tested and turned off (R-EMB-01, R-EMB-06, R-EMB-07)', async () => {
+    const ollama = createStandIn({ models: [], quick: false, pullMs: 40 });
     const { say, start } = await aProgram(ollama);
 
-    // Without the program it is a wish, and is kept as one.
+    // Without a running program, the choice is saved for the next start.
     expect(await say(['embeddings', 'status'])).toMatchObject({ code: 0, out: expect.stringMatching(/^embeddings +off\n/) });
-    expect((await say(['embeddings', 'on'])).out).toMatch(/waiting for the program/);
+    expect((await say(['embeddings', 'on'])).out).toMatch(/waiting for Helmdeck Memory/);
     expect(await say(['embeddings', 'pull', '--yes'])).toMatchObject({
       code: 5,
       err: expect.stringContaining('helmdeck-memory serve'),
     });
 
     const program = await start();
-    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), SOON);
+    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), EVENTUALLY);
     expect(await say(['embeddings', 'approve'])).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
     const no = await say(['embeddings', 'approve'], { terminal: true, input: 'n\n' });
     expect(no.err + no.out).toMatch(/SHA-256 [0-9a-f]{64}/);
@@ -56,13 +56,13 @@ describe('embeddings in the command line', () => {
     });
 
     const asked = await say(['embeddings', 'pull'], { terminal: true, input: 'y\n' });
-    expect(asked.err + asked.out).toMatch(/takes 275 MB of the disk \([\d,]+ MB are free\), and about 600 MB of memory/);
+    expect(asked.err + asked.out).toMatch(/needs 275 MB of disk space \([\d,]+ MB free\), and about 600 MB of RAM/);
     expect(asked.err + asked.out).toMatch(/\d+ MB of 46 MB/);
-    expect(asked).toMatchObject({ code: 0, out: expect.stringContaining('ready, by an Ollama of our own') });
+    expect(asked).toMatchObject({ code: 0, out: expect.stringContaining('ready, with an Ollama that Helmdeck Memory started') });
 
     const near = await say(['embeddings', 'test', 'when do we ship new versions?', 'we deploy on Tuesdays', '--json']);
     const far = await say(['embeddings', 'test', 'when do we ship new versions?', 'the cat sleeps', '--json']);
-    const nearness = ({ out }: Said): number => (JSON.parse(out) as { nearness: number }).nearness;
+    const nearness = ({ out }: CommandResult): number => (JSON.parse(out) as { nearness: number }).nearness;
     expect(nearness(near)).toBeGreaterThan(nearness(far) + 0.1);
     expect(JSON.parse((await say(['status', '--json'])).out)).toMatchObject({ embeddings: { at: 'ready', whose: 'own' } });
 
@@ -72,8 +72,8 @@ describe('embeddings in the command line', () => {
     expect(await say(['embeddings', 'on', '--adopt', '--own'])).toMatchObject({ code: 2 });
   });
 
-  test('have OpenClaw search through them only while they are there, and say what becomes of its search without (R-EMB-10)', async () => {
-    const ollama = standIn();
+  test('serve the search of OpenClaw only while they are ready, and say what happens to it without them (R-EMB-10)', async () => {
+    const ollama = createStandIn();
     const home = tempFolder();
     const config = join(home, '.openclaw/openclaw.json');
     mkdirSync(join(home, '.openclaw'));
@@ -81,7 +81,7 @@ describe('embeddings in the command line', () => {
     const { say, start } = await aProgram(ollama, { OPENCLAW_HOME: home, HELMDECK_EMBEDDINGS_MODEL: 'all-minilm' });
     const program = await start();
     expect((await say(['embeddings', 'on'])).code).toBe(5);
-    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), SOON);
+    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), EVENTUALLY);
     const [early, shown] = [
       await say(['embeddings', 'openclaw', 'on', '--yes']),
       await say(['embeddings', 'openclaw', 'on', '--show']),
@@ -95,17 +95,17 @@ describe('embeddings in the command line', () => {
     const failed = await say(['embeddings', 'openclaw', 'on', '--yes']);
     expect(failed).toMatchObject({
       code: 1,
-      out: expect.stringMatching(/does not come through yet.*\n.*embeddings openclaw off\n/),
+      out: expect.stringMatching(/connection test failed.*\n.*embeddings openclaw off\n/),
     });
-    expect(failed.out).not.toContain('searches by meaning');
+    expect(failed.out).not.toContain('now searches');
     ollama.behave({});
     const done = await say(['embeddings', 'openclaw', 'on', '--yes']);
     expect(done).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^OpenClaw searches by meaning.*\nTried: it comes through\.\n/),
+      out: expect.stringMatching(/^OpenClaw now searches.*\nConnection tested\.\n/),
     });
 
-    expect((await say(['embeddings', 'off'])).out).toMatch(/unavailable until .*: helmdeck-memory embeddings openclaw off\n$/);
+    expect((await say(['embeddings', 'off'])).out).toMatch(/does not work until .*: helmdeck-memory embeddings openclaw off\n$/);
     expect((await say(['embeddings', 'openclaw', 'off'])).code).toBe(0);
     expect((await say(['embeddings', 'off'])).out).not.toContain('OpenClaw');
     expect(readFileSync(config, 'utf8')).toBe('{}\n');

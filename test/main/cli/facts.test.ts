@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 let folder: string;
-const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const say = (...args: string[]): Promise<CommandResult> => runCli(args, { folder });
 const answered = async (...args: string[]): Promise<unknown> => JSON.parse((await say(...args, '--json')).out);
 
 beforeEach(() => {
@@ -12,14 +12,14 @@ beforeEach(() => {
 });
 
 describe('remembering', () => {
-  test('says what became of it, for a person and for a script', async () => {
+  test('reports the result as text and as JSON', async () => {
     expect(await say('remember', 'editor', 'Helix')).toEqual({
       code: 0,
       out: expect.stringMatching(/^Remembered editor, 90 days left \(\d{4}-\d\d-\d\d\)\n$/) as string,
       err: '',
     });
     expect((await say('remember', 'editor', 'Zed', '--ttl', '12h')).out).toMatch(/^Changed editor, 12 hours left/);
-    expect((await say('remember', 'editor', 'Zed')).out).toMatch(/^Known already, .* editor, 90 days left/);
+    expect((await say('remember', 'editor', 'Zed')).out).toMatch(/^Unchanged; .* editor, 90 days left/);
     expect(
       await answered('remember', 'a', 'b', '--category', 'Notes', '--tag', 'x', '--tag', 'y', '--ttl', '3600'),
     ).toMatchObject({
@@ -33,27 +33,27 @@ describe('remembering', () => {
   test.each<{ how: string; value: string[] }>([
     { how: 'a dash', value: ['-'] },
     { how: 'nothing', value: [] },
-  ])('reads the value from standard input for $how, every line of it', async ({ value }) => {
+  ])('reads the whole value from standard input for $how', async ({ value }) => {
     const input = 'first "line"\n\t$second\\n 日本\n';
-    expect(await typed(['remember', 'note', ...value], { folder, input })).toMatchObject({ code: 0, err: '' });
+    expect(await runCli(['remember', 'note', ...value], { folder, input })).toMatchObject({ code: 0, err: '' });
     expect((await say('recall', 'note')).out).toBe(input);
     expect(await answered('recall', 'note')).toMatchObject({ value: input.trim() });
   });
 
   test.each<{ why: string; input: string | Buffer; says: RegExp }>([
-    { why: 'nothing', input: '', says: /^value is missing or blank/ },
-    { why: 'too much', input: 'x'.repeat(65_537), says: /^value is longer than 64 KiB/ },
-    { why: 'far too much', input: Buffer.alloc(2_000_000, 'x'), says: /^value is longer than 64 KiB/ },
-    { why: 'no text', input: Buffer.from([0xff, 0xfe, 0x00]), says: /^value is not UTF-8/ },
+    { why: 'an empty value', input: '', says: /^value is missing or blank/ },
+    { why: 'a value that is too long', input: 'x'.repeat(65_537), says: /^value is longer than 64 KiB/ },
+    { why: 'a value that is far too long', input: Buffer.alloc(2_000_000, 'x'), says: /^The value is longer than 64 KiB/ },
+    { why: 'a value that is not UTF-8', input: Buffer.from([0xff, 0xfe, 0x00]), says: /^The value is not UTF-8/ },
   ])('refuses $why from standard input in one sentence', async ({ input, says }) => {
-    const { code, out, err } = await typed(['remember', 'note'], { folder, input });
+    const { code, out, err } = await runCli(['remember', 'note'], { folder, input });
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(says);
     expect(err.trim().split('\n')).toHaveLength(1);
   });
 
-  test('tells a person at a terminal to type', async () => {
-    expect(await typed(['remember', 'note'], { folder, input: 'typed\n', terminal: true })).toMatchObject({
+  test('asks for the value on a terminal', async () => {
+    expect(await runCli(['remember', 'note'], { folder, input: 'typed\n', terminal: true })).toMatchObject({
       code: 0,
       err: expect.stringMatching(/^Type the value/) as string,
     });
@@ -61,10 +61,10 @@ describe('remembering', () => {
 
   test.each([
     { why: 'a lifetime out of bounds', args: ['remember', 'k', 'v', '--ttl', '2y'], field: '--ttl' },
-    { why: 'a category of the engine', args: ['remember', 'k', 'v', '--category', 'cache'], field: 'category' },
-    { why: 'an order that is none', args: ['list', '--sort', 'size'], field: 'sort' },
-    { why: 'a scope that is none', args: ['forget', 'everything', '--yes'], field: 'scope' },
-  ])('passes on the refusal of $why, in words and as JSON', async ({ args, field }) => {
+    { why: 'a reserved category', args: ['remember', 'k', 'v', '--category', 'cache'], field: 'category' },
+    { why: 'an unknown order', args: ['list', '--sort', 'size'], field: 'sort' },
+    { why: 'an unknown scope', args: ['forget', 'everything', '--yes'], field: 'scope' },
+  ])('reports $why as text and as JSON', async ({ args, field }) => {
     const plain = await say(...args);
     expect(plain).toMatchObject({ code: 1, out: '', err: expect.stringMatching(new RegExp(`^${field} .*\\.\n$`)) as string });
     const { code, out, err } = await say(...args, '--json');
@@ -83,7 +83,7 @@ describe('searching', () => {
     await say('remember', 'editor', 'Helix');
   });
 
-  test('finds facts by words, best first, for a person and for a script (R-OPS-14)', async () => {
+  test('finds facts by words, best match first, as text and as JSON (R-OPS-14)', async () => {
     const { code, out, err } = await say('search', 'deploy', 'friday');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(
@@ -92,42 +92,46 @@ describe('searching', () => {
     expect(await answered('search', 'helix')).toMatchObject({ hits: [{ key: 'editor', value: 'Helix' }] });
   });
 
-  test('can be narrowed, and shows codes of the terminal as what they are', async () => {
+  test('accepts filters, and escapes control characters', async () => {
     expect((await say('search', 'friday', '--category', 'user_facts')).out).toMatch(
       /^lunch .*\n {2}Friday is \\u\{1b\}\[2Jpizza\n$/,
     );
-    expect((await say('search', 'friday', '--tag', 'nothing-has-it')).err).toMatch(/^No fact fits/);
-    expect((await say('search', 'friday', '--client', 'nobody')).err).toMatch(/^No fact fits/);
-    expect((await say('search', 'friday', '--expiring-within', '1h')).err).toMatch(/^No fact fits/);
+    expect((await say('search', 'friday', '--tag', 'nothing-has-it')).err).toMatch(/^No fact matches/);
+    expect((await say('search', 'friday', '--client', 'nobody')).err).toMatch(/^No fact matches/);
+    expect((await say('search', 'friday', '--expiring-within', '1h')).err).toMatch(/^No fact matches/);
     expect(await answered('search', 'friday', '--limit', '1')).toMatchObject({ hits: { length: 1 } });
   });
 
-  test('says when nothing fits, and what it cannot do', async () => {
-    expect(await say('search', 'zeppelin')).toEqual({ code: 0, out: '', err: expect.stringMatching(/^No fact fits/) as string });
+  test('says when no fact matches, and refuses invalid requests', async () => {
+    expect(await say('search', 'zeppelin')).toEqual({
+      code: 0,
+      out: '',
+      err: expect.stringMatching(/^No fact matches/) as string,
+    });
     expect(await say('search')).toMatchObject({ code: 2 });
     expect(await say('search', 'x', '--limit', '101')).toMatchObject({ code: 1, err: expect.stringMatching(/limit/) as string });
     expect(await say('search', 'x', '--limit', 'many')).toMatchObject({ code: 2 });
   });
 
-  test('waits for an index that is being built', async () => {
+  test('waits until the index is built', async () => {
     const lines = Array.from({ length: 4000 }, (_, index) =>
       JSON.stringify({ key: `k${index}`, value: `word${index} `.repeat(30) }),
     );
-    await typed(['import', '-'], { folder, input: lines.join('\n') });
+    await runCli(['import', '-'], { folder, input: lines.join('\n') });
     expect(await say('search', 'word17')).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^k17 /) as string });
   });
 });
 
 describe('recalling', () => {
-  test('is the value alone in a pipe, and the whole fact on a terminal, with its codes made visible', async () => {
+  test('prints only the value in a pipe, and the whole fact with escaped control characters on a terminal', async () => {
     await say('remember', 'editor', 'Helix\u001b[2J', '--tag', 'tools');
     await say('remember', 'editor', 'Helix\u001b[2J', '--tag', 'tools', '--tag', 'cli');
     expect((await say('recall', 'editor')).out).toBe('Helix\u001b[2J\n');
-    const seen = await typed(['recall', 'editor'], { folder, terminal: true });
+    const seen = await runCli(['recall', 'editor'], { folder, terminal: true });
     expect(seen.out).toMatch(/^editor\n\n {2}Helix\\u\{1b\}\[2J\n\n/);
     expect(seen.out).toContain('\u001b[2mtags      #tools #cli\u001b[0m');
     expect(seen.out).toMatch(/written {3}\d{4}-\d\d-\d\d \d\d:\d\d by command-line/);
-    const plain = await typed(['recall', 'editor'], {
+    const plain = await runCli(['recall', 'editor'], {
       folder,
       terminal: true,
       environment: { HELMDECK_MEMORY_KEY: A_KEY, NO_COLOR: '1' },
@@ -135,7 +139,7 @@ describe('recalling', () => {
     expect(plain.out).not.toContain('\u001b');
   });
 
-  test('of an unknown key is exit code 3', async () => {
+  test('exits with 3 for an unknown key', async () => {
     expect(await say('recall', 'nothing')).toMatchObject({
       code: 3,
       out: '',
@@ -147,8 +151,8 @@ describe('recalling', () => {
 });
 
 describe('lists', () => {
-  test('narrow, sort, stop at their limit and say that there is more', async () => {
-    expect(await say('list')).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/^No fact/) as string });
+  test('are filtered, sorted and limited, and say that there are more facts', async () => {
+    expect(await say('list')).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/^No matching facts/) as string });
     await say('remember', 'a/1', 'one', '--category', 'x', '--tag', 't', '--ttl', '5h');
     await say('remember', 'a/2', 'two\nlines');
     await say('remember', 'b', 'three');
@@ -164,7 +168,7 @@ describe('lists', () => {
     expect(await answered('list', '--limit', '2')).toMatchObject({ more: true });
     const { out, err } = await say('list', '--limit', '2', '--values');
     expect(out).toMatch(/^b {4}user_facts {2}90 days left \(.*\) {2}command-line\n {2}three\na\/2 .*\n {2}two\n {2}lines\n$/);
-    expect(err).toMatch(/^There are more: --all/);
+    expect(err).toMatch(/^There are more facts. Use --all/);
     const all = await say('list', '--all', '--json', '--values');
     expect(
       all.out
@@ -175,28 +179,32 @@ describe('lists', () => {
     expect((await say('list', '--all')).out.match(/\n/g)).toHaveLength(3);
   });
 
-  test('go on beyond one page', async () => {
+  test('continue over several pages', async () => {
     const lines = Array.from({ length: 450 }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'v' }));
-    await typed(['import', '-'], { folder, input: lines.join('\n') });
+    await runCli(['import', '-'], { folder, input: lines.join('\n') });
     expect((await say('list', '--all', '--json')).out.match(/\n/g)).toHaveLength(450);
     expect(((await answered('list', '--limit', '300')) as { facts: unknown[] }).facts).toHaveLength(300);
     expect((await say('activity', '--limit', '250')).out.match(/\n/g)).toHaveLength(250);
   });
 });
 
-test('a fact is renewed without its value', async () => {
+test('renew changes the lifetime and keeps the value', async () => {
   await say('remember', 'editor', 'Helix', '--tag', 'a');
   const late = { folder, now: Date.now() };
-  expect((await typed(['renew', 'editor', '--ttl', '30d', '--category', 'tools'], late)).out).toMatch(
+  expect((await runCli(['renew', 'editor', '--ttl', '30d', '--category', 'tools'], late)).out).toMatch(
     /^editor {2}tools {2}30 days left .* {2}#a\n$/,
   );
   expect(await answered('renew', 'editor', '--untag', '--ttl', '0')).toMatchObject({ tags: [], category: 'tools' });
   expect(await answered('recall', 'editor')).toMatchObject({ value: 'Helix' });
 });
 
-test('history shows what stood there before (R-HIST-04)', async () => {
+test('history shows earlier versions (R-HIST-04)', async () => {
   await say('remember', 'editor', 'Vim');
-  expect(await say('history', 'editor')).toMatchObject({ code: 0, out: '', err: 'It was never changed.\n' });
+  expect(await say('history', 'editor')).toMatchObject({
+    code: 0,
+    out: '',
+    err: 'There are no earlier versions of this fact.\n',
+  });
   await say('remember', 'editor', 'Helix');
   expect((await say('history', 'editor')).out).toMatch(
     /^\d{4}-\d\d-\d\d \d\d:\d\d {2}command-line {2}user_facts {2}90 days left .*\n {2}Vim\n$/,
@@ -212,18 +220,18 @@ describe('forgetting', () => {
     for (const key of ['a', 'b', 'c']) await say('remember', key, 'value', '--category', key === 'c' ? 'other' : 'mine');
   };
 
-  test('asks a person with the number, and takes only yes for yes', async () => {
+  test('asks with the number of entries, and accepts only yes', async () => {
     await remembered();
     const question = 'Forget 2 entries? [y/N] ';
     for (const input of ['n\n', '\n', '', 'yesterday\n']) {
-      const { code, out, err } = await typed(['forget', 'category:mine'], { folder, terminal: true, input });
+      const { code, out, err } = await runCli(['forget', 'category:mine'], { folder, terminal: true, input });
       expect({ code, out, err }).toEqual({ code: 1, out: '', err: `${question}Nothing was changed.\n` });
     }
-    const meant = await typed(['forget', 'category:mine'], { folder, terminal: true, input: 'y\n' });
+    const meant = await runCli(['forget', 'category:mine'], { folder, terminal: true, input: 'y\n' });
     expect(meant).toMatchObject({ code: 0, out: 'Forgot 2 entries.\n', err: question });
   });
 
-  test('asks nothing for one key, and nothing with --yes', async () => {
+  test('does not ask for a single key or with --yes', async () => {
     await remembered();
     expect(await say('forget', 'key:a')).toEqual({ code: 0, out: 'Forgot 1 entry.\n', err: '' });
     expect(await answered('forget', 'facts', '--yes')).toEqual({ scope: 'facts', deleted: 2, purged: true, older_backups: 0 });
@@ -236,15 +244,16 @@ describe('forgetting', () => {
     expect((await say('list')).out).toMatch(/^c /);
   });
 
-  test('tells of backups that still hold copies (R-FORGET-14)', async () => {
+  test('names the number of backups that still hold copies (R-FORGET-14)', async () => {
     await remembered();
     await say('backup');
-    expect((await say('forget', 'key:a')).out).toMatch(/^Forgot 1 entry\.\n1 older backup may still hold sealed copies/);
+    expect((await say('forget', 'key:a')).out).toMatch(/^Forgot 1 entry\.\n1 older backup may still contain sealed copies/);
   });
 
-  test('works by kind and category when the key is lost, and the rest says so with exit code 4 (R-FORGET-11)', async () => {
+  test('works by kind and category without the key; other scopes exit with 4 (R-FORGET-11)', async () => {
     await remembered();
-    const lost = (...args: string[]): Promise<Said> => typed(args, { folder, environment: { HELMDECK_MEMORY_KEY: ANOTHER_KEY } });
+    const lost = (...args: string[]): Promise<CommandResult> =>
+      runCli(args, { folder, environment: { HELMDECK_MEMORY_KEY: ANOTHER_KEY } });
     expect(await lost('key', 'status')).toMatchObject({ code: 4, out: expect.stringMatching(/^mismatch: /) as string });
     expect(await lost('forget', 'key:a')).toMatchObject({
       code: 4,
@@ -253,36 +262,41 @@ describe('forgetting', () => {
     });
     expect(await lost('forget', 'category:Mine', '--yes')).toMatchObject({ code: 0, out: 'Forgot 2 entries.\n' });
     expect(
-      await typed(['forget', 'all'], { folder, terminal: true, input: 'y\n', environment: { HELMDECK_MEMORY_KEY: ANOTHER_KEY } }),
+      await runCli(['forget', 'all'], {
+        folder,
+        terminal: true,
+        input: 'y\n',
+        environment: { HELMDECK_MEMORY_KEY: ANOTHER_KEY },
+      }),
     ).toMatchObject({ code: 0 });
     expect((await say('list')).out).toBe('');
   });
 });
 
-test('what one program wrote is taken back', async () => {
+test('undo reverts everything that one client wrote', async () => {
   await say('remember', 'old', 'first');
   const since = new Date(Date.now() + 5).toISOString();
   await new Promise((resolve) => setTimeout(resolve, 10));
   await say('remember', 'old', 'second');
   await say('remember', 'new', 'third');
   const undo = ['undo', 'command-line', '--since', since];
-  expect((await say(...undo, '--dry-run')).out).toBe('1 fact would be forgotten, and 1 changed back.\n');
-  expect((await say(...undo, '--until', since, '--dry-run')).out).toBe('0 facts would be forgotten, and 0 changed back.\n');
-  expect(await typed(undo, { folder, terminal: true, input: 'n\n' })).toMatchObject({
+  expect((await say(...undo, '--dry-run')).out).toBe('1 fact would be forgotten, and 1 restored.\n');
+  expect((await say(...undo, '--until', since, '--dry-run')).out).toBe('0 facts would be forgotten, and 0 restored.\n');
+  expect(await runCli(undo, { folder, terminal: true, input: 'n\n' })).toMatchObject({
     code: 1,
-    err: expect.stringMatching(/^Forget 1 fact that command-line made, and change 1 fact back\? \[y\/N\] Nothing/) as string,
+    err: expect.stringMatching(/^Forget 1 fact created by command-line, and restore 1 fact\? \[y\/N\] Nothing/) as string,
   });
   expect(await answered(...undo, '--yes')).toMatchObject({ removed: 1, restored: 1, skipped: [] });
   expect((await say('recall', 'old')).out).toBe('first\n');
-  expect((await say('undo', 'command-line', '--since', '2h', '--yes')).out).toMatch(/^Forgot 1 fact, and changed 0 back/);
+  expect((await say('undo', 'command-line', '--since', '2h', '--yes')).out).toMatch(/^Forgot 1 fact, and restored 0/);
 });
 
-test('the overviews say what there is, for a person and for a script', async () => {
+test('the overviews are printed as text and as JSON', async () => {
   for (const view of ['memory', 'context']) {
     expect(await say(view)).toMatchObject({
       code: 0,
       out: '',
-      err: expect.stringMatching(/^Nothing is remembered yet/) as string,
+      err: expect.stringMatching(/^No facts are stored/) as string,
     });
   }
   expect(await say('activity')).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/^Nothing was written/) as string });
@@ -306,11 +320,11 @@ test('the overviews say what there is, for a person and for a script', async () 
   });
 });
 
-describe('a limit that is reached is exit code 6', () => {
+describe('exit code 6', () => {
   const limited = (environment: Record<string, string>, args: string[], input = '') =>
-    typed(args, { folder, input, environment: { HELMDECK_MEMORY_KEY: A_KEY, ...environment } });
+    runCli(args, { folder, input, environment: { HELMDECK_MEMORY_KEY: A_KEY, ...environment } });
 
-  test('of facts (R-FACT-16)', async () => {
+  test('is used for the quota of facts (R-FACT-16)', async () => {
     await say('remember', 'a', 'v');
     expect(await limited({ HELMDECK_QUOTA_FACTS: '1' }, ['remember', 'b', 'v', '--json'])).toMatchObject({
       code: 6,
@@ -318,8 +332,8 @@ describe('a limit that is reached is exit code 6', () => {
     });
   });
 
-  test('of writes in a minute', async () => {
-    // More than one request takes: the first goes through, the next one meets the limit.
+  test('is used for the write rate limit', async () => {
+    // Needs more than one request. The first succeeds, and the next exceeds the limit.
     const lines = Array.from({ length: 501 }, (_, index) => `{"key":"k${index}","value":"v"}\n`).join('');
     expect(await limited({ HELMDECK_WRITES_PER_MINUTE: '1' }, ['import', '-'], lines)).toMatchObject({ code: 6 });
   });

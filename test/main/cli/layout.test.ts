@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { failures, type FailureCode } from '../../../src/contract/failure.ts';
 import { exitCodeOf, exits } from '../../../src/main/cli/exit-codes.ts';
-import { columns, counted, indented, jsonText, visible, wrapped } from '../../../src/main/cli/layout.ts';
-import { linesOf } from '../../../src/main/cli/lines.ts';
+import { splitLines } from '../../../src/main/cli/import-lines.ts';
+import { columns, formatCount, indent, jsonText, escapeControls, wrap } from '../../../src/main/cli/layout.ts';
 
-describe('what agents stored', () => {
+describe('text from agents', () => {
   test.each([
     ['a code that moves the cursor', 'a\u001b[2Jb', String.raw`a\u{1b}[2Jb`],
     ['one of eight bits', 'a\u009b2J', String.raw`a\u{9b}2J`],
@@ -12,18 +13,18 @@ describe('what agents stored', () => {
     ['a return to the beginning', 'safe\revil', String.raw`safe\u{d}evil`],
     ['line ends and tabs', 'a\r\nb\n\tc', 'a\nb\n\tc'],
     ['letters of the world', '日本語 naïve 👩‍👩‍👧', '日本語 naïve 👩‍👩‍👧'],
-  ])('is shown as what it is: %s', (_why, text, shown) => {
-    expect(visible(text)).toBe(shown);
+  ])('is shown with its control characters escaped: %s', (_why, text, shown) => {
+    expect(escapeControls(text)).toBe(shown);
   });
 
-  test('is the same text again when its JSON is read', () => {
+  test('survives a round trip through the JSON output', () => {
     const value = 'a\u001b\u009b\u202e\u2028"\\日';
     expect(jsonText({ value })).not.toMatch(/[\u007f-\u009f\u202e\u2028]/);
     expect(JSON.parse(jsonText({ value }))).toEqual({ value });
   });
 });
 
-test('columns stand under one another, also behind wide letters, and lines end without blanks', () => {
+test('columns are aligned, even after wide characters, and lines have no trailing spaces', () => {
   expect(
     columns([
       ['日本', 'a', ''],
@@ -34,24 +35,24 @@ test('columns stand under one another, also behind wide letters, and lines end w
 });
 
 test('text is indented, wrapped and counted', () => {
-  expect(indented('a\n\nb')).toEqual(['  a', '', '  b']);
-  expect(wrapped('one two three', 8)).toEqual(['one two', 'three']);
-  expect([counted(1, 'entry', 'entries'), counted(1200, 'fact')]).toEqual(['1 entry', '1,200 facts']);
+  expect(indent('a\n\nb')).toEqual(['  a', '', '  b']);
+  expect(wrap('one two three', 8)).toEqual(['one two', 'three']);
+  expect([formatCount(1, 'entry', 'entries'), formatCount(1200, 'fact')]).toEqual(['1 entry', '1,200 facts']);
 });
 
-describe('lines', () => {
+describe('splitting a stream into lines', () => {
   const read = async (parts: readonly string[], most = 10) => {
     const lines = [];
     const chunks = (async function* () {
       for (const part of parts) yield Buffer.from(part, 'latin1');
     })();
-    for await (const { number, text } of linesOf(chunks, most)) lines.push([number, text]);
+    for await (const { number, text } of splitLines(chunks, most)) lines.push([number, text]);
     return lines;
   };
 
   test.each([
     {
-      why: 'in one piece',
+      why: 'a single chunk',
       parts: ['a\nb\n'],
       lines: [
         [1, 'a'],
@@ -59,7 +60,7 @@ describe('lines', () => {
       ],
     },
     {
-      why: 'cut anywhere',
+      why: 'chunks that split lines',
       parts: ['a', 'b\n', '\nc'],
       lines: [
         [1, 'ab'],
@@ -68,7 +69,7 @@ describe('lines', () => {
       ],
     },
     {
-      why: 'too long, without taking the next along',
+      why: 'a line that is too long, without losing the next one',
       parts: ['x'.repeat(9), 'x'.repeat(9), '\nok'],
       lines: [
         [1, undefined],
@@ -76,21 +77,26 @@ describe('lines', () => {
       ],
     },
     {
-      why: 'no UTF-8',
+      why: 'a line that is not UTF-8',
       parts: ['\xff\nok'],
       lines: [
         [1, undefined],
         [2, 'ok'],
       ],
     },
-    { why: 'behind a byte order mark', parts: ['\xef\xbb\xbfa\n'], lines: [[1, 'a']] },
-    { why: 'none', parts: [], lines: [] },
-  ])('are read: $why', async ({ parts, lines }) => {
+    { why: 'a byte order mark', parts: ['\xef\xbb\xbfa\n'], lines: [[1, 'a']] },
+    { why: 'an empty stream', parts: [], lines: [] },
+  ])('works: $why', async ({ parts, lines }) => {
     expect(await read(parts)).toEqual(lines);
   });
 });
 
-test('every failure has an exit code that is documented', () => {
+test('docs/scripting.md lists the exit codes as the help does', () => {
+  const rows = Object.values(exits).map(({ code, description }) => `| ${code} | ${description} |\n`);
+  expect(readFileSync('docs/scripting.md', 'utf8')).toContain(rows.join(''));
+});
+
+test('every failure code maps to a documented exit code', () => {
   const known = new Set<number>(Object.values(exits).map(({ code }) => code));
   for (const code of Object.keys(failures) as FailureCode[]) {
     expect(known).toContain(exitCodeOf(code));
@@ -103,10 +109,13 @@ test('every failure has an exit code that is documented', () => {
         'not_found',
         'key_unavailable',
         'store_unavailable',
+        'unavailable',
         'quota_exceeded',
         'rate_limited',
         'disk_full',
+        'cancelled',
+        'invalid_config',
       ] as const
     ).map(exitCodeOf),
-  ).toEqual([1, 3, 4, 5, 6, 6, 7]);
+  ).toEqual([1, 3, 4, 5, 5, 6, 6, 7, 1, 78]);
 });

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { serve } from '../../support/listener.ts';
 
-test('mcp connects a client over standard input and output, and says nothing else there (R-MCP-01)', async () => {
+test('mcp serves a client over standard input and output, and prints nothing else there (R-MCP-01)', async () => {
   const { folder, token } = await serve();
   const child = spawn(process.execPath, ['bin/helmdeck-memory.js', 'mcp'], {
     env: { HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: await token() },
@@ -31,7 +31,7 @@ test('mcp connects a client over standard input and output, and says nothing els
   expect(await err).toBe('');
 });
 
-test('mcp refuses the name of a client that is none', async () => {
+test('mcp refuses an invalid client name', async () => {
   const child = spawn(process.execPath, ['bin/helmdeck-memory.js', 'mcp', '--client', '../key'], {
     env: { HOME: '/nowhere' },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,15 +1,15 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { confinement } from '../../../src/main/own-packs/confinement.ts';
+import { findConfinement } from '../../../src/main/own-packs/confinement.ts';
 import { packText, writePack } from '../../support/own-packs.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { waitOf } from '../../support/work.ts';
-import { typed } from './typing.ts';
+import { measureWait } from '../../support/work.ts';
+import { runCli } from './run-cli.ts';
 
 let folder: string;
-const say = (...args: string[]) => typed(args, { folder });
+const say = (...args: string[]) => runCli(args, { folder });
 const file = (name: string): string => join(folder, 'packs', `${name}.mjs`);
 const settings = (): unknown => JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
 
@@ -18,19 +18,19 @@ beforeEach(() => {
 });
 
 describe('a new pack', () => {
-  test('works as it was written, from the first word to the last (R-PACK-21)', async () => {
+  test('works unchanged, and so do the suggested commands (R-PACK-21)', async () => {
     const made = await say('pack', 'new', 'greet.hello');
     expect(made).toMatchObject({ code: 0, err: '' });
     expect(statSync(file('greet.hello')).mode & 0o777).toBe(0o600);
     expect(statSync(join(folder, 'packs')).mode & 0o777).toBe(0o700);
-    // The next steps, as they were told.
+    // Runs the suggested next commands.
     const [test1 = '', enable = ''] = [...made.out.matchAll(/: +helmdeck-memory (.*)$/gm)].map(([, line = '']) => line);
     const words = (line: string): string[] =>
       [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
     const tested = await say(...words(test1));
     expect(tested).toMatchObject({ code: 0, out: expect.stringContaining('"greeting": "Hello, Ada."') as string });
     expect(tested.err).toMatch(
-      /progress {2}0 of 2 .*\nprogress {2}1 of 2 .*\nlog {7}1 so far\nIt took \d+ ms\.\n(?:progress.*\n){2}log {7}2 so far\nIt took/,
+      /progress {2}0 of 2 .*\nprogress {2}1 of 2 .*\nlog {7}1 so far\nTook \d+ ms\.\n(?:progress.*\n){2}log {7}2 so far\nTook/,
     );
     expect(await say(...words(enable))).toMatchObject({ code: 0 });
     const run = async () =>
@@ -39,12 +39,12 @@ describe('a new pack', () => {
     expect(await run()).toMatchObject({ output: { times: 2 }, cached: false });
   });
 
-  test('is written over no other, and under no name of ours', async () => {
+  test('does not overwrite a pack or take a reserved name', async () => {
     await say('pack', 'new', 'greet.hello');
     writeFileSync(file('greet.hello'), 'mine');
     expect(await say('pack', 'new', 'greet.hello')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/such a pack already/) as string,
+      err: expect.stringMatching(/already exists/) as string,
     });
     expect(readFileSync(file('greet.hello'), 'utf8')).toBe('mine');
     for (const name of ['greet', '../../greet.hello', 'helmdeck.greet'])
@@ -52,8 +52,8 @@ describe('a new pack', () => {
   });
 });
 
-describe('trying a pack', () => {
-  test('takes a file from anywhere, opens no memory and writes nothing', async () => {
+describe('pack test', () => {
+  test('runs any file, opens no memory and writes nothing', async () => {
     const elsewhere = tempFolder();
     const path = writePack(elsewhere);
     const { code, out } = await say('pack', 'test', path, '--input', '{"what":"x"}', '--json');
@@ -66,16 +66,16 @@ describe('trying a pack', () => {
 
   test.each([
     ['what it threw', packText({ handler: `throw new Error('no such city');` }), 1, /^test\.own: no such city \(line 12\)\n$/],
-    ['an answer that does not fit', packText({ handler: 'return 5;' }), 1, /does not fit/],
+    ['an answer that does not fit', packText({ handler: 'return 5;' }), 1, /is invalid/],
     ['a file that is no pack', 'export default', 1, /^test\.own: Unexpected/],
-    ['that it takes too long', packText({ more: 'seconds: 1,', handler: 'await 1; for (;;);' }), 5, /longer than its 1 s/],
-  ])('tells %s, and ends with its exit code', async (_what, text, code, says) => {
+    ['that it takes too long', packText({ more: 'seconds: 1,', handler: 'await 1; for (;;);' }), 5, /time limit of 1 s/],
+  ])('reports %s with the right exit code', async (_what, text, code, says) => {
     writePack(folder, text);
     chmodSync(folder, 0o700);
     expect(await say('pack', 'test', 'test.own')).toMatchObject({ code, out: '', err: expect.stringMatching(says) as string });
   });
 
-  test('shows codes that move a cursor as what they are', async () => {
+  test('escapes control characters', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writePack(folder, packText({ handler: `ec.log('\\u001b[2J'); return { said: '\\u009b2J' };` }));
     const { out, err } = await say('pack', 'test', 'test.own');
@@ -83,16 +83,16 @@ describe('trying a pack', () => {
     expect(err).toContain(String.raw`log       \u{1b}[2J`);
   });
 
-  test('shows a log of several lines as one', async () => {
+  test('indents the further lines of a log message', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writePack(folder, packText({ handler: `ec.log('one\\nlog       two'); return { said: '' };` }));
     expect((await say('pack', 'test', 'test.own')).err).toContain('log       one\n          log       two\n');
   });
 
-  test('takes its input as JSON, from standard input too', async () => {
+  test('reads its input as JSON, also from standard input', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writePack(folder);
-    const { out } = await typed(['pack', 'test', 'test.own', '--input', '-'], { folder, input: '{"what":"piped"}' });
+    const { out } = await runCli(['pack', 'test', 'test.own', '--input', '-'], { folder, input: '{"what":"piped"}' });
     expect(JSON.parse(out)).toEqual({ said: 'piped' });
     for (const input of ['hello', '5', '[]'])
       expect(await say('pack', 'test', 'test.own', '--input', input)).toMatchObject({ code: 2 });
@@ -105,7 +105,7 @@ describe('enabling a pack', () => {
     writePack(folder);
   });
 
-  test('leaves all other settings as and where they stood', async () => {
+  test('leaves all other settings unchanged', async () => {
     writeFileSync(join(folder, 'config.json'), '{"HELMDECK_SECRETS":"warn","HELMDECK_PACKS":["a.b"],"HELMDECK_QUOTA_FACTS":7}', {
       mode: 0o600,
     });
@@ -122,11 +122,11 @@ describe('enabling a pack', () => {
     expect(await say('pack', 'disable', 'test.own')).toMatchObject({ code: 3 });
   });
 
-  test('is refused for one that cannot be run, and where the environment decides', async () => {
+  test('is refused if the pack cannot run, or if the environment sets HELMDECK_PACKS', async () => {
     writePack(folder, 'broken', 'test.broken');
     expect(await say('pack', 'enable', 'test.broken')).toMatchObject({ code: 1 });
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'a.b' };
-    expect(await typed(['pack', 'enable', 'test.own'], { folder, environment })).toMatchObject({
+    expect(await runCli(['pack', 'enable', 'test.own'], { folder, environment })).toMatchObject({
       code: 1,
       err: expect.stringMatching(/HELMDECK_PACKS is set in the environment/) as string,
     });
@@ -134,11 +134,15 @@ describe('enabling a pack', () => {
   });
 
   test.each([
-    ['test.own', 'memory: { cache: true },', /without a ttl from 1 to 86400/],
-    ['test.own', 'memory: { cache: true, ttl: 86_401 },', /without a ttl from 1 to 86400/],
-    ['http.fetch', '', /http\.fetch has the name of http\.fetch/],
-    ['te.st_own', '', /te\.st_own has the name of te_st\.own/],
-    ['pipeline.run', '', /The group pipeline is taken/],
+    ['test.own', 'memory: { cache: true },', /without a valid memory\.ttl; set it to a whole number of seconds from 1 to 86400/],
+    [
+      'test.own',
+      'memory: { cache: true, ttl: 86_401 },',
+      /without a valid memory\.ttl; set it to a whole number of seconds from 1 to 86400/,
+    ],
+    ['http.fetch', '', /http\.fetch has the same name or tool name as http\.fetch/],
+    ['te.st_own', '', /te\.st_own has the same name or tool name as te_st\.own/],
+    ['pipeline.run', '', /The group pipeline is reserved/],
   ])(
     'is refused where the next start would skip it, and the doctor says so too: %s with %j (R-PACK-03, R-PACK-18)',
     async (name, more, why) => {
@@ -148,7 +152,7 @@ describe('enabling a pack', () => {
       expect(await say('pack', 'enable', name)).toMatchObject({ code: 1, err: expect.stringMatching(why) as string });
       expect(settings()).toEqual({ HELMDECK_PACKS: ['te_st.own'] });
       const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: `te_st.own,${name}` };
-      const { code, out } = await typed(['doctor', '--json'], { folder, environment });
+      const { code, out } = await runCli(['doctor', '--json'], { folder, environment });
       expect(code).toBe(1);
       const { findings } = JSON.parse(out) as { findings: { check: string; state: string; says: string }[] };
       expect(findings.filter(({ check, state }) => check === 'packs' && state === 'bad').map(({ says }) => says)).toEqual([
@@ -158,26 +162,26 @@ describe('enabling a pack', () => {
     },
   );
 
-  test('shows the hosts that it may ask, and the doctor names what confines it (R-PACK-34)', async () => {
+  test('shows the allowed hosts, and the doctor names the confinement (R-PACK-34)', async () => {
     writePack(folder, packText({ more: `hosts: ['api.example.com', '*.example.org'],` }));
     expect((await say('pack', 'enable', 'test.own')).out).toMatch(
-      /may send GET requests to api\.example\.com, \*\.example\.org\./,
+      /can send GET requests to api\.example\.com, \*\.example\.org\./,
     );
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own' };
-    const { out } = await typed(['doctor', '--json'], { folder, environment });
+    const { out } = await runCli(['doctor', '--json'], { folder, environment });
     const { findings } = JSON.parse(out) as { findings: { check: string; says: string }[] };
-    const { name } = await confinement();
+    const { name } = await findConfinement();
     const [says] = findings.filter(({ check }) => check === 'packs').map((finding) => finding.says);
     expect(says).toBe(
       name === 'none'
-        ? 'Packs of your own are confined by Node alone.'
-        : `Packs of your own are confined by ${name}, and by Node.`,
+        ? 'Your own packs are sandboxed only by the permission model of Node.'
+        : `Your own packs are sandboxed by ${name} and by the permission model of Node.`,
     );
   });
 
-  test('is shown as on only where it can run', async () => {
+  test('is listed as on only if it can run', async () => {
     const environment = { HELMDECK_MEMORY_KEY: A_KEY };
-    const { out } = await typed(['pack', 'list', '--json'], { folder, environment });
+    const { out } = await runCli(['pack', 'list', '--json'], { folder, environment });
     const { packs } = JSON.parse(out) as { packs: { name: string; state: string; why?: string }[] };
     expect(packs.find(({ name }) => name === 'http.fetch')).toMatchObject({
       state: 'off',
@@ -186,12 +190,12 @@ describe('enabling a pack', () => {
     expect(packs.find(({ name }) => name === 'github.get_issue')).toMatchObject({ state: 'on' });
   });
 
-  test('shows in the list, the status and the doctor, where a broken one is said to be skipped (R-PACK-18)', async () => {
+  test('appears in pack list, status and doctor, which report a broken pack as skipped (R-PACK-18)', async () => {
     writePack(folder, 'broken', 'test.broken');
     writePack(folder, packText(), 'test.off');
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own,test.broken' };
     const ask = async (...args: string[]) =>
-      JSON.parse((await typed([...args, '--json'], { folder, environment })).out) as unknown;
+      JSON.parse((await runCli([...args, '--json'], { folder, environment })).out) as unknown;
     expect(await ask('pack', 'list')).toMatchObject({
       packs: expect.arrayContaining([
         { name: 'test.own', version: '1.0.0', state: 'on' },
@@ -211,16 +215,16 @@ describe('enabling a pack', () => {
         }),
       ]) as unknown,
     });
-    const listed = await typed(['pack', 'list'], { folder, environment });
+    const listed = await runCli(['pack', 'list'], { folder, environment });
     expect(listed.out).toMatch(/^test\.own +1\.0\.0 +on$/m);
-    expect((await typed(['status'], { folder, environment })).out).toMatch(/^packs +test\.broken is skipped: /m);
+    expect((await runCli(['status'], { folder, environment })).out).toMatch(/^packs +test\.broken was skipped: /m);
   });
 
-  test('costs those commands nothing that ask for no pack', async () => {
+  test('does not slow down commands that use no packs', async () => {
     writePack(folder, packText({ before: 'for (;;);' }));
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own' };
-    const waited = await waitOf(async () =>
-      expect(await typed(['remember', 'a', 'one'], { folder, environment })).toMatchObject({ code: 0 }),
+    const waited = await measureWait(async () =>
+      expect(await runCli(['remember', 'a', 'one'], { folder, environment })).toMatchObject({ code: 0 }),
     );
     expect(waited).toBeLessThan(5000);
   });

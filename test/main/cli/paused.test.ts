@@ -1,13 +1,13 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished, test, expect } from 'vitest';
-import { assemble } from '../../../src/main/assemble.ts';
-import { readConfig } from '../../../src/main/config.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
+import { assemble } from '../../../src/main/roots/assemble.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { typed } from './typing.ts';
+import { runCli } from './run-cli.ts';
 
-/** The program as the desktop runs it, with its listener switched off as its tray does. */
+/** The desktop program, paused as its tray menu does it. */
 async function paused() {
   const folder = tempFolder();
   const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_ADDR: '127.0.0.1:0' };
@@ -21,10 +21,10 @@ async function paused() {
   onTestFinished(end);
   await program.listening.resume();
   await program.listening.pause();
-  return { folder, program, end, say: (...args: string[]) => typed(args, { folder }) };
+  return { folder, program, end, say: (...args: string[]) => runCli(args, { folder }) };
 }
 
-test('status of a paused program says that it is paused, and what to do', async () => {
+test('status says that the program is paused, and what to do', async () => {
   const { say, program, end, folder } = await paused();
   const { code, out, err } = await say('status');
   expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -39,12 +39,12 @@ test('status of a paused program says that it is paused, and what to do', async 
   expect(existsSync(join(folder, 'unreachable.json'))).toBe(false);
 });
 
-test('every other command says so too, at once, and so does the doctor', async () => {
+test('every other command and the doctor also say so, without waiting', async () => {
   const { say } = await paused();
   expect(await say('recall', 'k')).toEqual({
     code: 5,
     out: '',
-    err: `Helmdeck Memory is running (process ${process.pid}) and paused. Resume it in its window or its tray menu, or quit it.\n`,
+    err: `Helmdeck Memory is running (process ${process.pid}) but paused. Resume it in its window or its tray menu, or quit it.\n`,
   });
   const { findings } = JSON.parse((await say('doctor', '--json')).out) as {
     findings: { check: string; state: string; says: string }[];
@@ -55,11 +55,11 @@ test('every other command says so too, at once, and so does the doctor', async (
   expect(findings.map(({ check }) => check)).not.toContain('memory');
 });
 
-test('a paused program that was killed is not taken to be there', async () => {
+test('a paused program that was killed does not count as running', async () => {
   const folder = tempFolder();
-  await typed(['remember', 'k', 'v'], { folder });
-  // No process has this number.
+  await runCli(['remember', 'k', 'v'], { folder });
+  // No process has this pid.
   writeFileSync(join(folder, 'unreachable.json'), JSON.stringify({ pid: 2 ** 30, at: 'paused' }), { mode: 0o600 });
-  expect((await typed(['status'], { folder })).out).toMatch(/^program +not running$/m);
-  expect((await typed(['recall', 'k'], { folder })).out).toBe('v\n');
+  expect((await runCli(['status'], { folder })).out).toMatch(/^program +not running$/m);
+  expect((await runCli(['recall', 'k'], { folder })).out).toBe('v\n');
 });

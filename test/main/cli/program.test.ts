@@ -1,25 +1,25 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { lockFolder } from '../../../src/core/folder.ts';
-import { prepareFolder } from '../../../src/core/prepare-folder.ts';
-import { type Listener, startListener } from '../../../src/listeners/server.ts';
-import { readConfig } from '../../../src/main/config.ts';
-import { openCore } from '../../../src/main/open-core.ts';
-import { A_KEY, openKeptStore } from '../../support/store.ts';
+import { lockFolder } from '../../../src/core/file/folder.ts';
+import { prepareFolder } from '../../../src/core/file/prepare-folder.ts';
+import { systemClock } from '../../../src/core/time/clock.ts';
+import { type Listener, startListener } from '../../../src/listeners/listener.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
+import { openMemory } from '../../../src/main/roots/open-memory.ts';
+import { A_KEY, openFileStore } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 let folder: string;
-const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const say = (...args: string[]): Promise<CommandResult> => runCli(args, { folder });
 const answered = async (...args: string[]): Promise<unknown> => JSON.parse((await say(...args, '--json')).out);
 
 beforeEach(() => {
   folder = join(tempFolder(), 'data of mine');
 });
 
-/** The program as it runs, but in this process. */
+/** The real program, running in this process. */
 async function startProgram(environment: Record<string, string> = { HELMDECK_MEMORY_KEY: A_KEY }, pages?: string) {
   const config = readConfig({
     environment: { HELMDECK_DATA_DIR: folder, ...environment },
@@ -28,16 +28,16 @@ async function startProgram(environment: Record<string, string> = { HELMDECK_MEM
   });
   await using opened = new AsyncDisposableStack();
   const windowSessions = () => listener.windowSessions;
-  const core = opened.use(await openCore(config, { environment, version: '1.2.3', desktop: false, windowSessions }));
+  const core = opened.use(await openMemory(config, { environment, version: '1.2.3', desktop: false, windowSessions }));
   const { perform, tokens, store } = core;
   const listener: Listener = opened.use(
     await startListener({
       perform,
       tokens,
-      onChange: (hear) => store.onChange(hear),
+      onChange: (onStderr) => store.onChange(onStderr),
       folder,
       address: '127.0.0.1:0',
-      pages,
+      windowFolder: pages,
       version: '1.2.3',
       clock: systemClock,
     }),
@@ -49,13 +49,13 @@ async function startProgram(environment: Record<string, string> = { HELMDECK_MEM
   return { tokens, url: listener.url, end };
 }
 
-test('what the owner writes names the token of the running program, and none where the memory is opened without one (R-AUTH-08, R-SEAL-01)', async () => {
+test('an entry of the owner records the token of the running program, and no token without a program (R-AUTH-08, R-SEAL-01)', async () => {
   await say('remember', 'alone', 'v');
   const { tokens, end } = await startProgram();
   await say('remember', 'asked', 'v');
   const { token } = await tokens.verify(tokens.ownerToken(), 'owner');
   await end();
-  const store = await openKeptStore(folder, systemClock);
+  const store = await openFileStore(folder, systemClock);
   const facts = store.space({ subject: 'me' }, 'fact');
   const author = { client: 'command-line', transport: 'owner' };
   expect((await facts.get('alone'))?.author).toEqual({ ...author, token: '' });
@@ -63,7 +63,7 @@ test('what the owner writes names the token of the running program, and none whe
   expect(token).toMatch(/^[0-9a-f]{16}$/);
 });
 
-test('the running program answers, and what it answers is what the memory itself answers', async () => {
+test('results are the same from the running program and from the memory opened directly', async () => {
   await say('remember', 'a', 'one', '--tag', 't');
   await say('remember', 'a', 'two', '--tag', 't');
   await say('remember', 'b', 'three', '--category', 'x');
@@ -86,16 +86,16 @@ test('the running program answers, and what it answers is what the memory itself
     ['forget', 'facts', '--dry-run'],
     ['undo', 'command-line', '--since', '1h', '--dry-run', '--yes'],
   ];
-  const ask = async (): Promise<Said[]> => {
+  const ask = async (): Promise<CommandResult[]> => {
     const answers = [];
     const now = Date.now() + 3_600_000;
     for (const question of questions) {
-      answers.push(await typed(question, { folder, now }), await typed([...question, '--json'], { folder, now }));
+      answers.push(await runCli(question, { folder, now }), await runCli([...question, '--json'], { folder, now }));
     }
     return answers;
   };
-  // Some answers tell the moment of asking.
-  const still = (said: Said[]): unknown[] =>
+  // Some results contain the current time.
+  const still = (said: CommandResult[]): unknown[] =>
     said.map(({ out, ...rest }) => ({ ...rest, out: out.replace(/"(since|fetched_at)":"[^"]*"/, '') }));
   const without = still(await ask());
   const { end } = await startProgram();
@@ -105,13 +105,13 @@ test('the running program answers, and what it answers is what the memory itself
 });
 
 describe('while the program runs', () => {
-  test('facts come and go through it', async () => {
+  test('facts are stored and forgotten through it', async () => {
     const { url } = await startProgram();
-    expect(await typed(['remember', 'note', '-'], { folder, input: 'a\nb' })).toMatchObject({ code: 0 });
+    expect(await runCli(['remember', 'note', '-'], { folder, input: 'a\nb' })).toMatchObject({ code: 0 });
     expect((await say('recall', 'note')).out).toBe('a\nb\n');
     const lines = Array.from({ length: 1100 }, (_, index) => JSON.stringify({ key: `k${index}`, value: '"'.repeat(3000) }));
-    expect((await typed(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
-      'Imported: 1100 new, 0 changed, 0 known already.\n',
+    expect((await runCli(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
+      'Imported: 1100 new, 0 changed, 0 unchanged.\n',
     );
     expect((await say('export')).out.match(/\n/g)).toHaveLength(1101);
     expect((await say('forget', 'all', '--yes')).out).toMatch(/^Forgot [\d,]+ entries\.\n$/);
@@ -119,7 +119,7 @@ describe('while the program runs', () => {
     expect(await answered('status')).toMatchObject({ program: { url, pid: process.pid } });
   });
 
-  test('it makes links to its window, each of them good (R-WIN-01)', async () => {
+  test('window prints a new valid link each time (R-WIN-01)', async () => {
     const { url } = await startProgram({ HELMDECK_MEMORY_KEY: A_KEY }, 'out/renderer');
     const links = [(await say('window')).out.trim(), ((await answered('window')) as { link: string }).link];
     for (const link of links) {
@@ -131,9 +131,13 @@ describe('while the program runs', () => {
     }
   });
 
-  test('it lists the browsers that have its window open, and ends one (R-WIN-46)', async () => {
+  test('window list shows the browser sessions, and window end closes one (R-WIN-46)', async () => {
     const { url } = await startProgram({ HELMDECK_MEMORY_KEY: A_KEY }, 'out/renderer');
-    expect(await say('window', 'list')).toMatchObject({ code: 0, out: '', err: 'No browser has the window open.\n' });
+    expect(await say('window', 'list')).toMatchObject({
+      code: 0,
+      out: '',
+      err: 'The window of Helmdeck Memory is not open in any browser.\n',
+    });
     const link = (await say('window')).out.trim().split('=')[1];
     const headers = { 'Content-Type': 'application/json', 'User-Agent': 'Firefox/142.0 Linux' };
     const opened = await fetch(`${url}/window/open`, { method: 'POST', headers, body: JSON.stringify({ link }) });
@@ -141,27 +145,27 @@ describe('while the program runs', () => {
     const { out } = await say('window', 'list');
     expect(out).toMatch(/^[0-9a-f]{12} +Firefox 142 on Linux +opened .* used .*\n$/);
     const [id = ''] = out.split(' ');
-    expect(await say('window', 'end', id)).toMatchObject({ code: 0, out: `Ended ${id}.\n` });
+    expect(await say('window', 'end', id)).toMatchObject({ code: 0, out: `Closed ${id}.\n` });
     const bearer = { ...headers, Authorization: `Bearer ${session}` };
     const asked = await fetch(`${url}/window/call/status?subject=me`, { method: 'POST', headers: bearer, body: '{}' });
     expect(asked.status).toBe(401);
     expect(await say('window', 'end', id)).toMatchObject({ code: 3 });
   });
 
-  test('it says when it was built without a window', async () => {
+  test('window says that the window is not built', async () => {
     await startProgram();
     expect(await say('window')).toMatchObject({
       code: 3,
       out: '',
-      err: expect.stringMatching(/built without a window/) as string,
+      err: expect.stringMatching(/The window has not been built/) as string,
     });
   });
 
-  test('its key is rotated while it goes on', async () => {
+  test('the key is rotated without a restart', async () => {
     await startProgram();
     await say('remember', 'k', 'v');
-    // The key of the environment is its owner's to change.
-    expect(await say('key', 'rotate')).toMatchObject({ code: 1 });
+    // A key from the environment can only be changed by the owner.
+    expect(await say('key', 'rotate')).toMatchObject({ code: 78 });
     expect(await say('key', 'recovery')).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^(\w{4}-){13}\w{4}\n$/) as string,
@@ -169,16 +173,16 @@ describe('while the program runs', () => {
     expect((await say('recall', 'k')).out).toBe('v\n');
   });
 
-  test('one that keeps nothing takes facts, and says so', async () => {
+  test('a program without a key accepts facts, and says that they are in RAM only', async () => {
     await startProgram({});
-    expect(await typed(['remember', 'k', 'v'], { folder })).toMatchObject({
+    expect(await runCli(['remember', 'k', 'v'], { folder })).toMatchObject({
       code: 0,
       err: expect.stringMatching(/RAM only/) as string,
     });
     expect(await say('key', 'rotate')).toMatchObject({ code: 5 });
   });
 
-  test('locking it holds for every command until it is unlocked', async () => {
+  test('lock affects every command until unlock', async () => {
     await startProgram();
     await say('remember', 'k', 'v');
     expect(await say('lock')).toEqual({ code: 0, out: 'The memory is locked.\n', err: '' });
@@ -192,9 +196,9 @@ describe('while the program runs', () => {
     ['restore', 'backup.db', '--yes'],
     ['key', 'init', '--file'],
     ['key', 'recovery', '--use'],
-  ])('%s %s %s needs the memory for itself, and says so', async (...args) => {
+  ])('%s %s %s is refused, because it needs exclusive access', async (...args) => {
     await startProgram({});
-    expect(await typed(args, { folder, environment: {} })).toMatchObject({
+    expect(await runCli(args, { folder, environment: {} })).toMatchObject({
       code: 5,
       out: '',
       err: expect.stringMatching(/is running \(process \d+\)/) as string,
@@ -202,7 +206,7 @@ describe('while the program runs', () => {
     expect(existsSync(join(folder, 'memory.key'))).toBe(false);
   });
 
-  test('a token that was made here opens it, until it is revoked', async () => {
+  test('a token gives access until it is revoked', async () => {
     const { tokens } = await startProgram();
     const { id, token } = (await answered('token', 'mint', 'cursor')) as { id: string; token: string };
     expect(await tokens.verify(token, 'rest')).toMatchObject({ client: 'cursor', subject: 'me' });
@@ -211,29 +215,29 @@ describe('while the program runs', () => {
   });
 });
 
-test('without the program there is no window to open, and no memory is made for asking', async () => {
+test('without a running program, window fails and creates no memory', async () => {
   expect(await say('window')).toMatchObject({ code: 5, err: expect.stringMatching(/^Helmdeck Memory is not running/) as string });
   expect(existsSync(folder)).toBe(false);
 });
 
-test('a token that was made while no program ran opens the one that starts', async () => {
+test('a token created while no program runs is valid for the next start', async () => {
   const token = (await say('token', 'mint', 'cursor')).out.trim();
   const { tokens } = await startProgram();
   expect(await tokens.verify(token, 'rest')).toMatchObject({ client: 'cursor' });
 });
 
-describe('a folder that is held by somebody who does not answer', () => {
-  test('is waited for a moment, then told with exit code 5', async () => {
+describe('a data folder that is locked by a process that does not respond', () => {
+  test('is retried for a moment, then reported with exit code 5', async () => {
     prepareFolder(folder);
     using _held = lockFolder(folder);
     expect(await say('list')).toMatchObject({
       code: 5,
       out: '',
-      err: expect.stringMatching(/^Another Helmdeck Memory holds this data folder and does not answer/) as string,
+      err: expect.stringMatching(/^Another Helmdeck Memory process holds this data folder and does not respond/) as string,
     });
   });
 
-  test('is opened when it is free again', async () => {
+  test('is opened when the lock is released', async () => {
     prepareFolder(folder);
     const held = lockFolder(folder);
     setTimeout(() => held[Symbol.dispose](), 300);
@@ -241,7 +245,7 @@ describe('a folder that is held by somebody who does not answer', () => {
   });
 });
 
-test('an endpoint that a killed program left behind is no obstacle', async () => {
+test('a stale endpoint of a killed program is ignored', async () => {
   const { end } = await startProgram();
   const left = readFileSync(join(folder, 'endpoint.json'));
   const token = readFileSync(join(folder, 'owner-token'));
@@ -251,8 +255,8 @@ test('an endpoint that a killed program left behind is no obstacle', async () =>
   expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
 });
 
-test('a start that is refused says so first, with the exit code of the command line (R-DUR-12)', async () => {
+test('a refused start prints its prefix and exits with the code of the failure (R-DUR-12)', async () => {
   await startProgram();
-  const message = /^Helmdeck Memory cannot start: Another Helmdeck Memory is using this data folder/;
+  const message = /^Helmdeck Memory cannot start: Another Helmdeck Memory process is using this data folder/;
   expect(await say('serve')).toMatchObject({ code: 5, out: '', err: expect.stringMatching(message) as string });
 });

@@ -2,13 +2,13 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { Interrupted } from '../../../src/main/cli/interrupted.ts';
+import { Interrupted } from '../../../src/main/cli/errors.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 let folder: string;
 let file: string;
-const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const say = (...args: string[]): Promise<CommandResult> => runCli(args, { folder });
 const line = (over: Record<string, unknown> = {}): string => JSON.stringify({ key: 'k', value: 'v', ...over });
 
 beforeEach(() => {
@@ -17,16 +17,20 @@ beforeEach(() => {
 });
 
 describe('an export', () => {
-  test('is a file that only its owner reads, and brings every fact into another memory with the time it has left', async () => {
+  test('writes a file that only the owner can read, and an import keeps each remaining lifetime', async () => {
     await say('remember', 'a', 'one\nline', '--category', 'x', '--tag', 't', '--ttl', '30d');
     await say('remember', 'b', '日本 "two"');
-    expect(await say('export', file)).toEqual({ code: 0, out: `Exported 2 facts to ${file}, in clear.\n`, err: '' });
+    expect(await say('export', file)).toEqual({
+      code: 0,
+      out: `Exported 2 facts to ${file}. The file is not encrypted.\n`,
+      err: '',
+    });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const there = join(tempFolder(), 'other');
-    const imported = await typed(['import', file], { folder: there });
-    expect(imported).toEqual({ code: 0, out: 'Imported: 2 new, 0 changed, 0 known already.\n', err: '' });
+    const imported = await runCli(['import', file], { folder: there });
+    expect(imported).toEqual({ code: 0, out: 'Imported: 2 new, 0 changed, 0 unchanged.\n', err: '' });
     const facts = async (where: string) =>
-      (await typed(['export'], { folder: where })).out
+      (await runCli(['export'], { folder: where })).out
         .trimEnd()
         .split('\n')
         .map((text) => {
@@ -35,12 +39,12 @@ describe('an export', () => {
         });
     const [here, elsewhere] = [await facts(folder), await facts(there)];
     expect(elsewhere).toEqual(here.map((fact) => ({ ...fact, end: expect.closeTo(fact.end, -1) as number })));
-    expect((await typed(['import', file], { folder: there })).out).toBe('Imported: 0 new, 0 changed, 2 known already.\n');
+    expect((await runCli(['import', file], { folder: there })).out).toBe('Imported: 0 new, 0 changed, 2 unchanged.\n');
   });
 
-  test('goes to standard output in a pipe, a line a fact, however many', async () => {
+  test('writes one line per fact to standard output, for any number of facts', async () => {
     const lines = Array.from({ length: 620 }, (_, index) => line({ key: `k${index}` }));
-    await typed(['import', '-'], { folder, input: lines.join('\n') });
+    await runCli(['import', '-'], { folder, input: lines.join('\n') });
     const { out } = await say('export', '-');
     expect(
       out
@@ -51,16 +55,16 @@ describe('an export', () => {
     expect((await say('export', file, '--json')).out).toBe(`${JSON.stringify({ file, facts: 620 })}\n`);
   });
 
-  test('is never written over a file, and leaves none behind that holds half', async () => {
+  test('never overwrites a file, and leaves no partial file behind', async () => {
     writeFileSync(file, 'mine');
     expect(await say('export', file)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^This file exists already/) as string,
+      err: expect.stringMatching(/^This file already exists/) as string,
     });
     expect(readFileSync(file, 'utf8')).toBe('mine');
     await say('remember', 'a', 'one');
     const other = `${file}.2`;
-    expect(await typed(['export', other], { folder, environment: { HELMDECK_MEMORY_KEY: 'c4'.repeat(32) } })).toMatchObject({
+    expect(await runCli(['export', other], { folder, environment: { HELMDECK_MEMORY_KEY: 'c4'.repeat(32) } })).toMatchObject({
       code: 4,
     });
     expect(existsSync(other)).toBe(false);
@@ -68,7 +72,7 @@ describe('an export', () => {
 });
 
 describe('an import', () => {
-  test('tells every line that is wrong with its number, and takes the others', async () => {
+  test('reports invalid lines by number, and imports the others', async () => {
     const lines = [
       line({ key: 'good' }),
       '',
@@ -81,10 +85,10 @@ describe('an import', () => {
       line({ key: 'last' }),
     ];
     const input = Buffer.from(lines.join('\n'), 'latin1');
-    const { code, out, err } = await typed(['import', '-'], { folder, input });
+    const { code, out, err } = await runCli(['import', '-'], { folder, input });
     expect({ code, out }).toEqual({
       code: 1,
-      out: 'Imported: 2 new, 0 changed, 0 known already, 1 dropped with less than an hour left, 5 lines refused.\n',
+      out: 'Imported: 2 new, 0 changed, 0 unchanged, 1 skipped because they would expire in less than an hour, 5 lines rejected.\n',
     });
     expect(
       err
@@ -92,7 +96,7 @@ describe('an import', () => {
         .split('\n')
         .map((text) => text.slice(0, 12)),
     ).toEqual(['Line 3: The ', 'Line 4: key ', 'Line 6: valu', 'Line 7: The ', 'Line 8: The ']);
-    const asJson = await typed(['import', '-', '--json'], { folder, input });
+    const asJson = await runCli(['import', '-', '--json'], { folder, input });
     expect(JSON.parse(asJson.out)).toMatchObject({
       created: 0,
       unchanged: 2,
@@ -102,60 +106,60 @@ describe('an import', () => {
     expect((await say('list')).out).toMatch(/^last .*\ngood .*\n$/);
   });
 
-  test('tells the first of many errors, and how many more there are', async () => {
-    const { err } = await typed(['import', '-'], { folder, input: 'wrong\n'.repeat(1000) });
+  test('prints the first errors, and the number of further errors', async () => {
+    const { err } = await runCli(['import', '-'], { folder, input: 'wrong\n'.repeat(1000) });
     expect(err.trimEnd().split('\n')).toHaveLength(21);
-    expect(err).toMatch(/and 980 more lines; --json tells all of them\.\n$/);
+    expect(err).toMatch(/and 980 more lines; use --json to see all of them\.\n$/);
   });
 
-  test('only checks with --dry-run', async () => {
-    const { code, out } = await typed(['import', '-', '--dry-run'], { folder, input: line() });
-    expect({ code, out }).toEqual({ code: 0, out: 'Would import: 1 new, 0 changed, 0 known already.\n' });
+  test('changes nothing with --dry-run', async () => {
+    const { code, out } = await runCli(['import', '-', '--dry-run'], { folder, input: line() });
+    expect({ code, out }).toEqual({ code: 0, out: 'Would import: 1 new, 0 changed, 0 unchanged.\n' });
     expect(await say('recall', 'k')).toMatchObject({ code: 3 });
   });
 
-  test('takes facts as large as they may be, whatever they hold', async () => {
+  test('accepts facts of the maximum size with any content', async () => {
     const lines = Array.from({ length: 30 }, (_, index) => line({ key: `k${index}`, value: `a${'\u0001'.repeat(65_000)}b` }));
-    expect(await typed(['import', '-'], { folder, input: lines.join('\n') })).toMatchObject({
+    expect(await runCli(['import', '-'], { folder, input: lines.join('\n') })).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^Imported: 30 new/) as string,
     });
   });
 
-  test('of a file that is not there is refused in one sentence', async () => {
+  test('of a missing file is refused in one sentence', async () => {
     expect(await say('import', file)).toEqual({
       code: 1,
       out: '',
-      err: 'The file cannot be read; check its path and its permissions.\n',
+      err: 'The file cannot be read. Check its path and permissions.\n',
     });
   });
 
-  describe.skipIf(process.platform === 'win32')('of a pipe with a name (R-BRING-10)', () => {
+  describe.skipIf(process.platform === 'win32')('from a named pipe (R-BRING-10)', () => {
     beforeEach(() => void execFileSync('sh', ['-c', 'mkfifo "$1"', 'sh', file]));
 
-    test('takes what comes through it, however late', async () => {
+    test('reads data that arrives late', async () => {
       const writer = spawn('sh', ['-c', 'sleep 0.2; exec 3>"$1"; sleep 0.2; cat >&3', 'sh', file]);
       writer.stdin.end(`${line()}\n${line({ key: 'another' })}\n`);
-      expect(await say('import', file)).toMatchObject({ code: 0, out: 'Imported: 2 new, 0 changed, 0 known already.\n' });
+      expect(await say('import', file)).toMatchObject({ code: 0, out: 'Imported: 2 new, 0 changed, 0 unchanged.\n' });
     });
 
-    test('that nobody writes into is refused within seconds', async () => {
+    test('is refused within seconds if no process writes to it', async () => {
       expect(await say('import', file)).toEqual({
         code: 1,
         out: '',
-        err: 'Nobody writes into this pipe; start what writes into it, and import again, or name a file.\n',
+        err: 'No process is writing to this pipe. Start the writer and import again, or name a file.\n',
       });
     });
 
-    test('can be interrupted while it waits', async () => {
+    test('can be interrupted while it waits for a writer', async () => {
       const interruption = new AbortController();
-      const saying = typed(['import', file], { folder, interrupted: interruption.signal });
+      const saying = runCli(['import', file], { folder, interrupted: interruption.signal });
       interruption.abort(new Interrupted(130));
       expect((await saying).code).toBe(130);
     });
   });
 
-  test('that is interrupted keeps what it had, says so, and goes on when it is run again', async () => {
+  test('that is interrupted keeps the imported lines, says so, and continues when run again', async () => {
     const interruption = new AbortController();
     const lines = Array.from({ length: 1200 }, (_, index) => line({ key: `k${index}` }));
     const { promise: halfway, resolve } = Promise.withResolvers<void>();
@@ -165,20 +169,20 @@ describe('an import', () => {
       interruption.abort(new Interrupted(130));
       yield Buffer.from(lines.slice(1001).join('\n'));
     })();
-    const hear = (err: string): void => {
+    const onStderr = (err: string): void => {
       if (err.includes('Importing… 1,000 lines')) resolve();
     };
-    const { code, out, err } = await typed(['import', '-'], {
+    const { code, out, err } = await runCli(['import', '-'], {
       folder,
       input,
       terminal: true,
-      hear,
+      onStderr,
       interrupted: interruption.signal,
     });
     expect({ code, out }).toEqual({ code: 130, out: '' });
-    expect(err).toContain('It ended early: 1,000 lines were read. Import the same file again to go on.\n');
-    expect((await typed(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
-      'Imported: 200 new, 0 changed, 1000 known already.\n',
+    expect(err).toContain('The import stopped after 1,000 lines. Import the same file again to continue.\n');
+    expect((await runCli(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
+      'Imported: 200 new, 0 changed, 1000 unchanged.\n',
     );
   });
 });

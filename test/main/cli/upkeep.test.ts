@@ -4,10 +4,10 @@ import Sqlite from 'better-sqlite3';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 let folder: string;
-const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const say = (...args: string[]): Promise<CommandResult> => runCli(args, { folder });
 const answered = async (...args: string[]): Promise<unknown> => JSON.parse((await say(...args, '--json')).out);
 
 beforeEach(async () => {
@@ -16,17 +16,17 @@ beforeEach(async () => {
 });
 
 describe('a backup', () => {
-  test('is made, listed, and put back with what was forgotten since staying so (R-FORGET-15)', async () => {
-    expect((await say('backup', '--list')).err).toMatch(/^There is no backup yet/);
+  test('is created, listed and restored, and entries forgotten since stay forgotten (R-FORGET-15)', async () => {
+    expect((await say('backup', '--list')).err).toMatch(/^There are no backups/);
     await say('remember', 'gone', 'v');
     const { code, out } = await say('backup');
-    const file = /^The backup is made and verified: (.*)\n$/.exec(out)?.[1] ?? '';
+    const file = /^Backup created and verified: (.*)\n$/.exec(out)?.[1] ?? '';
     expect({ code, made: existsSync(file) }).toEqual({ code: 0, made: true });
     expect((await say('backup', '--list')).out).toBe(`${(await say('backup', '--list')).out.slice(0, 16)}  ${file}\n`);
     expect(await answered('backup', '--list')).toMatchObject({ backups: [{ file }] });
     await say('forget', 'key:gone');
     await say('remember', 'k', 'changed');
-    expect(await typed(['restore', file], { folder, terminal: true, input: 'n\n' })).toMatchObject({
+    expect(await runCli(['restore', file], { folder, terminal: true, input: 'n\n' })).toMatchObject({
       code: 1,
       out: '',
       err: expect.stringMatching(/\[y\/N\] Nothing was changed/) as string,
@@ -36,7 +36,7 @@ describe('a backup', () => {
     expect(restored).toMatchObject({
       code: 0,
       out: expect.stringMatching(
-        /^Restored \d+ entr.*\n\d+ entr\w+ stay forgotten\.\nWhat stood here before is .*before-restore/,
+        /^Restored \d+ entr.*\nLeft out \d+ entr\w+ that you forgot after the backup\.\nThe previous memory was moved to .*before-restore/,
       ) as string,
     });
     expect((await say('recall', 'k')).out).toBe('v\n');
@@ -44,7 +44,7 @@ describe('a backup', () => {
     expect(await answered('restore', file, '--yes')).toMatchObject({ broken: 0, forgotten_since: true });
   });
 
-  test('that is not there is refused, and the memory stays', async () => {
+  test('is refused if the file does not exist, and the memory is unchanged', async () => {
     expect(await say('restore', join(folder, 'nothing.db'), '--yes')).toMatchObject({
       code: 1,
       err: expect.stringMatching(/backup --list/) as string,
@@ -53,20 +53,20 @@ describe('a backup', () => {
   });
 });
 
-test('verifying says that all is whole, or what is not with exit code 1 (R-SEAL-04)', async () => {
-  expect(await say('verify')).toEqual({ code: 0, out: 'All is whole: 2 entries.\n', err: '' });
+test('verify reports no damage, or lists the damage and exits with 1 (R-SEAL-04)', async () => {
+  expect(await say('verify')).toEqual({ code: 0, out: '2 entries verified, no damage found.\n', err: '' });
   const db = new Sqlite(join(folder, 'memory.db'));
   db.exec("UPDATE entry SET category = 'moved' WHERE category = 'user_facts'");
   db.close();
   const { code, out } = await say('verify');
   expect(code).toBe(1);
-  // The broken entry is not counted among the whole ones (R-DUR-13).
-  expect(out).toMatch(/^1 entry verified\.\n1 entry with a broken seal; they are left out/);
+  // The count leaves out the broken entry (R-DUR-13).
+  expect(out).toMatch(/^1 entry verified\.\nThe seal of 1 entry is broken\. Results do not show/);
   expect(await answered('verify')).toMatchObject({ entries: 1, broken: 1 });
   expect((await say('status')).out).toMatch(/^facts/m);
 });
 
-test('what can be read of a damaged memory is saved, and remembered again elsewhere (R-DUR-06)', async () => {
+test('salvage exports the readable facts of a damaged memory, and another memory imports them (R-DUR-06)', async () => {
   for (const key of ['moved', 'whole']) await say('remember', key, `value of ${key}`, '--category', key);
   const db = new Sqlite(join(folder, 'memory.db'));
   db.exec("UPDATE entry SET category = 'elsewhere' WHERE category = 'moved'");
@@ -74,7 +74,7 @@ test('what can be read of a damaged memory is saved, and remembered again elsewh
   const file = join(tempFolder(), 'facts.ndjson');
   expect(await say('salvage', file)).toEqual({
     code: 0,
-    out: `Saved 2 facts to ${file}, in clear.\n1 entry with a broken seal are left out.\n`,
+    out: `Saved 2 facts to ${file}. The file is not encrypted.\nSkipped 1 entry with a broken seal.\n`,
     err: '',
   });
   expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -85,7 +85,7 @@ test('what can be read of a damaged memory is saved, and remembered again elsewh
   expect((await say('recall', 'k')).out).toBe('v\n');
 });
 
-test('tokens are made, listed and revoked', async () => {
+test('tokens are created, listed and revoked', async () => {
   const made = (await answered('token', 'mint', 'Claude Desktop', '--days', '30', '--scope', 'memory:read')) as {
     id: string;
     token: string;
@@ -100,7 +100,7 @@ test('tokens are made, listed and revoked', async () => {
   expect(second).toMatchObject({
     code: 0,
     out: expect.stringMatching(/^ey\S+\n$/) as string,
-    err: expect.stringMatching(/for cursor and lives until .* not shown again/) as string,
+    err: expect.stringMatching(/for the client cursor and expires on .* not be shown again/) as string,
   });
   const { out } = await say('token', 'list');
   expect(out).toMatch(
@@ -114,14 +114,16 @@ test('tokens are made, listed and revoked', async () => {
     code: 1,
     err: expect.stringMatching(/^scopes/) as string,
   });
-  expect((await typed(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(/^There are no tokens; make one/);
+  expect((await runCli(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(
+    /^There are no tokens\. Create one/,
+  );
 });
 
-test('a token can be kept where the bridge finds it, for its owner alone (R-MCP-12)', async () => {
+test('--keep saves a token where the bridge reads it, readable only by the owner (R-MCP-12)', async () => {
   const { code, out, err } = await say('token', 'mint', 'claude code', '--keep');
   const file = join(folder, 'clients', 'claude code.token');
-  expect({ code, out }).toEqual({ code: 0, out: `The token is kept in ${file}.\n` });
-  expect(err).toMatch(/for claude code and lives until .*\. Revoke it with/);
+  expect({ code, out }).toEqual({ code: 0, out: `The token was saved to ${file}.\n` });
+  expect(err).toMatch(/for the client claude code and expires on .*\. Revoke it with/);
   expect(readFileSync(file, 'utf8')).toMatch(/^ey\S+\n$/);
   expect([file, join(folder, 'clients')].map((path) => statSync(path).mode & 0o777)).toEqual([0o600, 0o700]);
   expect(await answered('token', 'mint', 'again', '--client', 'claude code', '--keep')).toEqual(
@@ -130,7 +132,7 @@ test('a token can be kept where the bridge finds it, for its owner alone (R-MCP-
   expect(await say('token', 'mint', '..', '--keep')).toMatchObject({ code: 2, err: expect.stringMatching(/--client/) as string });
 });
 
-test('the status says where everything is', async () => {
+test('status shows where the memory and its key are', async () => {
   expect(await say('status')).toEqual({
     code: 0,
     out: `program  not running\nmemory   ${join(folder, 'memory.db')}, sealed\nkey      ok, in the environment (HELMDECK_MEMORY_KEY)\nfacts    1\n`,
@@ -139,23 +141,25 @@ test('the status says where everything is', async () => {
   expect(await answered('status')).toMatchObject({ facts: 1, folder, program: null, store: { kept: 'file', key: { at: 'ok' } } });
 });
 
-describe('what cannot be used is exit code 5', () => {
-  test.each(['lock', 'unlock'])('%s without a program that holds the key', async (command) => {
+describe('exit code 5', () => {
+  test.each(['lock', 'unlock'])('%s fails if no program is running', async (command) => {
     expect(await say(command)).toMatchObject({ code: 5, err: expect.stringMatching(/is not running/) as string });
   });
 
-  test('a damaged memory, which stays as it was (R-DUR-05)', async () => {
+  test('a damaged memory is refused and left unchanged (R-DUR-05)', async () => {
     writeFileSync(join(folder, 'memory.db'), 'not a database');
     expect(await say('list', '--json')).toMatchObject({
       code: 5,
       err: expect.stringMatching(/^\{"error":"store_unavailable","message":"The file memory\.db is damaged/) as string,
     });
   });
+});
 
-  test('a setting that cannot be honoured', async () => {
-    expect(await typed(['list'], { folder: 'here', environment: { HELMDECK_MEMORY_KEY: A_KEY } })).toMatchObject({
-      code: 5,
-      err: expect.stringMatching(/^HELMDECK_DATA_DIR must be/) as string,
-    });
-  });
+test.each([
+  { why: 'a folder that is not absolute', folder: 'here', environment: {}, says: /^HELMDECK_DATA_DIR must be/ },
+  { why: 'a quota that is not a number', environment: { HELMDECK_QUOTA_FACTS: 'abc' }, says: /^HELMDECK_QUOTA_FACTS must be/ },
+])('an invalid setting exits with 78: $why', async ({ folder: asked, environment, says }) => {
+  expect(
+    await runCli(['list'], { folder: asked ?? folder, environment: { HELMDECK_MEMORY_KEY: A_KEY, ...environment } }),
+  ).toMatchObject({ code: 78, err: expect.stringMatching(says) as string });
 });

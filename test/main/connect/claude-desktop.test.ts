@@ -4,15 +4,15 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { claudeDesktop } from '../../../src/main/connect/claude-desktop.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
 import { entryFor } from '../../../src/main/connect/launch.ts';
-import { surroundingsOf } from '../../../src/main/connect/programs.ts';
-import { aHome as aHomeOfClients } from '../../support/clients.ts';
+import { localMachine } from '../../../src/main/connect/programs.ts';
+import { createServedHome as aHomeOfClients } from '../../support/clients.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const CONFIG = 'claude_desktop_config.json';
 const PACKAGE = 'AppData/Local/Packages/Claude_pzs8sxrjxfjjc';
 const PACKED = `${PACKAGE}/LocalCache/Roaming/Claude`;
 
-/** A home on a system, with files and, ending in a slash, folders. */
+/** A home folder with files and, with a trailing slash, folders. */
 function aHome(platform: NodeJS.Platform, files: readonly string[] = [], environment: Record<string, string> = {}) {
   const home = tempFolder();
   const put = (path: string, text = '{}'): void => {
@@ -21,12 +21,12 @@ function aHome(platform: NodeJS.Platform, files: readonly string[] = [], environ
   };
   for (const file of files) put(file);
   const windows = { APPDATA: join(home, 'AppData', 'Roaming'), LOCALAPPDATA: join(home, 'AppData', 'Local') };
-  const around = surroundingsOf({
+  const host = localMachine({
     environment: { PATH: '', ...(platform === 'win32' && windows), ...environment },
     platform,
     home: () => home,
   });
-  return { home, put, around };
+  return { home, put, host };
 }
 
 const offer: Parameters<typeof claudeDesktop.connect>[1] = {
@@ -39,58 +39,63 @@ const offer: Parameters<typeof claudeDesktop.connect>[1] = {
 
 type Home = ReturnType<typeof aHome>;
 
-async function stepOf({ around }: Home, ask = () => claudeDesktop.connect(around, offer)) {
+async function stepOf({ host }: Home, ask = () => claudeDesktop.connect(host, offer)) {
   const [step] = await ask();
   if (step?.does !== 'edit') throw new Error('It edits nothing.');
   return step;
 }
 
-describe('its configuration is sought where it reads it (R-BUNDLE-04)', () => {
+describe('the configuration of Claude Desktop is found (R-BUNDLE-04)', () => {
   test.each([
     ['macOS', 'darwin', ['Library/Application Support/Claude/'], 'Library/Application Support/Claude'],
     ['Linux', 'linux', ['.config/Claude/'], '.config/Claude'],
-    ['Windows, installed as it was', 'win32', ['AppData/Roaming/Claude/'], 'AppData/Roaming/Claude'],
-    ['Windows, installed as a package', 'win32', [`${PACKAGE}/`], PACKED],
-    ['Windows, as a package after the other', 'win32', [`AppData/Roaming/Claude/${CONFIG}`, `${PACKED}/${CONFIG}`], PACKED],
-    // A file of its own would hide the servers in the one that it reads so far.
+    ['Windows, without a package', 'win32', ['AppData/Roaming/Claude/'], 'AppData/Roaming/Claude'],
+    ['Windows, as a package', 'win32', [`${PACKAGE}/`], PACKED],
     [
-      'Windows, as a package that has none of its own yet',
+      'Windows, with both an installation and a package',
+      'win32',
+      [`AppData/Roaming/Claude/${CONFIG}`, `${PACKED}/${CONFIG}`],
+      PACKED,
+    ],
+    // A new file in the package would hide the servers in the existing one.
+    [
+      'Windows, with a package that has no configuration yet',
       'win32',
       [`AppData/Roaming/Claude/${CONFIG}`, `${PACKED}/`],
       'AppData/Roaming/Claude',
     ],
     [
-      'Windows, beside packages of others',
+      'Windows, with packages of other publishers',
       'win32',
       ['AppData/Local/Packages/ClaudeNotes_1/', 'AppData/Roaming/Claude/'],
       'AppData/Roaming/Claude',
     ],
   ] as const)('on %s', async (_where, platform, files, folder) => {
     const home = aHome(platform, files);
-    expect(await claudeDesktop.detect(home.around)).toEqual({ installed: true, config: join(home.home, folder, CONFIG) });
+    expect(await claudeDesktop.detect(home.host)).toEqual({ installed: true, config: join(home.home, folder, CONFIG) });
     expect((await stepOf(home)).path).toBe(join(home.home, folder, CONFIG));
   });
 
-  test('on Linux, in the folder that the system names for configurations', async () => {
+  test('on Linux, in XDG_CONFIG_HOME', async () => {
     const config = tempFolder();
     mkdirSync(join(config, 'Claude'));
     const home = aHome('linux', [], { XDG_CONFIG_HOME: config });
-    expect(await claudeDesktop.detect(home.around)).toEqual({ installed: true, config: join(config, 'Claude', CONFIG) });
+    expect(await claudeDesktop.detect(home.host)).toEqual({ installed: true, config: join(config, 'Claude', CONFIG) });
   });
 
   test.each([
     ['darwin', 'Applications/Claude.app/'],
     ['win32', 'AppData/Local/AnthropicClaude/'],
   ] as const)('on %s it is known before it was ever started', async (platform, file) => {
-    expect(await claudeDesktop.detect(aHome(platform, [file]).around)).toMatchObject({ installed: true });
+    expect(await claudeDesktop.detect(aHome(platform, [file]).host)).toMatchObject({ installed: true });
   });
 
-  test.each(['win32', 'linux'] as const)('on %s without it, it is not there', async (platform) => {
-    expect(await claudeDesktop.detect(aHome(platform).around)).toMatchObject({ installed: false });
+  test.each(['win32', 'linux'] as const)('on %s, a machine without it is recognised', async (platform) => {
+    expect(await claudeDesktop.detect(aHome(platform).host)).toMatchObject({ installed: false });
   });
 });
 
-test('our entry joins the others, comes away again, and its owner hears of the restart (R-BUNDLE-04)', async () => {
+test('our entry is added and removed, and the owner is asked to restart Claude Desktop (R-BUNDLE-04)', async () => {
   const home = aHome('linux');
   const before = '{\n\t"globalShortcut": "",\n\t"mcpServers": {\n\t\t"files": { "command": "x" }\n\t}\n}\n';
   home.put(`.config/Claude/${CONFIG}`, before);
@@ -101,13 +106,13 @@ test('our entry joins the others, comes away again, and its owner hears of the r
     mcpServers: { files: { command: 'x' }, helmdeck: { command: '/usr/bin/node' } },
   });
   writeFileSync(path, after);
-  expect(await claudeDesktop.look(home.around)).toEqual({ at: 'present', entry: offer.entry });
-  const undo = await stepOf(home, () => claudeDesktop.disconnect(home.around, new Map()));
+  expect(await claudeDesktop.look(home.host)).toEqual({ at: 'present', entry: offer.entry });
+  const undo = await stepOf(home, () => claudeDesktop.disconnect(home.host, new Map()));
   expect(undo.edit(readFileSync(path, 'utf8'))).toBe(before);
   expect(claudeDesktop.afterwards).toMatch(/Quit Claude Desktop/);
 });
 
-describe('where our bundle is installed (R-BUNDLE-05)', () => {
+describe('if our bundle is installed (R-BUNDLE-05)', () => {
   const withBundle = (): Home => {
     const home = aHome('darwin');
     const folder = 'Library/Application Support/Claude/Claude Extensions';
@@ -117,25 +122,25 @@ describe('where our bundle is installed (R-BUNDLE-05)', () => {
     return home;
   };
 
-  test('connecting puts no second server beside it, and takes away one that is there', async () => {
+  test('connecting adds no second server, and removes an existing one', async () => {
     const home = withBundle();
-    expect(await claudeDesktop.look(home.around)).toEqual({ at: 'bundled' });
+    expect(await claudeDesktop.look(home.host)).toEqual({ at: 'bundled' });
     const { edit } = await stepOf(home);
     expect(edit(undefined)).toBeUndefined();
     expect(edit('{"theme": "dark"}\n')).toBe('{"theme": "dark"}\n');
     expect(edit('{"mcpServers": {"helmdeck": {"command": "x"}, "b": {}}}')).toBe('{"mcpServers": { "b": {}}}');
   });
 
-  test('one that its owner has switched off is told', async () => {
+  test('a disabled bundle is reported', async () => {
     const home = withBundle();
     home.put('Library/Application Support/Claude/Claude Extensions Settings/local.mcpb.helmdeck.json', '{"isEnabled": false}');
-    expect(await claudeDesktop.look(home.around)).toEqual({ at: 'bundled', disabled: true });
+    expect(await claudeDesktop.look(home.host)).toEqual({ at: 'bundled', disabled: true });
   });
 
   const EXTENSION = 'Claude Extensions/local.mcpb.helmdeck/manifest.json';
   const FOLDER = process.platform === 'darwin' ? 'Library/Application Support/Claude' : '.config/Claude';
 
-  test('it gets a token and nothing else, and is told from one that was taken away', async () => {
+  test('it gets only a token, and its removal is noticed', async () => {
     const { connections, home, put, row, served } = await aHomeOfClients({ connectors: [claudeDesktop] });
     put(join(FOLDER, EXTENSION), readFileSync('integrations/claude-desktop/manifest.json', 'utf8'));
     expect(await row('claude-desktop')).toMatchObject({ state: 'not_connected' });
@@ -151,21 +156,21 @@ describe('where our bundle is installed (R-BUNDLE-05)', () => {
   });
 });
 
-test('what its own Node starts is not tried from here, and that is said (R-BUNDLE-05)', async () => {
+test('a bridge that needs the Node of Claude Desktop is not tested, with the reason (R-BUNDLE-05)', async () => {
   const { connections, put, row } = await aHomeOfClients({ connectors: [claudeDesktop] });
   const folder = process.platform === 'darwin' ? 'Library/Application Support/Claude' : '.config/Claude';
   put(join(folder, CONFIG), '{"mcpServers": {"helmdeck": {"command": "node", "args": ["x.mjs"]}}}');
   expect(await row('claude-desktop')).toMatchObject({ state: 'differs' });
   expect(await connections.verify({ client: 'claude-desktop' })).toMatchObject({
     works: false,
-    why: expect.stringMatching(/Node of this client/),
+    why: expect.stringMatching(/client starts the bridge with its own Node/),
   });
 });
 
-test('where there is no Node but its own, that one starts the bridge (R-BUNDLE-05)', () => {
-  const { around } = aHome('win32', ['AppData/Roaming/Claude/']);
+test('without another Node, the Node of Claude Desktop starts the bridge (R-BUNDLE-05)', () => {
+  const { host } = aHome('win32', ['AppData/Roaming/Claude/']);
   vi.stubGlobal('process', { ...process, versions: { ...process.versions, electron: '45' } });
   onTestFinished(() => void vi.unstubAllGlobals());
-  expect(entryFor(around, '/data', claudeDesktop).command).toBe('node');
-  expect(() => entryFor(around, '/data', codex)).toThrow(/Node 18 or newer/);
+  expect(entryFor(host, '/data', claudeDesktop).command).toBe('node');
+  expect(() => entryFor(host, '/data', codex)).toThrow(/Node 18 or newer/);
 });

@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import * as toml from 'smol-toml';
 import { describe, expect, test } from 'vitest';
 import { codex } from '../../../src/main/connect/codex.ts';
-import { whileUnchanged } from '../../../src/main/connect/config-file.ts';
+import { cachedByFile } from '../../../src/main/connect/config-file.ts';
 import type { Connector } from '../../../src/main/connect/connector.ts';
 import { geminiCli } from '../../../src/main/connect/gemini-cli.ts';
-import { aHome } from '../../support/clients.ts';
+import { createServedHome } from '../../support/clients.ts';
 
 interface Sample {
   readonly name: string;
@@ -22,7 +22,7 @@ interface Layout {
 
 const [LF, CRLF, BOM] = ['\n', '\r\n', '\uFEFF'];
 
-/** As people, editors and programs lay out a file. */
+/** File layouts of people, editors and programs. */
 const layouts: readonly Layout[] = [
   { unit: '  ', line: LF, bom: '', end: LF },
   { unit: '  ', line: LF, bom: '', end: '' },
@@ -36,7 +36,7 @@ const layouts: readonly Layout[] = [
   { unit: ' ', line: CRLF, bom: BOM, end: CRLF + CRLF },
 ];
 
-/** Each content in every layout; ">" stands for a step of indentation. */
+/** Each text in every layout; ">" stands for one level of indentation. */
 const laidOut = (contents: Readonly<Record<string, string>>): Sample[] =>
   Object.entries(contents).flatMap(([name, text]) =>
     layouts.map(({ unit, line, bom, end }) => ({
@@ -71,11 +71,10 @@ const tomlSamples = laidOut({
     'a = """\n[mcp_servers.helmdeck]\n"" \\" """\nb = \'\'\'\n[x]\n#\'\'\'\n[t]\n>c = "[no] # \\" header"\n>d = \'[no]\'',
   'tables in all spellings':
     'mcp_servers.dotted.command = "x"\n[[list]]\n>a = { b = [ { c = 1 } ] }\n[[list]]\n[ "quoted" . \'too\' ]\n>x.y = 1',
-  'a table with its own tables':
-    '[mcp_servers.other]\ncommand = "x"\n[mcp_servers.other.env]\n>A = "b"\n[tui]\nnotifications = true',
+  'a table with subtables': '[mcp_servers.other]\ncommand = "x"\n[mcp_servers.other.env]\n>A = "b"\n[tui]\nnotifications = true',
 });
 
-/** Not the editor's own reader: comments and commas too many taken out by hand, as nothing else here needs it. */
+/** Independent of the tested reader: removes comments and trailing commas with regular expressions. */
 const readJson = (text: string): unknown =>
   JSON.parse(
     text
@@ -86,19 +85,19 @@ const readJson = (text: string): unknown =>
 
 const readToml = (text: string): unknown => toml.parse(text.replace(/^\uFEFF/, ''), { integersAsBigInt: true });
 
-/** That it is there is enough here: what is started has tests of its own. */
-const there = (connector: Connector): Connector => ({
+/** Only checks that the entry is present. Other tests cover the command that it starts. */
+const presenceOnly = (connector: Connector): Connector => ({
   ...connector,
   look: async () => ({ at: 'present', entry: { command: 'node', args: ['helmdeck-memory-mcp.mjs'], env: {} } }),
 });
 
-/** Whether one text is the other with one piece put into it and, before that, a comma at most. */
-function isOneMore(before: string, after: string): boolean {
+/** Whether `after` is `before` with one insertion, and at most one comma added before it. */
+function hasOneInsertion(before: string, after: string): boolean {
   const at = firstDifference(before, after);
-  return isPutInto(before, after) || (after[at] === ',' && isPutInto(before, after.slice(0, at) + after.slice(at + 1)));
+  return isInserted(before, after) || (after[at] === ',' && isInserted(before, after.slice(0, at) + after.slice(at + 1)));
 }
 
-function isPutInto(before: string, after: string): boolean {
+function isInserted(before: string, after: string): boolean {
   const at = firstDifference(before, after);
   return after.length > before.length && after.endsWith(before.slice(at));
 }
@@ -126,8 +125,8 @@ describe.each([
   },
   { kind: 'TOML', connector: codex, file: '.codex/config.toml', samples: tomlSamples, servers: 'mcp_servers', read: readToml },
 ])('configurations in $kind', ({ connector, file, samples, servers, read }) => {
-  test(`are merged minimally and put back byte for byte, ${samples.length} of them (R-CONN-01, R-CONN-03)`, async () => {
-    const { connections, home } = await aHome({ connectors: [there(connector)] });
+  test(`are edited minimally and restored byte for byte: ${samples.length} samples (R-CONN-01, R-CONN-03)`, async () => {
+    const { connections, home } = await createServedHome({ connectors: [presenceOnly(connector)] });
     const path = join(home, file);
     mkdirSync(dirname(path));
     const client = connector.id;
@@ -140,12 +139,12 @@ describe.each([
       const was = Object(text.replace(/^\uFEFF/, '').trim() === '' ? {} : read(text)) as Record<string, object>;
       const meant = { ...was, [servers]: { ...was[servers], helmdeck: ours } };
       expect(read(after), name).toEqual(meant);
-      expect(isOneMore(text, after), `${name}\n${after}`).toBe(true);
+      expect(hasOneInsertion(text, after), `${name}\n${after}`).toBe(true);
       expect(after.includes('\r\n'), name).toBe(text.includes('\r\n'));
       expect(after.startsWith('\uFEFF'), name).toBe(text.startsWith('\uFEFF'));
       await connections.disconnect({ client });
       expect(readFileSync(path).equals(bytes), name).toBe(true);
-      // And when somebody else has changed it meanwhile, ours alone goes.
+      // After a change by another program, only our entry is removed.
       const touched = after + (file.endsWith('toml') ? '\n# later\n' : '\n');
       writeFileSync(path, touched);
       await connections.disconnect({ client });
@@ -235,15 +234,15 @@ describe.each([
     ],
   },
 ])('configurations in $kind that cannot be changed safely', ({ connector, file, broken }) => {
-  test(`are refused with a reason and not touched, ${broken.length} of them (R-CONN-06)`, async () => {
-    const { connections, home, served } = await aHome({ connectors: [there(connector)] });
+  test(`are refused with a reason and not changed: ${broken.length} samples (R-CONN-06)`, async () => {
+    const { connections, home, served } = await createServedHome({ connectors: [presenceOnly(connector)] });
     const path = join(home, file);
     mkdirSync(dirname(path));
     for (const text of broken) {
       writeFileSync(path, text);
       await expect(connections.connect({ client: connector.id, subject: 'me' }), text).rejects.toMatchObject({
         code: 'invalid_input',
-        message: expect.stringMatching(/^.{10,200}, so it is left as it is; mend the file, and try again\.$/),
+        message: expect.stringMatching(/^.{10,200}, so the file was not changed\. Correct the file and try again\.$/),
       });
       expect(readFileSync(path, 'utf8'), text).toBe(text);
     }
@@ -252,8 +251,8 @@ describe.each([
   });
 });
 
-test('a configuration may be large, and one beyond all measure is left alone (R-CONN-06)', async () => {
-  const { connections, put } = await aHome({ connectors: [there(geminiCli)] });
+test('a large configuration is edited, and one above the size limit is refused (R-CONN-06)', async () => {
+  const { connections, put } = await createServedHome({ connectors: [presenceOnly(geminiCli)] });
   const large = `{\n${Array.from({ length: 60_000 }, (_, index) => `  "setting ${index}": { "value": ${index} },`).join('\n')}\n  "z": 1\n}\n`;
   const path = put('.gemini/settings.json', large);
   await connections.connect({ client: 'gemini-cli', subject: 'me' });
@@ -268,10 +267,10 @@ test('a configuration may be large, and one beyond all measure is left alone (R-
   });
 });
 
-test('a configuration is read again only when it has changed (R-CONN-04)', async () => {
-  const { put, home } = await aHome();
+test('a configuration is read again only after a change (R-CONN-04)', async () => {
+  const { put, home } = await createServedHome();
   let read = 0;
-  const lengthOf = whileUnchanged((text) => {
+  const lengthOf = cachedByFile((text) => {
     read += 1;
     if (text === 'broken') throw new Error('It is broken.');
     return text?.length;
@@ -287,12 +286,12 @@ test('a configuration is read again only when it has changed (R-CONN-04)', async
   expect(read).toBe(4);
 });
 
-test('links that lead in a circle, and folders in the place of a file, are refused (R-CONN-06)', async () => {
-  const { connections, home } = await aHome({ connectors: [there(geminiCli)] });
+test('circular links, and folders in place of a file, are refused (R-CONN-06)', async () => {
+  const { connections, home } = await createServedHome({ connectors: [presenceOnly(geminiCli)] });
   const ask = () => connections.plan({ client: 'gemini-cli', subject: 'me' });
   mkdirSync(join(home, '.gemini/settings.json'), { recursive: true });
-  await expect(ask()).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringMatching(/not a plain file/) });
-  const other = await aHome({ connectors: [there(codex)] });
+  await expect(ask()).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringMatching(/not a regular file/) });
+  const other = await createServedHome({ connectors: [presenceOnly(codex)] });
   mkdirSync(join(other.home, '.codex'));
   symlinkSync('config.toml', join(other.home, '.codex/config.toml'));
   other.program('codex', 'exit 0');

@@ -17,8 +17,8 @@ import { claudeCode } from '../../../src/main/connect/claude-code.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
 import { replaceConfigFile } from '../../../src/main/connect/config-file.ts';
 import type { Look } from '../../../src/main/connect/connector.ts';
-import { surroundingsOf } from '../../../src/main/connect/programs.ts';
-import { aHome } from '../../support/clients.ts';
+import { localMachine } from '../../../src/main/connect/programs.ts';
+import { createServedHome } from '../../support/clients.ts';
 import { aCaller } from '../../support/memory.ts';
 
 const CLAUDE = '{\n  "theme": "dark",\n  "mcpServers": {\n    "other": { "command": "x" }\n  }\n}\n';
@@ -32,9 +32,9 @@ const all = [
 ];
 
 test.each(all)(
-  '$client is connected, tried, and disconnected without a trace (R-CONN-02, R-CONN-03, R-CONN-08, R-CONN-10)',
+  '$client is connected, tested, and disconnected without a trace (R-CONN-02, R-CONN-03, R-CONN-08, R-CONN-10)',
   async ({ client, file, text }) => {
-    const { connections, put, row, served } = await aHome();
+    const { connections, put, row, served } = await createServedHome();
     const path = put(file, text, 0o640);
     expect(await row(client)).toMatchObject({ state: 'not_connected', installed: true, transport: 'stdio', config: path });
     const plan = await connections.plan({ client, subject: 'me' });
@@ -66,8 +66,8 @@ test.each(all)(
   },
 );
 
-test('what was not there goes again, folder and all', async () => {
-  const { connections, program, home } = await aHome();
+test('disconnecting deletes files and folders that connecting created', async () => {
+  const { connections, program, home } = await createServedHome();
   program('codex', 'exit 1');
   await connections.connect({ client: 'codex', subject: 'me' });
   expect(readFileSync(join(home, '.codex/config.toml'), 'utf8')).toMatch(/^\[mcp_servers\.helmdeck\]\ncommand = /);
@@ -76,8 +76,8 @@ test('what was not there goes again, folder and all', async () => {
   expect(existsSync(join(home, '.codex'))).toBe(false);
 });
 
-test('an entry that was wiped is noticed, and put back (R-CONN-04)', async () => {
-  const { connections, put, row, served } = await aHome();
+test('a deleted entry is reported, and connecting adds it again (R-CONN-04)', async () => {
+  const { connections, put, row, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const first = await connections.connect({ client: 'claude-code', subject: 'me' });
   writeFileSync(path, '{"wiped":true}');
@@ -92,13 +92,13 @@ test('an entry that was wiped is noticed, and put back (R-CONN-04)', async () =>
   expect(readFileSync(path, 'utf8')).toBe('{"wiped":true}');
 });
 
-test('what others changed since stays when ours goes (R-CONN-03)', async () => {
-  const { connections, put } = await aHome();
+test('disconnecting keeps the changes of other programs (R-CONN-03)', async () => {
+  const { connections, put } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   const since = readFileSync(path, 'utf8').replace('"dark"', '"light"');
   writeFileSync(path, since);
-  // Connected once more meanwhile: what is ours is no part of what was there before.
+  // Connected twice: the stored original must not contain our entry.
   await connections.connect({ client: 'claude-code', subject: 'me' });
   const taken = await connections.disconnect({ client: 'claude-code' });
   expect(taken.files).toEqual([{ path, as_before: true }]);
@@ -109,8 +109,8 @@ test('what others changed since stays when ours goes (R-CONN-03)', async () => {
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE.replace('"dark"', '"blue"'));
 });
 
-test('a file that was deleted since is not said to have been changed (R-CONN-03)', async () => {
-  const { connections, put } = await aHome();
+test('disconnecting does not list a deleted file as changed (R-CONN-03)', async () => {
+  const { connections, put } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   rmSync(path);
@@ -118,28 +118,28 @@ test('a file that was deleted since is not said to have been changed (R-CONN-03)
   expect(existsSync(path)).toBe(false);
 });
 
-test('a plan whose files have changed since is not carried out (R-CONN-05)', async () => {
-  const { connections, put, served } = await aHome();
+test('a plan is refused if its files have changed since the preview (R-CONN-05)', async () => {
+  const { connections, put, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const { basis } = await connections.plan({ client: 'claude-code', subject: 'me' });
   writeFileSync(path, '{}');
   await expect(connections.connect({ client: 'claude-code', subject: 'me', basis })).rejects.toMatchObject({
     code: 'invalid_input',
-    message: expect.stringMatching(/changed since this plan/),
+    message: expect.stringMatching(/changed since the preview/),
   });
   expect(readFileSync(path, 'utf8')).toBe('{}');
   expect((await served.tokens.list()).tokens).toEqual([]);
 });
 
-test('what another program writes in that very moment is not written over (R-CONN-05)', async () => {
-  const { put } = await aHome();
+test('a concurrent write of another program is not overwritten (R-CONN-05)', async () => {
+  const { put } = await createServedHome();
   const path = put('x.json', 'new');
   expect(() => replaceConfigFile(path, 'the digest of what was read before', Buffer.from('ours'))).toThrow(/another program/);
   expect(readFileSync(path, 'utf8')).toBe('new');
 });
 
-test('behind a link the file itself is changed, and the link stays (R-CONN-06)', async () => {
-  const { connections, put, home } = await aHome();
+test('the target of a link is changed, and the link stays (R-CONN-06)', async () => {
+  const { connections, put, home } = await createServedHome();
   const real = put('dotfiles/claude.json', CLAUDE, 0o600);
   const link = join(home, '.claude.json');
   symlinkSync('dotfiles/claude.json', link);
@@ -152,8 +152,8 @@ test('behind a link the file itself is changed, and the link stays (R-CONN-06)',
   expect(readdirSync(join(home, 'dotfiles'))).toEqual(['claude.json']);
 });
 
-test('what cannot be changed safely is refused with the reason, and left as it is (R-CONN-06)', async () => {
-  const { connections, put, served, home, row } = await aHome();
+test('a file that cannot be changed safely is refused with the reason and not changed (R-CONN-06)', async () => {
+  const { connections, put, served, home, row } = await createServedHome();
   const refused = async (why: RegExp): Promise<void> => {
     const held = (): string =>
       existsSync(join(home, '.claude.json')) ? readFileSync(join(home, '.claude.json'), 'hex') : 'nothing';
@@ -167,41 +167,41 @@ test('what cannot be changed safely is refused with the reason, and left as it i
   };
   await refused(/not found on this machine/);
   put('.claude.json', CLAUDE, 0o444);
-  await refused(/cannot be written by you/);
+  await refused(/cannot be written/);
   chmodSync(join(home, '.claude.json'), 0o644);
   put('.claude.json', '{"mcpServers": [');
-  await refused(/^\/.*\/\.claude\.json: It is not JSON/);
+  await refused(/^\/.*\/\.claude\.json: The file is not valid JSON/);
   expect(await row('claude-code')).toMatchObject({
     state: 'broken',
-    why: expect.stringMatching(/\.claude\.json: It is not JSON/),
+    why: expect.stringMatching(/\.claude\.json: The file is not valid JSON/),
   });
   put('.claude.json', '{"mcpServers": []}');
-  await refused(/something other than an object/);
+  await refused(/is not an object/);
   writeFileSync(join(home, '.claude.json'), Buffer.from([0xff, 0xfe, 0x7b, 0x00]));
-  await refused(/not text in UTF-8/);
+  await refused(/not UTF-8 text/);
   rmSync(join(home, '.claude.json'));
   symlinkSync('nowhere', join(home, '.claude.json'));
   put('bin/claude', '#!/bin/sh\nexit 0\n', 0o755);
-  await refused(/link to nothing/);
+  await refused(/broken link/);
 });
 
-test('in a folder that nobody may write nothing is made, nor below it (R-CONN-06)', async () => {
-  const { connections, home, program, served } = await aHome();
+test('nothing is created in or below a read-only folder (R-CONN-06)', async () => {
+  const { connections, home, program, served } = await createServedHome();
   program('codex', 'exit 1');
   program('claude', 'exit 1');
   chmodSync(home, 0o555);
   for (const client of ['codex', 'claude-code'])
     await expect(connections.connect({ client, subject: 'me' })).rejects.toMatchObject({
       code: 'invalid_input',
-      message: expect.stringMatching(/cannot be written by you/),
+      message: expect.stringMatching(/cannot be written/),
     });
   chmodSync(home, 0o755);
   expect(readdirSync(home)).toEqual(['bin']);
   expect((await served.tokens.list()).tokens).toEqual([]);
 });
 
-test('its own command makes the first configuration, with nothing of ours in its environment (R-CONN-07)', async () => {
-  const { connections, program, home } = await aHome();
+test("the client's command creates the first configuration, without our environment variables (R-CONN-07)", async () => {
+  const { connections, program, home } = await createServedHome();
   const path = join(home, '.claude.json');
   program(
     'claude',
@@ -238,8 +238,8 @@ test('its own command makes the first configuration, with nothing of ours in its
   expect(existsSync(path)).toBe(false);
 });
 
-test('where there is a configuration its own command is not asked: it takes seconds, and may lose what is written in them (R-CONN-07)', async () => {
-  const { connections, put, program, home } = await aHome();
+test("the client's command is not run if there is a configuration, because it could lose concurrent writes (R-CONN-07)", async () => {
+  const { connections, put, program, home } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   program('claude', 'touch "$HOME/ran"');
   expect((await connections.plan({ client: 'claude-code', subject: 'me' })).commands).toEqual([]);
@@ -248,18 +248,18 @@ test('where there is a configuration its own command is not asked: it takes seco
   expect(readFileSync(path, 'utf8')).toContain('    "other": { "command": "x" },\n    "helmdeck": {');
 });
 
-test('a program that everybody can write is not run (R-CONN-07)', async () => {
-  const { connections, program, home } = await aHome();
+test('a program that other users can change is not run (R-CONN-07)', async () => {
+  const { connections, program, home } = await createServedHome();
   program('claude', 'touch "$HOME/ran"', 0o777);
   await expect(connections.connect({ client: 'claude-code', subject: 'me' })).rejects.toMatchObject({
-    code: 'invalid_input',
+    code: 'not_found',
     message: expect.stringMatching(/was not found on this machine/),
   });
   expect(existsSync(join(home, 'ran'))).toBe(false);
 });
 
-test('an entry of that name that somebody else put there is told apart, and comes back (R-CONN-04)', async () => {
-  const { connections, put, row } = await aHome();
+test('an entry of another program with our name is recognised, and restored by disconnecting (R-CONN-04)', async () => {
+  const { connections, put, row } = await createServedHome();
   const text = '{ "mcpServers": { "helmdeck": { "url": "http://127.0.0.1:7345/api/v1/mcp" } } }';
   const path = put('.claude.json', text);
   expect(await row('claude-code')).toMatchObject({ state: 'differs' });
@@ -282,9 +282,9 @@ test.each([
     text: 'theme = "a"\n\n[mcp_servers.helmdeck]\nurl = "http://mine" # mine\ntool_timeout_sec = 60\n\n[mcp_servers.helmdeck.tools.x]\nmode = "a"\n',
     kept: '"http://mine" # mine\n',
   },
-])('an entry that was replaced comes back also in a file that others changed since: $file (R-CONN-03)', async (sample) => {
+])('a replaced entry is restored, even if other programs have changed the file since: $file (R-CONN-03)', async (sample) => {
   const { client, file, text, kept } = sample;
-  const { connections, put, row } = await aHome();
+  const { connections, put, row } = await createServedHome();
   const path = put(file, text);
   await connections.connect({ client, subject: 'me' });
   const changed = (from: string, to: string): void => {
@@ -293,7 +293,7 @@ test.each([
     writeFileSync(path, now.replace(`"${from}"`, `"${to}"`));
   };
   changed('a', 'b');
-  // Connected once more meanwhile: what was replaced is still part of what was there before.
+  // Connected twice: the stored original must still contain the replaced entry.
   await connections.connect({ client, subject: 'me' });
   changed('b', 'c');
   expect((await connections.disconnect({ client })).files).toEqual([{ path, as_before: false }]);
@@ -314,47 +314,50 @@ test.each([
     file: '.codex/config.toml',
     text: '[mcp_servers.helmdeck]\ncommand = "helmdeck-memory"\nargs = ["mcp", "--client", "codex"]\n',
   },
-])('$client, connected by hand as README says, is known, and gets its token back (R-CONN-03, R-CONN-04)', async (sample) => {
-  const { client, file, text } = sample;
-  const { connections, put, row, served } = await aHome();
-  const path = put(file, text);
-  expect(await row(client)).toMatchObject({ state: 'broken', why: expect.stringMatching(/token has gone/) });
-  const own = await served.tokens.mint({ name: client, client, subject: 'work', days: 30, scopes: ['memory:read'] });
-  const tokenFile = join(served.folder, 'clients', `${client}.token`);
-  mkdirSync(dirname(tokenFile), { recursive: true });
-  writeFileSync(tokenFile, `${own.token}\n`, { mode: 0o600 });
-  expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
-  // Connected here, and once more, it has our token meanwhile.
-  for (const _ of [1, 2]) await connections.connect({ client, subject: 'me' });
-  expect(readFileSync(tokenFile, 'utf8')).not.toContain(own.token);
-  await connections.disconnect({ client });
-  expect(readFileSync(path, 'utf8')).toBe(text);
-  expect(readFileSync(tokenFile, 'utf8')).toBe(`${own.token}\n`);
-  expect(readdirSync(join(served.folder, 'clients'))).toEqual([`${client}.token`]);
-  expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
-  // And disconnected like any other, nothing of it is left.
-  await connections.disconnect({ client });
-  expect(await row(client)).toMatchObject({ state: 'not_connected' });
-  expect(existsSync(tokenFile)).toBe(false);
-  expect((await served.tokens.list()).tokens).toEqual([]);
-});
+])(
+  '$client, connected by hand as in the README, is recognised, and its token is restored (R-CONN-03, R-CONN-04)',
+  async (sample) => {
+    const { client, file, text } = sample;
+    const { connections, put, row, served } = await createServedHome();
+    const path = put(file, text);
+    expect(await row(client)).toMatchObject({ state: 'broken', why: expect.stringMatching(/token file is missing/) });
+    const own = await served.tokens.mint({ name: client, client, subject: 'work', days: 30, scopes: ['memory:read'] });
+    const tokenFile = join(served.folder, 'clients', `${client}.token`);
+    mkdirSync(dirname(tokenFile), { recursive: true });
+    writeFileSync(tokenFile, `${own.token}\n`, { mode: 0o600 });
+    expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
+    // Connected twice, the client uses our token.
+    for (const _ of [1, 2]) await connections.connect({ client, subject: 'me' });
+    expect(readFileSync(tokenFile, 'utf8')).not.toContain(own.token);
+    await connections.disconnect({ client });
+    expect(readFileSync(path, 'utf8')).toBe(text);
+    expect(readFileSync(tokenFile, 'utf8')).toBe(`${own.token}\n`);
+    expect(readdirSync(join(served.folder, 'clients'))).toEqual([`${client}.token`]);
+    expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
+    // Disconnecting removes everything.
+    await connections.disconnect({ client });
+    expect(await row(client)).toMatchObject({ state: 'not_connected' });
+    expect(existsSync(tokenFile)).toBe(false);
+    expect((await served.tokens.list()).tokens).toEqual([]);
+  },
+);
 
 test.each(['{ "command": "mine", "args": ["precious"] }', '{ "url": "http://127.0.0.1:7345/api/v1/mcp" }'])(
-  'an entry of that name that we never replaced is not ours to take out: %s (R-CONN-03)',
+  'an entry with our name that connecting did not replace is not removed: %s (R-CONN-03)',
   async (entry) => {
-    const { connections, put } = await aHome();
+    const { connections, put } = await createServedHome();
     const text = `{ "mcpServers": { "helmdeck": ${entry} } }`;
     const path = put('.claude.json', text);
     await expect(connections.disconnect({ client: 'claude-code' })).rejects.toMatchObject({
       code: 'invalid_input',
-      message: expect.stringMatching(/its owner's own, and is left as it is/),
+      message: expect.stringMatching(/was not created by this program, so it was not removed/),
     });
     expect(readFileSync(path, 'utf8')).toBe(text);
   },
 );
 
-test('an entry of ours whose record has gone is taken out all the same (R-CONN-03)', async () => {
-  const { connections, put, served } = await aHome();
+test('our entry is removed by disconnecting, even without a record (R-CONN-03)', async () => {
+  const { connections, put, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   rmSync(join(served.folder, 'clients'), { recursive: true });
@@ -362,8 +365,8 @@ test('an entry of ours whose record has gone is taken out all the same (R-CONN-0
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
 });
 
-test('a file keeps its mode when a program writes a new one in its place (R-CONN-01, R-CONN-07)', async () => {
-  const { connections, put, program } = await aHome();
+test('a file that a program replaces keeps its mode (R-CONN-01, R-CONN-07)', async () => {
+  const { connections, put, program } = await createServedHome();
   const path = put('.codex/config.toml', CODEX, 0o640);
   program('codex', `cp "${path}" "${path}.new" && chmod 600 "${path}.new" && mv "${path}.new" "${path}"`);
   await connections.connect({ client: 'codex', subject: 'me' });
@@ -373,21 +376,21 @@ test('a file keeps its mode when a program writes a new one in its place (R-CONN
   expect(statSync(path).mode & 0o777).toBe(0o640);
 });
 
-test('a folder that is named with no absolute path is none that we and the client would agree on', async () => {
-  const { around, put, home } = await aHome();
+test('a relative folder in an environment variable is ignored', async () => {
+  const { host, put, home } = await createServedHome();
   put('.codex/config.toml', CODEX);
   for (const folder of ['', 'relative'])
     for (const [connector, name, file] of [
       [codex, 'CODEX_HOME', '.codex/config.toml'],
       [claudeCode, 'CLAUDE_CONFIG_DIR', '.claude.json'],
     ] as const) {
-      const { config } = await connector.detect({ ...around, environment: { ...around.environment, [name]: folder } });
+      const { config } = await connector.detect({ ...host, environment: { ...host.environment, [name]: folder } });
       expect(config).toBe(join(home, file));
     }
 });
 
-test('clients share one memory, unless one is given its own (R-CONN-08)', async () => {
-  const { connections, put, served, row } = await aHome();
+test('clients share one memory unless a client has its own subject (R-CONN-08)', async () => {
+  const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   put('.codex/config.toml', CODEX);
   put('.gemini/settings.json', GEMINI);
@@ -414,8 +417,8 @@ test('clients share one memory, unless one is given its own (R-CONN-08)', async 
   expect(await row('gemini-cli')).toMatchObject({ subject: 'work' });
 });
 
-test('a paused client is refused until it is let in again, and a revoked one for good (R-CONN-09)', async () => {
-  const { connections, put, served, row } = await aHome();
+test('a paused client is refused until it is resumed, and a revoked client permanently (R-CONN-09)', async () => {
+  const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   const { token } = await connections.connect({ client: 'claude-code', subject: 'me' });
   await served.tokens.pause({ id: token, paused: true });
@@ -432,8 +435,8 @@ test('a paused client is refused until it is let in again, and a revoked one for
   expect((await connections.connect({ client: 'claude-code', subject: 'me' })).verified.works).toBe(true);
 });
 
-test('only our own bridge is started to try an entry, with nothing that others put beside it (R-CONN-10)', async () => {
-  const { connections, put, served, home } = await aHome();
+test('testing an entry starts only our bridge, without variables that others added (R-CONN-10)', async () => {
+  const { connections, put, served, home } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const proof = join(home, 'it-ran');
   await connections.connect({ client: 'claude-code', subject: 'me' });
@@ -449,6 +452,8 @@ test('only our own bridge is started to try an entry, with nothing that others p
   );
   const script = put('elsewhere/helmdeck-memory', `#!/bin/sh\ntouch ${proof}\n`, 0o755);
   const shell = put('elsewhere/node', `#!/bin/sh\ntouch ${proof}\n`, 0o777);
+  // Any program can be called node, even one that only the owner can write.
+  const named = put('elsewhere/safe/node', `#!/bin/sh\nenv > ${proof}\n`, 0o755);
   const client = ['--client', 'claude-code'];
   for (const foreign of [
     { command: '/bin/sh', args: ['-c', `touch ${proof}`] },
@@ -456,11 +461,12 @@ test('only our own bridge is started to try an entry, with nothing that others p
     { command: ours.command, args: [planted, ...client] },
     { command: script, args: ['mcp', ...client] },
     { command: shell, args: ours.args },
+    { command: named, args: ours.args },
     { command: '/bin/sh', args: [planted, ...client] },
   ]) {
     expect(await tried({ ...foreign, env: ours.env }), JSON.stringify(foreign)).toMatchObject({
       works: false,
-      why: expect.stringMatching(/does not start the bridge of this program, so it was not started/),
+      why: expect.stringMatching(/does not start the bridge of Helmdeck Memory, so its command was not run/),
     });
   }
   const required = put('elsewhere/required.cjs', `require('fs').writeFileSync(${JSON.stringify(proof)}, '')`);
@@ -469,26 +475,29 @@ test('only our own bridge is started to try an entry, with nothing that others p
   expect(served.folder).toBe(ours.env['HELMDECK_DATA_DIR']);
 });
 
-test('what its client would start and is not there any more is said (R-CONN-04)', async () => {
-  const { connections, put, served, row } = await aHome();
+test('a missing command or bridge is reported (R-CONN-04)', async () => {
+  const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   rmSync(join(served.folder, 'helmdeck-memory-mcp.mjs'));
-  expect(await row('claude-code')).toMatchObject({ state: 'broken', why: expect.stringMatching(/has gone.*connect it again/) });
+  expect(await row('claude-code')).toMatchObject({
+    state: 'broken',
+    why: expect.stringMatching(/is missing.*Connect the client again/),
+  });
   expect(await connections.verify({ client: 'claude-code' })).toMatchObject({ works: false });
   await connections.connect({ client: 'claude-code', subject: 'me' });
   expect(await row('claude-code')).toMatchObject({ state: 'connected' });
 });
 
-test('a token file that was deleted is said, and a new one made (R-CONN-04)', async () => {
-  const { connections, put, served, row } = await aHome();
+test('a deleted token file is reported, and connecting creates a new one (R-CONN-04)', async () => {
+  const { connections, put, served, row } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const { token } = await connections.connect({ client: 'claude-code', subject: 'me' });
   const file = join(served.folder, 'clients', 'claude-code.token');
   rmSync(file);
   expect(await row('claude-code')).toMatchObject({
     state: 'broken',
-    why: expect.stringMatching(/token has gone.*connect it again/),
+    why: expect.stringMatching(/token file is missing.*Connect the client again/),
   });
   put('.claude.json', CLAUDE.replace('"mcpServers"', '"mcpServers": 1, "mcpServers"'));
   await expect(connections.connect({ client: 'claude-code', subject: 'me' })).rejects.toThrow(/twice/);
@@ -501,8 +510,8 @@ test('a token file that was deleted is said, and a new one made (R-CONN-04)', as
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
 });
 
-test('two that connect at once do not undo each other, and two plans of one file are one too many (R-CONN-05)', async () => {
-  const { connections, put, row, served } = await aHome();
+test('concurrent connections do not overwrite each other, and the second of two plans for one file is refused (R-CONN-05)', async () => {
+  const { connections, put, row, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   put('.codex/config.toml', CODEX);
   const { basis } = await connections.plan({ client: 'claude-code', subject: 'me' });
@@ -520,8 +529,8 @@ test('two that connect at once do not undo each other, and two plans of one file
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
 });
 
-test('our entry, changed by somebody since, is told apart and goes all the same (R-CONN-03, R-CONN-04)', async () => {
-  const { connections, put, row } = await aHome();
+test('our entry is reported if it was modified, and is removed by disconnecting (R-CONN-03, R-CONN-04)', async () => {
+  const { connections, put, row } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   put('.claude.json', readFileSync(path, 'utf8').replace('"--client"', '"--client", "x"'));
@@ -530,16 +539,16 @@ test('our entry, changed by somebody since, is told apart and goes all the same 
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
 });
 
-test('a file that was broken since is named when it is to be put right (R-CONN-06)', async () => {
-  const { connections, put } = await aHome();
+test('disconnecting names a file that has become invalid (R-CONN-06)', async () => {
+  const { connections, put } = await createServedHome();
   put('.codex/config.toml', CODEX);
   await connections.connect({ client: 'codex', subject: 'me' });
   const path = put('.codex/config.toml', '[');
-  await expect(connections.disconnect({ client: 'codex' })).rejects.toThrow(`${path}: It is not TOML`);
+  await expect(connections.disconnect({ client: 'codex' })).rejects.toThrow(`${path}: The file is not valid TOML`);
 });
 
-test('what its owner has added to our entry stays when it is connected anew (R-CONN-01)', async () => {
-  const { connections, put, row } = await aHome();
+test('reconnecting keeps settings that the owner added to our entry (R-CONN-01)', async () => {
+  const { connections, put, row } = await createServedHome();
   const gemini = put('.gemini/settings.json', '{}');
   const toml = put('.codex/config.toml', CODEX);
   for (const client of ['gemini-cli', 'codex']) await connections.connect({ client, subject: 'me' });
@@ -578,10 +587,10 @@ test.each([
     gone: 'startup_timeout_sec = 30 # mine\ncommand = "/gone/node" # theirs',
   },
 ])(
-  'what its owner has added beside ours and to its environment stays, and is no other entry: $client (R-CONN-01)',
+  'settings that the owner added to our entry are kept, and the entry still counts as ours: $client (R-CONN-01)',
   async (one) => {
     const { client, file, of, add, command, gone } = one;
-    const { connections, put, row } = await aHome();
+    const { connections, put, row } = await createServedHome();
     const path = put(file, '');
     await connections.connect({ client, subject: 'me' });
     const own = readFileSync(path, 'utf8').replace(of, add + of);
@@ -618,8 +627,8 @@ test.each([
     '[mcp_servers.helmdeck.env]',
     'MINE = "a"',
   ],
-])('an entry of ours in TOML gets its new keys however it is spelled: %s %s %s (R-CONN-01)', async (...lines) => {
-  const { connections, put, row } = await aHome();
+])('our entry in TOML is updated in any spelling: %s %s %s (R-CONN-01)', async (...lines) => {
+  const { connections, put, row } = await createServedHome();
   const path = put('.codex/config.toml', `${lines.join('\n')}\n\n[tui]\nx = 1`);
   await connections.connect({ client: 'codex', subject: 'me' });
   expect(await row('codex')).toMatchObject({ state: 'connected' });
@@ -633,8 +642,8 @@ test.each([
   });
 });
 
-test('a home of any name holds clients that are connected and disconnected (R-CONN-03, R-CONN-10)', async () => {
-  const { connections, put, program, home } = await aHome({ called: `A da's "höme" $(x) \`y\` 家 \\n` });
+test('clients can be connected and disconnected in a home folder of any name (R-CONN-03, R-CONN-10)', async () => {
+  const { connections, put, program, home } = await createServedHome({ folderName: `A da's "höme" $(x) \`y\` 家 \\n` });
   put('.claude.json', CLAUDE);
   put('.codex/config.toml', CODEX);
   put('.cursor/mcp.json', '{}');
@@ -649,15 +658,15 @@ test('a home of any name holds clients that are connected and disconnected (R-CO
   expect(existsSync(join(home, '.gemini'))).toBe(false);
 });
 
-test('what lies where versions of Node would is no reason to show no client', async () => {
-  const { put } = await aHome();
+test('a file in place of the folder of Node versions does not prevent the client list', async () => {
+  const { put } = await createServedHome();
   const home = dirname(put('.nvm/versions/node', 'a file'));
   const machine = { environment: {}, platform: process.platform, home: () => join(home, '../..') };
-  expect(surroundingsOf(machine).places()).toContain('/usr/bin');
+  expect(localMachine(machine).places()).toContain('/usr/bin');
 });
 
-test('what is kept of a connection and cannot be read is said, and no other client is hidden by it (R-CONN-04)', async () => {
-  const { connections, put, served, row } = await aHome();
+test('an unreadable record is reported, and the other clients are still listed (R-CONN-04)', async () => {
+  const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   const path = put('.codex/config.toml', CODEX);
   await connections.connect({ client: 'codex', subject: 'me' });
@@ -666,28 +675,28 @@ test('what is kept of a connection and cannot be read is said, and no other clie
   expect(await row('codex')).toMatchObject({ state: 'broken', why: expect.stringMatching(/codex\.json must be .* chmod 600/) });
   expect(await row('claude-code')).toMatchObject({ state: 'not_connected' });
   const left = readFileSync(path, 'utf8');
-  await expect(connections.disconnect({ client: 'codex' })).rejects.toMatchObject({ code: 'store_unavailable' });
+  await expect(connections.disconnect({ client: 'codex' })).rejects.toMatchObject({ code: 'unavailable' });
   expect(readFileSync(path, 'utf8')).toBe(left);
   chmodSync(record, 0o600);
   const text = readFileSync(record, 'utf8');
   writeFileSync(record, '{');
-  expect(await row('codex')).toMatchObject({ state: 'broken', why: expect.stringMatching(/delete clients\/codex\.json/) });
+  expect(await row('codex')).toMatchObject({ state: 'broken', why: expect.stringMatching(/Delete clients\/codex\.json/) });
   writeFileSync(record, text);
   await connections.disconnect({ client: 'codex' });
   expect(readFileSync(path, 'utf8')).toBe(CODEX);
 });
 
-test('one that was never connected cannot be disconnected, and one that nobody knows is not found', async () => {
-  const { connections, put } = await aHome();
+test('disconnecting a client that is not connected, or unknown, is refused', async () => {
+  const { connections, put } = await createServedHome();
   put('.claude.json', CLAUDE);
   await expect(connections.disconnect({ client: 'claude-code' })).rejects.toMatchObject({ code: 'not_found' });
   await expect(connections.plan({ client: 'nobody', subject: 'me' })).rejects.toMatchObject({ code: 'not_found' });
 });
 
 describe('a connection that fails half-way', () => {
-  /** A client with a second file of its own, and a program that may refuse. */
+  /** A client with two files and a program that can fail. */
   const both = async (look: () => Look) => {
-    const home = await aHome({
+    const home = await createServedHome({
       connectors: [
         {
           id: 'both',
@@ -713,11 +722,11 @@ describe('a connection that fails half-way', () => {
 
   test.each([
     {
-      why: 'its program refuses',
+      why: 'its program fails',
       script: 'echo half > "$HOME/three.json"; echo "not today" >&2; exit 1',
-      says: /refused.*not today/,
+      says: /could not be connected.*not today/,
     },
-    { why: 'its entry is not to be seen after that', script: 'echo half > "$HOME/three.json"', says: /does not show our entry/ },
+    { why: 'its entry is missing afterwards', script: 'echo half > "$HOME/three.json"', says: /does not show the entry/ },
   ])('because $why leaves nothing behind (R-CONN-13)', async ({ script, says }) => {
     const home = await both(() => ({ at: 'absent' }));
     home.program('both', script);
@@ -728,7 +737,7 @@ describe('a connection that fails half-way', () => {
     expect(readdirSync(join(home.served.folder, 'clients'))).toEqual([]);
   });
 
-  test('leaves the one before it as it was (R-CONN-13)', async () => {
+  test('keeps the earlier connection unchanged (R-CONN-13)', async () => {
     let look: Look = { at: 'present' };
     const home = await both(() => look);
     home.program('both', 'echo ours > "$HOME/three.json"');
@@ -745,11 +754,11 @@ describe('a connection that fails half-way', () => {
     expect(existsSync(join(home.home, 'new'))).toBe(false);
   });
 
-  test('because the program was killed is taken back by disconnecting (R-CONN-13)', async () => {
+  test('because the program was killed can be undone by disconnecting (R-CONN-13)', async () => {
     const home = await both(() => ({ at: 'present' }));
     home.program('both', 'true');
     await connectBoth(home);
-    // As it stands before the end: it is not known yet what was left where.
+    // The record as it is before the last step, without the digests of the changed files.
     const file = join(home.served.folder, 'clients', 'both.json');
     const record = JSON.parse(readFileSync(file, 'utf8')) as { files: object[] };
     const begun = { ...record, files: record.files.map((one) => ({ ...one, after: undefined })) };

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { cursor } from '../../../src/main/connect/cursor.ts';
-import { surroundingsOf } from '../../../src/main/connect/programs.ts';
+import { localMachine } from '../../../src/main/connect/programs.ts';
 import { vscode } from '../../../src/main/connect/vscode.ts';
-import { aHome } from '../../support/clients.ts';
+import { createServedHome } from '../../support/clients.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const CODE = '.config/Code/User/mcp.json';
@@ -14,8 +14,8 @@ describe.each([
   { client: 'cursor', file: '.cursor/mcp.json', servers: 'mcpServers' },
   { client: 'vscode', file: CODE, servers: 'servers' },
 ])('$client (R-BUNDLE-06)', ({ client, file, servers }) => {
-  test('is connected by its file, tried, and disconnected without a trace', async () => {
-    const { connections, put, row } = await aHome();
+  test('is connected by its file, tested, and disconnected without a trace', async () => {
+    const { connections, put, row } = await createServedHome();
     const path = put(file, BEFORE);
     expect(await row(client)).toMatchObject({ state: 'not_connected', config: path });
     const done = await connections.connect({ client, subject: 'me' });
@@ -28,8 +28,8 @@ describe.each([
     expect(readFileSync(path, 'utf8')).toBe(BEFORE);
   });
 
-  test('is known by its folder alone, and then gets a file', async () => {
-    const { connections, home, put, row } = await aHome();
+  test('is detected by its folder, and connecting creates the file', async () => {
+    const { connections, home, put, row } = await createServedHome();
     mkdirSync(join(home, file, '..'), { recursive: true });
     put('elsewhere', '');
     expect(await row(client)).toMatchObject({ state: 'not_connected' });
@@ -37,8 +37,8 @@ describe.each([
     expect(Object.keys(JSON.parse(readFileSync(join(home, file), 'utf8')) as object)).toEqual([servers]);
   });
 
-  test('has a link that adds the same entry elsewhere, without a token', async () => {
-    const { connections, put, served } = await aHome();
+  test('has a link that adds the same entry to another profile, without a token', async () => {
+    const { connections, put, served } = await createServedHome();
     put(file, BEFORE);
     const { link = '' } = await connections.plan({ client, subject: 'me' });
     await connections.connect({ client, subject: 'me' });
@@ -61,8 +61,8 @@ describe.each([
   });
 });
 
-test('where Visual Studio Code has no file yet and can make it, it is asked to (R-BUNDLE-06)', async () => {
-  const { connections, home, program } = await aHome();
+test('the command of Visual Studio Code creates a missing file (R-BUNDLE-06)', async () => {
+  const { connections, home, program } = await createServedHome();
   const path = join(home, CODE);
   mkdirSync(dirname(path), { recursive: true });
   program(
@@ -85,7 +85,7 @@ test.each([
   ['linux', CODE],
 ] as const)('on %s their files are where they read them (R-BUNDLE-06)', async (platform, file) => {
   const home = tempFolder();
-  const around = surroundingsOf({ environment: { PATH: '' }, platform, home: () => home });
-  expect(await vscode.detect(around)).toMatchObject({ config: join(home, file) });
-  expect(await cursor.detect(around)).toMatchObject({ installed: false, config: join(home, '.cursor/mcp.json') });
+  const host = localMachine({ environment: { PATH: '' }, platform, home: () => home });
+  expect(await vscode.detect(host)).toMatchObject({ config: join(home, file) });
+  expect(await cursor.detect(host)).toMatchObject({ installed: false, config: join(home, '.cursor/mcp.json') });
 });

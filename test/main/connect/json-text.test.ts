@@ -5,7 +5,7 @@ import * as json from '../../../src/main/connect/json-text.ts';
 
 const { json5 } = json;
 
-/** As somebody writes it by hand, with all that JSON5 has beyond JSON. */
+/** A handwritten text with every JSON5 feature. */
 const BY_HAND = `// mine
 {
 \tgateway: { mode: 'local', "port": 0x4965, },
@@ -20,8 +20,8 @@ b", // two lines of one
 }
 `;
 
-describe('JSON5, as OpenClaw reads it (R-CLAW-14)', () => {
-  test('says what it says', () => {
+describe('the JSON5 editor (R-CLAW-14)', () => {
+  test('reads every value', () => {
     expect(json5.valueAt(BY_HAND, [])).toEqual({
       gateway: { mode: 'local', port: 18789 },
       "it's": 'ab',
@@ -30,7 +30,7 @@ describe('JSON5, as OpenClaw reads it (R-CLAW-14)', () => {
     });
   });
 
-  test('gets what is ours and nothing else, and lets go of it again', () => {
+  test('adds and removes a value and changes nothing else', () => {
     const set = json5.setValue(BY_HAND, ['mcp', 'servers', 'helmdeck'], { command: 'x' });
     expect(set).toBe(
       BY_HAND.replace(
@@ -45,7 +45,7 @@ describe('JSON5, as OpenClaw reads it (R-CLAW-14)', () => {
     expect(json5.setValue(BY_HAND, ['gateway', 'mode'], 'local')).toBe(BY_HAND);
   });
 
-  test('whose only line ends with a comment goes on behind it', () => {
+  test('appends after a comment that ends with an unusual line break', () => {
     for (const end of ['\r', '\u2028']) {
       const text = `{ a: 1 // one${end}}`;
       expect(json5.valueAt(json5.setValue(text, ['b'], 2), [])).toEqual({ a: 1, b: 2 });
@@ -64,26 +64,28 @@ describe('JSON5, as OpenClaw reads it (R-CLAW-14)', () => {
     '{ a: 1 b: 2 }',
     '{ a: [,] }',
     '{ a: 1 /* }',
-  ])('that it is not is refused: %s', (text) => {
-    expect(() => json5.setValue(text, ['b'], 1)).toThrow(/It is not JSON5 \(line \d\), so it is left as it is; mend the file/);
+  ])('refuses invalid JSON5: %s', (text) => {
+    expect(() => json5.setValue(text, ['b'], 1)).toThrow(
+      /The file is not valid JSON5 \(line \d\), so the file was not changed\. Correct the file/,
+    );
   });
 });
 
 test.each(["{ 'a': 1 }", '{ a: 1 }', '{ "a": 0x1 }', '{ "a": +1 }', '{ "a": .5 }', '{\u00A0"a": 1 }'])(
-  'what goes beyond comments and commas is no JSON to a client that reads JSON: %s (R-CONN-06)',
+  'the JSON editor refuses JSON5 syntax other than comments and trailing commas: %s (R-CONN-06)',
   (text) => {
-    expect(() => json.setValue(text, ['b'], 1)).toThrow(/It is not JSON \(line 1\)/);
+    expect(() => json.setValue(text, ['b'], 1)).toThrow(/The file is not valid JSON \(line 1\)/);
   },
 );
 
-/** What stands between two things: nothing, blanks, comments of both kinds with what looks like more than a comment. */
+/** White space and comments between two tokens. Some comments contain text that looks like syntax. */
 const gaps = fc
   .array(fc.constantFrom('', ' ', '\n', '\r\n', '\t', '\n  ', '// a "{ [,\n', '// b */\r\n', '/* c, } */', '/*\n// " */'), {
     maxLength: 3,
   })
   .map((parts) => parts.join(''));
 
-/** Texts as somebody may lay them out: an object with servers, ours at any place among them, and a list of what is allowed. */
+/** Random texts: an object with servers, ours at any position, and a list `allow`. */
 const textsIn = (dialect: 'json' | 'json5'): fc.Arbitrary<string> => {
   const holder = (open: string, close: string, members: fc.Arbitrary<readonly string[]>): fc.Arbitrary<string> =>
     fc.tuple(members, fc.infiniteStream(gaps), fc.boolean()).map(([all, stream, comma]) => {
@@ -117,48 +119,48 @@ const textsIn = (dialect: 'json' | 'json5'): fc.Arbitrary<string> => {
   return fc.tuple(gaps, holder('{', '}', members), gaps).map((parts) => parts.join(''));
 };
 
-/** What it says to JavaScript, which both dialects are a part of. */
-const saidBy = (text: string): Record<string, unknown> => runInThisContext(`(${text}\n)`) as Record<string, unknown>;
+/** The text's value in JavaScript, of which both dialects are a subset. */
+const evaluate = (text: string): Record<string, unknown> => runInThisContext(`(${text}\n)`) as Record<string, unknown>;
 
 describe.each([
   { dialect: 'json' as const, edits: json },
   { dialect: 'json5' as const, edits: json5 },
-])('whatever the layout of a text in $dialect (R-CONN-01, R-CONN-03)', ({ dialect, edits }) => {
+])('random $dialect texts (R-CONN-01, R-CONN-03)', ({ dialect, edits }) => {
   const entry = { command: 'x', args: ['// y'] };
 
-  test('ours comes, changes and goes alone', () => {
+  test('adding, changing and removing our entry leaves the rest unchanged', () => {
     fc.assert(
       fc.property(textsIn(dialect), (text) => {
-        const was = saidBy(text);
+        const was = evaluate(text);
         const { helmdeck: _, ...others } = Object(was['servers']) as Record<string, unknown>;
         const set = edits.setValue(text, ['servers', 'helmdeck'], entry);
-        expect(saidBy(set)).toEqual({ ...was, servers: { ...others, helmdeck: entry } });
+        expect(evaluate(set)).toEqual({ ...was, servers: { ...others, helmdeck: entry } });
         const dropped = edits.dropValue(text, ['servers', 'helmdeck']);
-        expect(saidBy(dropped)).toEqual(was['servers'] === undefined ? was : { ...was, servers: others });
-        expect(saidBy(edits.dropValue(set, ['servers', 'helmdeck']))).toEqual({ ...was, servers: others });
+        expect(evaluate(dropped)).toEqual(was['servers'] === undefined ? was : { ...was, servers: others });
+        expect(evaluate(edits.dropValue(set, ['servers', 'helmdeck']))).toEqual({ ...was, servers: others });
       }),
       { numRuns: 500 },
     );
   });
 });
 
-test('whatever the layout of a list, ours comes and goes alone (R-CLAW-14)', () => {
+test('adding and removing our list element leaves random lists otherwise unchanged (R-CLAW-14)', () => {
   fc.assert(
     fc.property(textsIn('json5'), (text) => {
-      const was = saidBy(text);
+      const was = evaluate(text);
       const list = was['allow'] as unknown[] | undefined;
       const others = list?.filter((one) => one !== 'helmdeck');
       const dropped = json5.dropFromList(text, ['allow'], 'helmdeck');
-      expect(saidBy(dropped)).toEqual(list ? { ...was, allow: others } : was);
+      expect(evaluate(dropped)).toEqual(list ? { ...was, allow: others } : was);
       const added = json5.addToList(dropped, ['allow'], 'helmdeck');
-      expect(saidBy(added)).toEqual(list ? { ...was, allow: [...(others ?? []), 'helmdeck'] } : was);
-      expect(saidBy(json5.dropFromList(added, ['allow'], 'helmdeck'))).toEqual(saidBy(dropped));
+      expect(evaluate(added)).toEqual(list ? { ...was, allow: [...(others ?? []), 'helmdeck'] } : was);
+      expect(evaluate(json5.dropFromList(added, ['allow'], 'helmdeck'))).toEqual(evaluate(dropped));
     }),
     { numRuns: 500 },
   );
 });
 
-test('a comment before ours takes nothing of what stands behind it on its line (R-CONN-03)', () => {
+test('removing our entry after a line comment does not comment out the rest of the line (R-CONN-03)', () => {
   const text = '{\n  "servers": { // mine\n    "helmdeck": {}, "other": { "a": 1 }\n  }\n}\n';
   expect(json.dropValue(text, ['servers', 'helmdeck'])).toBe(text.replace('"helmdeck": {}, ', ''));
   const last = '{ "servers": { "other": 1, // mine\n    "helmdeck": {} } }';

@@ -2,10 +2,10 @@ import { copyFileSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { entryFor } from '../../../src/main/connect/launch.ts';
-import { surroundingsOf } from '../../../src/main/connect/programs.ts';
+import { localMachine } from '../../../src/main/connect/programs.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-test('a Node that a shell links for itself is registered by where it really is (R-CONN-12)', () => {
+test('a temporary link to Node is resolved before it is written to an entry (R-CONN-12)', () => {
   const home = tempFolder();
   const lasting = join(home, 'fnm/node-versions/v24/bin');
   mkdirSync(lasting, { recursive: true });
@@ -14,5 +14,5 @@ test('a Node that a shell links for itself is registered by where it really is (
   mkdirSync(join(home, 'fnm_multishells'));
   symlinkSync(join(home, 'fnm/node-versions/v24'), shell);
   const machine = { environment: { PATH: join(shell, 'bin') }, platform: process.platform, home: () => home };
-  expect(entryFor(surroundingsOf(machine), home, { id: 'any' }).command).toBe(join(lasting, 'node'));
+  expect(entryFor(localMachine(machine), home, { id: 'any' }).command).toBe(join(lasting, 'node'));
 });

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Connector } from '../../../src/main/connect/connector.ts';
 import { openClawEmbeddings } from '../../../src/main/connect/openclaw/embeddings.ts';
-import { aHome } from '../../support/clients.ts';
-import { ask } from '../../support/listener.ts';
+import { createServedHome } from '../../support/clients.ts';
+import { sendRequest } from '../../support/listener.ts';
 
-// As any client is connected, by the memory of its owner.
+// The default subject, as for any other client.
 const CLIENT = { client: 'openclaw-embeddings', subject: 'me' };
 const posix = process.platform !== 'win32';
 const CONFIG = `{
@@ -19,7 +19,7 @@ const CONFIG = `{
 `;
 
 async function aHomeWithOpenClaw(version: string, text = CONFIG, connectors?: readonly Connector[]) {
-  const home = await aHome(connectors && { connectors });
+  const home = await createServedHome(connectors && { connectors });
   home.put('lib/node_modules/openclaw/package.json', JSON.stringify({ name: 'openclaw', version }));
   home.put('lib/node_modules/openclaw/openclaw', '#!/bin/sh\n', 0o755);
   mkdirSync(`${home.home}/bin`, { recursive: true });
@@ -28,12 +28,12 @@ async function aHomeWithOpenClaw(version: string, text = CONFIG, connectors?: re
   return { ...home, config, text: () => readFileSync(config, 'utf8'), mode: () => (statSync(config).mode & 0o777).toString(8) };
 }
 
-describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
+describe("OpenClaw's semantic search (R-EMB-10)", () => {
   test.each([
     ['2026.9.6', /"memory": \{\s*"search"/],
     ['2026.7.35', /"memorySearch": \{/],
   ])(
-    '%s is told the address, the model and a token that embeds, as shown before, and gets its bytes back',
+    '%s gets the address, the model and a token for embeddings as previewed, and disconnecting restores the file',
     async (version, where) => {
       const { connections, served, text } = await aHomeWithOpenClaw(version);
       const plan = await connections.plan(CLIENT);
@@ -48,31 +48,31 @@ describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
       expect(text().replaceAll(/\s/g, '')).toContain(`"baseUrl":"${served.url}/v1"`);
       const [token = ''] = /eyJ[\w.-]+/.exec(text()) ?? [];
       expect(JSON.stringify(plan)).not.toContain(token);
-      // It can embed, and reads and writes nobody's facts.
+      // The token allows embeddings and opens no user's memory.
       await served.perform(
         { subject: 'me', client: 'x', transport: 'rest', token: '', scopes: new Set(['memory:write'] as const) },
         'remember',
         { key: 'a', value: 'b' },
       );
-      expect((await ask(served.url, '/api/v1/memory/facts', { token })).json['facts']).toEqual([]);
-      expect((await ask(served.url, '/api/v1/memory/store', { token, body: { key: 'a', value: 'b' } })).status).toBe(403);
+      expect((await sendRequest(served.url, '/api/v1/memory/facts', { token })).json['facts']).toEqual([]);
+      expect((await sendRequest(served.url, '/api/v1/memory/store', { token, body: { key: 'a', value: 'b' } })).status).toBe(403);
 
       const again = await connections.plan(CLIENT);
       expect(JSON.stringify(again)).not.toContain(token);
       await connections.connect(CLIENT);
-      expect((await ask(served.url, '/api/v1/status', { token })).status).toBe(401);
+      expect((await sendRequest(served.url, '/api/v1/status', { token })).status).toBe(401);
       await connections.disconnect(CLIENT);
       expect(text()).toBe(CONFIG);
     },
   );
 
-  test.runIf(posix)('while the token stands in the file nobody else may read it, as is shown before (R-CONN-08)', async () => {
+  test.runIf(posix)('a file with the token is readable by its owner only, as the preview shows (R-CONN-08)', async () => {
     const { connections, config, mode } = await aHomeWithOpenClaw('2026.9.6');
     expect((await connections.plan(CLIENT)).files).toMatchObject([{ holds_token: true }]);
     expect(mode()).toBe('644');
     await connections.connect(CLIENT);
     expect(mode()).toBe('600');
-    // Written anew by another program, for all to read.
+    // Another program replaces the file and makes it readable by all users.
     chmodSync(config, 0o640);
     await connections.connect(CLIENT);
     expect(mode()).toBe('600');
@@ -81,14 +81,14 @@ describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
     expect(mode()).toBe('640');
   });
 
-  test.runIf(posix)('a connection that fails leaves the mode of the file as it was', async () => {
+  test.runIf(posix)('a failed connection restores the mode of the file', async () => {
     const failing: Connector = { ...openClawEmbeddings, look: async () => ({ at: 'absent' }) };
     const { connections, text, mode } = await aHomeWithOpenClaw('2026.9.6', CONFIG, [failing]);
-    await expect(connections.connect(CLIENT)).rejects.toThrow('does not show our entry');
+    await expect(connections.connect(CLIENT)).rejects.toThrow('does not show the entry');
     expect([text(), mode()]).toEqual([CONFIG, '644']);
   });
 
-  test('what was written there meanwhile stays', async () => {
+  test('concurrent changes of other programs are kept', async () => {
     const { connections, text, put } = await aHomeWithOpenClaw('2026.9.6');
     await connections.connect(CLIENT);
     put('.openclaw/openclaw.json', text().replace('"mode": "local"', '"mode": "remote"'));
@@ -96,7 +96,7 @@ describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
     expect(text()).toBe(CONFIG.replace('"mode": "local"', '"mode": "remote"'));
   });
 
-  test('is taken back, and told anew, where an OpenClaw that was updated since does not look any more', async () => {
+  test('reconnecting after an update of OpenClaw moves the settings to the new path', async () => {
     const { connections, text, put } = await aHomeWithOpenClaw('2026.7.35');
     await connections.connect(CLIENT);
     put('lib/node_modules/openclaw/package.json', JSON.stringify({ name: 'openclaw', version: '2026.9.6' }));
@@ -114,12 +114,12 @@ describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
     expect(text()).toBe(CONFIG.replace('"mode": "local"', '"mode": "remote"'));
   });
 
-  test('an address that is not the one of the program any more is told, and mended by connecting again', async () => {
+  test('an outdated address is reported, and reconnecting corrects it', async () => {
     const { connections, row, served, text, put } = await aHomeWithOpenClaw('2026.9.6');
     await connections.connect(CLIENT);
     expect(await row(CLIENT.client)).toMatchObject({ state: 'connected' });
     put('.openclaw/openclaw.json', text().replace(served.url, 'http://127.0.0.1:9'));
-    const moved = { why: expect.stringContaining('connect it again') };
+    const moved = { why: expect.stringContaining('Connect OpenClaw again') };
     expect(await row(CLIENT.client)).toMatchObject({ state: 'broken', ...moved });
     expect(await connections.verify(CLIENT)).toMatchObject({ works: false, ...moved });
     await connections.connect(CLIENT);
@@ -127,7 +127,7 @@ describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
     expect(await row(CLIENT.client)).toMatchObject({ state: 'connected' });
   });
 
-  test('it is tried by a program that has proved to be ours, and no other hears the token (R-HTTP-11)', async () => {
+  test('the test sends the token only to a server that has proved to be this program (R-HTTP-11)', async () => {
     const { connections, served, text, put } = await aHomeWithOpenClaw('2026.9.6');
     await connections.connect(CLIENT);
     const heard: string[] = [];
@@ -146,20 +146,20 @@ describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
   });
 
   test.each([
-    ['none on purpose', '{ "memory": { "search": { "provider": "none" } } }', /words alone/],
+    ['a search by words only', '{ "memory": { "search": { "provider": "none" } } }', /without embeddings/],
     [
-      'none on purpose, before it was updated,',
+      'a search by words only from an earlier version',
       '{ "agents": { "defaults": { "memorySearch": { "provider": "none" } } } }',
       /memorySearch\.provider is none/,
     ],
-    ['no search on purpose', '{ "memory": { "search": { "enabled": false } } }', /not to search/],
-    ['a provider of theirs', '{ "memory": { "search": { "provider": "voyage" } } }', /provider of your own/],
+    ['a disabled search', '{ "memory": { "search": { "enabled": false } } }', /memory search is disabled/],
+    ['another provider', '{ "memory": { "search": { "provider": "voyage" } } }', /another embeddings provider/],
     [
-      'a server of theirs',
+      'another server',
       '{ "memory": { "search": { "remote": { "baseUrl": "http://127.0.0.1:9/v1" } } } }',
-      /provider of your own/,
+      /another embeddings provider/,
     ],
-  ])('%s stays', async (_what, config, says) => {
+  ])('%s is not replaced', async (_what, config, says) => {
     const { connections, text } = await aHomeWithOpenClaw('2026.9.6', config);
     await expect(connections.plan(CLIENT)).rejects.toThrow(says);
     await expect(connections.connect(CLIENT)).rejects.toThrow(says);

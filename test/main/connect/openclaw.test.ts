@@ -2,12 +2,12 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { installArgs } from '../../../src/main/connect/openclaw/plugin.ts';
-import { aHome } from '../../support/clients.ts';
+import { createServedHome } from '../../support/clients.ts';
 import { aHomeWithOpenClaw, CLIENT, CONFIG } from '../../support/openclaw.ts';
 
 const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
-test('R-CLAW-09 R-CLAW-10 OpenClaw gets tools, plugin and a search by QMD, all as shown before, and without token or address', async () => {
+test('R-CLAW-09 R-CLAW-10 connecting OpenClaw adds tools, plugin and QMD search as previewed, without token or address', async () => {
   const { connections, served, config, plugin, mcporter, asked, row } = await aHomeWithOpenClaw();
   expect(await row('openclaw')).toMatchObject({ state: 'not_connected', config });
   const plan = await connections.plan(CLIENT);
@@ -43,7 +43,7 @@ test('R-CLAW-09 R-CLAW-10 OpenClaw gets tools, plugin and a search by QMD, all a
   }
 });
 
-test('R-CLAW-10 disconnecting takes the plugin out and leaves every file as it was', async () => {
+test('R-CLAW-10 disconnecting removes the plugin and restores every file', async () => {
   const { connections, config, plugin, mcporter, asked, home, row } = await aHomeWithOpenClaw();
   await connections.connect(CLIENT);
   await connections.disconnect({ client: 'openclaw' });
@@ -55,7 +55,7 @@ test('R-CLAW-10 disconnecting takes the plugin out and leaves every file as it w
   expect(await row('openclaw')).toMatchObject({ state: 'not_connected' });
 });
 
-test('R-CLAW-10 what was written there since stays when it is disconnected, and nothing of ours does', async () => {
+test('R-CLAW-10 disconnecting keeps the changes of other programs and removes everything that we added', async () => {
   const { connections, config, put, mcporter } = await aHomeWithOpenClaw();
   put('.mcporter/mcporter.json', '{ "mcpServers": { "other": { "command": "x" } }, "imports": [] }\n');
   await connections.connect(CLIENT);
@@ -68,7 +68,7 @@ test('R-CLAW-10 what was written there since stays when it is disconnected, and 
   expect(readFileSync(mcporter, 'utf8')).toBe('{ "mcpServers": { "other": { "command": "x" } }, "imports": [] }\n');
 });
 
-test('R-CLAW-10 a plugin that OpenClaw refuses leaves everything as it was, and says what OpenClaw said', async () => {
+test('R-CLAW-10 a plugin that OpenClaw refuses changes nothing, and the error quotes OpenClaw', async () => {
   const { connections, config, mcporter, put, row } = await aHomeWithOpenClaw();
   put('refuses', '');
   await expect(connections.connect(CLIENT)).rejects.toMatchObject({
@@ -80,16 +80,16 @@ test('R-CLAW-10 a plugin that OpenClaw refuses leaves everything as it was, and 
   expect(await row('openclaw')).toMatchObject({ state: 'not_connected' });
 });
 
-describe("R-CONN-03 a server of its owner's own under our name", () => {
+describe('R-CONN-03 an entry of another program with our name', () => {
   const OWN = '"mcp": { "servers": { "helmdeck": { "url": "http://mine" } } }';
 
-  test('without our plugin is told apart, and not ours to take out', async () => {
+  test('without our plugin is recognised and not removed', async () => {
     const text = CONFIG.replace('"memory"', `${OWN},\n  "memory"`);
     const { connections, config, row } = await aHomeWithOpenClaw(text);
     expect(await row('openclaw')).toMatchObject({ state: 'differs' });
     await expect(connections.disconnect(CLIENT)).rejects.toMatchObject({
       code: 'invalid_input',
-      message: expect.stringMatching(/its owner's own, and is left as it is/),
+      message: expect.stringMatching(/was not created by this program, so it was not removed/),
     });
     expect(readFileSync(config, 'utf8')).toBe(text);
     await connections.connect(CLIENT);
@@ -100,11 +100,11 @@ describe("R-CONN-03 a server of its owner's own under our name", () => {
     );
   });
 
-  test('stays where a plugin of ours is taken out that nothing is known of', async () => {
+  test('is kept when our plugin is removed without a record', async () => {
     const settings = '"entries": { "helmdeck-memory": { "enabled": true } }';
     const text = CONFIG.replace('"memory"', `${OWN},\n  "memory"`).replace('"allow"', `${settings}, "allow"`);
     const { connections, config, row } = await aHomeWithOpenClaw(text);
-    expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringMatching(/is not ours/) });
+    expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringMatching(/belongs to another program/) });
     await connections.disconnect(CLIENT);
     expect(readFileSync(config, 'utf8')).toContain(OWN);
     expect(readFileSync(config, 'utf8')).not.toContain('helmdeck-memory');
@@ -115,9 +115,9 @@ describe('R-CLAW-15 a connection that fails after its plugin was installed', () 
   const OFF = CONFIG.replace('"allow"', '"enabled": false, "allow"');
 
   test.each([
-    { why: 'because OpenClaw ends half-way', text: CONFIG, file: 'breaks', says: /out of breath/ },
-    { why: 'because no plugin may run', text: OFF, file: 'nothing', says: /switched off.* nothing was changed/ },
-    { why: 'though OpenClaw does not take it off', text: OFF, file: 'keeps', says: /nothing was changed/ },
+    { why: 'because OpenClaw exits half-way', text: CONFIG, file: 'breaks', says: /out of breath/ },
+    { why: 'because plugins are disabled', text: OFF, file: 'nothing', says: /disabled.* its files were restored/ },
+    { why: 'and OpenClaw does not uninstall the plugin', text: OFF, file: 'keeps', says: /its files were restored/ },
   ])('$why leaves neither plugin nor a changed file', async ({ text, file, says }) => {
     const { connections, config, plugin, mcporter, put, row } = await aHomeWithOpenClaw(text);
     put(file, '');
@@ -128,7 +128,7 @@ describe('R-CLAW-15 a connection that fails after its plugin was installed', () 
     expect(await row('openclaw')).toMatchObject({ state: 'not_connected' });
   });
 
-  test('leaves the one that an earlier connection has', async () => {
+  test('keeps the plugin of an earlier connection', async () => {
     const { connections, config, plugin, put, asked } = await aHomeWithOpenClaw();
     await connections.connect(CLIENT);
     put('breaks', '');
@@ -140,11 +140,11 @@ describe('R-CLAW-15 a connection that fails after its plugin was installed', () 
   });
 });
 
-describe('R-CLAW-15 what is written into its configuration while its program runs', () => {
+describe('R-CLAW-15 a change of the configuration while the program of OpenClaw runs', () => {
   const MEANWHILE =
     'sed -i.x "s/\\"local\\"/\\"remote\\"/" "$HOME/.openclaw/openclaw.json"; rm "$HOME/.openclaw/openclaw.json.x"\n';
 
-  test('stays when it is connected', async () => {
+  test('is kept by connecting', async () => {
     const { connections, config, put, row } = await aHomeWithOpenClaw();
     put('meanwhile', MEANWHILE);
     await connections.connect(CLIENT);
@@ -152,7 +152,7 @@ describe('R-CLAW-15 what is written into its configuration while its program run
     expect(await row('openclaw')).toMatchObject({ state: 'connected' });
   });
 
-  test('stays when that fails', async () => {
+  test('is kept by a failed connection', async () => {
     const { connections, config, put } = await aHomeWithOpenClaw(CONFIG.replace('"allow"', '"enabled": false, "allow"'));
     put('meanwhile', MEANWHILE);
     await expect(connections.connect(CLIENT)).rejects.toMatchObject({ code: 'handler_failed' });
@@ -160,7 +160,7 @@ describe('R-CLAW-15 what is written into its configuration while its program run
     expect(readFileSync(config, 'utf8')).not.toMatch(/helmdeck/);
   });
 
-  test('stays when it is disconnected, and nothing of ours does', async () => {
+  test('is kept by disconnecting, which removes everything that we added', async () => {
     const { connections, config, plugin, put } = await aHomeWithOpenClaw();
     await connections.connect(CLIENT);
     put('meanwhile', MEANWHILE);
@@ -172,7 +172,7 @@ describe('R-CLAW-15 what is written into its configuration while its program run
   });
 });
 
-test('R-CLAW-10 a plugin that OpenClaw does not take off, or is not there to take off, is gone all the same', async () => {
+test('R-CLAW-10 disconnecting deletes a plugin that OpenClaw does not uninstall, also without OpenClaw', async () => {
   for (const without of ['keeps', 'no program']) {
     const { connections, config, plugin, put, home } = await aHomeWithOpenClaw();
     await connections.connect(CLIENT);
@@ -184,7 +184,7 @@ test('R-CLAW-10 a plugin that OpenClaw does not take off, or is not there to tak
   }
 });
 
-test('R-CONN-01 what its owner has added to our server stays when it is connected anew', async () => {
+test('R-CONN-01 reconnecting keeps settings that the owner added to our server', async () => {
   const { connections, config, row } = await aHomeWithOpenClaw();
   await connections.connect(CLIENT);
   const own = readFileSync(config, 'utf8').replace('"HELMDECK_DATA_DIR"', '"MINE": "a", "HELMDECK_DATA_DIR"');
@@ -194,14 +194,17 @@ test('R-CONN-01 what its owner has added to our server stays when it is connecte
   expect(await row('openclaw')).toMatchObject({ state: 'connected' });
 });
 
-test('R-CLAW-10 what is missing, old or switched off is said, and connecting again mends it', async () => {
+test('R-CLAW-10 missing, outdated and disabled parts are reported, and reconnecting repairs them', async () => {
   const { connections, config, plugin, row } = await aHomeWithOpenClaw();
   await connections.connect(CLIENT);
   const connected = readFileSync(config, 'utf8');
   writeFileSync(join(plugin, 'index.js'), 'export default {};\n');
-  expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('not the one that came') });
+  expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('from another version') });
   rmSync(plugin, { recursive: true });
-  expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('plugin is gone') });
+  expect(await row('openclaw')).toMatchObject({
+    state: 'broken',
+    why: expect.stringContaining('plugin of Helmdeck Memory is missing'),
+  });
   await connections.connect(CLIENT);
   expect(await row('openclaw')).toMatchObject({ state: 'connected' });
   for (const [on, off] of [
@@ -211,15 +214,15 @@ test('R-CLAW-10 what is missing, old or switched off is said, and connecting aga
   ] as const) {
     expect(connected).toContain(on);
     writeFileSync(config, connected.replace(on, off));
-    expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('switched off') });
+    expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('disabled') });
   }
   writeFileSync(config, CONFIG);
   expect(await row('openclaw')).toMatchObject({ state: 'wiped' });
 });
 
-test('R-CLAW-11 the switch of its script keeps the search by QMD out, and mcporter is written where it reads', async () => {
-  const { connections, mcporter, around, put } = await aHomeWithOpenClaw();
-  const environment = around.environment as Record<string, string>;
+test('R-CLAW-11 OPENCLAW_QMD_ENABLED disables the QMD search, and the configuration that mcporter reads is edited', async () => {
+  const { connections, mcporter, host, put } = await aHomeWithOpenClaw();
+  const environment = host.environment as Record<string, string>;
   environment['HELMDECK_OPENCLAW_QMD'] = 'off';
   await connections.connect(CLIENT);
   expect(existsSync(mcporter)).toBe(false);
@@ -237,11 +240,11 @@ test('R-CLAW-11 the switch of its script keeps the search by QMD out, and mcport
   expect(readFileSync(own, 'utf8')).toBe(again);
 });
 
-test("R-CLAW-11 what stands in mcporter's file under our name, and was never ours, stays there", async () => {
-  const { connections, mcporter, around, put } = await aHomeWithOpenClaw();
+test("R-CLAW-11 an entry of another program with our name in mcporter's file is kept", async () => {
+  const { connections, mcporter, host, put } = await aHomeWithOpenClaw();
   const own = '{ "mcpServers": { "helmdeck": { "url": "http://mine" } } }\n';
   put('.mcporter/mcporter.json', own);
-  const environment = around.environment as Record<string, string>;
+  const environment = host.environment as Record<string, string>;
   environment['OPENCLAW_QMD_ENABLED'] = 'false';
   await connections.connect(CLIENT);
   await connections.disconnect(CLIENT);
@@ -254,7 +257,7 @@ test("R-CLAW-11 what stands in mcporter's file under our name, and was never our
   expect(readFileSync(mcporter, 'utf8')).toContain('"url": "http://mine"');
 });
 
-test('R-CLAW-12 a configuration that was never made, or cannot be read, is not written', async () => {
+test('R-CLAW-12 a missing or unreadable configuration is not written', async () => {
   const { connections, config, asked } = await aHomeWithOpenClaw('{ broken');
   await expect(connections.connect(CLIENT)).rejects.toMatchObject({ code: 'invalid_input' });
   expect(readFileSync(config, 'utf8')).toBe('{ broken');
@@ -264,7 +267,7 @@ test('R-CLAW-12 a configuration that was never made, or cannot be read, is not w
   expect(asked).toThrow(/ENOENT/);
 });
 
-test('R-CLAW-14 a configuration in JSON5, as its owner wrote it, gets what is ours and nothing else', async () => {
+test('R-CLAW-14 a handwritten JSON5 configuration gets only our entry', async () => {
   const text = "// mine\n{\n  gateway: { mode: 'local', },\n  plugins: { allow: [\n    'memory-core', // theirs\n  ] },\n}\n";
   const { connections, config, row } = await aHomeWithOpenClaw(text);
   const done = await connections.connect(CLIENT);
@@ -278,7 +281,7 @@ test('R-CLAW-14 a configuration in JSON5, as its owner wrote it, gets what is ou
   expect(readFileSync(config, 'utf8')).toBe(text.replace("'local'", "'remote'"));
 });
 
-test('R-CLAW-12 what OpenClaw keeps of its own memory is not touched, whatever stands there', async () => {
+test("R-CLAW-12 OpenClaw's own memory settings are never changed", async () => {
   const memory = '"memory": { "backend": "builtin", "search": { "provider": "ollama" } }';
   const { connections, config } = await aHomeWithOpenClaw(`{\n  ${memory}\n}\n`);
   await connections.connect(CLIENT);
@@ -286,9 +289,9 @@ test('R-CLAW-12 what OpenClaw keeps of its own memory is not touched, whatever s
   expect(readFileSync(config, 'utf8')).not.toMatch(/qmd/i);
 });
 
-test('R-CLAW-10 it is found where its own settings say, and asked by the words that its version knows', async () => {
-  const { around, home, put, row } = await aHome();
-  const environment = around.environment as Record<string, string>;
+test('R-CLAW-10 OpenClaw is found through its environment variables, and gets the options that its version supports', async () => {
+  const { host, home, put, row } = await createServedHome();
+  const environment = host.environment as Record<string, string>;
   expect(await row('openclaw')).toMatchObject({ installed: false });
   environment['OPENCLAW_STATE_DIR'] = join(home, 'elsewhere');
   const config = put('elsewhere/openclaw.json', '{}');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { isPublic } from '../../../src/main/egress/addresses.ts';
+import { isPublicAddress } from '../../../src/main/egress/addresses.ts';
 
-describe('an address that may be connected to (R-PACK-14)', () => {
+describe('a public address (R-PACK-14)', () => {
   test.each([
     '1.1.1.1',
     '8.8.8.8',
@@ -12,7 +12,7 @@ describe('an address that may be connected to (R-PACK-14)', () => {
     '100.128.0.1',
     '223.255.255.254',
   ])('is %s', (address) => {
-    expect(isPublic(address)).toBe(true);
+    expect(isPublicAddress(address)).toBe(true);
   });
 
   test.each([
@@ -21,7 +21,7 @@ describe('an address that may be connected to (R-PACK-14)', () => {
     '2606:2800:21f:cb07:6820:80da:af6b:8b2c',
     '2001:4860:4860::8888',
   ])('is %s', (address) => {
-    expect(isPublic(address)).toBe(true);
+    expect(isPublicAddress(address)).toBe(true);
   });
 
   test.each([
@@ -52,7 +52,7 @@ describe('an address that may be connected to (R-PACK-14)', () => {
     '240.0.0.1',
     '255.255.255.255',
   ])('is not %s', (address) => {
-    expect(isPublic(address)).toBe(false);
+    expect(isPublicAddress(address)).toBe(false);
   });
 
   test.each([
@@ -85,7 +85,7 @@ describe('an address that may be connected to (R-PACK-14)', () => {
     '5f00::1',
     '2606:4700::1%1',
   ])('is not %s', (address) => {
-    expect(isPublic(address)).toBe(false);
+    expect(isPublicAddress(address)).toBe(false);
   });
 
   test.each([
@@ -99,7 +99,7 @@ describe('an address that may be connected to (R-PACK-14)', () => {
     '[::1]',
     ' 1.1.1.1',
     '1.1.1.1\n',
-  ])('is not "%s", which is no address as the system tells one', (address) => {
-    expect(isPublic(address)).toBe(false);
+  ])('is not "%s", which is not in the form that the resolver returns', (address) => {
+    expect(isPublicAddress(address)).toBe(false);
   });
 });

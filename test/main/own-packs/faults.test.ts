@@ -3,31 +3,38 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { confinement } from '../../../src/main/own-packs/confinement.ts';
+import { findConfinement } from '../../../src/main/own-packs/confinement.ts';
 import { SECOND } from '../../support/clock.ts';
 import { aCaller } from '../../support/memory.ts';
-import { openWithOwn, OWN, packText, writePack } from '../../support/own-packs.ts';
+import { openMemoryWithOwnPack, OWN_PACK, packText, writePack } from '../../support/own-packs.ts';
 import { packProcesses } from '../../support/pack-process.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const linux = process.platform === 'linux';
 
-const FOR_EVER = 'await new Promise(() => undefined);';
+const TRUNCATED = 'Further log lines of this run are dropped. The limit is 500 lines and 256 KiB per run.';
 
-/** Writes to the channel what the runtime would not: that uses JSON of the realm, which a pack can change. */
+const NEVER_RETURN = 'await new Promise(() => undefined);';
+
+/** Writes to the channel directly. The runtime uses the realm's JSON object, which the pack can change. */
 const RAW = `const raw = (text) => { JSON.stringify = () => text; ec.doNotCache(); };`;
 
-/** What went wrong, and how it is told. */
+/** Faults: what the pack does, and the failure the caller receives. */
 const faults: [what: string, handler: string, code: string, says: RegExp][] = [
   [
-    'throws beside its promise',
-    `setTimeout(() => { throw new Error('late') }, 1); ${FOR_EVER}`,
+    'throws in a timer',
+    `setTimeout(() => { throw new Error('late') }, 1); ${NEVER_RETURN}`,
     'handler_failed',
     /: late \(line \d+\)$/,
   ],
-  ['leaves a rejection alone', `Promise.reject(new Error('alone')); ${FOR_EVER}`, 'handler_failed', /: alone/],
-  ['would end its process', 'process.exit(0);', 'handler_failed', /process is not defined/],
-  ['throws what is no error', `throw { get message() { throw new Error('again'); } };`, 'handler_failed', /\[object Object\]/],
+  ['does not handle a rejection', `Promise.reject(new Error('alone')); ${NEVER_RETURN}`, 'handler_failed', /: alone/],
+  ['calls process.exit', 'process.exit(0);', 'handler_failed', /process is not defined/],
+  [
+    'throws an object that is not an error',
+    `throw { get message() { throw new Error('again'); } };`,
+    'handler_failed',
+    /\[object Object\]/,
+  ],
   [
     'fills its heap',
     'const all = []; for (;;) all.push(new Array(1e5).fill(Math.random()));',
@@ -35,44 +42,49 @@ const faults: [what: string, handler: string, code: string, says: RegExp][] = [
     /more than 256 MiB/,
   ],
   [
-    'fills memory beside its heap',
-    `const all = []; for (let n = 0; n < 64; n += 1) all.push(new Uint8Array(16 << 20).fill(1)); ${FOR_EVER}`,
+    'fills memory outside its heap',
+    `const all = []; for (let n = 0; n < 64; n += 1) all.push(new Uint8Array(16 << 20).fill(1)); ${NEVER_RETURN}`,
     'handler_failed',
     /more than 256 MiB/,
   ],
-  ['answers what its schema does not allow', 'return { said: 5 };', 'invalid_output', /said does not fit/],
-  ['answers nothing', 'return;', 'invalid_output', /does not fit/],
-  ['answers 10 MB', `return { said: 'x'.repeat(10 << 20) };`, 'invalid_output', /more than 1024 KiB/],
+  ['returns an output that does not match its schema', 'return { said: 5 };', 'invalid_output', /said is invalid/],
+  ['returns nothing', 'return;', 'invalid_output', /is invalid/],
+  ['returns 10 MB', `return { said: 'x'.repeat(10 << 20) };`, 'invalid_output', /more than 1024 KiB/],
   [
     'floods its channel with one message',
-    `${RAW} raw('x'.repeat(16 << 20)); ${FOR_EVER}`,
+    `${RAW} raw('x'.repeat(16 << 20)); ${NEVER_RETURN}`,
     'invalid_output',
     /more than 1024 KiB/,
   ],
-  ['floods its channel with many', `${RAW} for (;;) raw('{"is":"log","text":""}');`, 'handler_failed', /more than anybody hears/],
-  ['says what is no message', `${RAW} raw('Hello.'); ${FOR_EVER}`, 'handler_failed', /what no pack has to say/],
   [
-    'asks without end and without listening',
-    // In one write: written one by one on a busy machine each may be answered before the next, and nothing is wrong with that.
-    `const asks = Array.from({ length: 500 }, (_, id) => JSON.stringify({ is: 'ask', id, what: 'list', with: [''] }) + '\\n');
-     ${RAW} raw(asks.join('')); ${FOR_EVER}`,
+    'floods its channel with many messages',
+    `${RAW} for (;;) raw('{"is":"log","text":""}');`,
     'handler_failed',
-    /what no pack has to say/,
+    /too many messages/,
+  ],
+  ['sends an invalid message', `${RAW} raw('Hello.'); ${NEVER_RETURN}`, 'handler_failed', /sent an invalid message/],
+  [
+    'sends requests without reading the responses',
+    // Sent in one write: otherwise the program could respond to each request before the next, which is allowed.
+    `const asks = Array.from({ length: 500 }, (_, id) => JSON.stringify({ is: 'request', id, operation: 'list', parameters: [''] }) + '\\n');
+     ${RAW} raw(asks.join('')); ${NEVER_RETURN}`,
+    'handler_failed',
+    /sent an invalid message/,
   ],
   [
-    'asks for what is no part of its memory',
+    'requests an unknown memory operation',
     `const { stringify } = JSON;
-     ${RAW} raw(stringify({ is: 'ask', id: 900, what: 'constructor', with: [] }));
+     ${RAW} raw(stringify({ is: 'request', id: 900, operation: 'constructor', parameters: [] }));
      JSON.stringify = stringify;
-     await ec.memory.recall('k'); throw new Error('went on');`,
+     await ec.memory.recall('k'); throw new Error('continued');`,
     'handler_failed',
-    /went on/,
+    /continued/,
   ],
 ];
 
 describe('a pack that (R-PACK-08, R-PACK-10)', () => {
-  test.each(faults)('%s fails that run, and the next one goes well', async (_what, handler, code, says) => {
-    const { run, as } = await openWithOwn({
+  test.each(faults)('%s fails that run, and the next run succeeds', async (_what, handler, code, says) => {
+    const { run, as } = await openMemoryWithOwnPack({
       more: 'memory: {},',
       handler: `if (input.what === 'well') return { said: 'well' };\n${handler}`,
     });
@@ -81,40 +93,64 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     expect(await as(aCaller())('list', {})).toMatchObject({ facts: [] });
   });
 
-  test.skipIf(!linux)('takes memory while the program is busy finds an end too', async () => {
+  test.skipIf(!linux)('fills memory while the program is busy is ended', async () => {
     const handler = `
       ec.log("runs");
       await new Promise((resolve) => setTimeout(resolve, 50));
       const all = [];
       for (let n = 0; n < 256; n += 1) all.push(new Uint8Array(16 << 20).fill(1));
-      ${FOR_EVER}`;
+      ${NEVER_RETURN}`;
     let most = 0;
     const busy = (): void => {
       const [pid = ''] = packProcesses();
       const until = performance.now() + 20_000;
       for (let peak = peakOf(pid); peak > 0 && performance.now() < until; peak = peakOf(pid)) most = Math.max(most, peak);
     };
-    const { run } = await openWithOwn({ handler }, { hear: busy });
+    const { run } = await openMemoryWithOwnPack({ handler }, { hear: busy });
     await expect(run()).rejects.toMatchObject({ code: 'handler_failed' });
     expect(most).toBeGreaterThan(256 * 1024);
     expect(most).toBeLessThan(1024 * 1024);
   });
 
-  test('answers what JSON cannot hold is told so', async () => {
-    const { run } = await openWithOwn({ output: 'z.unknown()', handler: 'return { a: 1n };' });
+  test('returns a value that JSON cannot represent gets an error', async () => {
+    const { run } = await openMemoryWithOwnPack({ output: 'z.unknown()', handler: 'return { a: 1n };' });
     await expect(run()).rejects.toMatchObject({ code: 'invalid_output' });
   });
 
-  test('talks much is heard in part, and answers', async () => {
-    const { run, logged } = await openWithOwn({
+  test('logs without end has its log truncated, and returns its output', async () => {
+    const { run, logged } = await openMemoryWithOwnPack({
       handler: `for (let n = 0; n < 50_000; n += 1) { ec.log('x'); ec.progress(n); } return { said: 'done' };`,
     });
     expect(await run()).toMatchObject({ output: { said: 'done' } });
-    expect(logged).toHaveLength(500);
+    expect(logged.slice(0, 500)).toEqual(Array.from({ length: 500 }, () => 'x'));
+    expect(logged.slice(500)).toEqual([TRUNCATED]);
   });
 
-  test('loops without end is ended at its time', async () => {
-    const { run, clock, logged } = await openWithOwn({
+  test.each([
+    ['lines', 9000, 1, 500],
+    ['bytes', 400, 2500, 131],
+  ])(
+    'bypasses its runtime to flood the log with many %s is truncated by the program (R-PACK-35)',
+    async (_what, count, length, most) => {
+      const { run, logged } = await openMemoryWithOwnPack({
+        handler: `
+        const { stringify } = JSON;
+        const line = stringify({ is: 'log', text: 'x'.repeat(${length}) });
+        ${RAW} for (let n = 0; n < ${count}; n += 1) raw(line);
+        JSON.stringify = stringify;
+        return { said: 'done' };`,
+      });
+      expect(await run()).toMatchObject({ output: { said: 'done' } });
+      expect(logged.length).toBeLessThanOrEqual(most + 1);
+      expect(Buffer.byteLength(logged.join(''))).toBeLessThan(257 * 1024);
+      expect(Math.max(...logged.map((line) => line.length))).toBeLessThanOrEqual(2001);
+      expect(logged[0]).toBe(length > 2000 ? `${'x'.repeat(2000)}…` : 'x');
+      expect(logged.at(-1)).toBe(TRUNCATED);
+    },
+  );
+
+  test('loops forever is ended at its time limit', async () => {
+    const { run, clock, logged } = await openMemoryWithOwnPack({
       more: 'seconds: 2,',
       handler: 'ec.log("runs"); await 1; for (;;);',
     });
@@ -123,32 +159,32 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     const [pid = ''] = packProcesses();
     expect(pid).not.toBe('');
     expect(lives(pid)).toBe(true);
-    await clock.pass(2 * SECOND);
+    await clock.advance(2 * SECOND);
     expect(await answer).toMatchObject({ code: 'timeout' });
     await vi.waitUntil(() => !lives(pid), 5000);
   });
 
-  test('is given up is told, and ended a moment later', async () => {
-    const memory = await openWithOwn({
-      handler: `ec.log("runs"); ec.signal.addEventListener('abort', () => ec.log('told')); ${FOR_EVER}`,
+  test('is cancelled is notified, and ended shortly after', async () => {
+    const memory = await openMemoryWithOwnPack({
+      handler: `ec.log("runs"); ec.signal.addEventListener('abort', () => ec.log('notified')); ${NEVER_RETURN}`,
     });
-    const giveUp = new AbortController();
+    const controller = new AbortController();
     const answer = memory
-      .perform(aCaller(), 'runPack', { name: OWN }, { signal: giveUp.signal })
+      .perform(aCaller(), 'runPack', { name: OWN_PACK }, { signal: controller.signal })
       .catch((error: unknown) => error);
     await vi.waitUntil(() => memory.logged.length > 0, 10_000);
     const [pid = ''] = packProcesses();
     expect(lives(pid)).toBe(true);
-    giveUp.abort();
-    expect(await answer).toMatchObject({ code: 'handler_failed' });
+    controller.abort();
+    expect(await answer).toMatchObject({ code: 'cancelled' });
     await vi.waitUntil(() => !lives(pid), 5000);
-    expect(memory.logged).toContain('told');
+    expect(memory.logged).toContain('notified');
   });
 });
 
 describe.skipIf(process.platform === 'win32')('no process of a pack outlives the program (R-PACK-21)', () => {
   test('when it closes', async () => {
-    const { run, own, logged } = await openWithOwn({ handler: 'ec.log("runs"); await 1; for (;;);' });
+    const { run, own, logged } = await openMemoryWithOwnPack({ handler: 'ec.log("runs"); await 1; for (;;);' });
     const answer = run().catch((error: unknown) => error);
     await vi.waitUntil(() => logged.length > 0, 10_000);
     const [pid = ''] = packProcesses();
@@ -158,7 +194,7 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     await vi.waitUntil(() => !lives(pid), 5000);
   });
 
-  test.each(['SIGKILL', 'SIGTERM'] as const)('when it is ended with %s, however deep the pack is in a loop', async (signal) => {
+  test.each(['SIGKILL', 'SIGTERM'] as const)('when it is ended with %s while the pack is in a loop', async (signal) => {
     const folder = tempFolder();
     writePack(folder, packText({ handler: 'ec.log("runs"); await 1; for (;;);' }));
     const program = join(tempFolder(), 'program.ts');
@@ -166,8 +202,8 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     writeFileSync(
       program,
       `import { OwnPacks } from ${from('src/main/own-packs/own-packs.ts')};
-       import { readListed } from ${from('src/main/own-packs/file.ts')};
-       const pack = await new OwnPacks().describe(readListed(${JSON.stringify(folder)}, '${OWN}'));
+       import { readListedPack } from ${from('src/main/own-packs/pack-file.ts')};
+       const pack = await new OwnPacks().describe(readListedPack(${JSON.stringify(folder)}, '${OWN_PACK}'));
        await pack.handler({ input: {}, caller: { subject: 'me', client: 'x' }, signal: new AbortController().signal, log: console.log } as never);`,
     );
     const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -176,16 +212,16 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     const [pid = ''] = packProcesses(child.pid);
     expect(lives(pid)).toBe(true);
     const group = groupOf(pid);
-    // It, its guard and what confines it, where the system tells.
-    expect(membersOf(group)).toBe(linux ? ((await confinement()).name === 'none' ? 2 : 4) : 0);
+    // The process, its guard shell and the sandbox program; Linux only.
+    expect(membersOf(group)).toBe(linux ? ((await findConfinement()).name === 'none' ? 2 : 4) : 0);
     child.kill(signal);
     await vi.waitUntil(() => !lives(pid), 5000);
-    // Also the shell that waited for it has gone.
+    // The waiting guard shell has also exited.
     await vi.waitUntil(() => membersOf(group) === 0, 5000);
   });
 
-  test('and none is left behind by those that came to their end', async () => {
-    const { run } = await openWithOwn({ handler: `ec.log("runs"); return { said: 'done' };` });
+  test('and none outlives its run', async () => {
+    const { run } = await openMemoryWithOwnPack({ handler: `ec.log("runs"); return { said: 'done' };` });
     await run();
     await vi.waitUntil(() => packProcesses().length === 0, 5000);
     expect(packProcesses()).toEqual([]);
@@ -201,7 +237,7 @@ function lives(pid: string): boolean {
   }
 }
 
-/** The most KiB that it ever had in memory. */
+/** Peak resident memory in KiB. */
 function peakOf(pid: string): number {
   try {
     return Number(/^VmHWM:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0);
@@ -215,10 +251,10 @@ const statOf = (pid: string): string[] =>
     .replace(/^.*\) /, '')
     .split(' ');
 
-/** The group that it belongs to, where the system tells. */
+/** Its process group; Linux only. */
 const groupOf = (pid: string): string => (linux ? (statOf(pid)[2] ?? '') : '');
 
-/** How many processes a group has, where the system tells. */
+/** The number of processes in a group; Linux only. */
 function membersOf(group: string): number {
   if (!linux) return 0;
   return readdirSync('/proc')

@@ -1,12 +1,12 @@
 import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { readConfig } from '../../../src/main/config.ts';
-import { openCore } from '../../../src/main/open-core.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
 import { OwnPacks } from '../../../src/main/own-packs/own-packs.ts';
-import { handClock, SECOND } from '../../support/clock.ts';
+import { openMemory } from '../../../src/main/roots/open-memory.ts';
+import { manualClock, SECOND } from '../../support/clock.ts';
 import { theOwner } from '../../support/memory.ts';
-import { OWN, packText, writePack } from '../../support/own-packs.ts';
+import { OWN_PACK, packText, writePack } from '../../support/own-packs.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -17,52 +17,68 @@ beforeEach(() => {
   mkdirSync(folder, { mode: 0o700 });
 });
 
-const why = async (name = OWN): Promise<string | undefined> => {
+const why = async (name = OWN_PACK): Promise<string | undefined> => {
   using own = new OwnPacks();
   const { packs, skipped } = await own.load(folder, [name]);
   expect(packs.length + skipped.length).toBe(1);
   return skipped[0]?.why;
 };
 
-describe('a file that is no pack is skipped, and it is said why', () => {
+describe('an invalid pack file is skipped with the reason', () => {
   test.each([
-    ['is no JavaScript', 'export default {', /^test\.own: Unexpected .*; run node --check/],
+    ['is not JavaScript', 'export default {', /^test\.own: Unexpected .*; run `node --check`/],
     [
-      'has a slip further down',
+      'has a syntax error in a later line',
       packText().replace("title: 'Own',", "title: 'Own'"),
-      /^test\.own: Unexpected .*; run node --check on the file$/,
+      /^test\.own: Unexpected .*; run `node --check` on the file to see the line$/,
     ],
-    ['fails when it is read', packText({ before: `throw new Error('no luck');` }), /^test\.own: no luck \(line 2\)$/],
-    ['exports nothing', 'export const pack = 1;', /must say: export default definePack/],
-    ['exports no schema', packText().replace(/output: .*/, 'output: {},'), /must say: export default definePack/],
+    ['throws while loading', packText({ before: `throw new Error('no luck');` }), /^test\.own: no luck \(line 2\)$/],
+    ['exports nothing', 'export const pack = 1;', /must contain: export default definePack/],
+    ['exports no schema', packText().replace(/output: .*/, 'output: {},'), /must contain: export default definePack/],
     ['has no version', packText().replace(/version: .*/, ''), /^test\.own: version: /],
-    ['has a version that is none', packText().replace('1.0.0', '1.0'), /^test\.own: version: must be three numbers/],
-    ['says nothing about itself', packText().replace(/description: .*/, `description: ' ',`), /^test\.own: description: /],
+    ['has an invalid version', packText().replace('1.0.0', '1.0'), /^test\.own: version: must be three numbers/],
+    ['has no description', packText().replace(/description: .*/, `description: ' ',`), /^test\.own: description: /],
     ['misspells a field', packText({ more: `tittle: 'x',` }), /^test\.own: .*tittle/],
     ['gives itself a name', packText({ more: `name: 'github.list_issues',` }), /^test\.own: .*name/],
     ['claims to be unaudited', packText({ more: 'unaudited: true,' }), /^test\.own: .*unaudited/],
-    ['wants a credential', packText({ more: `credential: 'github',` }), /^test\.own: .*credential/],
-    ['wants all day', packText({ more: 'seconds: 86400,' }), /^test\.own: seconds: /],
-    ['keeps answers for ever', packText({ more: 'memory: { cache: true },' }), /without a ttl from 1 to 86400/],
-    ['keeps answers too long', packText({ more: 'memory: { cache: true, ttl: 100_000 },' }), /without a ttl from 1 to 86400/],
-    ['remembers for longer than a year', packText({ more: 'memory: { ttl: 31_536_001 },' }), /^test\.own: memory\.ttl: /],
-    ['names a category that is none', packText({ more: `memory: { category: 'x y' },` }), /^test\.own: memory\.category: /],
-    ['asks for what JSON has not', packText({ input: 'when: z.date()' }), /schema of its input says what JSON cannot/],
+    ['declares a credential', packText({ more: `credential: 'github',` }), /^test\.own: .*credential/],
+    ['declares too long a time limit', packText({ more: 'seconds: 86400,' }), /^test\.own: seconds: /],
     [
-      'answers what JSON has not',
-      packText({ output: 'z.string().transform((text) => text)' }),
-      /schema of its output says what JSON cannot/,
+      'declares a cache without a ttl',
+      packText({ more: 'memory: { cache: true },' }),
+      /without a valid memory\.ttl; set it to a whole number of seconds from 1 to 86400/,
     ],
-    ['asks for no object', packText().replace(/input: .*/, 'input: z.string(),'), /its input must be z\.object/],
-    ['asks for a host that is none', packText({ more: `hosts: ['https://api.example.com'],` }), /hosts must be names, such as/],
+    [
+      'caches outputs for too long',
+      packText({ more: 'memory: { cache: true, ttl: 100_000 },' }),
+      /without a valid memory\.ttl; set it to a whole number of seconds from 1 to 86400/,
+    ],
+    ['declares a ttl of more than a year', packText({ more: 'memory: { ttl: 31_536_001 },' }), /^test\.own: memory\.ttl: /],
+    ['declares an invalid category', packText({ more: `memory: { category: 'x y' },` }), /^test\.own: memory\.category: /],
+    [
+      'has an input that JSON cannot represent',
+      packText({ input: 'when: z.date()' }),
+      /input schema cannot be represented in JSON Schema/,
+    ],
+    [
+      'has an output that JSON cannot represent',
+      packText({ output: 'z.string().transform((text) => text)' }),
+      /output schema cannot be represented in JSON Schema/,
+    ],
+    ['has an input that is not an object', packText().replace(/input: .*/, 'input: z.string(),'), /`input` must be z\.object/],
+    [
+      'declares an invalid host',
+      packText({ more: `hosts: ['https://api.example.com'],` }),
+      /`hosts` must contain host names, such as/,
+    ],
     ['uses Node', packText({ before: 'process.exit(0);' }), /^test\.own: process is not defined \(line 2\)$/],
-    ['is larger than a pack is', packText({ before: `// ${'x'.repeat(1024 * 1024)}` }), /larger than 1024 KiB/],
+    ['is too large', packText({ before: `// ${'x'.repeat(1024 * 1024)}` }), /larger than 1024 KiB/],
   ])('because it %s', async (_what, text, says) => {
     writePack(folder, text);
-    // The length of a lifetime is what the catalogue looks at.
-    const core = await openCore(
+    // The catalogue, not the loader, checks the lifetime.
+    const core = await openMemory(
       readConfig({
-        environment: { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: OWN },
+        environment: { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: OWN_PACK },
         platform: process.platform,
         home: () => '/nowhere',
       }),
@@ -71,32 +87,32 @@ describe('a file that is no pack is skipped, and it is said why', () => {
     await core.loadPacks();
     const { packs, skipped = [] } = await core.perform(theOwner, 'packs', {});
     await core[Symbol.asyncDispose]();
-    expect(packs.map(({ name }) => name)).not.toContain(OWN);
-    expect(skipped).toEqual([{ name: OWN, why: expect.stringMatching(says) as string }]);
+    expect(packs.map(({ name }) => name)).not.toContain(OWN_PACK);
+    expect(skipped).toEqual([{ name: OWN_PACK, why: expect.stringMatching(says) as string }]);
   });
 
-  test('because it never comes to say what it is', async () => {
+  test('because it never finishes loading', async () => {
     writePack(folder, packText({ before: 'for (;;);' }));
-    const clock = handClock();
+    const clock = manualClock();
     using own = new OwnPacks({ clock });
-    const loaded = own.load(folder, [OWN]);
-    await vi.waitUntil(() => clock.waiting > 0);
-    await clock.pass(10 * SECOND);
-    expect((await loaded).skipped).toMatchObject([{ why: expect.stringContaining('does not come to say') as string }]);
+    const loaded = own.load(folder, [OWN_PACK]);
+    await vi.waitUntil(() => clock.pendingTimers > 0);
+    await clock.advance(10 * SECOND);
+    expect((await loaded).skipped).toMatchObject([{ why: expect.stringContaining('took too long to load') as string }]);
   });
 
   test.each([
-    ['not there', () => undefined, /There is no folder/],
-    ['a link', () => moved('packs', () => symlinkSync(elsewhere(), join(folder, 'packs'))), /is a link, or no folder/],
-    ['a file', () => writeFileSync(join(folder, 'packs'), ''), /is a link, or no folder/],
-    ['for others to write', () => chmodSync(join(inPlace(), '..'), 0o770), /The folder packs must be yours/],
+    ['missing', () => undefined, /The data folder has no `packs` folder/],
+    ['a link', () => moved('packs', () => symlinkSync(elsewhere(), join(folder, 'packs'))), /is a link or a file/],
+    ['a file', () => writeFileSync(join(folder, 'packs'), ''), /is a link or a file/],
+    ['writable by others', () => chmodSync(join(inPlace(), '..'), 0o770), /The `packs` folder must belong to you/],
   ])('because its folder is %s (R-PACK-18)', async (_what, make, says) => {
     make();
     expect(await why()).toMatch(says);
   });
 
   test.each([
-    ['not there', (path: string) => rmSync(path), /There is no file test\.own\.mjs/],
+    ['missing', (path: string) => rmSync(path), /folder has no file test\.own\.mjs/],
     [
       'a link',
       (path: string) => {
@@ -111,26 +127,26 @@ describe('a file that is no pack is skipped, and it is said why', () => {
         rmSync(path);
         mkdirSync(path);
       },
-      /is no plain file/,
+      /is not a regular file/,
     ],
-    ['for its group to write', (path: string) => chmodSync(path, 0o620), /must be yours, and others must not/],
-    ['for everybody to write', (path: string) => chmodSync(path, 0o602), /must be yours, and others must not/],
+    ['writable by its group', (path: string) => chmodSync(path, 0o620), /other users must not be able to write to it/],
+    ['writable by all users', (path: string) => chmodSync(path, 0o602), /other users must not be able to write to it/],
   ])('because it is %s (R-PACK-18)', async (_what, spoil, says) => {
     spoil(inPlace());
     expect(await why()).toMatch(says);
   });
 
   test.each(['../config', 'weather', 'weather.Today', 'a.b.c', 'helmdeck.mine', 'memory.store', ''])(
-    'because %j is no name for it',
+    'because %j is not a valid name',
     async (name) => {
       inPlace();
-      expect(await why(name)).toMatch(/needs a group and a name|is taken by this program/);
+      expect(await why(name)).toMatch(/must be a group and a name|is reserved for Helmdeck Memory/);
     },
   );
 });
 
-describe('packs that are listed', () => {
-  test('are taken though one of them is broken, and each once', async () => {
+describe('listed packs', () => {
+  test('are each loaded once, also if one of them is invalid', async () => {
     for (const name of ['a.one', 'a.two', 'a.three']) writePack(folder, packText(), name);
     writePack(folder, 'broken', 'a.two');
     using own = new OwnPacks();
@@ -139,7 +155,7 @@ describe('packs that are listed', () => {
     expect(skipped.map(({ name }) => name)).toEqual(['a.two']);
   });
 
-  test('are started a few at a time', async () => {
+  test('are loaded a few at a time', async () => {
     const names = Array.from({ length: 9 }, (_, n) => `a.p${n}`);
     for (const name of names) writePack(folder, packText(), name);
     using own = new OwnPacks();
@@ -151,39 +167,41 @@ describe('packs that are listed', () => {
     expect(most).toBeGreaterThan(process.platform === 'linux' ? 0 : -1);
   });
 
-  test('are started no more when the program is ending', async () => {
+  test('are not loaded while the program is stopping', async () => {
     writePack(folder);
     const own = new OwnPacks();
     own[Symbol.dispose]();
-    expect(await own.load(folder, [OWN])).toMatchObject({ packs: [], skipped: [{ name: OWN }] });
+    expect(await own.load(folder, [OWN_PACK])).toMatchObject({ packs: [], skipped: [{ name: OWN_PACK }] });
   });
 
-  test('never take the place of another as a tool', async () => {
+  test('cannot replace the tool of another pack', async () => {
     for (const name of ['a_b.c', 'a.b_c']) writePack(folder, packText(), name);
     const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: 'a_b.c,a.b_c' };
-    await using core = await openCore(readConfig({ environment, platform: process.platform, home: () => '/nowhere' }), {
+    await using core = await openMemory(readConfig({ environment, platform: process.platform, home: () => '/nowhere' }), {
       environment: { HELMDECK_MEMORY_KEY: A_KEY },
       version: '1.2.3',
       desktop: false,
     });
     await core.loadPacks();
-    expect(core.packs.skipped).toMatchObject([{ name: 'a.b_c', why: expect.stringMatching(/the same as a tool/) as string }]);
+    expect(core.packs.skipped).toMatchObject([
+      { name: 'a.b_c', why: expect.stringMatching(/the same name or tool name/) as string },
+    ]);
   });
 
-  test('are all there are: a file alone is run by nobody (R-PACK-18)', async () => {
+  test('are the only packs: a file that is not listed is not loaded (R-PACK-18)', async () => {
     writePack(folder, packText({ before: `throw new Error('was run')` }));
     using own = new OwnPacks();
     expect(await own.load(folder, [])).toEqual({ packs: [], skipped: [] });
   });
 
-  test('may have a second name, which is another pack', async () => {
+  test('can be copied under another name, as another pack', async () => {
     linkSync(writePack(folder), join(folder, 'packs', 'test.other.mjs'));
     using own = new OwnPacks();
-    expect((await own.load(folder, [OWN, 'test.other'])).packs).toHaveLength(2);
+    expect((await own.load(folder, [OWN_PACK, 'test.other'])).packs).toHaveLength(2);
   });
 });
 
-/** Our children, where the system tells; a guard is not one. */
+/** Child processes of this one except guard shells; Linux only. */
 const started = (): number =>
   process.platform === 'linux'
     ? readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').split(' ').filter(Boolean).length

@@ -1,23 +1,28 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readListed } from '../../../src/main/own-packs/file.ts';
+import { readListedPack } from '../../../src/main/own-packs/pack-file.ts';
 import { SECOND } from '../../support/clock.ts';
-import { aCaller, openMemory } from '../../support/memory.ts';
-import { openWithOwn, OWN, packText } from '../../support/own-packs.ts';
+import { aCaller, openTestMemory } from '../../support/memory.ts';
+import { openMemoryWithOwnPack, OWN_PACK, packText } from '../../support/own-packs.ts';
 import { CREDENTIAL } from '../../support/packs.ts';
 
-describe("a pack of the owner's own (R-PACK-10)", () => {
-  test('is run like every other, and is known as own', async () => {
-    const { run, as } = await openWithOwn();
-    expect(await run({ what: 'hello' })).toMatchObject({ pack: OWN, version: '1.0.0', output: { said: 'hello' }, cached: false });
+describe('an own pack (R-PACK-10)', () => {
+  test('runs like any other pack, and is marked as own', async () => {
+    const { run, as } = await openMemoryWithOwnPack();
+    expect(await run({ what: 'hello' })).toMatchObject({
+      pack: OWN_PACK,
+      version: '1.0.0',
+      output: { said: 'hello' },
+      cached: false,
+    });
     expect(await run()).toMatchObject({ output: { said: 'nothing' } });
     const { packs } = await as(aCaller())('packs', {});
-    expect(packs.find(({ name }) => name === OWN)).toMatchObject({ own: true, tool: 'test_own', title: 'Own' });
+    expect(packs.find(({ name }) => name === OWN_PACK)).toMatchObject({ own: true, tool: 'test_own', title: 'Own' });
   });
 
-  test('hears who asks, in which session, and no more about them', async () => {
-    const { run } = await openWithOwn({
+  test('receives the subject, client and session of its caller, and nothing else', async () => {
+    const { run } = await openMemoryWithOwnPack({
       handler: 'return { said: JSON.stringify({ caller: ec.caller, session: ec.session, fields: Object.keys(ec) }) };',
     });
     const { output } = await run({}, 's1');
@@ -28,12 +33,12 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
     });
   });
 
-  test('says how far it is, logs, and prints into the same log', async () => {
+  test('reports progress, logs, and prints to the same log', async () => {
     const heard: unknown[] = [];
-    const { perform, logged } = await openWithOwn({
+    const { perform, logged } = await openMemoryWithOwnPack({
       handler: `ec.progress(1, 2, 'half'); ec.progress(2); ec.log('a'); console.log('b', { c: 1 }); return { said: '' };`,
     });
-    await perform(aCaller(), 'runPack', { name: OWN }, { progress: (...said) => void heard.push(said) });
+    await perform(aCaller(), 'runPack', { name: OWN_PACK }, { progress: (...said) => void heard.push(said) });
     expect(heard).toEqual([
       [1, 2, 'half'],
       [2, undefined, undefined],
@@ -41,16 +46,16 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
     expect(logged).toEqual(['a', 'b { c: 1 }']);
   });
 
-  test('prints whatever it looks at, also what JSON cannot hold', async () => {
-    const { run, logged } = await openWithOwn({
+  test('prints any value, also values that JSON cannot represent', async () => {
+    const { run, logged } = await openMemoryWithOwnPack({
       handler: `const ring = {}; ring.ring = ring; console.log(ring, 5n, undefined); console.error(new Error('odd').message); return { said: '' };`,
     });
     expect(await run()).toMatchObject({ output: { said: '' } });
     expect(logged).toEqual(['{ ring: [Circular] } 5n undefined', 'odd']);
   });
 
-  test('remembers for its caller and its session, as packs do', async () => {
-    const { as } = await openWithOwn({
+  test('has a memory for its caller and session', async () => {
+    const { as } = await openMemoryWithOwnPack({
       more: 'memory: { ttl: 7200, category: "notes" },',
       handler: `
         const before = await ec.memory.recall('k');
@@ -62,7 +67,7 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
         return { said: JSON.stringify([ec.memory.namespace, key, tags, value, category, categories.length, gone]) };`,
     });
     const said = async (subject: string, session?: string) => {
-      const asked = { name: OWN, ...(session !== undefined && { session }) };
+      const asked = { name: OWN_PACK, ...(session !== undefined && { session }) };
       return JSON.parse(((await as(aCaller({ subject }))('runPack', asked)).output as { said: string }).said) as unknown;
     };
     const told = (namespace: string, n: number) => [namespace, 'k', ['t'], { n }, 'notes', 1, [false, true]];
@@ -72,8 +77,8 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
     expect(await said('you')).toEqual(told('you', 1));
   });
 
-  test('finds what it answered before where it asks for that (R-PACK-30)', async () => {
-    const { run } = await openWithOwn({
+  test('finds its earlier outputs if it declares capture (R-PACK-30)', async () => {
+    const { run } = await openMemoryWithOwnPack({
       more: 'memory: { capture: true },',
       handler: `const [before] = await ec.memory.list('captured/');
         return { said: input.what + ((await ec.memory.recall(before?.key ?? '-'))?.value.said ?? '') };`,
@@ -82,8 +87,8 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
     expect(await run({ what: 'b' })).toMatchObject({ output: { said: 'ba' } });
   });
 
-  test('asks its memory many things at once', async () => {
-    const { run } = await openWithOwn({
+  test('can send many requests to its memory at once', async () => {
+    const { run } = await openMemoryWithOwnPack({
       more: 'memory: {},',
       handler: `
         await Promise.all(Array.from({ length: 200 }, (_, n) => ec.memory.store('k' + n, n)));
@@ -94,18 +99,21 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
 
   test.each([
     ['a credential', `'k', ${JSON.stringify(CREDENTIAL)}`, /looks like a credential/],
-    ['nothing', `'k', undefined`, /can remember what is JSON/],
-    ['more than fits', `'k', 'x'.repeat(70_000)`, /at most 64 KiB/],
-    ['a lifetime that is none', `'k', 1, { ttl: 'long' }`, /store takes a key/],
-    ['a misspelt option', `'k', 1, { tll: 5 }`, /store takes a key/],
-    ['no key', `5, 1`, /store takes a key/],
-  ])('is told why its memory does not take %s', async (_what, given, why) => {
-    const { run } = await openWithOwn({ more: 'memory: {},', handler: `await ec.memory.store(${given}); return { said: '' };` });
+    ['undefined', `'k', undefined`, /can store only JSON values/],
+    ['a value that is too large', `'k', 'x'.repeat(70_000)`, /at most 64 KiB/],
+    ['an invalid lifetime', `'k', 1, { ttl: 'long' }`, /needs a key and a value/],
+    ['a misspelt option', `'k', 1, { tll: 5 }`, /needs a key and a value/],
+    ['no key', `5, 1`, /needs a key and a value/],
+  ])('gets the reason why its memory refuses %s', async (_what, given, why) => {
+    const { run } = await openMemoryWithOwnPack({
+      more: 'memory: {},',
+      handler: `await ec.memory.store(${given}); return { said: '' };`,
+    });
     await expect(run()).rejects.toMatchObject({ code: 'handler_failed', message: expect.stringMatching(why) as string });
   });
 
-  test('fails with what its memory refused, and may handle it', async () => {
-    const { run, logged } = await openWithOwn({
+  test('fails if its memory refuses a request, unless it handles the error', async () => {
+    const { run, logged } = await openMemoryWithOwnPack({
       more: 'memory: {},',
       handler: `
         const store = () => ec.memory.store('', 1);
@@ -122,9 +130,9 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
   });
 });
 
-describe('its cache', () => {
-  test('gives an answer again, unless the pack says that it is for this once', async () => {
-    const { run } = await openWithOwn({
+describe('the cache of an own pack', () => {
+  test('returns a cached output unless the pack called doNotCache', async () => {
+    const { run } = await openMemoryWithOwnPack({
       more: 'memory: { cache: true, ttl: 60 },',
       handler: `if (input.what === 'once') ec.doNotCache(); return { said: String(Math.random()) };`,
     });
@@ -134,25 +142,28 @@ describe('its cache', () => {
     expect(await run({ what: 'once' })).toMatchObject({ cached: false });
   });
 
-  test('knows another text of the same version as another pack (R-PACK-18)', async () => {
+  test('treats a changed file of the same version as another pack (R-PACK-18)', async () => {
     const more = 'memory: { cache: true, ttl: 60 },';
-    const { run, folder, own, pack, store, clock } = await openWithOwn({ more, handler: `return { said: 'one' };` });
+    const { run, folder, own, pack, store, clock } = await openMemoryWithOwnPack({ more, handler: `return { said: 'one' };` });
     await run();
-    const path = join(folder, 'packs', `${OWN}.mjs`);
+    const path = join(folder, 'packs', `${OWN_PACK}.mjs`);
     writeFileSync(path, readFileSync(path, 'utf8').replace("'one'", "'two'"));
     expect(await run({ what: 'other' })).toMatchObject({ output: { said: 'one' } });
-    const changed = await own.describe(readListed(folder, OWN));
+    const changed = await own.describe(readListedPack(folder, OWN_PACK));
     expect(changed.own?.revision).not.toBe(pack.own?.revision);
-    const { createPacks } = await import('../../../src/core/packs/packs.ts');
+    const { createPackServices: createPacks } = await import('../../../src/core/packs/pack-services.ts');
     using packs = createPacks({ store, clock, packs: [changed] });
-    expect(await packs.engine.run(aCaller(), { name: OWN, input: {} })).toMatchObject({ cached: false, output: { said: 'two' } });
+    expect(await packs.engine.run(aCaller(), { name: OWN_PACK, input: {} })).toMatchObject({
+      cached: false,
+      output: { said: 'two' },
+    });
   });
 });
 
-describe('its schemas', () => {
+describe('the schemas of an own pack', () => {
   test('are shown as they were written', async () => {
-    const { as } = await openWithOwn({ input: `what: z.string().regex(/^[a-z]+$/).max(5).describe('A word.')` });
-    const { input_schema: shown } = await as(aCaller())('pack', { name: OWN });
+    const { as } = await openMemoryWithOwnPack({ input: `what: z.string().regex(/^[a-z]+$/).max(5).describe('A word.')` });
+    const { input_schema: shown } = await as(aCaller())('pack', { name: OWN_PACK });
     expect(shown).toMatchObject({
       type: 'object',
       properties: { what: { type: 'string', pattern: '^[a-z]+$', maxLength: 5, description: 'A word.' } },
@@ -161,37 +172,37 @@ describe('its schemas', () => {
   });
 
   test.each([
-    ['a type', `what: z.string()`, { what: 5 }, /^what does not fit/],
-    ['a pattern', `what: z.string().regex(/^[a-z]+$/)`, { what: 'A' }, /^what does not fit: .*pattern/],
-    ['a format', `what: z.url()`, { what: 'no address' }, /^what does not fit/],
+    ['a type', `what: z.string()`, { what: 5 }, /^what is invalid/],
+    ['a pattern', `what: z.string().regex(/^[a-z]+$/)`, { what: 'A' }, /^what is invalid: .*pattern/],
+    ['a format', `what: z.url()`, { what: 'no address' }, /^what is invalid/],
     [
       'a refinement',
       `what: z.string().refine((text) => text !== 'odd', 'must be even')`,
       { what: 'odd' },
-      /^what does not fit: must be even/,
+      /^what is invalid: must be even/,
     ],
     [
-      'what only time tells',
+      'an asynchronous refinement',
       `what: z.string().refine(async () => false, 'is taken')`,
       { what: 'x' },
-      /^what does not fit: is taken/,
+      /^what is invalid: is taken/,
     ],
   ])('refuse input for %s', async (_what, input, given, message) => {
-    const { run } = await openWithOwn({ input });
+    const { run } = await openMemoryWithOwnPack({ input });
     await expect(run(given)).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringMatching(message) as string });
   });
 
-  test('hold nobody else up with a pattern that takes for ever (R-PACK-19)', async () => {
-    const { run, clock, as } = await openWithOwn({ input: `what: z.string().regex(/^(a+)+$/)`, more: 'seconds: 5,' });
+  test('do not delay other callers with an exponential pattern (R-PACK-19)', async () => {
+    const { run, clock, as } = await openMemoryWithOwnPack({ input: `what: z.string().regex(/^(a+)+$/)`, more: 'seconds: 5,' });
     const answer = run({ what: `${'a'.repeat(60)}!` }).catch((error: unknown) => error);
-    // The memory answers while the pattern is looked for.
+    // The memory answers while the pack's process matches the pattern.
     expect(await as(aCaller())('list', {})).toMatchObject({ facts: [] });
-    await clock.pass(5 * SECOND);
+    await clock.advance(5 * SECOND);
     expect(await answer).toMatchObject({ code: 'timeout' });
   });
 
-  test('hand the handler what they made of the input, once', async () => {
-    const { run } = await openWithOwn({
+  test('transform the input once', async () => {
+    const { run } = await openMemoryWithOwnPack({
       input: `what: z.string().transform((text) => text.length)`,
       handler: 'return { said: typeof input.what + input.what };',
     });
@@ -199,30 +210,62 @@ describe('its schemas', () => {
   });
 });
 
-describe('what its author throws', () => {
+describe('an error that a pack throws', () => {
   const thrown = async (what: string) => {
-    const { run } = await openWithOwn({ handler: `throw ${what};` });
+    const { run } = await openMemoryWithOwnPack({ handler: `throw ${what};` });
     return await run().catch((error: unknown) => error);
   };
 
-  test('reaches whoever asked, in one line, with the line of the file (R-PACK-20)', async () => {
+  test('reaches the caller as one line with the line number (R-PACK-20)', async () => {
     expect(await thrown(`new Error('Bergen is\\n\\u001b[2Junknown')`)).toMatchObject({
       code: 'handler_failed',
-      message: `${OWN}: Bergen is [2Junknown (line 12)`,
+      message: `${OWN_PACK}: Bergen is [2Junknown (line 12)`,
     });
-    expect(await thrown(`'a text'`)).toMatchObject({ message: `${OWN}: a text` });
+    expect(await thrown(`'a text'`)).toMatchObject({ message: `${OWN_PACK}: a text` });
     expect(await thrown(`new Error('')`)).toMatchObject({ message: expect.stringContaining('(line 12)') as string });
   });
 
-  test('is cut, and never holds a credential', async () => {
+  test('reveals no path of this installation in its stack (R-PACK-36)', async () => {
+    const { run, logged } = await openMemoryWithOwnPack({
+      more: 'memory: {},',
+      handler: `
+        const stacks = [];
+        const collect = (error) => { stacks.push(error.stack); console.log(error); };
+        const attempt = async (act) => { try { await act(); } catch (error) { collect(error); } };
+        Reflect.set(Error, 'prepareStackTrace', (_error, frames) => frames.map((frame) => frame.getFileName()).join());
+        Reflect.set(globalThis, 'Error', { prepareStackTrace: (_error, frames) => frames.map(String).join() });
+        Reflect.set(String.prototype, 'startsWith', function () { stacks.push(String(this)); return true; });
+        Reflect.set(Array.prototype, Symbol.iterator, new Proxy(Array.prototype[Symbol.iterator], {
+          apply(next, frames, given) { stacks.push(String(frames)); return Reflect.apply(next, frames, given); },
+        }));
+        collect(new TypeError('own'));
+        await attempt(() => new URL('no address'));
+        await attempt(() => atob('é'));
+        await attempt(() => import('node:fs'));
+        await attempt(() => z.object({ a: z.string() }).parse({}));
+        await attempt(() => ec.memory.recall(5));
+        await attempt(() => fetch('https://api.example.com/'));
+        await attempt(() => { const down = () => down(); down(); });
+        await new Promise((done) => setTimeout(() => { collect(new Error('timer')); done(); }, 1));
+        const captured = {}; Error.captureStackTrace(captured); stacks.push(captured.stack);
+        return { said: stacks.join('\\n') };`,
+    });
+    const said = ((await run()).output as { said: string }).said + logged.join('\n');
+    expect(said).toContain('Error: timer\n    at ');
+    expect(said).toMatch(/pack:test\.own\.mjs:\d+/);
+    for (const part of [process.cwd(), 'file:', 'node_modules', 'node:internal', 'realm.ts', 'child.ts'])
+      expect(said).not.toContain(part);
+  });
+
+  test('is shortened, and never contains a credential', async () => {
     expect(((await thrown(`new Error('x'.repeat(5000))`)) as Error).message.length).toBeLessThan(400);
     const { message } = (await thrown(`new Error('refused with ${CREDENTIAL}')`)) as Error;
-    expect(message).toBe(`${OWN}: it says something that looks like a credential, and is not repeated.`);
+    expect(message).toBe(`${OWN_PACK}: the error message looks like a credential, so it is not shown.`);
   });
 });
 
-test('runs of one subject take turns, so that processes do not fill the machine', async () => {
-  const { as } = await openWithOwn({
+test('at most four runs of one subject run at the same time', async () => {
+  const { as } = await openMemoryWithOwnPack({
     handler: `
       const began = Date.now();
       await new Promise((resolve) => setTimeout(resolve, 300));
@@ -230,7 +273,7 @@ test('runs of one subject take turns, so that processes do not fill the machine'
   });
   const spans = await Promise.all(
     Array.from({ length: 7 }, async () => {
-      const { output } = await as(aCaller())('runPack', { name: OWN });
+      const { output } = await as(aCaller())('runPack', { name: OWN_PACK });
       return JSON.parse((output as { said: string }).said) as [number, number];
     }),
   );
@@ -238,21 +281,21 @@ test('runs of one subject take turns, so that processes do not fill the machine'
   expect(Math.max(...atOnce)).toBeLessThanOrEqual(4);
 });
 
-test('whoever gives up while waiting for a turn leaves it to the next', async () => {
-  const memory = await openWithOwn({
+test('a run that is cancelled while waiting makes room for the next', async () => {
+  const memory = await openMemoryWithOwnPack({
     handler: `await new Promise((resolve) => setTimeout(resolve, 400)); return { said: '' };`,
   });
-  const ask = (signal?: AbortSignal) => memory.perform(aCaller(), 'runPack', { name: OWN }, signal ? { signal } : {});
+  const ask = (signal?: AbortSignal) => memory.perform(aCaller(), 'runPack', { name: OWN_PACK }, signal ? { signal } : {});
   const running = Array.from({ length: 4 }, () => ask());
-  const giveUp = new AbortController();
-  const impatient = ask(giveUp.signal).catch((error: unknown) => error);
-  const patient = ask();
-  giveUp.abort();
-  expect(await impatient).toMatchObject({ code: 'handler_failed' });
-  expect(await Promise.all([...running, patient])).toHaveLength(5);
+  const controller = new AbortController();
+  const cancelledRun = ask(controller.signal).catch((error: unknown) => error);
+  const waitingRun = ask();
+  controller.abort();
+  expect(await cancelledRun).toMatchObject({ code: 'cancelled' });
+  expect(await Promise.all([...running, waitingRun])).toHaveLength(5);
 });
 
-test('a text that is no pack is no pack in a memory either', async () => {
-  await expect(openWithOwn(packText().replace('handler', 'run'))).rejects.toMatchObject({ code: 'handler_failed' });
-  expect((await openMemory()).packs.skipped).toEqual([]);
+test('an invalid file does not become a pack', async () => {
+  await expect(openMemoryWithOwnPack(packText().replace('handler', 'run'))).rejects.toMatchObject({ code: 'handler_failed' });
+  expect((await openTestMemory()).packs.skipped).toEqual([]);
 });

@@ -4,13 +4,13 @@ import { accentStyle } from '../../../src/main/shell/accent.ts';
 
 const THEME = readFileSync('src/renderer/src/theme.css', 'utf8');
 
-/** What a variable is in either mode. */
+/** The values of a variable in light and dark mode. */
 function pairOf(style: string, name: string): { light: string; dark: string } {
   const [, light = '', dark = ''] = new RegExp(`--${name}: light-dark\\((#\\w+), (#\\w+)\\)`).exec(style) ?? [];
   return { light, dark };
 }
 
-/** By the formula of WCAG 2.2, apart from the one that is tested. */
+/** An independent implementation of the WCAG 2.2 formula. */
 function contrast(one: string, other: string): number {
   const luminance = (hex: string): number => {
     const linear = (at: number): number => {
@@ -27,7 +27,7 @@ const STEPS = ['00', '33', '66', '99', 'cc', 'ff'];
 const COLOURS = STEPS.flatMap((red) => STEPS.flatMap((green) => STEPS.map((blue) => `${red}${green}${blue}`)));
 
 describe("the system's accent colour (R-DESK-43)", () => {
-  test.each(['light', 'dark'] as const)('leaves every text readable in %s, whatever it is', (mode) => {
+  test.each(['light', 'dark'] as const)('keeps every text readable in %s mode', (mode) => {
     const unreadable = COLOURS.flatMap((chosen) => {
       const style = accentStyle(chosen);
       const [accent, onAccent, selection] = ['accent', 'on-accent', 'selection'].map((name) => pairOf(style, name)[mode]) as [
@@ -48,15 +48,15 @@ describe("the system's accent colour (R-DESK-43)", () => {
     expect(unreadable).toEqual([]);
   });
 
-  test('stays as it was chosen where it can be read', () => {
+  test('is not adjusted if it is readable', () => {
     expect(pairOf(accentStyle('0057b7ff'), 'accent').light).toBe('#0057b7');
     expect(pairOf(accentStyle('#ffb3ff'), 'accent').dark).toBe('#ffb3ff');
   });
 
   test.each(['', 'false', 'red', '12345', 'url(x)', 'ffffff;}*{display:none', '#1234567890'])(
-    'is ours where %j is told',
-    (told) => {
-      expect(accentStyle(told)).toBe('');
+    'is not used if the system reports %j',
+    (reported) => {
+      expect(accentStyle(reported)).toBe('');
     },
   );
 });

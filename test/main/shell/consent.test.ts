@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { EmbeddingsReport } from '../../../src/contract/embeddings.ts';
-import { noEmbeddings } from '../../../src/core/embeddings.ts';
-import { theWindow } from '../../../src/listeners/window/crossing.ts';
-import { desktopConsent, type Question } from '../../../src/main/shell/consent.ts';
+import { noEmbeddings } from '../../../src/core/operations/embeddings-port.ts';
+import { windowCaller } from '../../../src/listeners/window/window-result.ts';
+import { desktopConsent, type ConsentQuestion } from '../../../src/main/shell/consent.ts';
 import { DAY } from '../../support/clock.ts';
-import { aCaller, openMemory, theOwner } from '../../support/memory.ts';
+import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 
 const hash = 'a'.repeat(64);
 
-/** What the owner is asked when the window approves this hash while that Ollama is found. */
-async function approving(ollama: { path: string; sha256?: string } | undefined): Promise<readonly Question[]> {
+/** Returns the questions shown when the window approves a hash. `ollama` is the one that was found. */
+async function approving(ollama: { path: string; sha256?: string } | undefined): Promise<readonly ConsentQuestion[]> {
   const approved: string[] = [];
   const report: EmbeddingsReport = {
     state: { at: 'off' },
@@ -26,19 +26,19 @@ async function approving(ollama: { path: string; sha256?: string } | undefined):
     report: async () => report,
     approve: async (sha256: string) => void approved.push(sha256),
   };
-  const { perform, clock } = await openMemory({ embeddings });
-  const asked: Question[] = [];
-  const consent = desktopConsent({ perform, clock, agrees: async (question) => (asked.push(question), true) });
-  await perform(theWindow('me'), 'approveOllama', { hash }, { consent });
+  const { perform, clock } = await openTestMemory({ embeddings });
+  const asked: ConsentQuestion[] = [];
+  const consent = desktopConsent({ perform, clock, askOwner: async (question) => (asked.push(question), true) });
+  await perform(windowCaller('me'), 'approveOllama', { hash }, { consent });
   expect(approved).toEqual([hash]);
   return asked;
 }
 
-test('an Ollama is approved by its path and its hash, in lines of ours alone (R-DESK-08, R-EMB-03)', async () => {
+test('the question about an Ollama shows its path and hash, and a path cannot add lines (R-DESK-08, R-EMB-03)', async () => {
   expect(await approving({ path: '/usr/local/bin/ollama', sha256: hash })).toMatchObject([
     {
-      message: 'Let the program start this Ollama?',
-      detail: `/usr/local/bin/ollama\nSHA-256 ${hash}\n\nIt runs with your rights until you turn embeddings off.`,
+      message: 'Allow Helmdeck Memory to start this Ollama?',
+      detail: `/usr/local/bin/ollama\nSHA-256 ${hash}\n\nOllama runs with your user rights until you turn embeddings off.`,
     },
   ]);
   const [disguised] = await approving({ path: `/home/me/a\nSHA-256 ${'b'.repeat(64)}/${'x'.repeat(400)}`, sha256: hash });
@@ -46,59 +46,59 @@ test('an Ollama is approved by its path and its hash, in lines of ours alone (R-
   expect(disguised?.detail.split('\n')[0]).toHaveLength(300);
 });
 
-test('what was not shown is not approved, whoever knows its hash (R-DESK-08)', async () => {
+test('a hash that was not shown cannot be approved (R-DESK-08)', async () => {
   for (const found of [undefined, { path: '/usr/local/bin/ollama', sha256: 'b'.repeat(64) }, { path: '/tmp/ollama' }])
     await expect(approving(found)).rejects.toMatchObject({ code: 'invalid_input' });
 });
 
-test('the clock is trusted after the owner has seen the date and what it costs (R-DESK-08, R-TIME-09)', async () => {
-  const { perform, clock, as } = await openMemory();
+test('the question about the clock shows the date and the number of facts that expire (R-DESK-08, R-TIME-09)', async () => {
+  const { perform, clock, as } = await openTestMemory();
   await as(theOwner)('remember', { key: 'a', value: 'one' });
   clock.jump(400 * DAY);
   const time = new Date(clock.now()).toISOString();
-  const asked: Question[] = [];
-  const consent = desktopConsent({ perform, clock, agrees: async (question) => (asked.push(question), false) });
-  await expect(perform(theWindow('me'), 'trustClock', { time }, { consent })).rejects.toMatchObject({ code: 'declined' });
+  const asked: ConsentQuestion[] = [];
+  const consent = desktopConsent({ perform, clock, askOwner: async (question) => (asked.push(question), false) });
+  await expect(perform(windowCaller('me'), 'trustClock', { time }, { consent })).rejects.toMatchObject({ code: 'declined' });
   expect(asked).toMatchObject([
-    { message: `Is it really ${time.slice(0, 10)}?`, detail: expect.stringContaining('One fact has expired') as string },
+    { message: `Is today ${time.slice(0, 10)}?`, detail: expect.stringContaining('one fact has expired') as string },
   ]);
   expect((await perform(theOwner, 'status', {})).store.clock.at).toBe('ahead');
 });
 
-describe('an undo of what an agent wrote', () => {
+describe('undoing the changes of an agent', () => {
   const since = '2020-01-01T00:00:00Z';
   const pipeline = (id: string) => ({ id, steps: [{ id: 'one', pack: 'helmdeck.route', input: { user_intent: 'remember' } }] });
 
-  /** A window whose owner always says no, and what it was asked. */
+  /** A window whose owner always declines, and the questions it showed. */
   async function opened() {
-    const memory = await openMemory();
-    const asked: Question[] = [];
-    const agrees = async (question: Question) => (asked.push(question), false);
-    const consent = desktopConsent({ perform: memory.perform, clock: memory.clock, agrees });
-    const undo = () => memory.perform(theWindow('me'), 'undo', { client: 'claude-code', since }, { consent });
+    const memory = await openTestMemory();
+    const asked: ConsentQuestion[] = [];
+    const askOwner = async (question: ConsentQuestion) => (asked.push(question), false);
+    const consent = desktopConsent({ perform: memory.perform, clock: memory.clock, askOwner });
+    const undo = () => memory.perform(windowCaller('me'), 'undo', { client: 'claude-code', since }, { consent });
     return { ...memory, asked, undo, agent: memory.as(aCaller()), owner: memory.as(theOwner) };
   }
 
-  test('names the pipelines that it would delete, also where it takes back no fact (R-DESK-08)', async () => {
+  test('names the pipelines that would be deleted, also if no facts are (R-DESK-08)', async () => {
     const { agent, owner, asked, undo } = await opened();
     for (const id of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) await agent('createPipeline', pipeline(id));
     await expect(undo()).rejects.toMatchObject({ code: 'declined' });
-    expect(asked).toMatchObject([{ detail: 'Pipelines deleted for good: g, f, e, d, c, and 2 more.' }]);
+    expect(asked).toMatchObject([{ detail: 'Pipelines deleted permanently: g, f, e, d, c, and 2 more.' }]);
     expect((await owner('pipelines', {})).pipelines).toHaveLength(7);
   });
 
-  test('names facts and pipelines beside each other (R-DESK-08)', async () => {
+  test('names facts and pipelines (R-DESK-08)', async () => {
     const { agent, asked, undo, owner } = await opened();
     await agent('remember', { key: 'a', value: 'one' });
     await agent('createPipeline', pipeline('new'));
     await expect(undo()).rejects.toMatchObject({ code: 'declined' });
     const [question] = asked;
-    expect(question?.detail).toContain('1 are deleted for good and 0 get their earlier version back');
-    expect(question?.detail).toContain('Pipelines deleted for good: new.');
+    expect(question?.detail).toContain('1 will be deleted permanently and 0 will return to their earlier version');
+    expect(question?.detail).toContain('Pipelines deleted permanently: new.');
     expect((await owner('list', {})).facts).toHaveLength(1);
   });
 
-  test('asks nothing where it would change nothing (R-DESK-08)', async () => {
+  test('needs no consent if it would change nothing (R-DESK-08)', async () => {
     const { owner, asked, undo } = await opened();
     await owner('remember', { key: 'a', value: 'one' });
     expect(await undo()).toMatchObject({ removed: 0, restored: 0 });

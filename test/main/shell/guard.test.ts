@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { fence } from '../../../src/main/shell/guard.ts';
+import { restrictWebContents } from '../../../src/main/shell/guard.ts';
 import { webPreferences } from '../../../src/main/shell/web-preferences.ts';
-import { app, type Contents, contentsAt } from '../../support/electron.ts';
+import { app, type FakeContents, fakeContents } from '../../support/electron.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 vi.mock('electron', () => import('../../support/electron.ts'));
@@ -27,17 +27,17 @@ const URLS = [
   'smb://host/share',
 ];
 
-function fenced(): Contents {
+function fenced(): FakeContents {
   app.removeAllListeners();
-  fence();
-  const contents = contentsAt('helmdeck-window://window/');
+  restrictWebContents();
+  const contents = fakeContents('helmdeck-window://window/');
   app.emit('web-contents-created', {}, contents.contents);
   return contents;
 }
 
 const OUR_BLOB = 'blob:helmdeck-window://window/0';
 
-/** What Electron hands to whoever decides on a download, and what its owner is asked. */
+/** A download as Electron passes it to the handler, and the options of its save dialog. */
 function download(url: string, name: string, preventDefault: () => void = () => undefined) {
   const asked: object[] = [];
   const item = Object.assign(new EventEmitter(), {
@@ -51,8 +51,8 @@ function download(url: string, name: string, preventDefault: () => void = () => 
   return { asked, item };
 }
 
-describe('whatever is shown (R-DESK-10)', () => {
-  test.each(['will-navigate', 'will-redirect', 'will-frame-navigate', 'will-attach-webview'])('%s is stopped', (event) => {
+describe('a page (R-DESK-10)', () => {
+  test.each(['will-navigate', 'will-redirect', 'will-frame-navigate', 'will-attach-webview'])('cannot cause %s', (event) => {
     const contents = fenced();
     for (const url of URLS) {
       const preventDefault = vi.fn<() => void>();
@@ -61,13 +61,13 @@ describe('whatever is shown (R-DESK-10)', () => {
     }
   });
 
-  test('opens no window', () => {
+  test('cannot open a window', () => {
     const { set } = fenced();
     for (const url of URLS) expect(set['setWindowOpenHandler']?.({ url } as never)).toEqual({ action: 'deny' });
   });
 
   test.each([...URLS, 'blob:https://example.com/0', 'blob:helmdeck-window://other/0'])(
-    'downloads nothing but what our page made: %s',
+    'can download only blobs of our page: %s',
     (url) => {
       const preventDefault = vi.fn<() => void>();
       const { asked } = download(url, 'x', preventDefault);
@@ -81,7 +81,7 @@ describe('whatever is shown (R-DESK-10)', () => {
     ['helmdeck-memory-me.jsonl', 'helmdeck-memory-me.jsonl'],
     ['../../.bashrc', 'helmdeck-memory.jsonl'],
     ['helmdeck-memory-me.jsonl.desktop', 'helmdeck-memory.jsonl'],
-  ])('an export that is called %s is offered as %s, and only its owner can read it', (called, offered) => {
+  ])('can export a file named %s as %s, readable by its owner only', (called, offered) => {
     const path = join(tempFolder(), 'kept.jsonl');
     writeFileSync(path, '', { mode: 0o644 });
     const { asked, item } = download(OUR_BLOB, called);
@@ -91,12 +91,12 @@ describe('whatever is shown (R-DESK-10)', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test('an export that its owner did not keep leaves nothing to close', () => {
+  test('can cancel an export', () => {
     const { item } = download(OUR_BLOB, 'x');
     expect(() => item.emit('done', {}, 'cancelled')).not.toThrow();
   });
 
-  test('gets no permission but to copy what its owner chose', () => {
+  test('gets no permission except to write to the clipboard', () => {
     const { set } = fenced();
     const permissions = [
       'media',
@@ -119,7 +119,7 @@ describe('whatever is shown (R-DESK-10)', () => {
     expect(set['setDevicePermissionHandler']?.({} as never)).toBe(false);
   });
 
-  test('asks nobody over any network', () => {
+  test('cannot make network requests', () => {
     const { set } = fenced();
     for (const url of URLS) {
       const answer = vi.fn<(what: { cancel: boolean }) => void>();
@@ -129,7 +129,7 @@ describe('whatever is shown (R-DESK-10)', () => {
   });
 });
 
-test('the page is in a sandbox, in a world of its own, without Node (R-DESK-10)', () => {
+test('the page runs in a sandbox with context isolation and without Node (R-DESK-10)', () => {
   expect(webPreferences({ preload: '/preload.cjs', devTools: false })).toEqual({
     preload: '/preload.cjs',
     devTools: false,

@@ -1,16 +1,17 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { failures } from '../../../src/contract/failure.ts';
+import { BACKUPS_KEPT } from '../../../src/contract/limits.ts';
 import { operations } from '../../../src/contract/operations.ts';
 import type { ListeningState } from '../../../src/contract/status.ts';
-import type { Crossed, Pipe } from '../../../src/contract/window.ts';
-import { callsOf } from '../../../src/main/shell/calls.ts';
-import type { Question } from '../../../src/main/shell/consent.ts';
-import { type Bound, bindWindow } from '../../../src/main/shell/ipc.ts';
+import type { BridgeResponse, PreloadBridge } from '../../../src/contract/window.ts';
+import type { ConsentQuestion } from '../../../src/main/shell/consent.ts';
+import { type WindowBinding, bindWindow } from '../../../src/main/shell/ipc.ts';
+import { createWindowCalls } from '../../../src/main/shell/window-calls.ts';
 import { desktopBridge } from '../../../src/renderer/src/desktop-bridge.ts';
 import { HOUR, MINUTE } from '../../support/clock.ts';
-import { type Contents, contentsAt, invoke } from '../../support/electron.ts';
-import { aCaller, openMemory, type OpenedMemory, theOwner } from '../../support/memory.ts';
+import { type FakeContents, fakeContents, invoke } from '../../support/electron.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
 vi.mock('electron', () => import('../../support/electron.ts'));
@@ -19,37 +20,37 @@ const HOME = 'helmdeck-window://window/';
 let listening: ListeningState;
 const LISTENING: ListeningState = { at: 'failed', why: 'it is taken' };
 
-/** Runs until it is given up. */
+/** Runs until it is cancelled. */
 const waiting = aPack(
   ({ signal }) => {
-    begun += 1;
-    return new Promise(() => signal.addEventListener('abort', () => (heard += 1)));
+    startedRuns += 1;
+    return new Promise(() => signal.addEventListener('abort', () => (cancelledRuns += 1)));
   },
   { name: 'test.waiting' },
 );
-const outside = aPack(() => ({ said: 'yes' }), { name: 'test.outside', asksOutside: true });
-let begun = 0;
-let heard = 0;
+const outside = aPack(() => ({ said: 'yes' }), { name: 'test.outside', usesNetwork: true });
+let startedRuns = 0;
+let cancelledRuns = 0;
 
-let ours: Contents;
-let memory: OpenedMemory;
-let bound: Bound;
-let asked: Question[];
-let yes: boolean;
+let ours: FakeContents;
+let memory: TestMemory;
+let bound: WindowBinding;
+let asked: ConsentQuestion[];
+let agrees: boolean;
 let unsaved: boolean[];
 let chosen: unknown[];
 
 beforeEach(async () => {
-  ours = contentsAt(HOME);
-  memory = await openMemory({ packs: { packs: [waiting, outside] } });
+  ours = fakeContents(HOME);
+  memory = await openTestMemory({ packs: { packs: [waiting, outside] } });
   asked = [];
   listening = LISTENING;
-  yes = false;
+  agrees = false;
   unsaved = [];
   chosen = [];
-  begun = 0;
-  heard = 0;
-  const calls = callsOf({
+  startedRuns = 0;
+  cancelledRuns = 0;
+  const calls = createWindowCalls({
     perform: memory.perform,
     desktop: {
       listening: async () => listening,
@@ -58,48 +59,48 @@ beforeEach(async () => {
       atLogin: async () => ({ hidden: false }),
     },
     chooseAtLogin: (choice) => (chosen.push(choice), { starts: choice.starts ?? false, hidden: choice.hidden ?? false }),
-    holdsUnsaved: (given) => void unsaved.push(given),
-    agrees: async (question) => (asked.push(question), yes),
+    setUnsaved: (given) => void unsaved.push(given),
+    askOwner: async (question) => (asked.push(question), agrees),
     clock: memory.clock,
   });
   bound = bindWindow({ calls: Promise.resolve(calls), window: () => ours.window });
 });
 afterEach(() => bound[Symbol.dispose]());
 
-const from = ({ contents, frame }: Contents) => ({ sender: contents, senderFrame: frame });
+const from = ({ contents, frame }: FakeContents) => ({ sender: contents, senderFrame: frame });
 const call = (...args: unknown[]): Promise<unknown> => invoke(from(ours), 'call', ...args);
 
 describe('the window', () => {
-  test('asks what every surface asks, and signs what it writes (R-DESK-02)', async () => {
+  test('runs operations, and signs its writes (R-DESK-02)', async () => {
     expect(await call('me', 'remember', { key: 'a', value: 'b' })).toMatchObject({ ok: true, value: { status: 'created' } });
     expect(await call('me', 'recall', { key: 'a' })).toMatchObject({ ok: true, value: { client: 'window', value: 'b' } });
     expect(await call('you', 'recall', { key: 'a' })).toMatchObject({ ok: false, code: 'not_found' });
   });
 
-  test.each(Object.keys(operations))('reaches %s, and is refused with its code what does not fit (R-DESK-11)', async (name) => {
+  test.each(Object.keys(operations))('can call %s, and gets its failure code for invalid input (R-DESK-11)', async (name) => {
     expect(await call('me', name, 'nothing of the kind')).toMatchObject({ ok: false, code: 'invalid_input' });
   });
 
-  test('tells when it was answered for the first time', async () => {
+  test('resolves with the first response', async () => {
     let answered = false;
-    void bound.answered.then(() => (answered = true));
+    void bound.firstAnswer.then(() => (answered = true));
     await Promise.resolve();
     expect(answered).toBe(false);
     await call('me', 'list', {});
     expect(answered).toBe(true);
   });
 
-  test('hears what it is told (R-DESK-02)', () => {
-    bound.tell({ namespace: 'me', kind: 'fact' });
+  test('receives changes (R-DESK-02)', () => {
+    bound.notify({ namespace: 'me', kind: 'fact' });
     expect(ours.sent).toEqual([['changed', { namespace: 'me', kind: 'fact' }]]);
   });
 
-  test('asks how the listener stands, which no agent can', async () => {
+  test('can request the state of the listener, which agents cannot', async () => {
     expect(await call('me', 'listening', {})).toEqual({ ok: true, value: LISTENING });
   });
 
   test.each(['listening', 'resumeListening', 'showBundle', 'atLogin'])(
-    'says nothing with %s, and is refused if it does (R-DESK-11)',
+    'sends no input with %s, and is refused if it does (R-DESK-11)',
     async (name) => {
       for (const input of [undefined, null, 7, 'x', [], { more: 1 }]) {
         expect(await call('me', name, input)).toEqual({
@@ -112,7 +113,7 @@ describe('the window', () => {
   );
 });
 
-test('the page tells whether something is not saved, and nothing else by that name (R-STAY-01, R-DESK-11)', async () => {
+test('the page reports unsaved text, and other inputs of that call are refused (R-STAY-01, R-DESK-11)', async () => {
   expect(await call('me', 'unsaved', { unsaved: true })).toEqual({ ok: true, value: { unsaved: true } });
   for (const input of [undefined, null, true, {}, { unsaved: 'yes' }, { unsaved: false, more: 1 }]) {
     expect(await call('me', 'unsaved', input)).toMatchObject({ ok: false, code: 'invalid_input' });
@@ -120,7 +121,7 @@ test('the page tells whether something is not saved, and nothing else by that na
   expect(unsaved).toEqual([true]);
 });
 
-test('the page chooses how the program starts at login, and nothing else by that name (R-DESK-09, R-DESK-11)', async () => {
+test('the page changes the start at login, and other inputs of that call are refused (R-DESK-09, R-DESK-11)', async () => {
   expect(await call('me', 'chooseAtLogin', { starts: true })).toEqual({ ok: true, value: { starts: true, hidden: false } });
   for (const input of [undefined, null, true, 'x', { starts: 'yes' }, { hidden: 1 }, { starts: true, more: 1 }]) {
     expect(await call('me', 'chooseAtLogin', input)).toMatchObject({ ok: false, code: 'invalid_input' });
@@ -128,62 +129,62 @@ test('the page chooses how the program starts at login, and nothing else by that
   expect(chosen).toEqual([{ starts: true }]);
 });
 
-describe('a call that may be given up', () => {
-  const cancelled = { ok: false, code: 'handler_failed', message: expect.stringMatching('cancelled') as string };
+describe('a call with an id', () => {
+  const cancelled = { ok: false, code: 'cancelled', message: expect.stringMatching('cancelled') as string };
   const run = { name: 'test.waiting' };
 
-  test('is, as the window gives it up, and no other is (R-WIN-40)', async () => {
-    const pipe: Pipe = {
+  test('is cancelled by the window, and no other call is (R-WIN-40)', async () => {
+    const pipe: PreloadBridge = {
       place: 'desktop',
-      call: (...given) => call(...given) as Promise<Crossed>,
+      call: (...given) => call(...given) as Promise<BridgeResponse>,
       onChange: () => () => undefined,
     };
     const bridge = desktopBridge(pipe);
     const [one, other] = [new AbortController(), new AbortController()];
     const first = bridge.call('me', 'runPack', run, one.signal);
     const second = bridge.call('me', 'runPack', run, other.signal);
-    await expect.poll(() => begun).toBe(2);
+    await expect.poll(() => startedRuns).toBe(2);
     one.abort();
     expect(await first).toEqual(cancelled);
-    expect(heard).toBe(1);
+    expect(cancelledRuns).toBe(1);
     other.abort();
     expect(await second).toEqual(cancelled);
-    expect(heard).toBe(2);
+    expect(cancelledRuns).toBe(2);
   });
 
-  test('brings a word of its own (R-WIN-40)', async () => {
-    const first = call('me', 'runPack', run, 'a word');
-    expect(await call('me', 'status', {}, 'a word')).toMatchObject({ ok: false, code: 'invalid_input' });
+  test('is refused while a call with the same id is running (R-WIN-40)', async () => {
+    const first = call('me', 'runPack', run, 'a call');
+    expect(await call('me', 'status', {}, 'a call')).toMatchObject({ ok: false, code: 'invalid_input' });
     for (const word of [7, '', 'x'.repeat(65), null, {}])
       expect(await call('me', 'status', {}, word)).toMatchObject({ ok: false, code: 'invalid_input' });
-    for (const input of [undefined, {}, { word: 7 }, { word: 'a word', more: 1 }])
+    for (const input of [undefined, {}, { call: 7 }, { call: 'a call', more: 1 }])
       expect(await call('me', 'cancel', input)).toMatchObject({ ok: false, code: 'invalid_input' });
-    expect(await call('me', 'cancel', { word: 'another' })).toEqual({ ok: true, value: { cancelled: false } });
-    expect(await call('me', 'cancel', { word: 'a word' })).toEqual({ ok: true, value: { cancelled: true } });
+    expect(await call('me', 'cancel', { call: 'another' })).toEqual({ ok: true, value: { cancelled: false } });
+    expect(await call('me', 'cancel', { call: 'a call' })).toEqual({ ok: true, value: { cancelled: true } });
     expect(await first).toEqual(cancelled);
-    expect(await call('me', 'cancel', { word: 'a word' })).toEqual({ ok: true, value: { cancelled: false } });
+    expect(await call('me', 'cancel', { call: 'a call' })).toEqual({ ok: true, value: { cancelled: false } });
   });
 });
 
-describe('whoever else calls is refused, and nothing happens (R-DESK-11)', () => {
+describe('every other caller is refused without an effect (R-DESK-11)', () => {
   const forbidden = { ok: false, code: 'forbidden_origin', message: expect.any(String) as string };
   const write = ['me', 'remember', { key: 'a', value: 'b' }];
-  /** What was answered, and whether it was written all the same. */
+  /** The response, and whether the call had an effect. */
   const outcome = async (answer: unknown) => [answer, ((await call('me', 'recall', { key: 'a' })) as { ok: boolean }).ok];
 
   test('another window with the same page', async () => {
-    expect(await outcome(await invoke(from(contentsAt(HOME)), 'call', ...write))).toEqual([forbidden, false]);
+    expect(await outcome(await invoke(from(fakeContents(HOME)), 'call', ...write))).toEqual([forbidden, false]);
   });
 
   test('a frame inside the window', async () => {
-    const { frame } = contentsAt(HOME);
+    const { frame } = fakeContents(HOME);
     expect(await outcome(await invoke({ sender: ours.contents, senderFrame: frame }, 'call', ...write))).toEqual([
       forbidden,
       false,
     ]);
   });
 
-  test('a frame that is gone', async () => {
+  test('a frame that no longer exists', async () => {
     expect(await outcome(await invoke({ sender: ours.contents, senderFrame: null }, 'call', ...write))).toEqual([
       forbidden,
       false,
@@ -196,8 +197,8 @@ describe('whoever else calls is refused, and nothing happens (R-DESK-11)', () =>
     'helmdeck-window://other/',
     'helmdeck-window://window.example/',
     'about:blank',
-  ])('a page at %s in its place', async (url) => {
-    const here = contentsAt(url);
+  ])('the window after navigating to %s', async (url) => {
+    const here = fakeContents(url);
     const { window } = ours;
     Object.assign(window, { webContents: here.contents });
     const answer = await invoke(from(here), 'call', ...write);
@@ -206,7 +207,7 @@ describe('whoever else calls is refused, and nothing happens (R-DESK-11)', () =>
   });
 });
 
-test('of 10,000 calls that are no calls each is refused with a code of ours (R-DESK-11)', async () => {
+test('10,000 random calls are each refused with a known code (R-DESK-11)', async () => {
   const anything = fc.anything({ maxDepth: 2 }).filter(isCloneable);
   const name = fc.oneof(
     anything,
@@ -226,7 +227,7 @@ test('of 10,000 calls that are no calls each is refused with a code of ours (R-D
   );
 });
 
-/** What cannot cross a process never arrives. */
+/** Whether a value can be sent to another process. */
 function isCloneable(value: unknown): boolean {
   try {
     structuredClone(value);
@@ -236,19 +237,19 @@ function isCloneable(value: unknown): boolean {
   }
 }
 
-describe('what destroys or gives away is asked first (R-DESK-08)', () => {
+describe('operations that need consent (R-DESK-08)', () => {
   const destructive: [string, object, RegExp][] = [
     ['forget', { scope: 'all' }, /Forget 4 entries/],
     ['forget', { scope: 'prefix:a' }, /Forget one entry/],
     ['forget', { scope: 'category:user_facts' }, /Forget 2 entries/],
-    ['undo', { client: 'window', since: '2026-01-01T00:00:00Z' }, /Undo what window wrote/],
-    ['mintToken', { name: 'x', scopes: ['admin', 'memory:read'] }, /all that you may/],
+    ['undo', { client: 'window', since: '2026-01-01T00:00:00Z' }, /Undo the changes of window/],
+    ['mintToken', { name: 'x', scopes: ['admin', 'memory:read'] }, /all your rights/],
     ['mintToken', { name: 'x' }, /a token for the memory me/],
     ['runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } }, /Forget 4 entries/],
     ['runPack', { name: 'test.outside', input: { what: 'a secret' } }, /Run test\.outside/],
     ['finishPipeline', { id: 'wipe' }, /Forget 2 entries/],
     ['deletePipeline', { id: 'wipe' }, /Delete the pipeline wipe/],
-    ['createPipeline', { id: 'new', steps: [{ id: 'one', pack: 'test.outside' }] }, /Keep the pipeline new as your own/],
+    ['createPipeline', { id: 'new', steps: [{ id: 'one', pack: 'test.outside' }] }, /Save the pipeline new as yours/],
     ['adoptPipeline', { id: 'foreign', updated_at: '2026-06-03T14:02:00.000Z' }, /Adopt the pipeline foreign/],
     ['dropCredential', { name: 'github' }, /Delete the credential github/],
     ['pauseToken', { id: 'x', paused: false }, /Resume access for x/],
@@ -267,28 +268,44 @@ describe('what destroys or gives away is asked first (R-DESK-08)', () => {
     expect(await call('me', name, input)).toMatchObject({ ok: false, code: 'declined' });
     expect(asked).toMatchObject([{ message: expect.stringMatching(question) as string }]);
     expect(await call('me', 'list', {})).toMatchObject({ value: { facts: [{ key: 'b' }, { key: 'a' }] } });
-    yes = true;
+    agrees = true;
     expect(await call('me', name, input)).not.toMatchObject({ code: 'declined' });
     expect(asked).toHaveLength(2);
   });
 
-  test('naming what goes, in lines of ours alone (R-DESK-40)', async () => {
+  test('a backup, if it could delete an older one, also with concurrent requests', async () => {
+    const makeBackup = () => memory.clock.advance(1).then(() => call('me', 'backup', {}));
+    for (let turn = 1; turn < BACKUPS_KEPT; turn += 1) expect(await makeBackup()).toMatchObject({ ok: true });
+    const [seventh, eighth] = await Promise.all([makeBackup(), makeBackup()]);
+    expect([seventh, eighth]).toMatchObject([{ ok: true }, { ok: false, code: 'declined' }]);
+    expect(asked).toMatchObject([{ message: 'Make another backup?' }]);
+    const before = await memory.as(theOwner)('backups', {});
+    expect(before.backups).toHaveLength(BACKUPS_KEPT);
+    expect(await call('me', 'backup', {})).toMatchObject({ ok: false, code: 'declined' });
+    expect(await memory.as(theOwner)('backups', {})).toEqual(before);
+    await memory.as(theOwner)('backup', {});
+    expect(asked).toHaveLength(2);
+    agrees = true;
+    expect(await call('me', 'backup', {})).toMatchObject({ ok: true });
+  });
+
+  test('name the facts, and a name cannot add lines (R-DESK-40)', async () => {
     for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) await call('me', 'remember', { key, value: 'v', tags: ['x'] });
     await call('me', 'forget', { scope: 'tag:x' });
     await call('me', 'forget', { scope: 'tag:y\u2028\n\u202eNothing goes' });
     await call('me', 'forget', { scope: 'packs' });
     expect(asked.map(({ detail }) => detail)).toEqual([
-      'Scope: tag:x. Their history and bytes are deleted too. There is no undo.\n\nf\ne\nd\nc\nb\nand 1 more',
-      'Scope: tag:y Nothing goes. Their history and bytes are deleted too. There is no undo.',
-      'Scope: packs. Their history and bytes are deleted too. There is no undo.',
+      'Scope: tag:x. The entries are erased with their history. This cannot be undone.\n\nf\ne\nd\nc\nb\nand 1 more',
+      'Scope: tag:y Nothing goes. The entries are erased with their history. This cannot be undone.',
+      'Scope: packs. The entries are erased with their history. This cannot be undone.',
     ]);
   });
 
-  test('also while the key is away, when nothing can be named', async () => {
+  test('need consent while the key is missing, without names of facts', async () => {
     await call('me', 'remember', { key: 'a', value: 'v' });
     memory.store.lock();
     await call('me', 'forget', { scope: 'all' });
-    expect(asked).toMatchObject([{ message: 'Forget one entry for good?' }]);
+    expect(asked).toMatchObject([{ message: 'Forget one entry?' }]);
     expect(asked[0]?.detail).not.toMatch(/\n/);
   });
 
@@ -305,13 +322,13 @@ describe('what destroys or gives away is asked first (R-DESK-08)', () => {
     ['setEmbeddings', { on: true, adopt: false }],
     ['approveOllama', { hash: 'a'.repeat(64) }],
     ['forget', { scope: 'every' }],
-  ])('and %s %j is not', async (name, input) => {
+  ])('do not include %s %j', async (name, input) => {
     await call('me', name, input);
     expect(asked).toEqual([]);
   });
 });
 
-describe('facts that are forgotten one by one (R-DESK-08)', () => {
+describe('forgetting single facts (R-DESK-08)', () => {
   const remember = async (count: number) => {
     const lines = Array.from({ length: count }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'v' }));
     for (const line of lines) await call('me', 'remember', JSON.parse(line));
@@ -319,7 +336,7 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
   const left = async () => (await memory.as(theOwner)('status', {})).facts;
   const byPack = (key: string) => call('me', 'runPack', { name: 'helmdeck.memory_forget', input: { scope: `key:${key}` } });
 
-  test('are asked about from the twenty-first on, by whatever route they go', async () => {
+  test('needs consent from the twenty-first fact on, with any operation', async () => {
     await remember(24);
     for (let index = 0; index < 10; index += 1) await call('me', 'forget', { scope: `key:k${index}` });
     for (let index = 10; index < 20; index += 1) await byPack(`k${index}`);
@@ -327,18 +344,18 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
     expect(await left()).toBe(4);
     expect(await call('me', 'forget', { scope: 'key:k20' })).toMatchObject({ code: 'declined' });
     expect(await byPack('k20')).toMatchObject({ code: 'declined' });
-    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Keep removing facts one by one?'));
+    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Allow more facts to be removed?'));
     expect(await left()).toBe(4);
-    yes = true;
+    agrees = true;
     await call('me', 'forget', { scope: 'key:k20' });
-    // A yes is good for as many again.
-    yes = false;
+    // A confirmation allows twenty more.
+    agrees = false;
     for (const key of ['k21', 'k22', 'k23']) await byPack(key);
     expect(asked).toHaveLength(3);
     expect(await left()).toBe(0);
   });
 
-  test('are as good as forgotten when they are set to expire soon (R-DESK-08)', async () => {
+  test('includes facts that are set to expire soon (R-DESK-08)', async () => {
     await remember(21);
     const soon = { ttl_seconds: 3600 };
     for (let index = 0; index < 10; index += 1) await call('me', 'patch', { key: `k${index}`, ...soon });
@@ -350,26 +367,26 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
     ] as const)
       expect(await call('me', name, { key: 'k20', ...more, ...soon })).toMatchObject({ code: 'declined' });
     expect(asked).toHaveLength(2);
-    await memory.clock.pass(2 * HOUR);
+    await memory.clock.advance(2 * HOUR);
     expect(await left()).toBe(1);
     expect(await call('me', 'recall', { key: 'k20' })).toMatchObject({ ok: true });
   });
 
-  test('are counted for ten minutes', async () => {
+  test('is counted over ten minutes', async () => {
     await remember(21);
     for (let index = 0; index < 20; index += 1) await call('me', 'forget', { scope: `key:k${index}` });
-    await memory.clock.pass(10 * MINUTE);
+    await memory.clock.advance(10 * MINUTE);
     await call('me', 'forget', { scope: 'key:k20' });
     expect(asked).toEqual([]);
     expect(await left()).toBe(0);
   });
 });
 
-test('a question waits for the one before it, and no more than eight wait (R-DESK-08)', async () => {
+test('questions are shown one at a time, and at most eight wait (R-DESK-08)', async () => {
   const codeOf = (error: unknown) => (error as { code: string }).code;
-  const shown: Question[] = [];
+  const shown: ConsentQuestion[] = [];
   const answers: ((agreed: boolean) => void)[] = [];
-  const calls = callsOf({
+  const calls = createWindowCalls({
     perform: memory.perform,
     desktop: {
       listening: async () => LISTENING,
@@ -378,8 +395,8 @@ test('a question waits for the one before it, and no more than eight wait (R-DES
       atLogin: async () => ({ hidden: false }),
     },
     chooseAtLogin: () => ({ hidden: false }),
-    holdsUnsaved: () => undefined,
-    agrees: (question) => (shown.push(question), new Promise((answer) => answers.push(answer))),
+    setUnsaved: () => undefined,
+    askOwner: (question) => (shown.push(question), new Promise((answer) => answers.push(answer))),
   });
   const flood = Array.from({ length: 30 }, () => calls('me', 'forget', { scope: 'all' }).catch((error: unknown) => error));
   await expect.poll(() => answers.length).toBe(1);
@@ -393,22 +410,22 @@ test('a question waits for the one before it, and no more than eight wait (R-DES
   expect((await Promise.all(flood.slice(0, 9))).map(codeOf)).toEqual(Array(9).fill('declined'));
 });
 
-test('the page resumes access for agents only with a yes, but may try a taken port again (R-DESK-08)', async () => {
+test('resuming agents needs consent, and retrying a port does not (R-DESK-08)', async () => {
   listening = { at: 'paused' };
   expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: false, code: 'declined' });
   expect(listening).toEqual({ at: 'paused' });
-  yes = true;
+  agrees = true;
   expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: true });
   expect(asked).toHaveLength(2);
   expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: true });
   expect(asked).toHaveLength(2);
 });
 
-test('the page unlocks what the owner locked only with a yes (R-DESK-08)', async () => {
+test('unlocking a memory that the owner locked needs consent (R-DESK-08)', async () => {
   memory.store.lock();
   expect(await call('me', 'unlock', {})).toMatchObject({ ok: false, code: 'declined' });
   expect(memory.store.status().key.at).toBe('locked');
-  yes = true;
+  agrees = true;
   expect(await call('me', 'unlock', {})).toMatchObject({ ok: true });
   expect(asked.map(({ message }) => message)).toEqual(['Unlock the memory?', 'Unlock the memory?']);
   expect(memory.store.status().key.at).toBe('ok');

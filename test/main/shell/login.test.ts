@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => void vi.unstubAllEnvs());
 
 describe.runIf(process.platform === 'linux')('starting at login', () => {
-  test('is an entry in the autostart folder, and none (R-DESK-09)', () => {
+  test('creates and deletes an entry in the autostart folder (R-DESK-09)', () => {
     expect(startsAtLogin()).toBe(false);
     startAtLogin(true);
     expect(startsAtLogin()).toBe(true);
@@ -27,17 +27,17 @@ describe.runIf(process.platform === 'linux')('starting at login', () => {
   });
 
   test.each([
-    { what: 'something else in the place of the folder', starts: true, make: () => writeFileSync(join(folder, 'autostart'), '') },
+    { what: 'a file in place of the folder', starts: true, make: () => writeFileSync(join(folder, 'autostart'), '') },
     {
-      what: 'an entry that cannot be taken away',
+      what: 'an entry that cannot be removed',
       starts: false,
       make: () => mkdirSync(join(folder, 'autostart/helmdeck-memory.desktop'), { recursive: true }),
     },
-  ])('says what to look at where it cannot be chosen: $what (R-DESK-03)', ({ starts, make }) => {
+  ])('reports why it cannot be changed: $what (R-DESK-03)', ({ starts, make }) => {
     make();
     const before = startsAtLogin();
     expect(() => startAtLogin(starts)).toThrow(
-      expect.objectContaining({ code: 'store_unavailable', message: expect.stringMatching(/^The autostart folder .* check/) }),
+      expect.objectContaining({ code: 'unavailable', message: expect.stringMatching(/^The autostart folder .* Check/) }),
     );
     expect(startsAtLogin()).toBe(before);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { moodOf, type TrayAction, trayMenu, type TrayState } from '../../../src/main/shell/tray-menu.ts';
+import { trayIconOf, type TrayAction, trayMenu, type TrayState } from '../../../src/main/shell/tray-menu.ts';
 
 const on: TrayState = {
   listening: { at: 'listening', url: 'http://127.0.0.1:7345' },
@@ -23,23 +23,29 @@ const says = (state: TrayState): string => {
 };
 
 describe('the icon and its menu (R-DESK-03)', () => {
-  test.each<[string, Partial<TrayState>, ReturnType<typeof moodOf>, string, TrayAction[]]>([
+  test.each<[string, Partial<TrayState>, ReturnType<typeof trayIconOf>, string, TrayAction[]]>([
     ['on', {}, 'on', 'Listening on 127.0.0.1:7345.', ['open', 'copy-address', 'pause', 'lock']],
-    ['paused', { listening: { at: 'paused' } }, 'paused', 'Paused. Agents cannot reach this memory.', ['open', 'resume', 'lock']],
-    ['locked', { key: locked }, 'locked', 'Locked. Agents read and write nothing.', ['open', 'copy-address', 'pause', 'unlock']],
-    ['a taken port', { listening: taken }, 'needs-you', 'Agents cannot come: it is taken; end it', ['open', 'resume', 'lock']],
+    ['paused', { listening: { at: 'paused' } }, 'paused', 'Paused. Agents cannot use this memory.', ['open', 'resume', 'lock']],
+    [
+      'locked',
+      { key: locked },
+      'locked',
+      'Locked. Agents cannot read or write this memory.',
+      ['open', 'copy-address', 'pause', 'unlock'],
+    ],
+    ['a taken port', { listening: taken }, 'needs-you', "Agents can't connect: it is taken; end it", ['open', 'resume', 'lock']],
     [
       'a key of another memory',
       { key: { at: 'mismatch', why: 'w', remedy: 'r' } },
       'needs-you',
-      'The key is mismatch. Open Memory to see what to do.',
+      'The key is not available (mismatch). Open the window to see what to do.',
       ['open', 'copy-address', 'pause'],
     ],
     [
       'no key',
       { key: { at: 'ephemeral', remedy: 'r' } },
       'needs-you',
-      'Listening on 127.0.0.1:7345. Nothing is kept.',
+      'Listening on 127.0.0.1:7345. Facts are lost when Helmdeck Memory quits.',
       ['open', 'copy-address', 'pause'],
     ],
     [
@@ -53,31 +59,31 @@ describe('the icon and its menu (R-DESK-03)', () => {
       'a wiped entry (R-DESK-44)',
       { wiped: ['Codex'] },
       'needs-you',
-      'Listening on 127.0.0.1:7345. Codex has lost the entry for this memory. Open Memory to repair it.',
+      'Listening on 127.0.0.1:7345. Codex is no longer connected. Open the window to reconnect.',
       ['open', 'copy-address', 'pause', 'lock'],
     ],
     [
       'two of them, paused',
       { wiped: ['Codex', 'Cursor'], listening: { at: 'paused' } },
       'needs-you',
-      'Paused. Agents cannot reach this memory. 2 agents have lost the entry for this memory. Open Memory to repair it.',
+      'Paused. Agents cannot use this memory. 2 agents are no longer connected. Open the window to reconnect.',
       ['open', 'resume', 'lock'],
     ],
-  ])('%s', (_what, over, mood, line, does) => {
-    const state = { ...on, ...over };
-    expect(moodOf(state)).toBe(mood);
+  ])('%s', (_what, changes, icon, line, does) => {
+    const state = { ...on, ...changes };
+    expect(trayIconOf(state)).toBe(icon);
     expect(says(state)).toBe(line);
     expect(offers(state)).toEqual([...does, 'toggle-embeddings', 'toggle-login', 'toggle-hidden', 'quit']);
   });
 
-  test('what is worse is shown first', () => {
+  test('the most serious state is shown', () => {
     expect(says({ ...on, file: broken, key: locked, listening: taken })).toMatch(/^The memory file/);
     expect(says({ ...on, key: locked, listening: taken })).toMatch(/^Locked/);
     expect(says({ ...on, key: locked, wiped: ['Codex'] })).toMatch(/^Locked/);
-    expect(moodOf({ ...on, key: locked, wiped: ['Codex'] })).toBe('locked');
+    expect(trayIconOf({ ...on, key: locked, wiped: ['Codex'] })).toBe('locked');
   });
 
-  test('starting at login is offered where the system can, as two settings (R-DESK-09)', () => {
+  test('the start at login has two settings, if the system supports it (R-DESK-09)', () => {
     const checks = trayMenu({ ...on, startsAtLogin: true }).filter((item) => item !== 'line' && item.checked !== undefined);
     expect(checks.slice(1)).toMatchObject([{ checked: true }, { checked: false }]);
     expect(offers({ ...on, startsAtLogin: undefined })).not.toContain('toggle-login');
@@ -86,22 +92,20 @@ describe('the icon and its menu (R-DESK-03)', () => {
   test.each<[TrayState['embeddings'], string, boolean]>([
     [{ at: 'off' }, 'Embeddings', false],
     [{ at: 'starting' }, 'Embeddings (starting)', true],
-    [{ at: 'unapproved', changed: false, remedy: 'r' }, 'Embeddings (open Memory to go on)', true],
-    [{ at: 'pulling', model: 'm', done: 0, of: 0 }, 'Embeddings (fetching the model)', true],
-    [{ at: 'pulling', model: 'm', done: 30, of: 90 }, 'Embeddings (fetching the model, 33 %)', true],
+    [{ at: 'unapproved', changed: false, remedy: 'r' }, 'Embeddings (open the window to continue)', true],
+    [{ at: 'pulling', model: 'm', done: 0, of: 0 }, 'Embeddings (downloading the model)', true],
+    [{ at: 'pulling', model: 'm', done: 30, of: 90 }, 'Embeddings (downloading the model, 33 %)', true],
     [{ at: 'ready', model: 'm', whose: 'own' }, 'Embeddings', true],
-    [{ at: 'failed', trouble: 'crashed', why: 'w', remedy: 'r' }, 'Embeddings (not available, open Memory)', true],
-  ])('embeddings are turned on and off, and say how they stand: %j', (embeddings, label, checked) => {
+    [{ at: 'failed', trouble: 'crashed', why: 'w', remedy: 'r' }, 'Embeddings (failed, open the window for details)', true],
+  ])('the item for embeddings shows their state: %j', (embeddings, label, checked) => {
     expect(trayMenu({ ...on, embeddings })).toContainEqual({ label, does: 'toggle-embeddings', checked });
   });
 });
 
-test('keys that open the window are told, and also that they do not (R-DESK-16)', () => {
+test('the menu shows the shortcut, and whether it is available (R-DESK-16)', () => {
   const labels = (shortcut: TrayState['shortcut']) =>
-    trayMenu({ ...on, shortcut }).flatMap((item) => (item === 'line' || !item.label.startsWith('Ctrl') ? [] : [item.label]));
+    trayMenu({ ...on, shortcut }).flatMap((item) => (item === 'line' || !item.label.startsWith('Shortcut') ? [] : [item.label]));
   expect(labels(undefined)).toEqual([]);
-  expect(labels({ keys: 'Ctrl+Shift+M', works: true })).toEqual(['Ctrl+Shift+M Opens It from Anywhere']);
-  expect(labels({ keys: 'Ctrl+Shift+M', works: false })).toEqual([
-    'Ctrl+Shift+M Opens Nothing: Taken, or Not Given by This Desktop',
-  ]);
+  expect(labels({ keys: 'Ctrl+Shift+M', works: true })).toEqual(['Shortcut: Ctrl+Shift+M']);
+  expect(labels({ keys: 'Ctrl+Shift+M', works: false })).toEqual(['Shortcut Ctrl+Shift+M Is Not Available']);
 });

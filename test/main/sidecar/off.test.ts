@@ -1,19 +1,19 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { SidecarOnDemand } from '../../../src/main/sidecar/on-demand.ts';
-import { handClock } from '../../support/clock.ts';
+import { LazySidecar } from '../../../src/main/sidecar/lazy-sidecar.ts';
+import { manualClock } from '../../support/clock.ts';
 import { serve } from '../../support/listener.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const loads = vi.hoisted(() => ({ times: 0 }));
-vi.mock(import('../../../src/main/sidecar/wire.ts'), async (original) => {
+vi.mock(import('../../../src/main/sidecar/ollama-client.ts'), async (original) => {
   loads.times += 1;
   return original();
 });
 
-test('off, nothing of it is loaded while the program runs, and nothing waits for its time (R-EMB-04)', async () => {
-  const clock = handClock();
+test('while embeddings are off, no module is loaded and no timer runs (R-EMB-04)', async () => {
+  const clock = manualClock();
   const folder = tempFolder();
-  const sidecar = new SidecarOnDemand({
+  const sidecar = new LazySidecar({
     folder,
     clock,
     settings: { path: undefined, model: 'all-minilm', url: new URL('http://127.0.0.1:1') },
@@ -25,8 +25,8 @@ test('off, nothing of it is loaded while the program runs, and nothing waits for
   const owner = { subject: 'me', client: 'x', transport: 'owner', token: '', scopes: new Set(['admin'] as const) } as const;
   expect(await perform(owner, 'status', {})).toMatchObject({ embeddings: { at: 'off' } });
   expect(loads.times).toBe(0);
-  expect(clock.waiting).toBe(0);
-  // So that what is counted above is what would be loaded.
+  expect(clock.pendingTimers).toBe(0);
+  // Load the modules, so that the count above is proved to detect them.
   await sidecar.report();
   expect(loads.times).toBe(1);
 });

@@ -1,49 +1,54 @@
 import type * as z from 'zod';
 import { Failure } from '../../../contract/failure.ts';
-import type { Clock } from '../../clock.ts';
-import { time } from '../../time.ts';
-import type { Egress, Reply } from '../egress.ts';
-import type { Hosts } from '../hosts.ts';
+import type { Clock } from '../../time/clock.ts';
+import { formatTime } from '../../time/format-time.ts';
+import type { Egress, EgressResponse } from '../egress.ts';
+import type { HostAllowlist } from '../hosts.ts';
 import type { ExecutionContext } from '../pack.ts';
 
 const HOST = 'api.github.com';
-export const API = `https://${HOST}`;
+export const GITHUB_API = `https://${HOST}`;
 
-/** No setting adds to this. */
-const HOSTS: Hosts = {
-  includes: (name, port) => name === HOST && port === 443,
-  remedy: 'GitHub is asked at its own address alone',
+/** The hosts that the GitHub packs can contact. Settings cannot add hosts to this list. */
+const HOSTS: HostAllowlist = {
+  allows: (name, port) => name === HOST && port === 443,
+  remedy: 'only api.github.com is allowed',
 };
 
 const SECOND = 1000;
-/** What GitHub asks for where it says no time. */
-const USUAL_REST = 60;
-/** Its longest window is an hour; a header that says more is not believed. */
-const LONGEST_REST = 3600;
+/** Seconds to wait if a response names no time, as GitHub documents. */
+const DEFAULT_WAIT = 60;
+/**
+ * Maximum seconds to wait. GitHub's longest rate limit period is an hour, so a longer time in a header is reduced to this value.
+ */
+const LONGEST_WAIT = 3600;
 
-export interface Answer<Data> {
+export interface GitHubResponse<Data> {
   readonly data: Data;
-  /** Where the next page is. */
-  readonly next: string | undefined;
-  /** Nothing more may be asked for a while. */
-  readonly last: boolean;
+  readonly nextUrl: string | undefined;
+  /** True if the rate limit is reached, so the next page must not be requested yet. */
+  readonly limitReached: boolean;
 }
 
-/** Questions to GitHub, with what it says about limits and credentials taken to heart (R-PACK-17). */
-export class GitHub {
+/** Sends requests to GitHub. Respects GitHub's rate limits and reports rejected credentials (R-PACK-17). */
+export class GitHubClient {
   readonly #egress: Egress;
   readonly #clock: Clock;
-  /** Until when, by the steady clock, nobody asks with a credential, by its id. */
-  readonly #resting = new Map<string, number>();
+  /** For each credential id, the time when the credential can be used again, in milliseconds of the steady clock. */
+  readonly #waits = new Map<string, number>();
 
   constructor({ egress, clock }: { egress: Egress; clock: Clock }) {
     this.#egress = egress;
     this.#clock = clock;
   }
 
-  async get<Shape extends z.ZodType>(context: ExecutionContext, url: string, shape: Shape): Promise<Answer<z.output<Shape>>> {
+  async get<Shape extends z.ZodType>(
+    context: ExecutionContext,
+    url: string,
+    shape: Shape,
+  ): Promise<GitHubResponse<z.output<Shape>>> {
     const { credential, signal, doNotCache } = context;
-    this.#refuseResting(context);
+    this.#refuseWhileWaiting(context);
     const reply = await this.#egress.get({
       url,
       hosts: HOSTS,
@@ -54,50 +59,49 @@ export class GitHub {
       },
       signal,
     });
-    if (reply.forThisOnce) doNotCache();
-    const rest = restOf(reply);
-    if (rest !== undefined) this.#resting.set(idOf(credential), this.#clock.steady() + rest * SECOND);
-    if (reply.status !== 200) throw await this.#failureOf(context, reply.status, rest);
+    if (reply.uncacheable) doNotCache();
+    const wait = waitOf(reply);
+    if (wait !== undefined) this.#waits.set(idOf(credential), this.#clock.steady() + wait * SECOND);
+    if (reply.status !== 200) throw await this.#failureOf(context, reply.status, wait);
     const { success, data } = shape.safeParse(jsonOf(reply));
-    if (success) return { data, next: nextOf(reply), last: rest !== undefined };
-    throw new Failure(
-      'handler_failed',
-      'GitHub answered in a form that this program does not know; look for a newer version of it.',
-    );
+    if (success) return { data, nextUrl: nextOf(reply), limitReached: wait !== undefined };
+    throw new Failure('handler_failed', 'GitHub sent a response in an unknown format. Look for a newer version of this program.');
   }
 
-  #refuseResting({ credential }: ExecutionContext): void {
-    const left = (this.#resting.get(idOf(credential)) ?? 0) - this.#clock.steady();
+  #refuseWhileWaiting({ credential }: ExecutionContext): void {
+    const left = (this.#waits.get(idOf(credential)) ?? 0) - this.#clock.steady();
     if (left > 0) throw this.#exhausted(credential !== undefined, left);
-    this.#resting.delete(idOf(credential));
+    this.#waits.delete(idOf(credential));
   }
 
-  async #failureOf({ credential }: ExecutionContext, status: number, rest: number | undefined): Promise<Failure> {
-    if (rest !== undefined && LIMITED.has(status)) return this.#exhausted(credential !== undefined, rest * SECOND);
+  async #failureOf({ credential }: ExecutionContext, status: number, wait: number | undefined): Promise<Failure> {
+    if (wait !== undefined && RATE_LIMIT_STATUSES.has(status)) return this.#exhausted(credential !== undefined, wait * SECOND);
     if (status === 401) {
-      await credential?.refused?.();
+      await credential?.reportRejected?.();
       return failed(
         credential
-          ? 'GitHub does not take the credential that its owner set: it is wrong, expired or revoked; they can set another one with: helmdeck-memory credential set github.'
-          : 'GitHub shows this only with a credential; the owner can set one with: helmdeck-memory credential set github.',
+          ? 'GitHub rejected the credential: it is wrong, expired or revoked. The owner can set a new one with: helmdeck-memory credential set github.'
+          : 'GitHub requires a credential for this request. The owner can set one with: helmdeck-memory credential set github.',
       );
     }
-    const who = credential ? 'the credential may not see it' : 'it is private, and no credential for GitHub is set';
+    const who = credential
+      ? 'the credential has no access to the repository'
+      : 'the repository is private and no credential for GitHub is set';
     if (status === 404) return failed(`GitHub has no such repository or issue, or ${who}; check the name and the number.`);
     if (status === 410)
-      return failed('GitHub had this once, and it is gone: the issue was deleted, or issues are switched off there.');
+      return failed("The issue no longer exists on GitHub: it was deleted, or the repository's issues are disabled.");
     if (status === 403 || status === 451)
-      return failed(`GitHub does not show this: ${who}, or it is blocked there; ask its owner.`);
-    if (status === 422) return failed('GitHub does not understand a part of the question; check the labels and the time.');
-    return failed(`GitHub answers with the status ${status}; try again later.`);
+      return failed(`GitHub denied access: ${who}, or the repository is blocked. Ask the owner of the repository.`);
+    if (status === 422) return failed('GitHub rejected the request. Check the labels and the time.');
+    return failed(`GitHub responded with status ${status}; try again later.`);
   }
 
   #exhausted(withCredential: boolean, ms: number): Failure {
-    const whose = withCredential ? 'for the credential that its owner set' : 'for questions without a credential';
-    const remedy = withCredential ? '' : ', or have its owner set one with: helmdeck-memory credential set github';
+    const whose = withCredential ? "for the owner's credential" : 'for requests without a credential';
+    const remedy = withCredential ? '' : ', or ask the owner to set one with: helmdeck-memory credential set github';
     return new Failure(
       'handler_failed',
-      `The limit of GitHub ${whose} is reached; ask again after ${time(this.#clock.now() + ms)}${remedy}.`,
+      `GitHub's rate limit ${whose} is reached; try again after ${formatTime(this.#clock.now() + ms)}${remedy}.`,
       { retryAfter: Math.ceil(ms / SECOND) },
     );
   }
@@ -107,35 +111,37 @@ const failed = (message: string): Failure => new Failure('handler_failed', messa
 
 const idOf = (credential: ExecutionContext['credential']): string => credential?.id ?? '';
 
-/** What GitHub answers beyond a limit. */
-const LIMITED: ReadonlySet<number> = new Set([403, 429]);
+const RATE_LIMIT_STATUSES: ReadonlySet<number> = new Set([403, 429]);
 
-/** Seconds for which GitHub wants no further question. The last that is allowed is answered, and says that it was. */
-function restOf({ status, headers }: Reply): number | undefined {
-  const after = LIMITED.has(status) ? seconds(headers.get('retry-after')) : undefined;
+/**
+ * Returns the seconds to wait before the next request, or undefined if no wait is needed. A wait is also needed after a
+ * successful response that uses up the limit.
+ */
+function waitOf({ status, headers }: EgressResponse): number | undefined {
+  const after = RATE_LIMIT_STATUSES.has(status) ? seconds(headers.get('retry-after')) : undefined;
   if (after !== undefined) return bounded(after);
   if (headers.get('x-ratelimit-remaining') === '0') {
     const reset = seconds(headers.get('x-ratelimit-reset'));
-    // By the clock that it was told by: ours may go wrong.
+    // Compare with the time in GitHub's response, because the local clock may be wrong.
     const sent = Date.parse(headers.get('date') ?? '') / SECOND;
-    return bounded(reset === undefined || Number.isNaN(sent) ? USUAL_REST : reset - sent + 1);
+    return bounded(reset === undefined || Number.isNaN(sent) ? DEFAULT_WAIT : reset - sent + 1);
   }
-  return status === 429 ? USUAL_REST : undefined;
+  return status === 429 ? DEFAULT_WAIT : undefined;
 }
 
 const seconds = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,12}$/.test(text) ? Number(text) : undefined;
 
-const bounded = (rest: number): number => Math.min(Math.max(rest, 1), LONGEST_REST);
+const bounded = (wait: number): number => Math.min(Math.max(wait, 1), LONGEST_WAIT);
 
-/** RFC 8288, as GitHub writes it. */
-function nextOf({ headers }: Reply): string | undefined {
+/** Returns the address of the next page from the `Link` header (RFC 8288), in the form that GitHub sends. */
+function nextOf({ headers }: EgressResponse): string | undefined {
   const next = /<([^<>\s]{1,2048})>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
-  if (next === undefined || next.startsWith(`${API}/`)) return next;
-  throw failed('GitHub leads to another host for the rest of the list, which is not asked; ask for fewer issues.');
+  if (next === undefined || next.startsWith(`${GITHUB_API}/`)) return next;
+  throw failed("GitHub's next page is on another host, which is not allowed; lower the limit.");
 }
 
-function jsonOf({ body }: Reply): unknown {
+function jsonOf({ body }: EgressResponse): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {

@@ -1,15 +1,15 @@
 import { FactInput, FactReceipt } from '../../../contract/fact.ts';
 import { ForgetInput, ForgetReceipt, spellScope } from '../../../contract/forget.ts';
-import type { Perform } from '../../perform.ts';
+import type { Perform } from '../../operations/perform.ts';
 import { definePack, type Pack } from '../pack.ts';
 
-/** Remembering and forgetting as packs, so that pipelines can do both. They go through the one door like everybody. */
+/** Packs that store and forget facts, for use in pipelines. They call the same operations as clients do. */
 export const memoryPacks = (perform: Perform): readonly Pack[] => [
   definePack({
     name: 'helmdeck.memory_store',
     version: '1.0.0',
     title: 'Remember a fact',
-    description: 'Keeps a fact for all agents of this person, as the tool memory_store does.',
+    description: "Stores a fact for all of this person's agents, as the tool memory_store does.",
     intents: [
       'remember',
       'remember a preference',
@@ -39,13 +39,13 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     get output() {
       return FactReceipt();
     },
-    handler: ({ caller, input, during }) => perform(caller, 'remember', input, during),
+    handler: ({ caller, input, callContext: during }) => perform(caller, 'remember', input, during),
   }),
   definePack({
     name: 'helmdeck.memory_forget',
     version: '1.0.0',
     title: 'Forget',
-    description: 'Deletes from memory for good, as the tool memory_forget does.',
+    description: 'Deletes facts permanently, as the tool memory_forget does.',
     intents: [
       'forget',
       'forget a fact',
@@ -68,7 +68,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     get output() {
       return ForgetReceipt();
     },
-    handler: ({ caller, input: { scope, dry_run }, during }) =>
+    handler: ({ caller, input: { scope, dry_run }, callContext: during }) =>
       perform(caller, 'forget', { scope: spellScope(scope), dry_run }, during),
   }),
 ];

@@ -1,81 +1,87 @@
-import { later } from '../../../contract/later.ts';
-import { plain } from '../../search/plain.ts';
-import { questionWords } from '../../search/question-words.ts';
-import { stemOf } from '../../search/stem.ts';
-import { wordsOf } from '../../search/words.ts';
-import { type Deed, deedOf } from './deeds.ts';
-import { phraseOf } from './phrase.ts';
+import { lazy } from '../../../contract/schema.ts';
+import { stopWords } from '../../search/stop-words.ts';
+import { foldText, stemOf, type Word, wordsOf } from '../../search/words.ts';
+import { type RequestAction, actionOf } from './actions.ts';
 
-/** A word that tells something, by the stem that its forms share. */
-export interface Telling {
+/** A word that is not a stop word, with its stem. */
+export interface ContentWord {
   readonly term: string;
   readonly stem: string;
-  readonly deed: Deed | undefined;
+  readonly action: RequestAction | undefined;
 }
 
-/** What is asked for. */
-export interface Request {
-  /** Each once. */
-  readonly words: readonly Telling[];
-  /** What else is going on, which helps to understand and asks for nothing. */
-  readonly around: readonly Telling[];
-  /** Names, numbers and addresses: what it is to be done to, by which nothing can be known. */
+export interface RouteRequest {
+  /** The words of the request, without duplicate stems. */
+  readonly words: readonly ContentWord[];
+  /** Words from the conversation. They help to understand the request, but are not part of it. */
+  readonly contextWords: readonly ContentWord[];
+  /**
+   * Stems of names, numbers and addresses in the request. Such details describe the object of the request, so they cannot
+   * identify a pack.
+   */
   readonly details: ReadonlySet<string>;
-  /** Every word in its place, those too that a sentence is made of. */
+  /** All words of the request in order, including stop words. */
   readonly sentence: string;
-  /** What is to be done, as far as a verb or a question says so. */
-  readonly deed: Deed | undefined;
+  /** The requested action, if a verb or a question reveals it. */
+  readonly action: RequestAction | undefined;
 }
 
-/** What is not to be forgotten is to be remembered. */
-const turned: readonly [RegExp, string][] = [
+/** Replacements for "do not forget" in several languages, which means "remember". */
+const REWRITES: readonly [RegExp, string][] = [
   [/\b(?:do not|don['’]?t|never)\s(?:ever\s|let\sme\s)?forget\b/gi, 'remember'],
   [/\bvergiss\s(?:bitte\s)?nicht\b/gi, 'merke'],
   [/\bn['’]oublie\spas\b/gi, 'retiens'],
   [/\bno\solvid\p{L}{1,4}\b/giu, 'recuerda'],
 ];
 
-const asking =
+const QUESTION =
   /^(?:what|which|when|where|who|whose|why|how|do|does|did|is|are|was|were|have|has|had|was|welche|welcher|welches|wann|wo|wer|wie|que|quel|quelle|quels|quelles|cual|cuales|cuando|donde|quando|dove|wat|welke)\b/;
-/** Asked politely, not out of curiosity. */
-const polite = /^(?:can|could|would|will|please|kannst|konntest|bitte|peux|pourrais|puedes|podrias)\b/;
+/** Matches polite requests, which look like questions. */
+const POLITE_REQUEST = /^(?:can|could|would|will|please|kannst|konntest|bitte|peux|pourrais|puedes|podrias)\b/;
 
-const ADDRESS = later(() => /\bhttps?:\/\/\S{1,2000}/giu);
-const REPOSITORY = later(() => /(?<![\p{L}\d/.])[a-z\d][\w.-]{0,100}\/[\w.-]{1,100}/giu);
-const DETAIL = later(
+const ADDRESS = lazy(() => /\bhttps?:\/\/\S{1,2000}/giu);
+const REPOSITORY = lazy(() => /(?<![\p{L}\d/.])[a-z\d][\w.-]{0,100}\/[\w.-]{1,100}/giu);
+const DETAIL = lazy(
   () => /["“”„`«»][^"“”„`«»\n]{1,200}["“”„`«»]|\S{0,100}[\d@#_/\\]\S{0,100}|(?<=\p{L}[,]?\s)\p{Lu}[\p{L}\d'-]{0,60}/gu,
 );
 
-export function readRequest(intent: string, context = ''): Request {
-  const text = turned.reduce((turning, [pattern, word]) => turning.replace(pattern, word), intent);
-  const words = tellingIn(text);
-  const details = new Set([...intent.matchAll(DETAIL())].flatMap(([detail]) => tellingIn(detail).map(({ stem }) => stem)));
-  const first = words.find(({ deed, stem }) => deed !== undefined && !details.has(stem))?.deed;
-  const bare = plain(intent).trim();
-  const curious = !polite.test(bare) && (asking.test(bare) || /[?？]\s*$/.test(bare));
+export function parseRouteRequest(intent: string, context = ''): RouteRequest {
+  const text = REWRITES.reduce((rewritten, [pattern, word]) => rewritten.replace(pattern, word), intent);
+  const words = contentWordsIn(text);
+  const details = new Set([...intent.matchAll(DETAIL())].flatMap(([detail]) => contentWordsIn(detail).map(({ stem }) => stem)));
+  const first = words.find(({ action, stem }) => action !== undefined && !details.has(stem))?.action;
+  const bare = foldText(intent).trim();
+  const isQuestion = !POLITE_REQUEST.test(bare) && (QUESTION.test(bare) || /[?？]\s*$/.test(bare));
   return {
-    words: distinct([...words, ...implied(intent)]),
-    around: distinct([...tellingIn(context), ...implied(context)]),
+    words: distinctByStem([...words, ...impliedWords(intent)]),
+    contextWords: distinctByStem([...contentWordsIn(context), ...impliedWords(context)]),
     details,
-    sentence: phraseOf(wordsOf(text)),
-    deed: curious ? 'read' : first,
+    sentence: joinWords(wordsOf(text)),
+    action: isQuestion ? 'read' : first,
   };
 }
 
-/** What an address or the name of a repository says without words. */
-const implied = (text: string): Telling[] => [
-  ...(text.search(ADDRESS()) >= 0 ? tellingIn('url page') : []),
-  ...(text.replace(ADDRESS(), '').search(REPOSITORY()) >= 0 ? tellingIn('repository') : []),
+const impliedWords = (text: string): ContentWord[] => [
+  ...(text.search(ADDRESS()) >= 0 ? contentWordsIn('url page') : []),
+  ...(text.replace(ADDRESS(), '').search(REPOSITORY()) >= 0 ? contentWordsIn('repository') : []),
 ];
 
-/** Without the words a sentence is made of. */
-export function tellingIn(text: string): Telling[] {
+export function contentWordsIn(text: string): ContentWord[] {
   const words = wordsOf(text).filter(({ parts }) => parts === 0);
   return words.flatMap(({ term }, index) =>
-    questionWords.has(term) && deedOf(term) === undefined
+    stopWords.has(term) && actionOf(term) === undefined
       ? []
-      : [{ term, stem: stemOf(term), deed: deedOf(term, words[index + 1]?.term) }],
+      : [{ term, stem: stemOf(term), action: actionOf(term, words[index + 1]?.term) }],
   );
 }
 
-export const distinct = (words: readonly Telling[]): Telling[] => [...new Map(words.map((word) => [word.stem, word])).values()];
+export const distinctByStem = (words: readonly ContentWord[]): ContentWord[] => [
+  ...new Map(words.map((word) => [word.stem, word])).values(),
+];
+
+/** Joins words into a single string that can be searched for phrases. */
+export const joinWords = (words: readonly Word[]): string => {
+  let phrase = ' ';
+  for (const { term, parts } of words) if (parts === 0) phrase += `${term} `;
+  return phrase;
+};

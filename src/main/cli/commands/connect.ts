@@ -1,42 +1,45 @@
-import type { ClientRow, ConnectionPlan, Verification } from '../../../contract/client.ts';
-import { withProgramCall } from '../../../contract/program-call.ts';
+import { withCliCommand } from '../../../contract/cli-command.ts';
+import type { ClientRow, ConnectionPlan, ClientVerification } from '../../../contract/client.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, visible } from '../layout.ts';
-import { minuteOf } from '../times.ts';
+import { escapeControls } from '../layout.ts';
+import { formatMinute } from '../times.ts';
 
 export const connect = command({
   name: 'connect',
-  says: 'Connects an agent, such as claude-code; without a name, lists them.',
-  arguments: { client: { says: 'Which one, by the id in the list.', optional: true } },
+  description: 'Connects an agent, such as claude-code; without a name, lists all agents.',
+  arguments: { client: { description: 'Id of the agent in the list of agents.', optional: true } },
   options: {
-    subject: { value: '<name>', says: 'Gives it a memory of its own under this name; unless told it shares yours, me.' },
-    show: { says: 'Shows what would be changed, and changes nothing.' },
-    try: { says: 'Changes nothing, and tries whether one that is connected comes through.' },
-    list: { says: 'Lists the agents that can be connected, and how they stand.' },
-    yes: { says: 'Does not ask before its configuration is changed.' },
+    subject: { value: '<name>', description: 'Name of a separate memory for the agent. Default: `me`, your own memory.' },
+    show: { description: 'Shows the planned changes without making them.' },
+    try: { description: 'Tests an existing connection, without changing anything.' },
+    list: { description: 'Lists the supported agents and their state.' },
+    yes: { description: 'Changes the configuration without asking.' },
   },
-  more: [
-    "What changes in the agent's configuration is shown first: one entry, which starts our bridge. Everything else there stays as it is. Its token is its own and lies in the data folder; no configuration and no command line holds one.",
-    'Connected once more it gets a new token and its entry back, which mends one that was wiped. It is tried at once, by what the agent itself would start; the program has to run for that.',
+  details: [
+    "First shows the planned change to the agent's configuration: one entry, which starts the bridge of Helmdeck Memory. Nothing else in the configuration changes. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
+    'If you connect an agent again, it gets a new token, and a removed entry is restored. After the change, the connection is tested with the command that the agent starts. Helmdeck Memory must be running for the test.',
   ],
   examples: ['connect', 'connect claude-code --show', 'connect claude-code', 'connect codex --subject work --yes'],
-  async run({ arguments: { client }, options: { subject, show, try: tried, list, yes } }, desk) {
-    if (client === undefined || list) return listClients(desk);
-    const memory = await desk.memory();
-    if (tried) return told(desk, client, await memory.call('verifyClient', { client }));
+  async run({ arguments: { client }, options: { subject, show, try: tried, list, yes } }, context) {
+    if (client === undefined || list) return listClients(context);
+    if (tried) {
+      const verified = await context.call('verifyClient', { client });
+      await context.printResult({ client, ...verified }, () => [verificationLine(verified)]);
+      return verified.works ? exits.done.code : exits.failed.code;
+    }
     const wanted = { client, ...(subject !== undefined && { subject }) };
-    const plan = await memory.call('planConnection', wanted);
-    if (show) return desk.answer(plan, () => [...planLines(plan), ...linkOf(plan)]);
-    if (!yes && !desk.json) desk.terminal.tell(...planLines(plan));
-    if (!(await desk.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
-    const done = await memory.call('connectClient', { ...wanted, basis: plan.basis });
-    await desk.answer(done, () => [
-      `${client} is connected to the memory of ${visible(done.subject)}.`,
-      triedLine(done.verified),
+    const plan = await context.call('planConnection', wanted);
+    if (show) return context.printResult(plan, () => [...planLines(plan), ...linkOf(plan)]);
+    if (!yes) context.hint(...planLines(plan));
+    if (!(await context.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
+    const done = await context.call('connectClient', { ...wanted, basis: plan.basis });
+    await context.printResult(done, () => [
+      `${client} is connected to the memory "${escapeControls(done.subject)}".`,
+      verificationLine(done.verified),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
-      withProgramCall(`Take it back with: helmdeck-memory disconnect ${client}`),
+      withCliCommand(`To undo this, run: helmdeck-memory disconnect ${client}`),
     ]);
     return undefined;
   },
@@ -44,51 +47,47 @@ export const connect = command({
 
 export const disconnect = command({
   name: 'disconnect',
-  says: 'Takes an agent off again, and puts back what its configuration was.',
-  arguments: { client: { says: 'Which one, by the id that connect lists.' } },
-  more: [
-    'A file that nobody changed since gets its old bytes back; from another one only our entry is taken out. What the agent wrote stays.',
+  description: 'Disconnects an agent and restores its configuration.',
+  arguments: { client: { description: 'Id of the agent, as listed by the `connect` command.' } },
+  details: [
+    "A file that has not changed since the agent was connected is restored byte for byte. In a file that has changed, only Helmdeck Memory's entry is removed. The agent's facts are not deleted.",
   ],
   examples: ['disconnect claude-code'],
-  async run({ arguments: { client } }, desk) {
-    const answer = await (await desk.memory()).call('disconnectClient', { client });
-    await desk.answer(answer, () => [
-      `${client} is not connected any more.`,
+  async run({ arguments: { client } }, context) {
+    const answer = await context.call('disconnectClient', { client });
+    await context.printResult(answer, () => [
+      `${client} is disconnected.`,
       ...answer.files.map(({ path, as_before: asBefore }) =>
-        asBefore ? `${visible(path)} is as it was before.` : `${visible(path)} was changed since; only our entry was taken out.`,
+        asBefore
+          ? `${escapeControls(path)} was restored.`
+          : `${escapeControls(path)} has changed since the agent was connected, so only Helmdeck Memory's entry was removed.`,
       ),
     ]);
   },
 });
 
-async function listClients(desk: Desk): Promise<undefined> {
-  const answer = await (await desk.memory()).call('clients', {});
-  await desk.answer(answer, () =>
-    columns(answer.clients.map((row) => [row.id, stateOf(row), row.version ?? '', usedOf(row), row.subject ?? ''])),
+async function listClients(context: CommandContext): Promise<undefined> {
+  const answer = await context.call('clients', {});
+  const { clients } = answer;
+  await context.printTable(
+    answer,
+    clients.map((row) => [row.id, stateOf(row), row.version ?? '', usedOf(row), row.subject ?? '']),
   );
-  if (!desk.json)
-    for (const { name, why } of answer.clients) if (why !== undefined) desk.terminal.tell(`${name}: ${visible(why)}`);
+  context.hint(...clients.flatMap(({ name, why }) => (why === undefined ? [] : [`${name}: ${escapeControls(why)}`])));
   return undefined;
 }
 
-async function told(desk: Desk, client: string, verified: Verification): Promise<number> {
-  await desk.answer({ client, ...verified }, () => [triedLine(verified)]);
-  return verified.works ? exits.done.code : exits.failed.code;
-}
-
-export const triedLine = ({ works, why = '', tools }: Verification): string =>
-  works
-    ? `Tried: it comes through${tools === 0 ? '' : `, and is offered ${tools} tools`}.`
-    : `Tried: it does not come through yet. ${visible(why)}`;
+export const verificationLine = ({ works, why = '', tools }: ClientVerification): string =>
+  works ? `Connection tested${tools === 0 ? '' : `: ${tools} tools`}.` : `The connection test failed. ${escapeControls(why)}`;
 
 const STATES: Readonly<Record<ClientRow['state'], string>> = {
-  not_installed: 'not on this machine',
+  not_installed: 'not installed',
   not_connected: 'not connected',
   connected: 'connected',
-  differs: 'has another entry of our name',
-  wiped: 'wiped its entry; connect it again',
+  differs: 'has a different entry with the name of Helmdeck Memory',
+  wiped: 'lost its entry; connect it again',
   broken: 'does not work',
-  no_token: 'has no token any more; connect it again',
+  no_token: 'has no token; connect it again',
 };
 
 const stateOf = ({ state, token, transport }: ClientRow): string => {
@@ -98,20 +97,19 @@ const stateOf = ({ state, token, transport }: ClientRow): string => {
 
 function usedOf({ token }: ClientRow): string {
   if (!token) return '';
-  return token.last_used_at === undefined ? 'never used' : `used ${minuteOf(token.last_used_at)}`;
+  return token.last_used_at === undefined ? 'never used' : `used ${formatMinute(token.last_used_at)}`;
 }
 
 const linkOf = ({ link }: ConnectionPlan): string[] =>
-  link === undefined ? [] : ['For another profile of it, once it is connected, open:', visible(link)];
+  link === undefined ? [] : ['To connect another profile of this agent later, open:', escapeControls(link)];
 
-/** What would be done, as it is shown before. */
 export const planLines = ({ files, commands, afterwards }: ConnectionPlan): string[] => [
   ...files.flatMap(({ path, created, lines, holds_token: holdsToken }) => [
-    `${visible(path)}${created ? ' (new)' : ''}`,
-    ...lines.map(({ sign, text }) => `  ${sign} ${visible(text)}`),
-    ...(holdsToken ? ['It comes to hold the token, and then nobody but you may read it.'] : []),
+    `${escapeControls(path)}${created ? ' (new)' : ''}`,
+    ...lines.map(({ sign, text }) => `  ${sign} ${escapeControls(text)}`),
+    ...(holdsToken ? ['This file will contain the token, so only you will be allowed to read it.'] : []),
   ]),
-  ...(files.length === 0 ? ['Nothing changes in its configuration; it gets a new token.'] : []),
-  ...commands.map(({ program, args }) => `Done by: ${[program, ...args].map(visible).join(' ')}`),
+  ...(files.length === 0 ? ['The configuration does not change. The agent gets a new token.'] : []),
+  ...commands.map(({ program, args }) => `Runs: ${[program, ...args].map(escapeControls).join(' ')}`),
   ...(afterwards === undefined ? [] : [afterwards]),
 ];

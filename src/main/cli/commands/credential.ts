@@ -1,57 +1,55 @@
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
-import { columns } from '../layout.ts';
-import { minuteOf } from '../times.ts';
+import { formatMinute } from '../times.ts';
 
-const name = { says: 'Which one, by the name in the list, such as github.' };
+const name = { description: 'Name of the credential, as shown by `credential list`, such as github.' };
 
-/** More than any has. */
-const MOST_READ = 8192;
+/** Maximum bytes of the input. Longer than any real credential. */
+const MAX_BYTES = 8192;
 
 export const credentialSet = command({
   name: 'credential set',
-  says: 'Keeps a secret for a service outside, such as a GitHub token, in the keychain.',
+  description: 'Stores a secret for a service, such as a GitHub token, in the keychain.',
   arguments: { name },
-  more: [
-    'It is asked for without being shown, or read from standard input; it is never part of the command line, where others could see it. An earlier one is replaced, and what was kept with it is forgotten at once.',
-    'For GitHub a fine-grained token that may read issues is enough. Where there is no keychain, HELMDECK_GITHUB_TOKEN_FILE names a file with the token.',
+  details: [
+    'Type the secret at the hidden prompt, or pipe it to standard input. The secret is never an argument, because other users can see command lines. A new secret replaces the old secret, and deletes pack results that were cached with the old secret.',
+    'For GitHub, a fine-grained token with read access to issues is enough. Without a keychain, set HELMDECK_GITHUB_TOKEN_FILE to the path of a file that contains the token.',
   ],
   examples: ['credential set github', 'gh auth token | helmdeck-memory credential set github'],
-  async run({ arguments: typed }, desk) {
-    const answer = await (await desk.memory()).call('setCredential', { name: typed.name, secret: await secretFrom(desk) });
-    await desk.answer(answer, () => [`The credential ${answer.name} is kept in the OS keychain.`]);
+  async run({ arguments: typed }, context) {
+    const answer = await context.call('setCredential', { name: typed.name, secret: await secretFrom(context) });
+    await context.printResult(answer, () => [`The credential ${answer.name} is stored in the OS keychain.`]);
   },
 });
 
 export const credentialList = command({
   name: 'credential list',
-  says: 'Lists the credentials that packs can use, and where they are; never a secret.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('credentials', {});
-    await desk.answer(answer, () =>
-      columns(
-        answer.credentials.map(({ name: one, kept_in, set_at, packs }) => [
-          one,
-          kept_in === undefined ? 'not set' : `in the ${kept_in}${set_at === undefined ? '' : ` since ${minuteOf(set_at)}`}`,
-          `for ${packs.join(', ')}`,
-        ]),
-      ),
+  description: 'Lists the credentials of packs and where they are stored, without the secrets.',
+  async run(_typed, context) {
+    const answer = await context.call('credentials', {});
+    await context.printTable(
+      answer,
+      answer.credentials.map(({ name: one, kept_in, set_at, packs }) => [
+        one,
+        kept_in === undefined ? 'not set' : `in the ${kept_in}${set_at === undefined ? '' : ` since ${formatMinute(set_at)}`}`,
+        `for ${packs.join(', ')}`,
+      ]),
     );
   },
 });
 
 export const credentialDrop = command({
   name: 'credential drop',
-  says: 'Takes a credential out of the keychain, and forgets what was kept with it.',
+  description: 'Deletes a credential from the keychain, and pack results cached with it.',
   arguments: { name },
-  more: ['Revoke it at its service too: whoever has a copy of it can use it until then.'],
-  async run({ arguments: typed }, desk) {
-    const answer = await (await desk.memory()).call('dropCredential', { name: typed.name });
-    await desk.answer(answer, () => [`The credential ${answer.name} is gone.`]);
+  details: ['Also revoke the credential at the service, because every copy of the credential still works.'],
+  async run({ arguments: typed }, context) {
+    const answer = await context.call('dropCredential', { name: typed.name });
+    await context.printResult(answer, () => [`The credential ${answer.name} was deleted.`]);
   },
 });
 
-async function secretFrom({ terminal }: Desk): Promise<string> {
-  if (terminal.typed) return (await terminal.askUnseen('Secret (it is not shown): ')).trim();
-  return (await terminal.read(MOST_READ))?.toString().trim() ?? '';
+async function secretFrom({ terminal }: CommandContext): Promise<string> {
+  if (terminal.inputIsTerminal) return (await terminal.askHidden('Secret (hidden): ')).trim();
+  return (await terminal.readText(MAX_BYTES)).trim();
 }

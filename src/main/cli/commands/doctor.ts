@@ -1,43 +1,45 @@
-import { withProgramCalls } from '../../../contract/program-call.ts';
+import { withCliCommands } from '../../../contract/cli-command.ts';
 import type { Finding } from '../../doctor/finding.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
+import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
-import { visible } from '../layout.ts';
-import { UsageError } from '../usage-error.ts';
+import { escapeControls } from '../layout.ts';
 
 export const doctor = command({
   name: 'doctor',
-  says: 'Says what is wrong and how to mend it.',
-  arguments: { agent: { says: 'openclaw: looks at how OpenClaw is connected instead.', optional: true } },
-  more: [
-    'It looks at the settings, the data folder, the disk, the port, the running program, the key, every entry, the backups, the recovery key and the agents that were connected, and mends nothing by itself. Each line begins with ok, warn or bad. The exit code is 1 when something is bad.',
-    'Of OpenClaw it looks at the configuration and the plugin, starts what its agents and mcporter would start, and tries its own memory_search with a fact that it stores for that and forgets.',
+  description: 'Finds problems and says how to fix them.',
+  arguments: {
+    agent: { description: 'With `openclaw`, checks the connection of OpenClaw instead of the memory.', optional: true },
+  },
+  details: [
+    'Checks the settings, the data folder, the disk, the port, the running program, the key, every entry, the backups, the recovery key and the connected agents. It changes nothing. Each line starts with ok, warn or bad. The exit code is 1 if any line is bad.',
+    "For OpenClaw, checks its configuration and plugin, starts the commands that its agents and mcporter would start, and tests OpenClaw's memory_search with a temporary fact.",
   ],
   examples: ['doctor', 'doctor openclaw', 'doctor --json'],
-  async run({ arguments: { agent } }, desk) {
-    if (agent !== undefined && agent !== 'openclaw') throw new UsageError('The doctor knows no agent but openclaw.');
-    using progress = desk.terminal.working('Looking…');
-    const findings = withProgramCalls(await (agent === undefined ? ofThis(desk) : ofOpenClaw(desk)));
+  async run({ arguments: { agent } }, context) {
+    if (agent !== undefined && agent !== 'openclaw') throw new UsageError('The only agent that doctor can check is openclaw.');
+    using progress = context.terminal.showProgress('Checking…');
+    const findings = withCliCommands(await (agent === undefined ? checkMemory(context) : checkOpenClaw(context)));
     progress[Symbol.dispose]();
     const well = findings.every(({ state }) => state !== 'bad');
-    await desk.answer({ ok: well, findings }, () =>
+    await context.printResult({ ok: well, findings }, () =>
       findings.flatMap(({ check, state, says, remedy }) => [
-        `${state.padEnd(4)}  ${check.padEnd(8)}  ${visible(says)}`,
-        ...(remedy === undefined ? [] : [`${' '.repeat(16)}${visible(remedy)}`]),
+        `${state.padEnd(4)}  ${check.padEnd(8)}  ${escapeControls(says)}`,
+        ...(remedy === undefined ? [] : [`${' '.repeat(16)}${escapeControls(remedy)}`]),
       ]),
     );
     return well ? exits.done.code : exits.failed.code;
   },
 });
 
-async function ofThis(desk: Desk): Promise<Finding[]> {
+async function checkMemory(context: CommandContext): Promise<Finding[]> {
   const { examine } = await import('../../doctor/examine.ts');
-  return examine({ machine: desk.machine, memory: () => desk.memory(), now: desk.now() });
+  return examine({ machine: context.host, memory: () => context.memory(), now: context.now });
 }
 
-async function ofOpenClaw({ machine, config, environment }: Desk): Promise<Finding[]> {
+async function checkOpenClaw({ settings, config }: CommandContext): Promise<Finding[]> {
   const { examineOpenClaw } = await import('../../doctor/openclaw.ts');
-  const { surroundingsOf } = await import('../../connect/programs.ts');
-  return examineOpenClaw(surroundingsOf({ ...machine, environment }), config.folder);
+  const { localMachine } = await import('../../connect/programs.ts');
+  return examineOpenClaw(localMachine(settings), config.folder);
 }

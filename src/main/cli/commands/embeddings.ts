@@ -1,112 +1,108 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { withCliCommand } from '../../../contract/cli-command.ts';
 import type { EmbeddingsReport } from '../../../contract/embeddings.ts';
 import { Failure } from '../../../contract/failure.ts';
-import { withProgramCall } from '../../../contract/program-call.ts';
 import type { SidecarState } from '../../../contract/status.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
+import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, visible } from '../layout.ts';
-import type { MemoryAtHand } from '../memory-at-hand.ts';
-import { UsageError } from '../usage-error.ts';
-import { planLines, triedLine } from './connect.ts';
+import { columns, escapeControls } from '../layout.ts';
+import { planLines, verificationLine } from './connect.ts';
 
 const BETWEEN_MS = 250;
-/** An Ollama that starts is waited for so long; then it is told how it stands. */
+/** Maximum milliseconds that a command waits for Ollama to start. */
 const STARTING_MS = 25_000;
 
-const yes = { says: 'Does not ask first.' };
+const yes = { description: 'Skips the confirmation.' };
 
 export const embeddingsOn = command({
   name: 'embeddings on',
-  says: 'Turns on embeddings of this machine, by Ollama; tries anew what was not well.',
+  description: 'Turns on local embeddings with Ollama. After a failure, tries again.',
   options: {
-    adopt: { says: 'By the Ollama that runs already, instead of one of our own.' },
-    own: { says: 'By one of our own, after --adopt.' },
+    adopt: { description: 'Uses the Ollama that is already running instead of starting one.' },
+    own: { description: 'Starts a separate Ollama instead of the Ollama that you chose with --adopt.' },
   },
-  more: ['docs/embeddings.md tells which Ollama is taken, and what keeps it apart.'],
-  async run({ options: { adopt, own } }, desk) {
-    if (adopt && own) throw new UsageError('--adopt and --own exclude each other; give one of them.');
-    const memory = await desk.memory();
-    await memory.call('setEmbeddings', { on: true, ...((adopt || own) && { adopt }) });
-    const report = await settled(memory);
-    await desk.answer(report, () => linesOf(report));
-    return exitOf(report.state);
+  details: ['docs/embeddings.md explains which Ollama is used and how it is isolated.'],
+  async run({ options: { adopt, own } }, context) {
+    if (adopt && own) throw new UsageError('--adopt and --own cannot be combined. Use only one of these options.');
+    await context.call('setEmbeddings', { on: true, ...((adopt || own) && { adopt }) });
+    const report = await untilStarted(context);
+    await context.printResult(report, () => reportLines(report));
+    return exitCode(report.state);
   },
 });
 
 export const embeddingsOff = command({
   name: 'embeddings off',
-  says: 'Turns embeddings off, and ends our Ollama; its model stays for the next time.',
-  async run(_typed, desk) {
-    const memory = await desk.memory();
-    const report = await memory.call('setEmbeddings', { on: false });
-    const { clients } = await memory.call('clients', {});
-    const left = clients.some(
+  description: 'Turns embeddings off and stops the separate Ollama. Keeps the model on disk.',
+  async run(_typed, context) {
+    const report = await context.call('setEmbeddings', { on: false });
+    const { clients } = await context.call('clients', {});
+    const used = clients.some(
       ({ id, state }) => id === OPENCLAW.client && state !== 'not_connected' && state !== 'not_installed',
     );
-    await desk.answer(report, () => [...linesOf(report), ...(left ? ['', WITHOUT_THEM] : [])]);
+    await context.printResult(report, () => [...reportLines(report), ...(used ? ['', SEARCH_BROKEN] : [])]);
   },
 });
 
 export const embeddingsStatus = command({
   name: 'embeddings status',
-  says: 'Says where embeddings stand, which Ollama serves them, and what it said last.',
-  async run(_typed, desk) {
-    const report = await (await desk.memory()).call('embeddings', {});
-    await desk.answer(report, () => [
-      ...linesOf(report),
-      ...(report.log.length > 0 ? ['', 'The end of its log:', ...report.log.map(visible)] : []),
+  description: 'Shows the state of embeddings, the Ollama in use and the end of its log.',
+  details: ['The exit code is 5 if embeddings are on but not ready.'],
+  async run(_typed, context) {
+    const report = await context.call('embeddings', {});
+    await context.printResult(report, () => [
+      ...reportLines(report),
+      ...(report.log.length > 0 ? ['', 'Last lines of the Ollama log:', ...report.log.map(escapeControls)] : []),
     ]);
-    return exitOf(report.state);
+    return exitCode(report.state);
   },
 });
 
 export const embeddingsApprove = command({
   name: 'embeddings approve',
-  says: 'Shows the Ollama that was found, and lets exactly this one be started.',
+  description: 'Shows the Ollama that was found, and approves exactly this program file.',
   options: { yes },
-  async run({ options }, desk) {
-    const memory = await desk.memory();
-    const { ollama } = await memory.call('embeddings', {});
+  async run({ options }, context) {
+    const { ollama } = await context.call('embeddings', {});
     const { path, size, sha256 } = ollama ?? {};
     if (path === undefined || size === undefined || sha256 === undefined) {
-      throw new Failure('not_found', 'No Ollama was found that could be approved; look with: helmdeck-memory embeddings on');
+      throw new Failure('not_found', 'There is no Ollama to approve. Search for Ollama with: helmdeck-memory embeddings on');
     }
-    const shown = [`path    ${visible(path)}`, `size    ${size.toLocaleString('en-US')} bytes`, `SHA-256 ${sha256}`];
-    if (!(await desk.confirm(options.yes, () => [...shown, 'Let the program start exactly this?'].join('\n'))))
+    const shown = [`path    ${escapeControls(path)}`, `size    ${size.toLocaleString('en-US')} bytes`, `SHA-256 ${sha256}`];
+    if (!(await context.confirm(options.yes, () => [...shown, 'Allow Helmdeck Memory to start this Ollama?'].join('\n'))))
       return exits.failed.code;
-    await memory.call('approveOllama', { hash: sha256 });
-    const report = await settled(memory);
-    await desk.answer(report, () => linesOf(report));
-    return exitOf(report.state);
+    await context.call('approveOllama', { hash: sha256 });
+    const report = await untilStarted(context);
+    await context.printResult(report, () => reportLines(report));
+    return exitCode(report.state);
   },
 });
 
 export const embeddingsPull = command({
   name: 'embeddings pull',
-  says: 'Fetches the model, or goes on where that was cancelled.',
+  description: 'Downloads the model, or resumes a cancelled download.',
   options: { yes },
-  more: ['Ctrl+C cancels it; what is there stays for the next time.'],
-  async run({ options }, desk) {
-    const memory = await desk.memory();
-    const before = await memory.call('embeddings', {});
-    if (!(await desk.confirm(options.yes, () => `${needs(before)} Fetch it?`))) return exits.failed.code;
-    await memory.call('pullModel', {});
-    const report = await fetched(memory, desk);
-    await desk.answer(report, () => linesOf(report));
-    return exitOf(report.state);
+  details: ['Ctrl+C cancels the download. To resume it, run the command again.'],
+  async run({ options }, context) {
+    const before = await context.call('embeddings', {});
+    if (!(await context.confirm(options.yes, () => `${requirements(before)} Download it?`))) return exits.failed.code;
+    await context.call('pullModel', {});
+    const report = await untilPulled(context);
+    await context.printResult(report, () => reportLines(report));
+    return exitCode(report.state);
   },
 });
 
 export const embeddingsTest = command({
   name: 'embeddings test',
-  says: 'Says how near two sentences are, from -1 to 1.',
-  arguments: { one: { says: 'A sentence.' }, other: { says: 'Another one.' } },
+  description: 'Shows how similar two sentences are, from -1 to 1.',
+  arguments: { one: { description: 'The first sentence.' }, other: { description: 'The second sentence.' } },
   examples: ['embeddings test "we ship on Fridays" "when do we deploy?"'],
-  async run({ arguments: { one, other } }, desk) {
-    const answer = await (await desk.memory()).call('testEmbeddings', { one, other });
-    await desk.answer(answer, () => [
+  async run({ arguments: { one, other } }, context) {
+    const answer = await context.call('testEmbeddings', { one, other });
+    await context.printResult(answer, () => [
       `${answer.nearness.toFixed(3)} (vectors of ${answer.dimensions} numbers, in ${answer.duration_ms} ms)`,
     ]);
   },
@@ -114,38 +110,38 @@ export const embeddingsTest = command({
 
 export const embeddingsOpenClaw = command({
   name: 'embeddings openclaw',
-  says: "Has OpenClaw's own memory search by meaning, through these embeddings.",
-  arguments: { turn: { says: 'on or off.' } },
-  options: { show: { says: 'Shows what would be changed, and changes nothing.' }, yes },
-  more: [
-    'What changes in its configuration is shown first. It gets a token of its own, which is good for embedding and opens nobody’s memory. Turned off again, its configuration is as it was. A provider of your own, or none on purpose, is left as it is.',
+  description: "Makes OpenClaw's memory search use these embeddings.",
+  arguments: { turn: { description: '`on` or `off`.' } },
+  options: { show: { description: 'Shows the planned changes without making them.' }, yes },
+  details: [
+    "First shows the planned changes to OpenClaw's configuration. OpenClaw gets its own token, which allows OpenClaw to create embeddings but not to read a memory. With `off`, the command restores the configuration. If you configured an embeddings provider yourself, or turned it off, the command does not change it.",
   ],
   examples: ['embeddings openclaw on', 'embeddings openclaw off'],
-  async run({ arguments: { turn }, options: { show, yes: agreed } }, desk) {
-    if (turn !== 'on' && turn !== 'off') throw new UsageError('Say on or off: embeddings openclaw on');
-    const memory = await desk.memory();
+  async run({ arguments: { turn }, options: { show, yes: agreed } }, context) {
+    if (turn !== 'on' && turn !== 'off')
+      throw new UsageError('The argument must be on or off, for example: embeddings openclaw on');
     if (turn === 'off') {
-      const answer = await memory.call('disconnectClient', { client: OPENCLAW.client });
-      await desk.answer(answer, () => ['OpenClaw searches as it did before.']);
+      const answer = await context.call('disconnectClient', { client: OPENCLAW.client });
+      await context.printResult(answer, () => ['The previous memory search of OpenClaw is restored.']);
       return undefined;
     }
-    const plan = await memory.call('planConnection', OPENCLAW);
-    if (show) return desk.answer(plan, () => planLines(plan));
-    const { state } = await memory.call('embeddings', {});
+    const plan = await context.call('planConnection', OPENCLAW);
+    if (show) return context.printResult(plan, () => planLines(plan));
+    const { state } = await context.call('embeddings', {});
     if (state.at !== 'ready') {
       throw new Failure(
         'embeddings_unavailable',
-        'There are no embeddings yet, and OpenClaw would find nothing through them; see what is missing with: helmdeck-memory embeddings status',
+        'Embeddings are not ready, so OpenClaw would find nothing. See what is missing with: helmdeck-memory embeddings status',
       );
     }
-    if (!agreed && !desk.json) desk.terminal.tell(...planLines(plan));
-    if (!(await desk.confirm(agreed, () => 'Change it so?'))) return exits.failed.code;
-    const done = await memory.call('connectClient', { ...OPENCLAW, basis: plan.basis });
+    if (!agreed) context.hint(...planLines(plan));
+    if (!(await context.confirm(agreed, () => 'Make these changes?'))) return exits.failed.code;
+    const done = await context.call('connectClient', { ...OPENCLAW, basis: plan.basis });
     const { works } = done.verified;
-    await desk.answer(done, () => [
-      works ? 'OpenClaw searches by meaning, through these embeddings.' : 'OpenClaw was told to search through these embeddings.',
-      triedLine(done.verified),
-      ...(works ? [] : [withProgramCall(`To have it search as before: ${PUT_BACK}`)]),
+    await context.printResult(done, () => [
+      works ? 'OpenClaw now searches with these embeddings.' : 'OpenClaw is configured to search with these embeddings.',
+      verificationLine(done.verified),
+      ...(works ? [] : [withCliCommand(`To restore OpenClaw's own search, run: ${RESTORE_SEARCH}`)]),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
     ]);
     return works ? undefined : exits.failed.code;
@@ -153,31 +149,33 @@ export const embeddingsOpenClaw = command({
 });
 
 const OPENCLAW = { client: 'openclaw-embeddings' };
-const PUT_BACK = 'helmdeck-memory embeddings openclaw off';
-const WITHOUT_THEM = `OpenClaw's own memory search goes through them, and is unavailable until they are on again, or until: ${PUT_BACK}`;
+const RESTORE_SEARCH = 'helmdeck-memory embeddings openclaw off';
+const SEARCH_BROKEN = `The memory search of OpenClaw uses these embeddings, so the search does not work until you turn embeddings on again or run: ${RESTORE_SEARCH}`;
 
-/** Until it stands somewhere for a while. */
-async function settled(memory: MemoryAtHand): Promise<EmbeddingsReport> {
+/** Waits until Ollama has started or failed to start. */
+async function untilStarted(context: CommandContext): Promise<EmbeddingsReport> {
   const until = performance.now() + STARTING_MS;
   for (;;) {
-    const report = await memory.call('embeddings', {});
+    const report = await context.call('embeddings', {});
     if (report.state.at !== 'starting' || performance.now() > until) return report;
     await wait(BETWEEN_MS);
   }
 }
 
-async function fetched(memory: MemoryAtHand, { interrupted, json, terminal }: Desk): Promise<EmbeddingsReport> {
-  let told = '';
-  const cancel = (): void => void memory.call('cancelPull', {}).catch(() => undefined);
+/** Prints the progress until the download ends. Ctrl+C cancels the download. */
+async function untilPulled(context: CommandContext): Promise<EmbeddingsReport> {
+  const { interrupted } = context;
+  let printed = '';
+  const cancel = (): void => void context.call('cancelPull', {}).catch(() => undefined);
   interrupted.addEventListener('abort', cancel, { once: true });
   try {
     for (;;) {
-      const report = await memory.call('embeddings', {});
+      const report = await context.call('embeddings', {});
       if (report.state.at !== 'pulling') return report;
       const { done, of } = report.state;
-      const line = of === 0 ? 'Looking for it' : `${inMegabytes(done)} of ${inMegabytes(of)}`;
-      if (line !== told && !json) terminal.tell(line);
-      told = line;
+      const line = of === 0 ? 'Looking up the model' : `${inMegabytes(done)} of ${inMegabytes(of)}`;
+      if (line !== printed) context.hint(line);
+      printed = line;
       await wait(BETWEEN_MS, undefined, { signal: interrupted });
     }
   } finally {
@@ -185,57 +183,56 @@ async function fetched(memory: MemoryAtHand, { interrupted, json, terminal }: De
   }
 }
 
-function linesOf({ state, ollama, version, model, adopt, adoptable, on }: EmbeddingsReport): string[] {
-  const [first, ...rest] = inWords(state);
-  return [
-    ...columns([
-      ['embeddings', first ?? ''],
-      ...rest.map((line) => ['', line]),
-      ['model', model.name],
-      ...(adopt && on ? [['ollama', `the one at ${adoptable}`]] : []),
-      ...(!adopt && ollama ? [['ollama', visible(ollama.path)]] : []),
-      ...(!adopt && ollama?.sha256 !== undefined
-        ? [['', `SHA-256 ${ollama.sha256}, ${ollama.approved ? 'approved' : 'not approved'}`]]
-        : []),
-      ...(version === undefined ? [] : [['version', version]]),
-    ]),
-  ];
+function reportLines({ state, ollama, version, model, adopt, adoptable, on }: EmbeddingsReport): string[] {
+  const [first, ...rest] = stateLines(state);
+  return columns([
+    ['embeddings', first ?? ''],
+    ...rest.map((line) => ['', line]),
+    ['model', model.name],
+    ...(adopt && on ? [['ollama', `running at ${adoptable}`]] : []),
+    ...(!adopt && ollama ? [['ollama', escapeControls(ollama.path)]] : []),
+    ...(!adopt && ollama?.sha256 !== undefined
+      ? [['', `SHA-256 ${ollama.sha256}, ${ollama.approved ? 'approved' : 'not approved'}`]]
+      : []),
+    ...(version === undefined ? [] : [['version', version]]),
+  ]);
 }
 
-/** What it is, and what to do about it. */
-function inWords(state: SidecarState): readonly string[] {
+/** Returns a line with the state, then lines that tell the user what to do. */
+function stateLines(state: SidecarState): readonly string[] {
   switch (state.at) {
     case 'off':
       return ['off'];
     case 'asleep':
-      return ['on, and waiting for the program', state.remedy];
+      return ['on, waiting for Helmdeck Memory to start', state.remedy];
     case 'starting':
       return ['starting'];
     case 'unapproved':
-      return ['waiting for you', state.remedy];
+      return ['waiting for your approval', state.remedy];
     case 'no_model':
-      return ['without the model', state.remedy];
+      return ['the model is missing', state.remedy];
     case 'pulling':
-      return [`fetching the model, ${inMegabytes(state.done)} of ${inMegabytes(state.of)}`];
+      return [`downloading the model, ${inMegabytes(state.done)} of ${inMegabytes(state.of)}`];
     case 'ready':
-      return [`ready, by ${state.whose === 'own' ? 'an Ollama of our own' : 'the Ollama that you chose'}`];
+      return [
+        `ready, ${state.whose === 'own' ? 'with an Ollama that Helmdeck Memory started' : 'with the Ollama that you chose'}`,
+      ];
     case 'failed':
       return [
         `${state.trouble}: ${state.why}`,
         state.remedy,
-        ...(state.retry_at === undefined ? [] : [`It is tried again at ${state.retry_at}.`]),
+        ...(state.retry_at === undefined ? [] : [`The next attempt is at ${state.retry_at}.`]),
       ];
   }
 }
 
-function needs({ model: { name, disk, memory }, free }: EmbeddingsReport): string {
-  const room = (bytes: number | undefined): string => (bytes === undefined ? '' : ` (${inMegabytes(bytes)} are free)`);
+function requirements({ model: { name, disk, memory }, free }: EmbeddingsReport): string {
+  const room = (bytes: number | undefined): string => (bytes === undefined ? '' : ` (${inMegabytes(bytes)} free)`);
   if (disk === undefined || memory === undefined)
-    return `How much ${name} takes is not known; ${inMegabytes(free.disk ?? 0)} of the disk are free.`;
-  return `${name} takes ${inMegabytes(disk)} of the disk${room(free.disk)}, and about ${inMegabytes(memory)} of memory while it works${room(free.memory)}.`;
+    return `The size of ${name} is unknown; ${inMegabytes(free.disk ?? 0)} of disk space is free.`;
+  return `${name} needs ${inMegabytes(disk)} of disk space${room(free.disk)}, and about ${inMegabytes(memory)} of RAM while it runs${room(free.memory)}.`;
 }
 
 const inMegabytes = (bytes: number): string => `${Math.round(bytes / 1_000_000).toLocaleString('en-US')} MB`;
 
-/** For a script: whether texts can be embedded, or nobody wants that. */
-const exitOf = ({ at }: SidecarState): number => (at === 'ready' || at === 'off' ? exits.done.code : exits.unavailable.code);
+const exitCode = ({ at }: SidecarState): number => (at === 'ready' || at === 'off' ? exits.done.code : exits.unavailable.code);

@@ -1,250 +1,240 @@
 import type { FactDetail, FactList } from '../../../contract/fact.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { PAGE, QUERY, VALUE_BYTES } from '../../../contract/limits.ts';
-import type { Request } from '../../../contract/operations.ts';
-import type { SearchAnswer } from '../../../contract/query.ts';
+import type { OperationRequest } from '../../../contract/operations.ts';
+import type { SearchResponse } from '../../../contract/search.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
-import { columns, indented, jsonText, visible, writerOf } from '../layout.ts';
-import type { MemoryAtHand } from '../memory-at-hand.ts';
-import { minuteOf, timeLeft } from '../times.ts';
-import { lifetimeOf, numberOf, withinOf } from '../values.ts';
+import { columns, decodeUtf8, escapeControls, formatWriter, indent, jsonText } from '../layout.ts';
+import { formatMinute, formatTimeLeft } from '../times.ts';
+import { given, parseCount, parseExpiryWindow, parseLifetime } from '../values.ts';
 
-/** Blanks round a value do not count against it, and are not there to be waited for without end. */
-const MOST_READ = 16 * VALUE_BYTES;
-/** Longer than the largest memory takes. */
-const BUILDING_MS = 10_000;
+/** Maximum bytes of the input. Larger than the limit of a value, because leading and trailing spaces do not count. */
+const MAX_INPUT_BYTES = 16 * VALUE_BYTES;
+/** Maximum milliseconds to wait for the search index. The index of the largest memory needs less time to build. */
+const INDEX_BUILD_MS = 10_000;
 
 export const remember = command({
   name: 'remember',
-  says: 'Remembers a fact, or changes what is under its key.',
+  description: 'Stores a fact, or changes the fact with the same key.',
   arguments: {
-    key: { says: 'A short, stable name such as preferences/editor.' },
-    value: { says: 'The fact itself; - or nothing reads it from standard input.', optional: true },
+    key: { description: 'A short, stable name, such as preferences/editor.' },
+    value: {
+      description: 'The text of the fact. To read the text from standard input, leave this out or use -.',
+      optional: true,
+    },
   },
   options: {
-    category: { value: '<name>', says: 'Its group; user_facts unless told.' },
-    tag: { value: '<word>', says: 'A word to find it by; give it once for each.', many: true },
-    ttl: { value: '<time>', says: 'How long it lives: 90d, 12h or seconds, from an hour to a year; 90d unless told.' },
+    category: { value: '<name>', description: 'Category of the fact. Default: user_facts.' },
+    tag: { value: '<word>', description: 'Tag that helps to find the fact. Can be repeated.', many: true },
+    ttl: { value: '<time>', description: 'Lifetime of the fact: 90d, 12h or seconds, from 1h to 365d. Default: 90d.' },
   },
-  more: [
-    'What stands on a command line is seen by other users of the machine (with ps) and kept by the shell. Hand a value that they must not see in on standard input. Secrets such as passwords belong in no memory, but in a vault.',
+  details: [
+    'Other users of the machine can see a command line (with ps), and the shell saves it. Pass a private value on standard input. Secrets such as passwords belong in a password manager, not in a memory.',
   ],
   examples: [
     'remember preferences/editor "Helix, everywhere"',
     'remember decisions/database --category decisions --tag project-x < decision.md',
     'remember meeting "Friday at ten" --ttl 4d',
   ],
-  async run({ arguments: { key, value }, options: { category, tag, ttl } }, desk) {
-    const seconds = lifetimeOf(ttl);
-    // Read first: while somebody types the memory is free for others.
-    const text = value === undefined || value === '-' ? await valueFrom(desk) : value;
-    const receipt = await (
-      await desk.memory()
-    ).call('remember', {
-      key,
-      value: text,
-      ...(category !== undefined && { category }),
-      ...(tag.length > 0 && { tags: [...tag] }),
-      ...(seconds !== undefined && { ttl_seconds: seconds }),
-    });
-    const did = { created: 'Remembered', updated: 'Changed', unchanged: 'Known already, its time begins anew:' }[receipt.status];
-    await desk.answer(receipt, () => [`${did} ${visible(receipt.key)}, ${timeLeft(receipt.expires_at, desk.now())}`]);
-    if (receipt.note !== undefined && !desk.json) desk.terminal.tell(receipt.note);
+  async run({ arguments: { key, value }, options: { category, tag, ttl } }, context) {
+    const seconds = parseLifetime(ttl);
+    // Read the value before opening the memory, so that other commands can use the memory during the input.
+    const text = value === undefined || value === '-' ? await readValue(context) : value;
+    const tags = tag.length > 0 ? [...tag] : undefined;
+    const receipt = await context.call('remember', { key, value: text, ...given({ category, tags, ttl_seconds: seconds }) });
+    const did = { created: 'Remembered', updated: 'Changed', unchanged: 'Unchanged; lifetime renewed:' }[receipt.status];
+    await context.printResult(receipt, () => [
+      `${did} ${escapeControls(receipt.key)}, ${formatTimeLeft(receipt.expires_at, context.now)}`,
+    ]);
+    if (receipt.note !== undefined) context.hint(receipt.note);
   },
 });
 
 export const recall = command({
   name: 'recall',
-  says: 'Shows a fact by its key.',
-  arguments: { key: { says: 'The exact key.' } },
-  more: ['In a pipe there is the value alone, as it was stored; on a terminal also who wrote it and until when it lives.'],
+  description: 'Shows the fact with this key.',
+  arguments: { key: { description: 'The exact key.' } },
+  details: [
+    'In a pipe, prints only the value, exactly as stored. On a terminal, also shows who wrote the fact and when it expires.',
+  ],
   examples: ['recall preferences/editor', 'recall decisions/database > decision.md'],
-  async run({ arguments: { key } }, desk) {
-    const fact = await (await desk.memory()).call('recall', { key });
-    await desk.answer(fact, () => (desk.terminal.watched ? factInFull(fact, desk) : [fact.value]));
+  async run({ arguments: { key } }, context) {
+    const fact = await context.call('recall', { key });
+    await context.printResult(fact, () => (context.terminal.outputIsTerminal ? factInFull(fact, context) : [fact.value]));
   },
 });
 
 export const list = command({
   name: 'list',
-  says: 'Lists facts, newest first.',
+  description: 'Lists facts, newest first.',
   options: {
-    prefix: { value: '<text>', says: 'Only keys that begin so.' },
-    category: { value: '<name>', says: 'Only this category.' },
-    tag: { value: '<word>', says: 'Only facts with this tag.' },
-    client: { value: '<name>', says: 'Only what this program wrote last.' },
-    'expiring-within': { value: '<time>', says: 'Only facts that go within this time, such as 7d.' },
-    sort: { value: '<order>', says: 'updated (newest first) or expires (soonest end first).' },
-    limit: { value: '<number>', says: `How many at most; ${PAGE.default} unless told.` },
-    all: { says: 'All of them. With --json a line for each (NDJSON).' },
-    values: { says: 'With their values.' },
+    prefix: { value: '<text>', description: 'Only facts whose key starts with this text.' },
+    category: { value: '<name>', description: 'Only this category.' },
+    tag: { value: '<word>', description: 'Only facts with this tag.' },
+    client: { value: '<name>', description: 'Only facts last written by this client.' },
+    'expiring-within': { value: '<time>', description: 'Only facts that expire within this time, such as 7d.' },
+    sort: { value: '<order>', description: 'Order: `updated` (newest first) or `expires` (soonest first).' },
+    limit: { value: '<number>', description: `Maximum number of facts. Default: ${PAGE.default}.` },
+    all: { description: 'Lists all facts. With --json, prints one fact per line (NDJSON).' },
+    values: { description: 'Also shows the values of the facts.' },
   },
   examples: ['list --category decisions --values', 'list --expiring-within 7d --sort expires', 'list --all --json'],
-  async run({ options }, desk) {
+  async run({ options }, context) {
     const { prefix, category, tag, client, sort, all, values } = options;
-    const within = withinOf(options['expiring-within']);
-    const limit = all ? Infinity : (numberOf(options.limit, '--limit') ?? PAGE.default);
-    const memory = await desk.memory();
+    const within = parseExpiryWindow(options['expiring-within']);
+    const limit = all ? Infinity : (parseCount(options.limit, '--limit') ?? PAGE.default);
+    const filter = given({ prefix, category, tag, client, expiring_within: within });
     const facts: FactList['facts'] = [];
     let shown = 0;
     let cursor: string | undefined;
     do {
-      const page = await memory.call('list', {
-        ...(prefix !== undefined && { prefix }),
-        ...(category !== undefined && { category }),
-        ...(tag !== undefined && { tag }),
-        ...(client !== undefined && { client }),
-        ...(within !== undefined && { expiring_within: within }),
-        // Another order is for the memory to refuse, with the orders that there are.
-        ...(sort !== undefined && { sort: sort as 'updated' | 'expires' }),
-        ...(cursor !== undefined && { cursor }),
-        limit: Math.min(limit - shown, PAGE.most),
+      const page = await context.call('list', {
+        ...filter,
+        // The cast is safe, because the memory rejects an unknown order and lists the valid orders.
+        ...given({ sort: sort as 'updated' | 'expires' | undefined, cursor }),
+        limit: Math.min(limit - shown, PAGE.max),
         values,
       });
       shown += page.facts.length;
       cursor = page.next_cursor;
-      if (all) await desk.terminal.say(...(desk.json ? page.facts.map(jsonText) : factLines(page.facts, desk)));
+      if (all) await context.terminal.print(...(context.json ? page.facts.map(jsonText) : factLines(page.facts, context)));
       else facts.push(...page.facts);
     } while (cursor !== undefined && shown < limit);
-    if (!all) await desk.answer({ facts, more: cursor !== undefined }, () => factLines(facts, desk));
-    if (desk.json) return;
-    if (shown === 0) desk.terminal.tell('No fact is remembered here, or none that fits.');
-    if (cursor !== undefined) desk.terminal.tell('There are more: --all lists all of them, --limit another number.');
+    if (!all) await context.printResult({ facts, more: cursor !== undefined }, () => factLines(facts, context));
+    if (shown === 0) context.hint('No matching facts.');
+    if (cursor !== undefined) context.hint('There are more facts. Use --all or a higher --limit.');
   },
 });
 
 export const search = command({
   name: 'search',
-  says: 'Finds facts by their words, best first.',
-  arguments: { words: { says: 'Words or a phrase; quotes are not needed.', rest: true } },
+  description: 'Finds facts by words, best match first.',
+  arguments: { words: { description: 'The words to search for, or a phrase.', rest: true } },
   options: {
-    category: { value: '<name>', says: 'Only this category.' },
-    tag: { value: '<word>', says: 'Only facts with this tag.' },
-    client: { value: '<name>', says: 'Only what this program wrote last.' },
-    'expiring-within': { value: '<time>', says: 'Only facts that go within this time, such as 7d.' },
-    limit: { value: '<number>', says: `How many at most; ${QUERY.default} unless told.` },
+    category: { value: '<name>', description: 'Only this category.' },
+    tag: { value: '<word>', description: 'Only facts with this tag.' },
+    client: { value: '<name>', description: 'Only facts last written by this client.' },
+    'expiring-within': { value: '<time>', description: 'Only facts that expire within this time, such as 7d.' },
+    limit: { value: '<number>', description: `Maximum number of facts. Default: ${QUERY.default}.` },
   },
-  more: ['Each hit is told with the part that fits. recall shows a fact in full.'],
+  details: ['Shows the matching part of each fact. To see a whole fact, use the `recall` command.'],
   examples: ['search frontend framework', 'search "deploy on friday" --category decisions --limit 3'],
-  async run({ arguments: { words }, options }, desk) {
+  async run({ arguments: { words }, options }, context) {
     const { category, tag, client } = options;
-    const within = withinOf(options['expiring-within']);
-    const most = numberOf(options.limit, '--limit', QUERY.most);
-    const answer = await whole(await desk.memory(), {
-      query: words,
-      ...(category !== undefined && { category }),
-      ...(tag !== undefined && { tag }),
-      ...(client !== undefined && { client }),
-      ...(within !== undefined && { expiring_within: within }),
-      ...(most !== undefined && { limit: most }),
-    });
-    await desk.answer(answer, () =>
+    const within = parseExpiryWindow(options['expiring-within']);
+    const limit = parseCount(options.limit, '--limit', QUERY.max);
+    const filter = given({ category, tag, client, expiring_within: within, limit });
+    const answer = await searchAll(context, { query: words, ...filter });
+    await context.printResult(answer, () =>
       answer.hits.flatMap(({ key, category: group, client: writer, updated_at: changed, snippet, expires_at: end }) => [
-        `${visible(key)}  ${desk.terminal.quiet(`${visible(group)}, by ${visible(writer)} ${minuteOf(changed)}, ${timeLeft(end, desk.now())}`)}`,
-        ...indented(visible(snippet)),
+        `${escapeControls(key)}  ${context.terminal.dim(`${escapeControls(group)}, by ${escapeControls(writer)} ${formatMinute(changed)}, ${formatTimeLeft(end, context.now)}`)}`,
+        ...indent(escapeControls(snippet)),
       ]),
     );
-    if (desk.json) return;
-    if (answer.hits.length === 0) desk.terminal.tell('No fact fits these words; try fewer, or other ones.');
-    if (answer.partial) desk.terminal.tell('Not everything was looked through yet; ask again in a moment.');
+    if (answer.hits.length === 0) context.hint('No fact matches. Try fewer or different words.');
+    if (answer.partial) context.hint('The index is still being built, so results may be missing. Try again in a moment.');
   },
 });
 
-/** The index is built with the first question; a person waits for it rather than ask twice. */
-async function whole(memory: MemoryAtHand, question: Request<'search'>): Promise<SearchAnswer> {
-  const until = performance.now() + BUILDING_MS;
+/** Repeats the search until the search index is complete, because results are partial while the index is being built. */
+async function searchAll(context: CommandContext, request: OperationRequest<'search'>): Promise<SearchResponse> {
+  const until = performance.now() + INDEX_BUILD_MS;
   for (;;) {
-    const answer = await memory.call('search', question);
+    const answer = await context.call('search', request);
     if (!answer.partial || performance.now() > until) return answer;
   }
 }
 
 export const renew = command({
   name: 'renew',
-  says: 'Gives a fact a new lifetime, category or tags.',
-  arguments: { key: { says: 'The exact key.' } },
+  description: 'Changes the lifetime, category or tags of a fact.',
+  arguments: { key: { description: 'The exact key.' } },
   options: {
-    ttl: { value: '<time>', says: 'Its lifetime from now: 90d, 12h or seconds; 0 for the usual 90d.' },
-    category: { value: '<name>', says: 'Its new group.' },
-    tag: { value: '<word>', says: 'Its tags from now on; give it once for each.', many: true },
-    untag: { says: 'Takes all its tags away.' },
+    ttl: { value: '<time>', description: 'New lifetime, starting now: 90d, 12h or seconds; 0 for the default of 90d.' },
+    category: { value: '<name>', description: 'New category of the fact.' },
+    tag: { value: '<word>', description: 'New tag. Replaces all current tags. Can be repeated.', many: true },
+    untag: { description: 'Removes all tags of the fact.' },
   },
-  more: ['What is not named stays as it is. To change the value, remember it again.'],
+  details: ['Everything else stays as it is. To change the value, use the `remember` command.'],
   examples: ['renew preferences/editor --ttl 365d'],
-  async run({ arguments: { key }, options: { ttl, category, tag, untag } }, desk) {
-    const seconds = lifetimeOf(ttl);
-    const fact = await (
-      await desk.memory()
-    ).call('patch', {
-      key,
-      ...(seconds !== undefined && { ttl_seconds: seconds }),
-      ...(category !== undefined && { category }),
-      ...((tag.length > 0 || untag) && { tags: [...tag] }),
-    });
-    await desk.answer(fact, () => factLines([fact], desk));
+  async run({ arguments: { key }, options: { ttl, category, tag, untag } }, context) {
+    const seconds = parseLifetime(ttl);
+    const tags = tag.length > 0 || untag ? [...tag] : undefined;
+    const fact = await context.call('patch', { key, ...given({ category, tags, ttl_seconds: seconds }) });
+    await context.printResult(fact, () => factLines([fact], context));
   },
 });
 
 export const history = command({
   name: 'history',
-  says: 'Shows what stood under a key before, newest first.',
-  arguments: { key: { says: 'The exact key.' } },
-  async run({ arguments: { key } }, desk) {
-    const answer = await (await desk.memory()).call('history', { key });
-    await desk.answer(answer, () =>
+  description: 'Shows earlier versions of a fact, newest first.',
+  arguments: { key: { description: 'The exact key.' } },
+  async run({ arguments: { key } }, context) {
+    const answer = await context.call('history', { key });
+    await context.printResult(answer, () =>
       answer.versions.flatMap(({ value, category, tags, written_at: written, expires_at: end, ...signed }) => [
-        [minuteOf(written), writerOf(signed), visible(category), ...tagged(tags), timeLeft(end, desk.now())].join('  '),
-        ...indented(visible(value)),
+        [
+          formatMinute(written),
+          formatWriter(signed),
+          escapeControls(category),
+          ...tagged(tags),
+          formatTimeLeft(end, context.now),
+        ].join('  '),
+        ...indent(escapeControls(value)),
       ]),
     );
-    if (!desk.json && answer.versions.length === 0) desk.terminal.tell('It was never changed.');
+    if (answer.versions.length === 0) context.hint('There are no earlier versions of this fact.');
   },
 });
 
-async function valueFrom(desk: Desk): Promise<string> {
-  if (desk.terminal.typed) desk.terminal.tell('Type the value, and end it with Ctrl+D on a line of its own:');
-  const bytes = await desk.terminal.read(MOST_READ);
+async function readValue(context: CommandContext): Promise<string> {
+  if (context.terminal.inputIsTerminal) context.terminal.printToStderr('Type the value, then press Ctrl+D on an empty line:');
+  const bytes = await context.terminal.read(MAX_INPUT_BYTES);
   if (!bytes)
     throw new Failure(
       'invalid_input',
-      `value is longer than ${VALUE_BYTES / 1024} KiB; keep the essence here and the rest in a file.`,
+      `The value is longer than ${VALUE_BYTES / 1024} KiB. Store a summary as the value, and the rest in a file.`,
     );
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw new Failure('invalid_input', 'value is not UTF-8; hand it in as text in that encoding.', { cause });
-  }
+  const value = decodeUtf8(bytes);
+  if (value !== undefined) return value;
+  throw new Failure('invalid_input', 'The value is not UTF-8. Pass it as UTF-8 text.');
 }
 
 const tagged = (tags: readonly string[]): string[] =>
-  tags.length === 0 ? [] : [tags.map((tag) => `#${visible(tag)}`).join(' ')];
+  tags.length === 0 ? [] : [tags.map((tag) => `#${escapeControls(tag)}`).join(' ')];
 
 function factInFull(
   { key, value, category, tags, created_at, updated_at, expires_at, ...signed }: FactDetail,
-  desk: Desk,
+  context: CommandContext,
 ): string[] {
   const about = [
-    ['category', visible(category)],
+    ['category', escapeControls(category)],
     ...tagged(tags).map((words) => ['tags', words]),
     [
       'written',
-      `${minuteOf(updated_at)} by ${writerOf(signed)}${created_at === updated_at ? '' : `, first ${minuteOf(created_at)}`}`,
+      `${formatMinute(updated_at)} by ${formatWriter(signed)}${created_at === updated_at ? '' : `, first ${formatMinute(created_at)}`}`,
     ],
-    ['lives', timeLeft(expires_at, desk.now())],
+    ['lifetime', formatTimeLeft(expires_at, context.now)],
   ];
-  return [visible(key), '', ...indented(visible(value)), '', ...columns(about).map((line) => desk.terminal.quiet(line))];
+  return [
+    escapeControls(key),
+    '',
+    ...indent(escapeControls(value)),
+    '',
+    ...columns(about).map((line) => context.terminal.dim(line)),
+  ];
 }
 
-function factLines(facts: FactList['facts'], desk: Desk): string[] {
+function factLines(facts: FactList['facts'], context: CommandContext): string[] {
   const rows = columns(
     facts.map(({ key, category, tags, expires_at, ...signed }) => [
-      visible(key),
-      visible(category),
-      timeLeft(expires_at, desk.now()),
-      writerOf(signed),
+      escapeControls(key),
+      escapeControls(category),
+      formatTimeLeft(expires_at, context.now),
+      formatWriter(signed),
       ...tagged(tags),
     ]),
   );
-  return facts.flatMap(({ value }, at) => [rows[at] ?? '', ...(value === undefined ? [] : indented(visible(value)))]);
+  return facts.flatMap(({ value }, at) => [rows[at] ?? '', ...(value === undefined ? [] : indent(escapeControls(value)))]);
 }

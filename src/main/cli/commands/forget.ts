@@ -1,42 +1,49 @@
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { counted, visible } from '../layout.ts';
-import { timeOf } from '../values.ts';
+import { escapeControls, formatCount, formatEntries } from '../layout.ts';
+import { parseTime } from '../values.ts';
 
 export const forget = command({
   name: 'forget',
-  says: 'Deletes for good, history and bytes included.',
+  description: 'Deletes entries permanently, including their history and their bytes on disk.',
   arguments: {
     scope: {
-      says: 'key:<key>, prefix:<text>, category:<name>, tag:<tag>, client:<name>, facts, packs, pipelines, pack:<id>, pipeline:<id> or all.',
+      description:
+        'key:<key>, prefix:<text>, category:<name>, tag:<tag>, client:<name>, facts, packs, pipelines, pack:<id>, pipeline:<id> or all.',
     },
   },
   options: {
-    'dry-run': { says: 'Counts what would go, and deletes nothing.' },
-    yes: { says: 'Does not ask; needed for all but key: where nobody can be asked.' },
+    'dry-run': { description: 'Shows how many entries would be deleted, without deleting them.' },
+    yes: { description: 'Skips the confirmation. Required without a terminal, except for a scope that starts with `key:`.' },
   },
-  more: [
-    'There is no undo. all, facts, packs, pipelines and category: work also when the key of the memory is locked or lost.',
-    'The text after the colon is matched exactly; only a category is lower-cased. Quote it where the shell would read it.',
+  details: [
+    'There is no undo. The scopes `all`, `facts`, `packs`, `pipelines` and `category:` also work while the key is locked or lost.',
+    'The text after the colon must match exactly, but categories ignore case. Quote the scope if it contains spaces or shell characters.',
   ],
   examples: ['forget key:preferences/editor', 'forget category:decisions --dry-run', 'forget "prefix:project x/" --yes'],
-  async run({ arguments: { scope }, options }, desk) {
-    const counting = async () => (await desk.memory()).call('forget', { scope, dry_run: true });
+  async run({ arguments: { scope }, options }, context) {
+    const count = async () => context.call('forget', { scope, dry_run: true });
     if (options['dry-run']) {
-      const receipt = await counting();
-      await desk.answer(receipt, () => [`${entries(receipt.deleted)} would be forgotten.`]);
+      const receipt = await count();
+      await context.printResult(receipt, () => [`${formatEntries(receipt.deleted)} would be forgotten.`]);
       return exits.done.code;
     }
-    await desk.check('forget', { scope });
-    const question = async (): Promise<string> => `Forget ${entries((await counting()).deleted)}?`;
-    if (!(await desk.confirm(options.yes || scope.startsWith('key:'), question))) return declined(desk);
-    const receipt = await (await desk.memory()).call('forget', { scope });
+    await context.validateInput('forget', { scope });
+    const question = async (): Promise<string> => `Forget ${formatEntries((await count()).deleted)}?`;
+    if (!(await context.confirm(options.yes || scope.startsWith('key:'), question))) return exits.failed.code;
+    const receipt = await context.call('forget', { scope });
     const { deleted, purged, older_backups: older } = receipt;
-    await desk.answer(receipt, () => [
-      `Forgot ${entries(deleted)}.`,
-      ...(purged ? [] : ['Some of their bytes are still in the file; they go as soon as its disk lets them.']),
+    await context.printResult(receipt, () => [
+      `Forgot ${formatEntries(deleted)}.`,
+      ...(purged
+        ? []
+        : [
+            'Because of a disk problem, some bytes of the deleted entries are still in the file. They will be removed when the disk works again.',
+          ]),
       ...(deleted > 0 && older > 0
-        ? [`${counted(older, 'older backup')} may still hold sealed copies; a restore forgets them again.`]
+        ? [
+            `${formatCount(older, 'older backup')} may still contain sealed copies of these entries. If you restore a backup, the entries are deleted again.`,
+          ]
         : []),
     ]);
     return exits.done.code;
@@ -45,53 +52,44 @@ export const forget = command({
 
 export const undo = command({
   name: 'undo',
-  says: 'Takes back what one program wrote since a time.',
-  arguments: { client: { says: 'The program, as activity shows it.' } },
+  description: 'Undoes everything that one client wrote since a given time.',
+  arguments: { client: { description: "The client's name, as shown by the `activity` command." } },
   options: {
-    since: { value: '<time>', says: 'From when on: 2h ago, or 2026-11-18T09:00. It must be given.' },
-    until: { value: '<time>', says: 'Leaves alone what it wrote after this; up to now unless told.' },
-    'dry-run': { says: 'Counts what would be taken back, and changes nothing.' },
-    yes: { says: 'Does not ask; needed where nobody can be asked.' },
+    since: { value: '<time>', description: 'Start time: 2h (ago) or 2026-11-18T09:00 (required).' },
+    until: { value: '<time>', description: 'End time. Default: now.' },
+    'dry-run': { description: 'Shows what would be undone, without changing anything.' },
+    yes: { description: 'Skips the confirmation. Required without a terminal.' },
   },
-  more: [
-    'Facts that it made are forgotten; facts that it changed say again what they said before. So do pipelines, and what its pipelines wrote when others ran them.',
+  details: [
+    'Forgets the facts that the client created, and restores the facts that the client changed. The same applies to the pipelines of the client, and to facts that these pipelines wrote when other clients ran them.',
   ],
   examples: ['undo openclaw --since 2h --dry-run', 'undo "Claude Desktop" --since 2026-11-18T09:00'],
-  async run({ arguments: { client }, options }, desk) {
+  async run({ arguments: { client }, options }, context) {
     const which = {
       client,
-      since: timeOf(options.since, '--since', desk.now()),
-      ...(options.until !== undefined && { until: timeOf(options.until, '--until', desk.now()) }),
+      since: parseTime(options.since, '--since', context.now),
+      ...(options.until !== undefined && { until: parseTime(options.until, '--until', context.now) }),
     };
-    await desk.check('undo', which);
-    const foreseen = async (): Promise<string> => {
-      const { removed, restored } = await (await desk.memory()).call('undo', { ...which, dry_run: true });
-      return `${counted(removed, 'fact')} that ${visible(client)} made, and change ${counted(restored, 'fact')} back`;
+    await context.validateInput('undo', which);
+    const dry = options['dry-run'];
+    const question = async (): Promise<string> => {
+      const { removed, restored } = await context.call('undo', { ...which, dry_run: true });
+      return `Forget ${formatCount(removed, 'fact')} created by ${escapeControls(client)}, and restore ${formatCount(restored, 'fact')}?`;
     };
-    if (!options['dry-run'] && !(await desk.confirm(options.yes, async () => `Forget ${await foreseen()}?`)))
-      return declined(desk);
-    const receipt = await (await desk.memory()).call('undo', { ...which, dry_run: options['dry-run'] });
+    if (!dry && !(await context.confirm(options.yes, question))) return exits.failed.code;
+    const receipt = await context.call('undo', { ...which, dry_run: dry });
     const { removed, restored, skipped, pipelines } = receipt;
-    await desk.answer(receipt, () => [
-      options['dry-run']
-        ? `${counted(removed, 'fact')} would be forgotten, and ${restored.toLocaleString('en-US')} changed back.`
-        : `Forgot ${counted(removed, 'fact')}, and changed ${restored.toLocaleString('en-US')} back.`,
-      ...skipped.map((key) => `${visible(key)} stays as it is: what it said before is gone.`),
-      ...(pipelines?.removed ?? []).map(
-        (id) => `Pipeline ${visible(id)}: ${options['dry-run'] ? 'would be deleted' : 'deleted'}.`,
-      ),
-      ...(pipelines?.restored ?? []).map(
-        (id) => `Pipeline ${visible(id)}: ${options['dry-run'] ? 'would be changed' : 'changed'} back.`,
-      ),
-      ...(pipelines?.skipped ?? []).map((id) => `Pipeline ${visible(id)} stays as it is: the version before is gone.`),
+    const pipelineLines = (ids: readonly string[] = [], change: string): string[] =>
+      ids.map((id) => `Pipeline ${escapeControls(id)}: ${dry ? 'would be ' : ''}${change}.`);
+    const unchanged = [...skipped, ...(pipelines?.skipped ?? []).map((id) => `Pipeline ${id}`)];
+    await context.printResult(receipt, () => [
+      dry
+        ? `${formatCount(removed, 'fact')} would be forgotten, and ${restored.toLocaleString('en-US')} restored.`
+        : `Forgot ${formatCount(removed, 'fact')}, and restored ${restored.toLocaleString('en-US')}.`,
+      ...pipelineLines(pipelines?.removed, 'deleted'),
+      ...pipelineLines(pipelines?.restored, 'restored'),
+      ...unchanged.map((name) => `${escapeControls(name)} was not changed, because its earlier version no longer exists.`),
     ]);
     return exits.done.code;
   },
 });
-
-const entries = (count: number): string => counted(count, 'entry', 'entries');
-
-export function declined(desk: { terminal: { tell(line: string): void } }): number {
-  desk.terminal.tell('Nothing was changed.');
-  return exits.failed.code;
-}

@@ -1,43 +1,43 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { withCliCommand } from '../../../contract/cli-command.ts';
 import { Failure } from '../../../contract/failure.ts';
-import { withProgramCall } from '../../../contract/program-call.ts';
 import type { KeyState } from '../../../contract/status.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
 import { exits } from '../exit-codes.ts';
-import type { MemoryAtHand } from '../memory-at-hand.ts';
-import { recoveryKeyFrom, recoveryPlaces } from '../recovery.ts';
+import type { MemoryConnection } from '../memory-connection.ts';
+import { readRecoveryKey, recoveryKeySources } from '../recovery.ts';
 
 export const keyInit = command({
   name: 'key init',
-  says: 'Makes the key that seals your memory; once, before the first fact.',
-  options: { file: { says: 'Keeps it in a file in the data folder (memory.key) instead of the OS keychain.' } },
-  more: [
-    'The keychain of the system is the better place. The file is for machines without one: it protects copies of the memory that leave the folder, not the folder itself.',
-    'Nothing is made where a key is, or where a memory was sealed with another one. Make a recovery key afterwards, and write it down.',
+  description: 'Creates the key that seals your memory. Needed once, before the first fact.',
+  options: { file: { description: 'Stores the key in the file memory.key in the data folder instead of the OS keychain.' } },
+  details: [
+    'Prefer the OS keychain. Use --file only on machines without a keychain. A key file protects copies of the memory outside the data folder, but not the data folder itself.',
+    'Fails if there is already a key, or a memory that was sealed with another key. Create a recovery key afterwards and write it down.',
   ],
   examples: ['key init', 'key init --file'],
-  async run({ options: { file } }, desk) {
-    await desk.withoutProgram();
+  async run({ options: { file } }, context) {
+    await context.requireNoProgram();
     const { initKey } = await import('../init-key.ts');
-    const { source, path, memory } = await initKey(desk.config, desk.environment, file);
-    await desk.answer({ key: { at: 'ok', source }, ...(path !== undefined && { file: path }), memory }, () => [
-      `The key is made and kept in ${source}${path === undefined ? '' : ` (${path})`}.`,
-      `The memory is ${memory}, sealed.`,
-      'Without the key nobody can read it, you included. Make a recovery key now, and write it down:',
-      withProgramCall('  helmdeck-memory key recovery'),
+    const { source, path, memory } = await initKey(context.config, context.environment, file);
+    await context.printResult({ key: { at: 'ok', source }, ...(path !== undefined && { file: path }), memory }, () => [
+      `The key was created in ${source}${path === undefined ? '' : ` (${path})`}.`,
+      `The memory is sealed in ${memory}.`,
+      'Without the key, the memory cannot be read, not even by you. Create a recovery key now and write it down:',
+      withCliCommand('  helmdeck-memory key recovery'),
     ]);
   },
 });
 
 export const keyStatus = command({
   name: 'key status',
-  says: 'Says where the key stands, and what to do if it is not at hand.',
-  async run(_typed, desk) {
-    const { store } = await (await desk.memory()).call('status', {});
-    await desk.answer({ key: store.key, rotation: store.rotation }, () => [
+  description: 'Shows the state of the key, and what to do if the key is unavailable.',
+  async run(_typed, context) {
+    const { store } = await context.call('status', {});
+    await context.printResult({ key: store.key, rotation: store.rotation }, () => [
       ...keyLines(store.key),
-      ...(store.rotation.at === 'running' ? [`It is being rotated: ${share(store.rotation)}.`] : []),
+      ...(store.rotation.at === 'running' ? [`Key rotation is running: ${formatProgress(store.rotation)}.`] : []),
     ]);
     return keyExit(store.key);
   },
@@ -45,60 +45,62 @@ export const keyStatus = command({
 
 export const keyRotate = command({
   name: 'key rotate',
-  says: 'Seals everything anew under a new key.',
-  more: [
-    'The memory stays in use meanwhile. An interrupted rotation loses nothing and is taken up again at the next start. The recovery key stays good; backups made before still need the old key, or the recovery key.',
+  description: 'Creates a new key, and seals everything again with the new key.',
+  details: [
+    'The memory stays usable during the rotation. An interrupted rotation loses nothing and resumes at the next start. The recovery key stays valid. Earlier backups still need the old key or the recovery key.',
   ],
-  async run(_typed, desk) {
-    const memory = await desk.memory();
-    using progress = desk.terminal.working('Rotating the key…');
+  async run(_typed, context) {
+    const memory = await context.memory();
+    using progress = context.terminal.showProgress('Rotating the key…');
     const show = (text: string): void => progress.update(text);
-    // One that was interrupted goes on by itself while the memory is open, and this is what keeps it open.
-    const begun = (await memory.call('status', {})).store.rotation.at === 'running';
-    const key = begun ? await untilRotated(memory, show) : await rotate(memory, show);
+    // Opening the memory resumes an interrupted rotation. In that case, this command only waits until the rotation is done.
+    const resumed = (await memory.call('status', {})).store.rotation.at === 'running';
+    const key = resumed ? await untilRotated(memory, show) : await rotate(memory, show);
     progress[Symbol.dispose]();
-    await desk.answer({ key }, () => [
-      begun ? 'The rotation that had been begun has ended.' : 'The key was rotated: everything is sealed under the new one.',
+    await context.printResult({ key }, () => [
+      resumed ? 'The interrupted rotation is complete.' : 'The key was rotated. Everything is sealed with the new key.',
     ]);
   },
 });
 
 export const keyRecovery = command({
   name: 'key recovery',
-  says: 'Makes the recovery key; with --use, brings a lost key back from it.',
+  description: 'Creates a recovery key. With --use, restores a lost key from the recovery key.',
   options: {
-    use: { says: 'Asks for the recovery key and puts the key back into its place. The program must be closed.' },
-    file: { says: 'With --use: keeps the key in the file memory.key, where there is no keychain any more.' },
+    use: { description: 'Asks for the recovery key and restores the key. Helmdeck Memory must not be running.' },
+    file: { description: 'With --use: stores the key in the file memory.key, for machines without a keychain.' },
   },
-  more: [
-    'The recovery key is shown once and kept nowhere: write it down, away from this machine. A newer one makes the older useless.',
-    'With --use it is typed, or read from standard input; it is never part of the command line, where others could see it.',
+  details: [
+    'The recovery key is shown once and not stored. Write it down and keep it away from this machine. A new recovery key replaces the old one.',
+    'With --use, type the recovery key or pipe it to standard input. The recovery key is never an argument, because other users can see command lines.',
   ],
   examples: ['key recovery', 'key recovery --use'],
-  async run({ options: { use, file } }, desk) {
-    if (use) return useRecoveryKey(desk, file);
-    const answer = await (await desk.memory()).call('makeRecoveryKey', {}).catch(orUseIt);
-    await desk.answer(answer, () => (desk.terminal.watched ? ['', `  ${answer.recovery_key}`, ''] : [answer.recovery_key]));
-    if (!desk.json) desk.terminal.tell('Write it down now: it is kept nowhere, and an older one is of no use any more.');
+  async run({ options: { use, file } }, context) {
+    if (use) return useRecoveryKey(context, file);
+    const answer = await context.call('makeRecoveryKey', {}).catch(suggestUse);
+    await context.printResult(answer, () =>
+      context.terminal.outputIsTerminal ? ['', `  ${answer.recovery_key}`, ''] : [answer.recovery_key],
+    );
+    context.hint('Write the recovery key down now. It is not stored, and older recovery keys no longer work.');
     return exits.done.code;
   },
 });
 
 export const lock = command({
   name: 'lock',
-  says: 'Has the running program drop the key until it is unlocked.',
-  async run(_typed, desk) {
-    const report = await (await programOf(desk)).call('lock', {});
-    await desk.answer(report, () => ['The memory is locked.']);
+  description: 'Locks the memory: the running program drops the key until you run unlock.',
+  async run(_typed, context) {
+    const report = await (await runningProgram(context)).call('lock', {});
+    await context.printResult(report, () => ['The memory is locked.']);
   },
 });
 
 export const unlock = command({
   name: 'unlock',
-  says: 'Has the running program ask for the key again.',
-  async run(_typed, desk) {
-    const report = await (await programOf(desk)).call('unlock', {});
-    await desk.answer(report, () => (report.key.at === 'ok' ? ['The memory is unlocked.'] : keyLines(report.key)));
+  description: 'Unlocks the memory: the running program loads the key again.',
+  async run(_typed, context) {
+    const report = await (await runningProgram(context)).call('unlock', {});
+    await context.printResult(report, () => (report.key.at === 'ok' ? ['The memory is unlocked.'] : keyLines(report.key)));
     return keyExit(report.key);
   },
 });
@@ -107,45 +109,46 @@ export const keyExit = (key: KeyState): number => (key.at === 'ok' ? exits.done.
 
 export function keyLines(key: KeyState): string[] {
   if (key.at === 'ok') return [`ok, in ${key.source}`];
+  if (key.at === 'ephemeral') return ['none', key.remedy];
   return ['why' in key ? `${key.at}: ${key.why}` : key.at, key.remedy];
 }
 
-async function programOf(desk: Desk): Promise<MemoryAtHand> {
-  const memory = await desk.memory();
+async function runningProgram(context: CommandContext): Promise<MemoryConnection> {
+  const memory = await context.memory();
   if (memory.program) return memory;
-  throw new Failure('store_unavailable', 'Helmdeck Memory is not running, so no program holds the key; there is nothing to do.');
+  throw new Failure('unavailable', 'Helmdeck Memory is not running, so there is nothing to lock or unlock.');
 }
 
-async function useRecoveryKey(desk: Desk, file: boolean): Promise<number> {
-  await desk.withoutProgram();
-  const { folder } = desk.config;
-  const sources = recoveryPlaces(desk, file);
-  const recoveryKey = await recoveryKeyFrom(desk);
+async function useRecoveryKey(context: CommandContext, file: boolean): Promise<number> {
+  await context.requireNoProgram();
+  const { folder } = context.config;
+  const sources = recoveryKeySources(context, file);
+  const recoveryKey = await readRecoveryKey(context);
   const [{ recoverKey }, { systemClock }] = await Promise.all([
-    import('../../../core/restore.ts'),
-    import('../../../core/clock.ts'),
+    import('../../../core/upkeep/restore.ts'),
+    import('../../../core/time/clock.ts'),
   ]);
   await recoverKey({ folder, sources, clock: systemClock, recoveryKey });
-  const { store } = await (await desk.memory()).call('status', {});
-  await desk.answer({ key: store.key }, () => ['The key is back:', ...keyLines(store.key)]);
+  const { store } = await context.call('status', {});
+  await context.printResult({ key: store.key }, () => ['The key was restored:', ...keyLines(store.key)]);
   return keyExit(store.key);
 }
 
-/** Whoever lost the key and asks for the recovery key wants to use it. */
-function orUseIt(error: unknown): never {
+/** Rethrows the error. If the key is unavailable, adds a hint to restore the key with a recovery key. */
+function suggestUse(error: unknown): never {
   if (!(error instanceof Failure) || error.code !== 'key_unavailable' || error.message.includes('--use')) throw error;
-  throw new Failure(error.code, `${error.message} With a recovery key that you have: helmdeck-memory key recovery --use.`, {
+  throw new Failure(error.code, `${error.message} If you have a recovery key, run: helmdeck-memory key recovery --use`, {
     cause: error,
   });
 }
 
-const share = ({ done, of }: { done: number; of: number }): string =>
+const formatProgress = ({ done, of }: { done: number; of: number }): string =>
   `${done.toLocaleString('en-US')} of ${of.toLocaleString('en-US')} entries`;
 
-const LOOK_EVERY_MS = 100;
+const POLL_MS = 100;
 
-/** The answer comes when all is done; how far it is stands in the status. */
-async function rotate(memory: MemoryAtHand, show: (text: string) => void): Promise<KeyState> {
+/** Rotates the key and shows the progress. Polls `status`, because `rotateKey` responds only when the rotation is done. */
+async function rotate(memory: MemoryConnection, show: (text: string) => void): Promise<KeyState> {
   const rotated = memory.call('rotateKey', {});
   let ended = false;
   const watching = watchRotation(memory, show, () => ended).catch(() => undefined);
@@ -154,16 +157,16 @@ async function rotate(memory: MemoryAtHand, show: (text: string) => void): Promi
   return key;
 }
 
-async function untilRotated(memory: MemoryAtHand, show: (text: string) => void): Promise<KeyState> {
+async function untilRotated(memory: MemoryConnection, show: (text: string) => void): Promise<KeyState> {
   await watchRotation(memory, show, () => false);
   return (await memory.call('status', {})).store.key;
 }
 
-async function watchRotation(memory: MemoryAtHand, show: (text: string) => void, ended: () => boolean): Promise<void> {
+async function watchRotation(memory: MemoryConnection, show: (text: string) => void, ended: () => boolean): Promise<void> {
   while (!ended()) {
     const { rotation } = (await memory.call('status', {})).store;
     if (rotation.at === 'none') return;
-    if (rotation.of > 0) show(`Rotating the key… ${share(rotation)}`);
-    await wait(LOOK_EVERY_MS);
+    if (rotation.of > 0) show(`Rotating the key… ${formatProgress(rotation)}`);
+    await wait(POLL_MS);
   }
 }

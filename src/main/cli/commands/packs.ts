@@ -1,26 +1,29 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { withCliCommand } from '../../../contract/cli-command.ts';
 import { Failure } from '../../../contract/failure.ts';
-import type { Result } from '../../../contract/pack.ts';
-import { withProgramCall } from '../../../contract/program-call.ts';
+import type { PackResult } from '../../../contract/pack.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
-import { columns, jsonLines, jsonText, visible } from '../layout.ts';
-import { minuteOf } from '../times.ts';
-import { UsageError } from '../usage-error.ts';
-import { numberOf } from '../values.ts';
+import { UsageError } from '../errors.ts';
+import { escapeControls, jsonText, prettyJson } from '../layout.ts';
+import { formatMinute } from '../times.ts';
+import { given, parseCount } from '../values.ts';
 
-const NAME = { says: 'The pack, such as weather.today.' };
-const INPUT = { value: '<json>', says: 'What it is asked, as JSON; - reads it from standard input. {} unless told.' };
-const MOST_READ = 1024 * 1024;
-const AT_THE_NEXT_START = 'A program that runs takes it up when it is started anew.';
+const NAME = { description: 'The name of the pack, such as weather.today.' };
+const INPUT = {
+  value: '<json>',
+  description: 'The input for the pack, as JSON. With -, the input is read from standard input. Default: {}.',
+};
+const MAX_INPUT_BYTES = 1024 * 1024;
+const RESTART = 'Restart Helmdeck Memory if it is running.';
 
 export const packList = command({
   name: 'pack list',
-  says: 'Lists packs with their versions, and why one of your own is not on.',
-  async run(_typed, desk) {
-    const { packs, skipped = [] } = await (await desk.memory()).call('packs', {});
+  description: 'Lists packs with their versions. If a pack is off, shows the reason.',
+  async run(_typed, context) {
+    const { packs, skipped = [] } = await context.call('packs', {});
     const known = new Set([...packs, ...skipped].map(({ name }) => name));
     const rows: { name: string; version?: string; state: 'on' | 'off' | 'skipped'; why?: string }[] = [
       ...packs.map(({ name, version, unavailable: why }) => ({
@@ -30,180 +33,190 @@ export const packList = command({
         ...(why !== undefined && { why }),
       })),
       ...skipped.map(({ name, why }) => ({ name, state: 'skipped' as const, why })),
-      ...(await filesOf(desk))
+      ...(await packNamesInFolder(context))
         .filter((name) => !known.has(name))
         .map((name) => ({
           name,
           state: 'off' as const,
-          why: desk.config.packs.includes(name)
-            ? 'start the program anew'
-            : withProgramCall(`helmdeck-memory pack enable ${name}`),
+          why: context.config.packs.includes(name)
+            ? 'restart Helmdeck Memory'
+            : withCliCommand(`helmdeck-memory pack enable ${name}`),
         })),
     ];
-    await desk.answer({ packs: rows }, () =>
-      columns(rows.map(({ name, version = '', state, why = '' }) => [visible(name), version, state, visible(why)])),
+    await context.printTable(
+      { packs: rows },
+      rows.map(({ name, version = '', state, why = '' }) => [escapeControls(name), version, state, escapeControls(why)]),
     );
   },
 });
 
 export const packRun = command({
   name: 'pack run',
-  says: 'Runs a pack, and shows what it answers.',
+  description: 'Runs a pack and shows its output.',
   arguments: { name: NAME },
   options: {
     input: INPUT,
-    session: { value: '<id>', says: 'Runs it in this session, with the working memory of that, which ends with the program.' },
+    session: {
+      value: '<id>',
+      description:
+        'Runs the pack in this session, with the working memory of the session. Working memory is lost when the program exits.',
+    },
   },
   examples: [`pack run github.list_issues --input '{"repo": "nodejs/node"}'`],
-  async run({ arguments: { name }, options: { input, session } }, desk) {
-    const asked = { name, input: await inputFrom(desk, input), ...(session !== undefined && { session }) };
-    const result = await (await desk.memory()).call('runPack', asked);
-    await desk.answer(result, () => [jsonLines(result.output)]);
-    if (!desk.json) desk.terminal.tell(howItWas(result));
+  async run({ arguments: { name }, options: { input, session } }, context) {
+    const result = await context.call('runPack', { name, input: await readInput(context, input), ...given({ session }) });
+    await context.printResult(result, () => [prettyJson(result.output)]);
+    context.hint(formatTiming(result));
   },
 });
 
 export const packNew = command({
   name: 'pack new',
-  says: 'Writes a pack of your own that works, for you to change.',
-  arguments: { name: { says: 'Its group and name, such as weather.today.' } },
-  more: ['docs/packs.md tells all that a pack can do.'],
+  description: 'Creates a working example pack for you to change.',
+  arguments: { name: { description: 'Group and name of the new pack, such as weather.today.' } },
+  details: ['docs/packs.md describes everything that a pack can do.'],
   examples: ['pack new weather.today'],
-  async run({ arguments: { name } }, desk) {
-    const [{ packFolderOf, packPathOf, refuseName }, { template }, { writeFirst }, { prepareFolder }] = await Promise.all([
-      import('../../own-packs/file.ts'),
+  async run({ arguments: { name } }, context) {
+    const [{ packFolderOf, packPathOf, requirePackName }, { template }, { writeNewFile }, { prepareFolder }] = await Promise.all([
+      import('../../own-packs/pack-file.ts'),
       import('../../own-packs/template.ts'),
-      import('../../../core/files.ts'),
-      import('../../../core/prepare-folder.ts'),
+      import('../../../core/file/files.ts'),
+      import('../../../core/file/prepare-folder.ts'),
     ]);
-    refuseName(name);
-    const { folder } = desk.config;
+    requirePackName(name);
+    const { folder } = context.config;
     const path = packPathOf(folder, name);
     prepareFolder(folder);
     mkdirSync(packFolderOf(folder), { recursive: true, mode: 0o700 });
     if (existsSync(path))
       throw new Failure(
         'invalid_input',
-        `There is such a pack already; choose another name, or change its file ${name}.mjs in the folder packs.`,
+        `This pack already exists. Choose another name, or edit ${name}.mjs in the packs folder.`,
       );
-    writeFirst(path, template(name));
-    await desk.answer({ name, path }, () => [
-      `Made ${path}`,
-      withProgramCall(`Try it:    helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2`),
-      withProgramCall(`Enable it: helmdeck-memory pack enable ${name}`),
+    writeNewFile(path, template(name));
+    await context.printResult({ name, path }, () => [
+      `Created ${path}`,
+      withCliCommand(`Try it:    helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2`),
+      withCliCommand(`Enable it: helmdeck-memory pack enable ${name}`),
     ]);
   },
 });
 
 export const packTest = command({
   name: 'pack test',
-  says: 'Tries a pack of your own, with a memory that is gone afterwards.',
-  arguments: { pack: { says: 'Its name, or the path of its file.' } },
-  options: { input: INPUT, times: { value: '<number>', says: 'How often, one after the other; once unless told.' } },
-  more: ['It need not be enabled. What it logs, prints and says of its progress is shown as it comes.'],
+  description: 'Runs one of your own packs with a temporary memory.',
+  arguments: { pack: { description: 'Name or file path of the pack.' } },
+  options: {
+    input: INPUT,
+    times: { value: '<number>', description: 'Number of runs, one after another. Default: 1.' },
+  },
+  details: [
+    'The pack does not have to be enabled. The command shows the log, the progress and the output of the pack as they arrive.',
+  ],
   examples: [`pack test weather.today --input '{"city": "Bergen"}' --times 2`],
-  async run({ arguments: { pack: asked }, options }, desk) {
-    const input = await inputFrom(desk, options.input);
-    const times = numberOf(options.times, '--times') ?? 1;
-    const [{ OwnPacks }, { readListed, readPack }, { RamStore }, { createPacks }, { systemClock }] = await Promise.all([
-      import('../../own-packs/own-packs.ts'),
-      import('../../own-packs/file.ts'),
-      import('../../../core/ram-store.ts'),
-      import('../../../core/packs/packs.ts'),
-      import('../../../core/clock.ts'),
-    ]);
-    const file = /[/\\]|\.mjs$/.test(asked) ? readPack(resolve(asked)) : readListed(desk.config.folder, asked);
+  async run({ arguments: { pack: named }, options }, context) {
+    const input = await readInput(context, options.input);
+    const times = parseCount(options.times, '--times') ?? 1;
+    const [{ OwnPacks }, { readListedPack, readPackFile }, { RamStore }, { createPackServices }, { systemClock }] =
+      await Promise.all([
+        import('../../own-packs/own-packs.ts'),
+        import('../../own-packs/pack-file.ts'),
+        import('../../../core/store/ram-store.ts'),
+        import('../../../core/packs/pack-services.ts'),
+        import('../../../core/time/clock.ts'),
+      ]);
+    const file = /[/\\]|\.mjs$/.test(named) ? readPackFile(resolve(named)) : readListedPack(context.config.folder, named);
     using own = new OwnPacks();
     const pack = await own.describe(file);
-    // What goes on below a line of ours stands under its text, and cannot be taken for another.
-    const tell = (line: string): void => desk.terminal.tell(visible(line).replaceAll('\n', `\n${' '.repeat(10)}`));
-    const { engine, ...rest } = createPacks({
+    // Indent every line after the first, so that a pack cannot imitate the output of this command.
+    const print = (line: string): void =>
+      context.terminal.printToStderr(escapeControls(line).replaceAll('\n', `\n${' '.repeat(10)}`));
+    const { engine, ...rest } = createPackServices({
       store: new RamStore(systemClock),
       clock: systemClock,
       packs: [pack],
-      log: (_name, text) => tell(`log       ${text}`),
+      log: (_name, text) => print(`log       ${text}`),
     });
     using _packs = rest;
     const caller = { subject: 'me', client: 'pack-test', transport: 'owner', token: '', scopes: new Set(['packs:run'] as const) };
-    const during = {
-      signal: desk.interrupted,
+    const callContext = {
+      signal: context.interrupted,
       progress: (done: number, of?: number, saying = '') =>
-        tell(`progress  ${done}${of === undefined ? '' : ` of ${of}`} ${saying}`),
+        print(`progress  ${done}${of === undefined ? '' : ` of ${of}`} ${saying}`),
     };
-    const results: Result[] = [];
+    const results: PackResult[] = [];
     for (let run = 0; run < times; run += 1) {
-      const result = await engine.run(caller, { name: file.name, input }, during);
+      const result = await engine.run(caller, { name: file.name, input }, callContext);
       results.push(result);
-      if (!desk.json) {
-        await desk.terminal.say(jsonLines(result.output));
-        desk.terminal.tell(howItWas(result));
-      }
+      if (!context.json) await context.terminal.print(prettyJson(result.output));
+      context.hint(formatTiming(result));
     }
-    if (desk.json) await desk.terminal.say(jsonText({ results }));
+    if (context.json) await context.terminal.print(jsonText({ results }));
   },
 });
 
 export const packEnable = command({
   name: 'pack enable',
-  says: 'Lets agents run a pack of your own.',
+  description: 'Allows agents to run one of your own packs.',
   arguments: { name: NAME },
-  more: [
-    'Its name is added to HELMDECK_PACKS in config.json of the data folder. A pack has no files, no keys and no network, but for GET requests to the hosts that it names; these are shown.',
+  details: [
+    'Adds the name to HELMDECK_PACKS in config.json in the data folder. A pack cannot access files, keys or the network, except for GET requests to the hosts that it declares. This command shows those hosts.',
   ],
-  async run({ arguments: { name } }, desk) {
-    const [{ OwnPacks }, { catalogueBesideOwnPacks }, { changePacks }] = await Promise.all([
+  async run({ arguments: { name } }, context) {
+    const [{ OwnPacks }, { createReservedCatalogue }, { updatePackList }] = await Promise.all([
       import('../../own-packs/own-packs.ts'),
-      import('../../packs.ts'),
-      import('../../own-packs/listing.ts'),
+      import('../../egress/network-packs.ts'),
+      import('../../own-packs/pack-list.ts'),
     ]);
-    const { folder, packs: enabled, fetchHosts } = desk.config;
+    const { folder, packs: enabled, fetchHosts } = context.config;
     using own = new OwnPacks();
-    // The others come first, so that of two packs with the same tool name this one is refused.
+    // Load the new pack last, so that the new pack is rejected if an enabled pack has the same tool name.
     const others = enabled.filter((other) => other !== name);
-    const { packs: loaded, skipped } = await own.load(folder, [...others, name], catalogueBesideOwnPacks(fetchHosts));
+    const { packs: loaded, skipped } = await own.load(folder, [...others, name], createReservedCatalogue(fetchHosts));
     const refused = skipped.find((pack) => pack.name === name);
     if (refused) throw new Failure('invalid_input', refused.why);
-    const packs = changePacks(desk.machine, (names) => [...new Set([...names, name])]);
+    const packs = updatePackList(context.host, (names) => [...new Set([...names, name])]);
     const hosts = loaded.find((pack) => pack.name === name)?.own?.hosts ?? [];
-    await desk.answer({ packs, hosts }, () => [
-      `${name} is enabled. ${AT_THE_NEXT_START}`,
-      hosts.length === 0 ? 'It names no hosts, so it asks nobody outside.' : `It may send GET requests to ${hosts.join(', ')}.`,
+    await context.printResult({ packs, hosts }, () => [
+      `${name} is enabled. ${RESTART}`,
+      hosts.length === 0
+        ? 'The pack declares no hosts, so it cannot send requests.'
+        : `The pack can send GET requests to ${hosts.join(', ')}.`,
     ]);
   },
 });
 
 export const packDisable = command({
   name: 'pack disable',
-  says: 'Takes a pack of your own from agents; its file stays.',
+  description: 'Stops agents from running one of your own packs. Keeps the pack file.',
   arguments: { name: NAME },
-  async run({ arguments: { name } }, desk) {
-    if (!desk.config.packs.includes(name)) {
-      throw new Failure('not_found', 'No such pack of your own is enabled; list them with: helmdeck-memory pack list');
+  async run({ arguments: { name } }, context) {
+    if (!context.config.packs.includes(name)) {
+      throw new Failure('not_found', 'You have not enabled a pack with this name. List packs with: helmdeck-memory pack list');
     }
-    const { changePacks } = await import('../../own-packs/listing.ts');
-    const packs = changePacks(desk.machine, (names) => names.filter((one) => one !== name));
-    await desk.answer({ packs }, () => [`${visible(name)} is disabled. ${AT_THE_NEXT_START}`]);
+    const { updatePackList } = await import('../../own-packs/pack-list.ts');
+    const packs = updatePackList(context.host, (names) => names.filter((one) => one !== name));
+    await context.printResult({ packs }, () => [`${escapeControls(name)} is disabled. ${RESTART}`]);
   },
 });
 
 const JsonObject = z.record(z.string(), z.unknown());
 
-async function inputFrom(desk: Desk, text = '{}'): Promise<Record<string, unknown>> {
-  const given = text === '-' ? ((await desk.terminal.read(MOST_READ))?.toString() ?? '') : text;
+async function readInput(context: CommandContext, option = '{}'): Promise<Record<string, unknown>> {
+  const text = option === '-' ? await context.terminal.readText(MAX_INPUT_BYTES) : option;
   try {
-    return JsonObject.parse(JSON.parse(given));
+    return JsonObject.parse(JSON.parse(text));
   } catch {
     throw new UsageError(`--input must be a JSON object, such as '{"city": "Bergen"}'.`);
   }
 }
 
-/** Names of the files that stand in the folder, enabled or not. */
-async function filesOf(desk: Desk): Promise<string[]> {
-  const { nameOf, packFolderOf } = await import('../../own-packs/file.ts');
-  const path = packFolderOf(desk.config.folder);
+async function packNamesInFolder(context: CommandContext): Promise<string[]> {
+  const { packNameOf, packFolderOf } = await import('../../own-packs/pack-file.ts');
+  const path = packFolderOf(context.config.folder);
   const names = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith('.mjs')) : [];
-  return names.map(nameOf).toSorted();
+  return names.map(packNameOf).toSorted();
 }
 
-const howItWas = ({ cached, cached_until: until, duration_ms: ms }: Result): string =>
-  cached && until !== undefined ? `Kept from an earlier run, until ${minuteOf(until)}.` : `It took ${ms} ms.`;
+const formatTiming = ({ cached, cached_until: until, duration_ms: ms }: PackResult): string =>
+  cached && until !== undefined ? `Cached from an earlier run, valid until ${formatMinute(until)}.` : `Took ${ms} ms.`;

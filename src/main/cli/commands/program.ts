@@ -1,38 +1,33 @@
 import { once } from 'node:events';
 import { Failure } from '../../../contract/failure.ts';
+import { startRefusal } from '../../roots/refuse-start.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
 
 export const serve = command({
   name: 'serve',
-  says: 'Runs the program without a window, until Ctrl+C or SIGTERM.',
-  more: [
-    'It says where the memory is, how its key stands, how to open the window, and in its last line the address; with --json all of it as one line. Settings stand in the environment or in config.json.',
+  description: 'Runs Helmdeck Memory without a window, until Ctrl+C or SIGTERM.',
+  details: [
+    'Prints the path of the memory, the state of its key, and how to open the window. The last line shows the address. With --json, prints one line with the address, the process id and the folder. Settings come from the environment or from config.json.',
   ],
   examples: ['serve'],
-  async run(_typed, desk) {
-    const { readyLine, serve: run, windowLines } = await import('../../serve.ts');
-    const { machine, version, updates, interrupted } = desk;
+  async run(_typed, context) {
+    const { serve: run } = await import('../../roots/serve.ts');
+    const { host, interrupted } = context;
+    const { version, updates } = host;
     const served = run({
-      machine,
+      machine: host,
       version,
       updates,
-      ready: (running) => {
-        const { url, folder, report } = running;
-        return desk.answer({ url, pid: process.pid, folder }, () => [
-          ...report,
-          ...windowLines(running, desk.terminal.watched),
-          readyLine(running),
-        ]);
-      },
+      ready: ({ url, folder, report }) => context.printResult({ url, pid: process.pid, folder }, () => report),
       ended: async () => {
-        // Waiting for a signal alone keeps no program running; the listener does.
+        // During this wait, the open server keeps the process alive. The event listener for `abort` would not.
         if (!interrupted.aborted) await once(interrupted, 'abort');
       },
     });
     await served.catch((error: unknown) => {
       if (!(error instanceof Failure)) throw error;
-      throw new Failure(error.code, `Helmdeck Memory cannot start: ${error.message}`, { cause: error });
+      throw new Failure(error.code, startRefusal(error.message), { cause: error });
     });
     return exits.done.code;
   },
@@ -40,20 +35,25 @@ export const serve = command({
 
 export const mcp = command({
   name: 'mcp',
-  says: 'Connects a client that speaks MCP over standard input and output.',
-  options: { client: { value: '<name>', says: 'Takes the token from clients/<name>.token in the data folder.' } },
-  more: [
-    'This is what such a client starts; nobody types it. The token is in the file that HELMDECK_TOKEN_FILE names, or in HELMDECK_TOKEN, or where --client says. It reaches the program that runs, and waits for one that does not run yet.',
+  description: 'Serves an MCP client over standard input and output.',
+  options: {
+    client: {
+      value: '<name>',
+      description: 'Name of the client. Its token is read from clients/<name>.token in the data folder.',
+    },
+  },
+  details: [
+    'MCP clients start this command; you rarely type it. The token comes from the file at the path in HELMDECK_TOKEN_FILE, from HELMDECK_TOKEN, or from --client. The command connects to the running program. If the program is not running yet, the command waits for it.',
   ],
   examples: ['mcp --client claude-desktop'],
-  async run({ options: { client } }, desk) {
+  async run({ options: { client } }, context) {
     const { runBridge } = await import('../../../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs');
-    const { folder } = desk.config;
+    const { folder } = context.config;
     await runBridge({
       argv: client === undefined ? [] : ['--client', client],
-      environment: { ...desk.machine.environment, HELMDECK_DATA_DIR: folder },
-      stdin: desk.streams.stdin,
-      stdout: desk.streams.stdout,
+      environment: { ...context.host.environment, HELMDECK_DATA_DIR: folder },
+      stdin: context.host.stdin,
+      stdout: context.host.stdout,
     });
     return Number(process.exitCode ?? exits.done.code);
   },

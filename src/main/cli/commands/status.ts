@@ -1,44 +1,44 @@
 import { join } from 'node:path';
-import { sayNoFile } from '../../../contract/status.ts';
-import { sayUnreachable, unreachableProgram } from '../../unreachable.ts';
+import { describeFileFailure } from '../../../contract/status.ts';
+import { describeUnreachable, readUnreachable } from '../../roots/unreachable.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, counted, visible } from '../layout.ts';
+import { columns, escapeControls, formatEntries } from '../layout.ts';
 import { clockLines } from './clock.ts';
 import { keyExit, keyLines } from './key.ts';
 
 export const status = command({
   name: 'status',
-  says: 'Says whether the program runs, what is kept where, and how the key stands.',
-  more: ['The exit code is 4 while the key is not at hand.'],
-  async run(_typed, desk) {
-    const { folder, packs: listed } = desk.config;
-    const memory = await desk.memory().catch((error: unknown) => {
-      const unreachable = unreachableProgram(folder);
+  description: 'Shows whether the program is running, and the state of memory and key.',
+  details: ['The exit code is 4 if the key is unavailable.'],
+  async run(_typed, context) {
+    const { folder, packs: listed } = context.config;
+    const memory = await context.memory().catch((error: unknown) => {
+      const unreachable = readUnreachable(folder);
       if (unreachable) return unreachable;
       throw error;
     });
     if ('at' in memory) {
-      await desk.answer({ folder, program: memory }, () => [
+      await context.printResult({ folder, program: memory }, () => [
         ...columns([
           ['program', `running (process ${memory.pid}), ${memory.at === 'paused' ? 'paused' : 'not reachable'}`],
-          ['memory', `${join(folder, 'memory.db')}, in use by it`],
+          ['memory', `${join(folder, 'memory.db')}, in use by the program`],
         ]),
-        sayUnreachable(memory),
+        describeUnreachable(memory),
       ]);
       return exits.done.code;
     }
     const { store, facts, embeddings } = await memory.call('status', {});
-    // To say so takes a process for each, where the program does not run.
+    // Query packs only if the owner enabled a pack, because the query can start a process for each pack.
     const { packs = [], skipped = [] } = listed.length === 0 ? {} : await memory.call('packs', {});
     const own = packs.filter((pack) => pack.own).map(({ name }) => name);
     const [key = '', ...remedy] = keyLines(store.key);
     const disagrees = store.clock.at === 'ahead' || store.clock.at === 'behind';
     const [clockLine = '', ...clockRemedy] = clockLines(store.clock);
-    await desk.answer({ store, facts, embeddings, folder, program: memory.program ?? null, packs: own, skipped }, () => [
+    await context.printResult({ store, facts, embeddings, folder, program: memory.program ?? null, packs: own, skipped }, () => [
       ...columns([
         ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
-        ['memory', store.kept === 'file' ? `${join(folder, 'memory.db')}, sealed` : 'in RAM only, gone with the program'],
+        ['memory', describeMemory(store.kept, folder, memory.program !== undefined)],
         ['key', key],
         ['facts', String(facts)],
         ...(own.length > 0 ? [['packs', own.join(', ')]] : []),
@@ -50,10 +50,10 @@ export const status = command({
                 embeddings.at === 'failed' ? `${embeddings.why} ${embeddings.remedy}` : embeddings.at.replace('_', ' '),
               ],
             ]),
-        ...skipped.map(({ name, why }) => ['packs', visible(`${name} is skipped: ${why}`)]),
-        ...(store.file.at === 'failed' ? [['file', sayNoFile(store.file)]] : []),
+        ...skipped.map(({ name, why }) => ['packs', escapeControls(`${name} was skipped: ${why}`)]),
+        ...(store.file.at === 'failed' ? [['file', describeFileFailure(store.file)]] : []),
         ...(store.quarantined > 0
-          ? [['damage', `${counted(store.quarantined, 'entry', 'entries')} with a broken seal are left out`]]
+          ? [['damage', `${formatEntries(store.quarantined)} with a broken seal, hidden from results`]]
           : []),
         ...(disagrees ? [['clock', clockLine]] : []),
         ...(store.rotation.at === 'running' ? [['rotation', `${store.rotation.done} of ${store.rotation.of} entries`]] : []),
@@ -64,3 +64,8 @@ export const status = command({
     return keyExit(store.key);
   },
 });
+
+function describeMemory(kept: 'file' | 'memory', folder: string, running: boolean): string {
+  if (kept === 'file') return `${join(folder, 'memory.db')}, sealed`;
+  return running ? 'in RAM only, lost when the program exits' : 'none yet';
+}

@@ -1,133 +1,128 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { TOKEN_DAYS, TOKEN_SCOPES } from '../../../contract/limits.ts';
-import { writeDurably } from '../../../core/files.ts';
-import { command } from '../command.ts';
-import { columns, visible } from '../layout.ts';
-import { dayOf, minuteOf, timeLeft } from '../times.ts';
-import { UsageError } from '../usage-error.ts';
-import { numberOf } from '../values.ts';
+import { writeDurableFile } from '../../../core/file/files.ts';
+import { type Command, command } from '../command.ts';
+import { UsageError } from '../errors.ts';
+import { escapeControls } from '../layout.ts';
+import { formatDay, formatMinute, formatTimeLeft } from '../times.ts';
+import { given, parseCount } from '../values.ts';
 
-/** What may stand as the name of a program. */
-const CLIENT = /^[A-Za-z0-9 ._-]{1,64}$/;
-/** The same, as the bridge takes it for the name of a file. */
-const FILE = /^[A-Za-z0-9_-][A-Za-z0-9 ._-]{0,63}$/;
+const VALID_CLIENT_NAME = /^[A-Za-z0-9 ._-]{1,64}$/;
+/** Client names that `mcp --client` accepts. The name becomes part of a file name. */
+const VALID_FILE_NAME = /^[A-Za-z0-9_-][A-Za-z0-9 ._-]{0,63}$/;
 
 export const tokenMint = command({
   name: 'token mint',
-  says: 'Makes a token, with which one program reaches the memory.',
-  arguments: { name: { says: 'What you call the token, such as "OpenClaw on the laptop".' } },
+  description: 'Creates a token that gives one client access to the memory.',
+  arguments: { name: { description: 'A name for the token, such as "OpenClaw on the laptop".' } },
   options: {
-    client: { value: '<name>', says: 'The program, as it is shown beside what it writes; the name of the token unless told.' },
-    subject: { value: '<name>', says: 'Whose memory it opens; me unless told. Tokens with one subject share one memory.' },
+    client: {
+      value: '<name>',
+      description: 'Name of the client, shown with everything that the client writes. Default: the token name.',
+    },
+    subject: {
+      value: '<name>',
+      description: 'The memory that the token gives access to. Tokens with the same subject share a memory. Default: me.',
+    },
     scope: {
       value: '<scope>',
-      says: `What it may do, once for each: ${TOKEN_SCOPES.join(', ')}; all but admin unless told.`,
+      description: `What the token allows: ${TOKEN_SCOPES.join(', ')}. Can be repeated. Default: all except admin.`,
       many: true,
     },
-    days: { value: '<number>', says: `Days until it expires, at most ${TOKEN_DAYS}.` },
-    keep: { says: 'Puts it into clients/<client>.token in the data folder, for mcp --client, and does not show it.' },
+    days: { value: '<number>', description: `Days until the token expires (at most ${TOKEN_DAYS}).` },
+    keep: {
+      description:
+        'Saves the token to clients/<client>.token in the data folder, where `mcp --client` reads it, instead of printing it.',
+    },
   },
-  more: [
-    'The token is shown once and kept nowhere, unless --keep puts it where the program itself can hand it to a client. In a pipe there is nothing but the token.',
-  ],
+  details: ['The token is printed once and not stored, unless --keep saves it. Standard output contains only the token.'],
   examples: [
     'token mint claude-code --keep',
     'token mint codex --keep',
     'token mint "nightly report" --scope memory:read --days 30',
   ],
-  async run({ arguments: { name }, options: { client, subject, scope, days, keep } }, desk) {
-    const until = numberOf(days, '--days', TOKEN_DAYS);
-    const program = client ?? (CLIENT.test(name) ? name : undefined);
-    if (keep && !FILE.test(program ?? '')) {
+  async run({ arguments: { name }, options: { client, subject, scope, days, keep } }, context) {
+    const until = parseCount(days, '--days', TOKEN_DAYS);
+    const program = client ?? (VALID_CLIENT_NAME.test(name) ? name : undefined);
+    if (keep && !VALID_FILE_NAME.test(program ?? '')) {
       throw new UsageError(
-        'To keep the token, name its client with letters, digits, "_" or "-" at the beginning: --client <name>.',
+        'To save the token with --keep, name its client with --client <name>. The name must start with a letter, a digit, "_" or "-".',
       );
     }
-    const made = await (
-      await desk.memory()
-    ).call('mintToken', {
-      name,
-      ...(program !== undefined && { client: program }),
-      ...(subject !== undefined && { subject }),
-      // Another scope is for the memory to refuse, with the scopes that there are.
-      ...(scope.length > 0 && { scopes: scope as (typeof TOKEN_SCOPES)[number][] }),
-      ...(until !== undefined && { days: until }),
-    });
+    // The cast is safe, because the memory rejects an unknown scope and lists the valid scopes.
+    const scopes = scope.length > 0 ? (scope as (typeof TOKEN_SCOPES)[number][]) : undefined;
+    const made = await context.call('mintToken', { name, ...given({ client: program, subject, scopes, days: until }) });
     if (keep) {
       const { token, ...rest } = made;
-      const file = keepToken(desk.config.folder, made.client, token);
-      await desk.answer({ ...rest, file }, () => [`The token is kept in ${file}.`]);
-    } else await desk.answer(made, () => [made.token]);
-    if (desk.json) return;
-    desk.terminal.tell(
-      `This token is for ${visible(made.client)} and lives until ${dayOf(made.expires_at)}. ${keep ? 'Revoke' : 'It is not shown again; revoke'} it with: helmdeck-memory token revoke ${made.id}`,
+      const file = keepToken(context.config.folder, made.client, token);
+      await context.printResult({ ...rest, file }, () => [`The token was saved to ${file}.`]);
+    } else await context.printResult(made, () => [made.token]);
+    context.hint(
+      `This token is for the client ${escapeControls(made.client)} and expires on ${formatDay(made.expires_at)}. ${keep ? 'Revoke' : 'It will not be shown again. Revoke'} it with: helmdeck-memory token revoke ${made.id}`,
     );
   },
 });
 
 export const tokenList = command({
   name: 'token list',
-  says: 'Lists the tokens that were made here and not revoked.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('tokens', {});
-    await desk.answer(answer, () =>
-      columns(
-        answer.tokens.map(({ id, name, client, subject, scopes, expires_at: end, last_used_at: used, paused }) => [
-          id,
-          visible(name),
-          client,
-          subject,
-          scopes.join(' '),
-          timeLeft(end, desk.now()),
-          used === undefined ? 'never used' : `used ${minuteOf(used)}`,
-          paused ? 'paused' : '',
-        ]),
-      ),
+  description: 'Lists the tokens that this memory created and that are not revoked.',
+  async run(_typed, context) {
+    const answer = await context.call('tokens', {});
+    await context.printTable(
+      answer,
+      answer.tokens.map(({ id, name, client, subject, scopes, expires_at: end, last_used_at: used, paused }) => [
+        id,
+        escapeControls(name),
+        client,
+        subject,
+        scopes.join(' '),
+        formatTimeLeft(end, context.now),
+        used === undefined ? 'never used' : `used ${formatMinute(used)}`,
+        paused ? 'paused' : '',
+      ]),
+      'There are no tokens. Create one with: helmdeck-memory token mint <name>',
     );
-    if (!desk.json && answer.tokens.length === 0)
-      desk.terminal.tell('There are no tokens; make one with: helmdeck-memory token mint <name>');
   },
 });
+
+const id = { description: 'Id of the token, as shown by `token list`.' };
 
 export const tokenRevoke = command({
   name: 'token revoke',
-  says: 'Makes a token useless for good, at once.',
-  arguments: { id: { says: 'Its id in the list of tokens.' } },
-  options: { unrecorded: { says: 'For a token that was made elsewhere with the same secret: its jti.' } },
-  async run({ arguments: { id }, options: { unrecorded } }, desk) {
-    const answer = await (await desk.memory()).call('revokeToken', { id, unrecorded });
-    await desk.answer(answer, () => [`Revoked ${visible(answer.id)}.`]);
-  },
-});
-
-const id = { says: 'Its id in the list of tokens.' };
-
-export const tokenPause = command({
-  name: 'token pause',
-  says: 'Refuses a token until token resume lets it in again.',
+  description: 'Revokes a token permanently, with immediate effect.',
   arguments: { id },
-  async run({ arguments: typed }, desk) {
-    const answer = await (await desk.memory()).call('pauseToken', { id: typed.id, paused: true });
-    await desk.answer(answer, () => [`Paused ${visible(answer.id)}.`]);
+  options: {
+    unrecorded: {
+      description:
+        'Accepts an id that is not in the list: the `jti` of a token that another program signed with the same secret.',
+    },
+  },
+  async run({ arguments: typed, options: { unrecorded } }, context) {
+    const answer = await context.call('revokeToken', { id: typed.id, unrecorded });
+    await context.printResult(answer, () => [`Revoked ${escapeControls(answer.id)}.`]);
   },
 });
 
-export const tokenResume = command({
-  name: 'token resume',
-  says: 'Lets a token in again that was paused.',
-  arguments: { id },
-  async run({ arguments: typed }, desk) {
-    const answer = await (await desk.memory()).call('pauseToken', { id: typed.id, paused: false });
-    await desk.answer(answer, () => [`Let in again ${visible(answer.id)}.`]);
-  },
-});
+const pauseCommand = (word: 'pause' | 'resume', description: string): Command =>
+  command({
+    name: `token ${word}`,
+    description,
+    arguments: { id },
+    async run({ arguments: typed }, context) {
+      const answer = await context.call('pauseToken', { id: typed.id, paused: word === 'pause' });
+      await context.printResult(answer, () => [`${word === 'pause' ? 'Paused' : 'Resumed'} ${escapeControls(answer.id)}.`]);
+    },
+  });
 
-/** Where the bridge looks for it. */
+export const tokenPause = pauseCommand('pause', 'Blocks a token until you resume it.');
+export const tokenResume = pauseCommand('resume', 'Unblocks a paused token.');
+
+/** Saves the token in the file that `mcp --client` reads. */
 function keepToken(folder: string, client: string, token: string): string {
   const clients = join(folder, 'clients');
   mkdirSync(clients, { recursive: true, mode: 0o700 });
   const file = join(clients, `${client}.token`);
-  writeDurably(file, `${token}\n`);
+  writeDurableFile(file, `${token}\n`);
   return file;
 }

@@ -2,70 +2,70 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
-import { previewInParts } from '../../../contract/in-parts.ts';
-import { SOURCES } from '../../../contract/limits.ts';
-import { bring, show } from '../bringing.ts';
+import { IMPORT_SOURCES } from '../../../contract/limits.ts';
+import { previewInParts } from '../../../contract/preview-in-parts.ts';
+import { errorCodeOf } from '../../../core/file/files.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
+import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
-import { isForeign, peeked, sourceNamed, textOf } from '../foreign.ts';
-import { importLines, summary, tellErrors } from '../import-lines.ts';
-import { counted, jsonText } from '../layout.ts';
-import { linesOf } from '../lines.ts';
-import type { MemoryAtHand } from '../memory-at-hand.ts';
-import { contentOf } from '../named-file.ts';
-import { UsageError } from '../usage-error.ts';
-import { lifetimeOf } from '../values.ts';
+import { importPreview, isForeign, parseSource, peekStart, readText, showPreview } from '../import-foreign.ts';
+import { formatReceipt, importLines, printErrors, splitLines } from '../import-lines.ts';
+import { readInputFile } from '../input-file.ts';
+import { formatCount, formatEntries, jsonText } from '../layout.ts';
+import { given, parseLifetime } from '../values.ts';
 
-/** The longest line that can hold a fact, every character of it written as an escape. */
+/** Maximum bytes of one line. The line of the largest fact is shorter, even if every character is escaped. */
 const LONGEST_LINE = 512 * 1024;
 
 export const exportFacts = command({
   name: 'export',
-  says: 'Writes all facts with their values, one JSON object a line.',
-  arguments: { file: { says: 'A file that does not exist yet; standard output without it.', optional: true } },
-  more: ['The facts are in clear there. The file is made so that only you can read it; delete it when it has done its work.'],
+  description: 'Exports all facts with their values, one JSON object per line.',
+  arguments: { file: { description: 'A new file. Default: standard output.', optional: true } },
+  details: ['The export is not encrypted. The file is readable only by you; delete it when you no longer need it.'],
   examples: ['export facts.ndjson', 'export | gzip > facts.ndjson.gz'],
-  async run({ arguments: { file } }, desk) {
-    const memory = await desk.memory();
-    using progress = desk.terminal.working('Exporting…');
-    const count = async (write: (lines: readonly string[]) => Promise<void>): Promise<number> => {
+  async run({ arguments: { file } }, context) {
+    using progress = context.terminal.showProgress('Exporting…');
+    const exportTo = async (write: (lines: readonly string[]) => Promise<void>): Promise<number> => {
       let facts = 0;
-      for await (const page of pagesOf(memory)) {
+      for await (const page of pagesOf(context)) {
         await write(page.map(jsonText));
         facts += page.length;
-        progress.update(`Exporting… ${counted(facts, 'fact')}`);
+        progress.update(`Exporting… ${formatCount(facts, 'fact')}`);
       }
       return facts;
     };
     if (file === undefined || file === '-') {
-      await count((lines) => desk.terminal.say(...lines));
+      await exportTo((lines) => context.terminal.print(...lines));
       return;
     }
     const facts = await intoNewFile(file, (handle) =>
-      // `write` may take a part only, as on a disk that fills up; this takes all or fails.
-      count((lines) => handle.appendFile(lines.map((line) => `${line}\n`).join(''))),
+      // Use `appendFile`, because on a full disk `write` can store only a part of the data without an error.
+      exportTo((lines) => handle.appendFile(lines.map((line) => `${line}\n`).join(''))),
     );
     progress[Symbol.dispose]();
-    await desk.answer({ file, facts }, () => [`Exported ${counted(facts, 'fact')} to ${file}, in clear.`]);
+    await context.printResult({ file, facts }, () => [
+      `Exported ${formatCount(facts, 'fact')} to ${file}. The file is not encrypted.`,
+    ]);
   },
 });
 
 export const salvageFacts = command({
   name: 'salvage',
-  says: 'Writes what can still be read of a damaged memory as an export.',
-  arguments: { file: { says: 'A file that does not exist yet.' } },
-  more: [
-    'The program must be closed. Each fact is taken by itself, and only where its seal is whole. The memory stays as it is: move memory.db and memory.db-wal away afterwards, or restore a backup, and import the file. Its history and the record of runs are not in it. The file is in clear and outside the care of the program: delete it when it has done its work, also if the command was interrupted.',
+  description: 'Exports the facts of a damaged memory that can still be read.',
+  arguments: { file: { description: 'A new file.' } },
+  details: [
+    'Helmdeck Memory must not be running. Exports every fact whose seal is intact, and does not change the memory. Afterwards, move memory.db and memory.db-wal away or restore a backup, then import the file. The file contains no history and no record of runs. It is not encrypted: delete it when you no longer need it, also if the command was interrupted.',
   ],
   examples: ['salvage facts.ndjson'],
-  async run({ arguments: { file } }, desk) {
-    await desk.withoutProgram();
-    const { environment } = desk;
-    const { folder } = desk.config;
-    const [{ salvage }, { systemClock }, { keySources }, { detail }] = await Promise.all([
-      import('../../../core/salvage.ts'),
-      import('../../../core/clock.ts'),
-      import('../../../core/keys/sources.ts'),
+  async run({ arguments: { file } }, context) {
+    await context.requireNoProgram();
+    const { environment } = context;
+    const { folder } = context.config;
+    const [{ salvage }, { systemClock }, { keySources }, { factDetail }] = await Promise.all([
+      import('../../../core/upkeep/salvage.ts'),
+      import('../../../core/time/clock.ts'),
+      import('../../../core/crypto/keys/key-sources.ts'),
       import('../../../core/operations/facts.ts'),
     ]);
     const sources = keySources({ environment, folder, desktop: false });
@@ -73,34 +73,37 @@ export const salvageFacts = command({
       intoNewFile(file, async (handle) => {
         let facts = 0;
         for (const entry of found.facts) {
-          await handle.appendFile(`${jsonText(detail(entry))}\n`);
+          await handle.appendFile(`${jsonText(factDetail(entry))}\n`);
           facts += 1;
         }
         return { file, facts, broken: found.broken(), unreadable: found.unreadable() };
       }),
     );
-    await desk.answer(saved, () => [
-      `Saved ${counted(saved.facts, 'fact')} to ${file}, in clear.`,
-      ...(saved.broken > 0 ? [`${counted(saved.broken, 'entry', 'entries')} with a broken seal are left out.`] : []),
-      ...(saved.unreadable ? ['A part of the memory could not be read at all.'] : []),
+    await context.printResult(saved, () => [
+      `Saved ${formatCount(saved.facts, 'fact')} to ${file}. The file is not encrypted.`,
+      ...(saved.broken > 0 ? [`Skipped ${formatEntries(saved.broken)} with a broken seal.`] : []),
+      ...(saved.unreadable ? ['Part of the memory could not be read at all.'] : []),
     ]);
   },
 });
 
 export const importFacts = command({
   name: 'import',
-  says: 'Remembers facts from an export, or from what another memory holds.',
-  arguments: { file: { says: 'The file, or - for standard input.' } },
+  description: 'Imports facts from an export or from the memory of another program.',
+  arguments: { file: { description: 'The file, or - for standard input.' } },
   options: {
-    from: { value: '<source>', says: `What another program wrote: ${SOURCES.join(', ')}. Told from the file where it shows.` },
-    category: { value: '<name>', says: 'The group of all facts from another memory.' },
-    ttl: { value: '<time>', says: 'How long facts from another memory live; 90d unless told.' },
-    'dry-run': { says: 'Shows or checks what would be imported, and changes nothing.' },
+    from: {
+      value: '<source>',
+      description: `The program that wrote the file: ${IMPORT_SOURCES.join(', ')}. If you leave it out, it is detected from the file if possible.`,
+    },
+    category: { value: '<name>', description: 'Category for facts from another program.' },
+    ttl: { value: '<time>', description: 'Lifetime of facts from another program. Default: 90d.' },
+    'dry-run': { description: 'Shows what would be imported, without changing anything.' },
   },
-  more: [
-    'Facts of an export keep the time that they have left. One that has less than an hour left is dropped; a line that is wrong is told with its number, and the others go on.',
-    'From another memory each entry becomes a fact whose key is made from its text, so importing the same file again makes no second set. What is known already, looks like a secret or is no fact is left out and told.',
-    'To go on after an interruption, import the same file again: what is there already stays as it is.',
+  details: [
+    'Facts from an export keep their remaining lifetime. Facts that would expire in less than an hour are skipped. Invalid lines are reported with their numbers, and all other lines are imported.',
+    "In a file from another program, each entry becomes a fact. The fact's key is made from the text of the entry, so importing the same file again creates no duplicates. Entries that were already imported, likely secrets, and entries without a fact are skipped and listed.",
+    'To continue after an interruption, import the same file again. Facts that were already imported do not change.',
   ],
   examples: [
     'import facts.ndjson --dry-run',
@@ -109,49 +112,48 @@ export const importFacts = command({
     'import CLAUDE.md --category conventions --ttl 1y',
     'import saved-memories.txt --from chatgpt',
   ],
-  async run({ arguments: { file }, options: { from, category, ttl, 'dry-run': dry } }, desk) {
-    const source = sourceNamed(from);
-    const seconds = lifetimeOf(ttl);
-    const { begins, chunks } = await peeked(file === '-' ? desk.terminal.input() : contentOf(file, desk.interrupted));
+  async run({ arguments: { file }, options: { from, category, ttl, 'dry-run': dry } }, context) {
+    const source = parseSource(from);
+    const seconds = parseLifetime(ttl);
+    const { begins, chunks } = await peekStart(
+      file === '-' ? context.terminal.input() : readInputFile(file, context.interrupted),
+    );
     if (source !== undefined || isForeign(begins, file)) {
-      const text = await textOf(chunks);
-      const memory = await desk.memory();
-      const preview = await previewInParts((name, input) => memory.call(name, input), {
+      const text = await readText(chunks);
+      const preview = await previewInParts((name, input) => context.call(name, input), {
         text,
         name: basename(file),
-        ...(source !== undefined && { from: source }),
-        ...(category !== undefined && { category }),
-        ...(seconds !== undefined && { ttl_seconds: seconds }),
+        ...given({ from: source, category, ttl_seconds: seconds }),
       });
-      return await (dry ? show(preview, desk) : bring(preview, desk));
+      return await (dry ? showPreview(preview, context) : importPreview(preview, context));
     }
     if (category !== undefined || seconds !== undefined) {
       throw new UsageError(
-        '--category and --ttl are for other memories, named with --from; facts of an export keep their own.',
+        '--category and --ttl apply only to files from other programs (--from). Facts from an export keep their category and lifetime.',
         'import',
       );
     }
-    const total = await importLines(linesOf(chunks, LONGEST_LINE), dry, desk);
-    await desk.answer({ ...total, ...(dry && { dry_run: true }) }, () => [summary(total, dry)]);
-    if (!desk.json) tellErrors(desk, total.errors);
+    const total = await importLines(splitLines(chunks, LONGEST_LINE), dry, context);
+    await context.printResult({ ...total, ...(dry && { dry_run: true }) }, () => [formatReceipt(total, dry)]);
+    printErrors(context, total.errors);
     return total.errors.length > 0 ? exits.failed.code : exits.done.code;
   },
 });
 
-async function* pagesOf(memory: MemoryAtHand) {
+async function* pagesOf(context: CommandContext) {
   let cursor: string | undefined;
   do {
-    const page = await memory.call('export', cursor === undefined ? {} : { cursor });
+    const page = await context.call('export', given({ cursor }));
     yield page.facts;
     cursor = page.next_cursor;
   } while (cursor !== undefined);
 }
 
-/** Never over a file that is there, and none is left behind that holds half of it. */
+/** Creates a file and lets `write` fill it. Fails if the file exists. Deletes the new file if writing fails. */
 async function intoNewFile<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
   const { O_CREAT, O_EXCL, O_WRONLY } = constants;
   const handle = await open(file, O_CREAT | O_EXCL | O_WRONLY, 0o600).catch((cause: unknown) => {
-    throw new Failure('invalid_input', 'This file exists already, or cannot be made there; name another one.', { cause });
+    throw new Failure('invalid_input', 'This file already exists or cannot be created. Choose another file.', { cause });
   });
   try {
     const written = await write(handle);
@@ -159,13 +161,9 @@ async function intoNewFile<T>(file: string, write: (handle: FileHandle) => Promi
     return written;
   } catch (error) {
     await rm(file, { force: true });
-    throw full(error) ?? error;
+    if (errorCodeOf(error) !== 'ENOSPC') throw error;
+    throw new Failure('disk_full', 'The disk has no space for the export. Choose a file on another disk.', { cause: error });
   } finally {
     await handle.close();
   }
 }
-
-const full = (cause: unknown): Failure | undefined =>
-  cause instanceof Error && 'code' in cause && cause.code === 'ENOSPC'
-    ? new Failure('disk_full', 'There is no room for the export; name a file on another disk.', { cause })
-    : undefined;

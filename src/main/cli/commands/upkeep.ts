@@ -3,53 +3,47 @@ import { resolve } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, counted } from '../layout.ts';
-import { recoveryKeyFrom, recoveryPlaces } from '../recovery.ts';
-import { minuteOf } from '../times.ts';
+import { formatCount, formatEntries } from '../layout.ts';
+import { readRecoveryKey, recoveryKeySources } from '../recovery.ts';
+import { formatMinute } from '../times.ts';
+import { given } from '../values.ts';
 
 export const backup = command({
   name: 'backup',
-  says: 'Makes a complete sealed copy, and verifies every row of it.',
-  options: { list: { says: 'Lists the backups there are, newest first.' } },
-  more: [
-    'Backups lie in the folder backups beside the memory, the newest 7 of them. A copy elsewhere protects against the loss of the disk; it opens with the same key, or with the recovery key.',
+  description: 'Creates a complete sealed copy of the memory, and verifies the copy.',
+  options: { list: { description: 'Lists the backups, newest first.' } },
+  details: [
+    'The 7 newest backups are kept in the backups folder next to the memory. To protect against disk failure, copy a backup to another disk. A backup opens with the same key as the memory, or with the recovery key.',
   ],
-  async run({ options: { list } }, desk) {
-    const memory = await desk.memory();
+  async run({ options: { list } }, context) {
     if (list) {
-      const { backups } = await memory.call('backups', {});
-      await desk.answer({ backups }, () => columns(backups.map(({ at, file }) => [minuteOf(at), file])));
-      if (!desk.json && backups.length === 0) desk.terminal.tell('There is no backup yet; make one with: helmdeck-memory backup');
-      return;
+      const { backups } = await context.call('backups', {});
+      const rows = backups.map(({ at, file }) => [formatMinute(at), file]);
+      return context.printTable({ backups }, rows, 'There are no backups. Create one with: helmdeck-memory backup');
     }
-    using progress = desk.terminal.working('Making a backup, and verifying it…');
-    const made = await memory.call('backup', {});
+    using progress = context.terminal.showProgress('Creating and verifying a backup…');
+    const made = await context.call('backup', {});
     progress[Symbol.dispose]();
-    await desk.answer(made, () => [
-      `The backup is made and verified: ${made.file}`,
-      ...(made.broken > 0
-        ? [`${counted(made.broken, 'entry', 'entries')} with a broken seal, in the memory as in its copy.`]
-        : []),
+    await context.printResult(made, () => [
+      `Backup created and verified: ${made.file}`,
+      ...(made.broken > 0 ? [`The seal of ${formatEntries(made.broken)} is broken, in the memory and in the backup.`] : []),
     ]);
   },
 });
 
 export const verify = command({
   name: 'verify',
-  says: 'Opens the seal of every entry, and checks the structure of the file.',
-  more: ['The exit code is 1 when damage is found.'],
-  async run(_typed, desk) {
-    const memory = await desk.memory();
-    using progress = desk.terminal.working('Verifying every entry…');
-    const found = await memory.call('verify', {});
+  description: 'Verifies the seal of every entry and the structure of the file.',
+  details: ['The exit code is 1 if damage is found.'],
+  async run(_typed, context) {
+    using progress = context.terminal.showProgress('Verifying every entry…');
+    const found = await context.call('verify', {});
     progress[Symbol.dispose]();
     const { entries, broken, structure } = found;
     const sound = broken === 0 && structure.length === 0;
-    await desk.answer(found, () => [
-      ...(sound
-        ? [`All is whole: ${counted(entries, 'entry', 'entries')}.`]
-        : [`${counted(entries, 'entry', 'entries')} verified.`]),
-      ...(broken > 0 ? [`${counted(broken, 'entry', 'entries')} with a broken seal; they are left out of every answer.`] : []),
+    await context.printResult(found, () => [
+      `${formatEntries(entries)} verified${sound ? ', no damage found' : ''}.`,
+      ...(broken > 0 ? [`The seal of ${formatEntries(broken)} is broken. Results do not show entries with a broken seal.`] : []),
       ...structure.map((what) => `The file: ${what}`),
     ]);
     return sound ? exits.done.code : exits.failed.code;
@@ -58,69 +52,67 @@ export const verify = command({
 
 export const restore = command({
   name: 'restore',
-  says: 'Puts a backup in the place of the memory. The program must be closed.',
-  arguments: { file: { says: 'The backup.' } },
+  description: 'Replaces the memory with a backup. Helmdeck Memory must not be running.',
+  arguments: { file: { description: 'The backup file.' } },
   options: {
-    yes: { says: 'Does not ask; needed where nobody can be asked.' },
-    recovery: { says: 'Opens the backup with the recovery key, which is typed or read from standard input.' },
-    file: { says: 'With --recovery: keeps the recovered key in the file memory.key, where there is no keychain.' },
+    yes: { description: 'Skips the confirmation. Required without a terminal.' },
+    recovery: { description: 'Opens the backup with the recovery key, which you type or pipe to standard input.' },
+    file: { description: 'With --recovery: stores the recovered key in the file memory.key, for machines without a keychain.' },
   },
-  more: [
-    'What was forgotten after the backup was made stays forgotten, and no lifetime gets longer. Tokens, pauses and credentials stay as they are now. The memory that stood here before is put with the backups.',
+  details: [
+    'Entries that you forgot after the backup stay forgotten. A restore never extends the lifetime of an entry. Tokens and credentials do not change, and paused tokens stay paused. The current memory is moved to the backups folder.',
   ],
   examples: [
     'restore ~/.local/share/helmdeck-memory/backups/memory-1795000000000.db',
     'restore /media/stick/memory.db --recovery',
   ],
-  async run({ arguments: { file: backupFile }, options: { yes, recovery, file } }, desk) {
-    await desk.withoutProgram();
-    const { folder } = desk.config;
+  async run({ arguments: { file: backupFile }, options: { yes, recovery, file } }, context) {
+    await context.requireNoProgram();
+    const { folder } = context.config;
     const path = resolve(backupFile);
     if (!existsSync(path))
-      throw new Failure('invalid_input', `There is no file ${path}. List the backups with: helmdeck-memory backup --list`);
-    const sources = recoveryPlaces(desk, recovery && file);
-    if (!(await desk.confirm(yes, () => 'Put this backup in the place of the present memory, which is kept with the backups?'))) {
-      desk.terminal.tell('Nothing was changed.');
-      return exits.failed.code;
-    }
-    const recoveryKey = recovery ? await recoveryKeyFrom(desk) : undefined;
+      throw new Failure('invalid_input', `The file ${path} does not exist. List the backups with: helmdeck-memory backup --list`);
+    const sources = recoveryKeySources(context, recovery && file);
+    const question = 'Replace the current memory with this backup? The current memory is kept in the backups folder.';
+    if (!(await context.confirm(yes, () => question))) return exits.failed.code;
+    const recoveryKey = recovery ? await readRecoveryKey(context) : undefined;
     const [{ restoreBackup }, { systemClock }] = await Promise.all([
-      import('../../../core/restore.ts'),
-      import('../../../core/clock.ts'),
+      import('../../../core/upkeep/restore.ts'),
+      import('../../../core/time/clock.ts'),
     ]);
-    using progress = desk.terminal.working('Restoring…');
+    using progress = context.terminal.showProgress('Restoring…');
     const restored = await restoreBackup({
       folder,
       backup: path,
       clock: systemClock,
       sources,
-      ...(recoveryKey !== undefined && { recoveryKey }),
+      ...given({ recoveryKey }),
     });
     progress[Symbol.dispose]();
-    const { entries, keptForgotten, broken, before, revokedTokens, forgottenSince } = restored;
-    const answer = {
+    const { entries, stillForgotten, broken, replacedMemory, revokedTokens, readReplacedMemory } = restored;
+    const result = {
       entries,
-      kept_forgotten: keptForgotten,
+      kept_forgotten: stillForgotten,
       broken,
-      before,
+      before: replacedMemory,
       revoked_tokens: revokedTokens,
-      forgotten_since: forgottenSince,
+      forgotten_since: readReplacedMemory,
     };
-    await desk.answer(answer, () => [
-      `Restored ${counted(entries, 'entry', 'entries')}.`,
-      ...(keptForgotten > 0 ? [`${counted(keptForgotten, 'entry', 'entries')} stay forgotten.`] : []),
-      ...(broken > 0 ? [`${counted(broken, 'entry', 'entries')} have a broken seal.`] : []),
-      ...(forgottenSince
+    await context.printResult(result, () => [
+      `Restored ${formatEntries(entries)}.`,
+      ...(stillForgotten > 0 ? [`Left out ${formatEntries(stillForgotten)} that you forgot after the backup.`] : []),
+      ...(broken > 0 ? [`The seal of ${formatEntries(broken)} is broken.`] : []),
+      ...(readReplacedMemory
         ? []
         : [
-            'The memory that stood here could not be read: what was forgotten or revoked after the backup may be back, and tokens made after it are valid but not listed.',
+            'The previous memory could not be read. Entries that you forgot and tokens that you revoked after the backup may have returned. Tokens created after the backup are valid but not listed.',
           ]),
       ...(revokedTokens > 0
         ? [
-            `${counted(revokedTokens, 'token')} made after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the memory before is not here. Connect those agents again.`,
+            `${formatCount(revokedTokens, 'token')} created after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the previous memory is missing. Connect the agents that used these tokens again.`,
           ]
         : []),
-      ...(before === undefined ? [] : [`What stood here before is ${before}`]),
+      ...(replacedMemory === undefined ? [] : [`The previous memory was moved to ${replacedMemory}`]),
     ]);
     return exits.done.code;
   },

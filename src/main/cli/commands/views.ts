@@ -1,78 +1,81 @@
 import type { Activity } from '../../../contract/history.ts';
 import { PAGE } from '../../../contract/limits.ts';
 import { command } from '../command.ts';
-import { columns, counted, indented, visible, writerOf } from '../layout.ts';
-import { minuteOf, timeLeft } from '../times.ts';
-import { numberOf } from '../values.ts';
+import { columns, formatCount, indent, escapeControls, formatWriter } from '../layout.ts';
+import { formatMinute, formatTimeLeft } from '../times.ts';
+import { given, parseCount } from '../values.ts';
 
 export const memory = command({
   name: 'memory',
-  says: 'Shows the table of contents: categories, counts and newest keys.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('myMemory', {});
-    await desk.answer(answer, () => [
+  description: 'Shows the categories of the memory with their fact counts and newest keys.',
+  async run(_typed, context) {
+    const answer = await context.call('myMemory', {});
+    await context.printResult(answer, () => [
       ...columns(
-        answer.categories.map(({ name, count, recent_keys: keys }) => [name, String(count), keys.map(visible).join(', ')]),
+        answer.categories.map(({ name, count, recent_keys: keys }) => [name, String(count), keys.map(escapeControls).join(', ')]),
       ),
       ...(answer.more_categories === undefined
         ? []
-        : [`and ${counted(answer.more_categories, 'more category', 'more categories')}`]),
+        : [`and ${formatCount(answer.more_categories, 'more category', 'more categories')}`]),
     ]);
-    if (!desk.json && answer.note !== undefined) desk.terminal.tell(answer.note);
+    if (answer.note !== undefined) context.hint(answer.note);
   },
 });
 
-export const context = command({
+export const showContext = command({
   name: 'context',
-  says: 'Shows the newest facts with their values, as an agent loads them.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('context', {});
-    await desk.answer(answer, () =>
+  description: 'Shows the newest facts with their values, in the form that agents load.',
+  async run(_typed, context) {
+    const answer = await context.call('context', {});
+    await context.printResult(answer, () =>
       answer.categories.flatMap(({ name, facts }) => [
         name,
         ...facts.flatMap(({ key, value, expires_at: end }) => [
-          `  ${visible(key)}  ${desk.terminal.quiet(timeLeft(end, desk.now()))}`,
-          ...indented(visible(value), '    '),
+          `  ${escapeControls(key)}  ${context.terminal.dim(formatTimeLeft(end, context.now))}`,
+          ...indent(escapeControls(value), '    '),
         ]),
       ]),
     );
-    if (desk.json) return;
-    if (answer.partial) desk.terminal.tell('There is more than fits: list --all shows all of it.');
-    if (answer.note !== undefined) desk.terminal.tell(answer.note);
+    if (answer.partial) context.hint('This view does not show all facts. To see all facts, run: helmdeck-memory list --all');
+    if (answer.note !== undefined) context.hint(answer.note);
   },
 });
 
 export const activity = command({
   name: 'activity',
-  says: 'Shows who wrote or forgot what, newest first.',
-  options: { limit: { value: '<number>', says: `How many rows at most; ${PAGE.default} unless told.` } },
-  async run({ options }, desk) {
-    const limit = numberOf(options.limit, '--limit') ?? PAGE.default;
-    const at = await desk.memory();
+  description: 'Shows who wrote or forgot what, newest first.',
+  options: { limit: { value: '<number>', description: `Maximum number of rows. Default: ${PAGE.default}.` } },
+  async run({ options }, context) {
+    const limit = parseCount(options.limit, '--limit') ?? PAGE.default;
     const rows: Activity['activity'] = [];
     let cursor: string | undefined;
     do {
-      const size = Math.min(limit - rows.length, PAGE.most);
-      const page = await at.call('activity', { limit: size, ...(cursor !== undefined && { cursor }) });
+      const size = Math.min(limit - rows.length, PAGE.max);
+      const page = await context.call('activity', { limit: size, ...given({ cursor }) });
       rows.push(...page.activity);
       cursor = page.next_cursor;
     } while (cursor !== undefined && rows.length < limit);
-    await desk.answer({ activity: rows, more: cursor !== undefined }, () =>
-      columns(
-        rows.map((row) => [minuteOf(row.at), writerOf(row), row.operation, visible(row.key ?? row.scope ?? row.target ?? '')]),
-      ),
+    await context.printTable(
+      { activity: rows, more: cursor !== undefined },
+      rows.map((row) => [
+        formatMinute(row.at),
+        formatWriter(row),
+        row.operation,
+        escapeControls(row.key ?? row.scope ?? row.target ?? ''),
+      ]),
+      'Nothing was written or forgotten in the last 30 days.',
     );
-    if (!desk.json && rows.length === 0) desk.terminal.tell('Nothing was written or forgotten in the last 30 days.');
   },
 });
 
 export const callers = command({
   name: 'callers',
-  says: 'Shows whose memories there are, and how many facts each holds.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('callers', {});
-    await desk.answer(answer, () =>
-      columns(answer.callers.map(({ namespace, count }) => [visible(namespace), counted(count, 'fact')])),
+  description: 'Lists all memories with the number of facts in each memory.',
+  async run(_typed, context) {
+    const answer = await context.call('callers', {});
+    await context.printTable(
+      answer,
+      answer.callers.map(({ namespace, count }) => [escapeControls(namespace), formatCount(count, 'fact')]),
     );
   },
 });

@@ -1,61 +1,60 @@
 import { Failure } from '../../../contract/failure.ts';
 import type { OwnerClient } from '../../../listeners/owner-client.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
-import { columns, visible } from '../layout.ts';
-import { minuteOf, timeLeft } from '../times.ts';
+import { escapeControls } from '../layout.ts';
+import { formatMinute, formatTimeLeft } from '../times.ts';
 
 export const windowList = command({
   name: 'window list',
-  says: 'Lists the browsers that have the window open.',
-  async run(_typed, desk) {
-    using program = await running(desk);
+  description: 'Lists the browsers in which the window of Helmdeck Memory is open.',
+  async run(_typed, context) {
+    using program = await running(context);
     const answer = await program.call('windowSessions', {});
-    await desk.answer(answer, () =>
-      columns(
-        answer.sessions.map(({ id, browser, opened_at: opened, last_used_at: used, expires_at: end }) => [
-          id,
-          visible(browser),
-          `opened ${minuteOf(opened)}`,
-          `used ${minuteOf(used)}`,
-          timeLeft(end, desk.now()),
-        ]),
-      ),
+    await context.printTable(
+      answer,
+      answer.sessions.map(({ id, browser, opened_at: opened, last_used_at: used, expires_at: end }) => [
+        id,
+        escapeControls(browser),
+        `opened ${formatMinute(opened)}`,
+        `used ${formatMinute(used)}`,
+        formatTimeLeft(end, context.now),
+      ]),
+      'The window of Helmdeck Memory is not open in any browser.',
     );
-    if (!desk.json && answer.sessions.length === 0) desk.terminal.tell('No browser has the window open.');
   },
 });
 
 export const windowEnd = command({
   name: 'window end',
-  says: 'Closes the window in one browser, at once.',
-  arguments: { id: { says: 'Its id in the list.' } },
-  more: ['helmdeck-memory window makes a new link for it.'],
-  async run({ arguments: { id } }, desk) {
-    using program = await running(desk);
+  description: 'Closes the window in one browser immediately.',
+  arguments: { id: { description: 'Id of the browser, as shown by `window list`.' } },
+  details: ['To open the window again, create a new link with: helmdeck-memory window'],
+  async run({ arguments: { id } }, context) {
+    using program = await running(context);
     const answer = await program.call('endWindowSession', { id });
-    await desk.answer(answer, () => [`Ended ${answer.id}.`]);
+    await context.printResult(answer, () => [`Closed ${answer.id}.`]);
   },
 });
 
 export const window = command({
   name: 'window',
-  says: 'Prints a link that opens the window in a browser of this machine.',
-  more: [
-    'The link is good once, and for five minutes. Whoever follows it first sees the memory, so keep it to yourself. The program must be running.',
+  description: 'Prints a link that opens the window in a browser on this machine.',
+  details: [
+    'The link works only once, and expires after five minutes. Anyone who opens the link can see the memory, so do not share it. Helmdeck Memory must be running.',
   ],
   examples: ['window'],
-  async run(_typed, desk) {
-    using program = await running(desk);
+  async run(_typed, context) {
+    using program = await running(context);
     const link = await program.windowLink();
-    await desk.answer({ link }, () => [link]);
+    await context.printResult({ link }, () => [link]);
   },
 });
 
-/** Sessions and links live in the program alone. */
-async function running(desk: Desk): Promise<OwnerClient> {
-  const { findProgram } = await import('../../../listeners/endpoint.ts');
-  const program = await findProgram(desk.config.folder);
+/** Connects to a running Helmdeck Memory. Throws if there is none, because only a running one has browser links. */
+async function running(context: CommandContext): Promise<OwnerClient> {
+  const { findOwnerClient } = await import('../../../listeners/endpoint.ts');
+  const program = await findOwnerClient(context.config.folder);
   if (program) return program;
-  throw new Failure('store_unavailable', 'Helmdeck Memory is not running; start it with helmdeck-memory serve, and try again.');
+  throw new Failure('unavailable', 'Helmdeck Memory is not running. Start it with helmdeck-memory serve and try again.');
 }

@@ -1,114 +1,118 @@
 import { Failure } from '../../../contract/failure.ts';
-import { wayTo } from '../../../listeners/endpoint.ts';
-import { ProvedAgent } from '../../../listeners/owner-client.ts';
-import { OLLAMA } from '../../config.ts';
+import { findEndpoint } from '../../../listeners/endpoint.ts';
+import { ProvedHttpAgent } from '../../../listeners/owner-client.ts';
+import { SETTINGS } from '../../config/settings-table.ts';
 import { readConfigFile } from '../config-file.ts';
-import type { Connector, EditStep, Look, Surroundings } from '../connector.ts';
+import type { Connector, EditStep, Look, LocalMachine } from '../connector.ts';
 import { json5 } from '../json-text.ts';
 import { findOpenClaw } from './program.ts';
 
 const { dropValue, setValue, valueAt } = json5;
 
-/** What is ours of it, by the path below its search. */
+/** Keys that we write, relative to OpenClaw's search settings. */
 const OURS = [['provider'], ['model'], ['remote', 'baseUrl'], ['remote', 'apiKey']] as const;
 const PROVIDER = 'openai-compatible';
 
 /**
- * OpenClaw's own search by meaning, through our embeddings. Its configuration is written by us and not by its program, because that
- * takes a value by the command line alone, where a token may not stand. The token is good for nothing but embedding.
+ * Connects OpenClaw's own semantic search to our embeddings. Edits OpenClaw's configuration file, because OpenClaw's program
+ * accepts values only on the command line, where other users could see the token. The token gives access to no memory.
  */
 export const openClawEmbeddings: Connector = {
   id: 'openclaw-embeddings',
-  name: "OpenClaw's search by meaning",
+  name: "OpenClaw's semantic search",
   transport: 'http',
   scopes: ['memory:read'],
-  // Nobody keeps a memory under this name.
+  // A subject that has no memory, because no user has this name.
   subject: 'embeddings',
-  afterwards: 'OpenClaw indexes its notes anew when it is searched next, or at once with: openclaw memory index --force',
-  async detect(around) {
-    const { state: _, ...detected } = findOpenClaw(around);
+  afterwards: 'OpenClaw rebuilds its index at the next search. To rebuild the index now, run: openclaw memory index --force',
+  async detect(machine) {
+    const { state: _, ...detected } = findOpenClaw(machine);
     return detected;
   },
-  async look(around): Promise<Look> {
-    const { text } = readConfigFile(findOpenClaw(around).config) ?? {};
-    return text !== undefined && isOurs(text, searchOf(around)) ? { at: 'present' } : { at: 'absent' };
+  async look(machine): Promise<Look> {
+    const { text } = readConfigFile(findOpenClaw(machine).config) ?? {};
+    return text !== undefined && isOurs(text, searchOf(machine)) ? { at: 'present' } : { at: 'absent' };
   },
-  outdated(around, folder) {
-    const way = wayTo(folder);
-    return way && told(around, 'baseUrl') !== endpointOf(way.url) ? MOVED : undefined;
+  outdated(machine, folder) {
+    const endpoint = findEndpoint(folder);
+    return endpoint && storedValue(machine, 'baseUrl') !== embeddingsUrl(endpoint.url) ? MOVED : undefined;
   },
-  async connect(around, { folder, token }) {
-    const { config } = findOpenClaw(around);
-    const search = searchOf(around);
-    const values = [PROVIDER, modelOf(around), endpointOf(addressIn(folder)), token];
+  async connect(machine, { folder, token }) {
+    const { config } = findOpenClaw(machine);
+    const search = searchOf(machine);
+    const values = [PROVIDER, modelOf(machine), embeddingsUrl(requireAddress(folder)), token];
     const edit = (before = ''): string => {
-      for (const place of SEARCHES) refuseTheirs(before, place);
-      // What an older OpenClaw was told, the one that came after it does not read, or does not start with.
-      const rest = SEARCHES.filter((place) => place !== search).reduce(withoutOurs, before);
+      for (const path of SEARCHES) requireNoOtherProvider(before, path);
+      // Remove our settings from the path that other OpenClaw versions use: this version ignores them there or does not start.
+      const rest = SEARCHES.filter((path) => path !== search).reduce(withoutOurs, before);
       return OURS.reduce((text, path, at) => setValue(text, [...search, ...path], values[at]), rest);
     };
     return [{ does: 'edit', path: config, edit, holdsToken: true }];
   },
-  async disconnect(around) {
+  async disconnect(machine) {
     const edit: EditStep['edit'] = (before) => before && SEARCHES.reduce(withoutOurs, before);
-    return [{ does: 'edit', path: findOpenClaw(around).config, edit }];
+    return [{ does: 'edit', path: findOpenClaw(machine).config, edit }];
   },
-  /** As OpenClaw will ask, with what stands in its configuration. */
-  async verify(around, folder) {
-    const why = await ask(told(around, 'apiKey'), folder, { model: modelOf(around), input: 'a text' });
+  /** Sends the same request as OpenClaw, with the values in OpenClaw's configuration. */
+  async verify(machine, folder) {
+    const why = await requestEmbedding(storedValue(machine, 'apiKey'), folder, { model: modelOf(machine), input: 'a text' });
     return why === undefined ? { works: true, tools: 0 } : { works: false, why, tools: 0 };
   },
 };
 
-const MOVED = 'The program has another address than OpenClaw was told; connect it again.';
+const MOVED = 'The address of Helmdeck Memory has changed since OpenClaw was connected. Connect OpenClaw again.';
 
-const told = (around: Surroundings, name: string): string =>
-  String(valueAt(readConfigFile(findOpenClaw(around).config)?.text ?? '', [...searchOf(around), 'remote', name]));
+const storedValue = (machine: LocalMachine, name: string): string =>
+  String(valueAt(readConfigFile(findOpenClaw(machine).config)?.text ?? '', [...searchOf(machine), 'remote', name]));
 
-const endpointOf = (url: string): string => `${url}/v1`;
+const embeddingsUrl = (url: string): string => `${url}/v1`;
 
 const SEARCH = ['memory', 'search'];
 const SEARCH_BEFORE = ['agents', 'defaults', 'memorySearch'];
-/** Where it may stand: OpenClaw may have been updated since. */
+/** The paths of the search settings in all OpenClaw versions, because OpenClaw can be updated while it is connected. */
 const SEARCHES: readonly (readonly string[])[] = [SEARCH, SEARCH_BEFORE];
 
-/** Up to 2026.7 it stood with the agents; later that key keeps OpenClaw from starting. */
-function searchOf(around: Surroundings): readonly string[] {
-  const [year = 9999, month = 0] = (findOpenClaw(around).version ?? '').split('.').filter(Boolean).map(Number);
+/**
+ * Returns the path of the search settings in this OpenClaw version. Versions up to 2026.7 use `agents.defaults.memorySearch`;
+ * newer versions do not start if that key exists.
+ */
+function searchOf(machine: LocalMachine): readonly string[] {
+  const [year = 9999, month = 0] = (findOpenClaw(machine).version ?? '').split('.').filter(Boolean).map(Number);
   return year > 2026 || (year === 2026 && month >= 8) ? SEARCH : SEARCH_BEFORE;
 }
 
-const modelOf = ({ environment }: Surroundings): string => environment['HELMDECK_EMBEDDINGS_MODEL'] ?? OLLAMA.model;
+const modelOf = ({ environment }: LocalMachine): string =>
+  environment['HELMDECK_EMBEDDINGS_MODEL'] ?? SETTINGS.HELMDECK_EMBEDDINGS_MODEL.default;
 
-function addressIn(folder: string): string {
-  const way = wayTo(folder);
-  if (way) return way.url;
+function requireAddress(folder: string): string {
+  const endpoint = findEndpoint(folder);
+  if (endpoint) return endpoint.url;
   throw new Failure(
     'session_unavailable',
-    'Agents cannot come at present, so there is no address to tell; start the program, or let them in.',
+    "Agents can't connect at the moment, so OpenClaw cannot be given an address. Start Helmdeck Memory, or resume agent access.",
   );
 }
 
-/** A provider of theirs, none on purpose, or no search at all stays. */
-function refuseTheirs(text: string, search: readonly string[]): void {
+/** Throws if OpenClaw uses another embeddings provider, or if the owner disabled OpenClaw's search. */
+function requireNoOtherProvider(text: string, search: readonly string[]): void {
   if (valueAt(text, [...search, 'enabled']) === false) {
     throw new Failure(
       'invalid_input',
-      `OpenClaw was told not to search its memory (${search.join('.')}.enabled is false), and that stays; take it out there first if it is not meant any more.`,
+      `OpenClaw's memory search is disabled (${search.join('.')}.enabled is false), so nothing was changed. Remove that setting first.`,
     );
   }
-  const theirs =
+  const other =
     valueAt(text, [...search, 'provider']) ?? valueAt(text, [...search, 'remote']) ?? valueAt(text, [...search, 'model']);
-  if (theirs === undefined || isOurs(text, search)) return;
+  if (other === undefined || isOurs(text, search)) return;
   throw new Failure(
     'invalid_input',
-    theirs === 'none'
-      ? `OpenClaw was told to search by words alone (${search.join('.')}.provider is none), and that stays; take it out there first if it is not meant any more.`
-      : `OpenClaw searches by a provider of your own (${search.join('.')}), and that stays; take it out there first if you want ours.`,
+    other === 'none'
+      ? `OpenClaw is set to search without embeddings (${search.join('.')}.provider is none), so nothing was changed. Remove that setting first.`
+      : `OpenClaw already uses another embeddings provider (${search.join('.')}), so nothing was changed. Remove that setting first.`,
   );
 }
 
-/** By our own token: nobody else makes one that says so. */
+/** True if the settings contain one of our tokens. Only this program issues tokens with our issuer. */
 function isOurs(text: string, search: readonly string[]): boolean {
   const key = valueAt(text, [...search, 'remote', 'apiKey']);
   if (valueAt(text, [...search, 'provider']) !== PROVIDER || typeof key !== 'string') return false;
@@ -123,7 +127,7 @@ function isOurs(text: string, search: readonly string[]): boolean {
 function withoutOurs(before: string, search: readonly string[]): string {
   if (!isOurs(before, search)) return before;
   const rest = OURS.reduce((text, path) => dropValue(text, [...search, ...path]), before);
-  // What is around it goes too where nothing else is in it.
+  // Also remove objects that become empty.
   return [
     [...search, 'remote'],
     search,
@@ -133,39 +137,43 @@ function withoutOurs(before: string, search: readonly string[]): string {
 
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** Why it does not come through; undefined when it does. */
-async function ask(token: string, folder: string, body: object): Promise<string | undefined> {
-  const way = wayTo(folder);
-  if (!way) return 'Nobody answers at the address that it was told; start the program, or let agents in.';
-  const agent = new ProvedAgent(way.connect);
+/** Requests an embedding. Returns the reason for a failure, or undefined. */
+async function requestEmbedding(token: string, folder: string, body: object): Promise<string | undefined> {
+  const endpoint = findEndpoint(folder);
+  if (!endpoint)
+    return "Helmdeck Memory does not respond at the address in OpenClaw's configuration. Start Helmdeck Memory, or resume agent access.";
+  const agent = new ProvedHttpAgent(endpoint.connect);
   try {
-    return await post(`${endpointOf(way.url)}/embeddings`, { agent, token, body });
+    return await post(`${embeddingsUrl(endpoint.url)}/embeddings`, { agent, token, body });
   } catch (error) {
-    return error instanceof Failure ? error.message : 'The program ended before it answered; start it again.';
+    return error instanceof Failure ? error.message : 'Helmdeck Memory exited before it responded. Start Helmdeck Memory again.';
   } finally {
     agent.destroy();
   }
 }
 
-interface Question {
-  readonly agent: ProvedAgent;
+interface EmbeddingRequest {
+  readonly agent: ProvedHttpAgent;
   readonly token: string;
   readonly body: object;
 }
 
-/** Asked for like this for the reason that stands in src/listeners/server.ts. */
-function post(address: string, { agent, token, body }: Question): Promise<string | undefined> {
+/**
+ * Sends the request. Returns the error message, or undefined if the request succeeds. Loads node:http on demand; listener.ts
+ * explains why.
+ */
+function post(address: string, { agent, token, body }: EmbeddingRequest): Promise<string | undefined> {
   const { request } = process.getBuiltinModule('node:http');
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-  const question = request(address, { method: 'POST', headers, agent, timeout: 90_000 }, (response) => {
+  const sent = request(address, { method: 'POST', headers, agent, timeout: 90_000 }, (response) => {
     const chunks: Buffer[] = [];
     response.on('data', (chunk: Buffer) => chunks.push(chunk));
     response.on('end', () => resolve(response.statusCode === 200 ? undefined : messageIn(Buffer.concat(chunks).toString())));
   });
-  question.on('timeout', () => question.destroy());
-  question.on('error', reject);
-  question.end(JSON.stringify(body));
+  sent.on('timeout', () => sent.destroy());
+  sent.on('error', reject);
+  sent.end(JSON.stringify(body));
   return promise;
 }
 
@@ -174,7 +182,7 @@ function messageIn(text: string): string {
     const { message } = JSON.parse(text) as { message?: unknown };
     if (typeof message === 'string') return message;
   } catch {
-    // Told below.
+    // The response is not JSON. The error is reported below.
   }
-  return 'The program gave an answer that is not one of its own; start it again.';
+  return 'Helmdeck Memory returned an unexpected response. Restart Helmdeck Memory and try again.';
 }

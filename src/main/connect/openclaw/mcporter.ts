@@ -1,54 +1,57 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { Machine } from '../../config.ts';
+import type { HostMachine } from '../../config/config.ts';
 import { readConfigFile } from '../config-file.ts';
-import { ENTRY, type EditStep, type Entry, type Held } from '../connector.ts';
+import { ENTRY, type EditStep, type ClientEntry, type OriginalTexts } from '../connector.ts';
 import { entryOf } from '../json-client.ts';
-import { giveBack, setValue, valueAt } from '../json-text.ts';
+import { restoreValue, setValue, valueAt } from '../json-text.ts';
 import { startsBridge } from '../launch.ts';
 
-/** Under this name its clients call `helmdeck.query`. */
+/** Path of our entry in mcporter's configuration. The entry's name makes mcporter's clients call `helmdeck.query`. */
 const SERVER = ['mcpServers', ENTRY];
 
-/** Our setting, and the variable that scripts for OpenClaw set for the same. Either one keeps us out. */
-export const wantsMcporter = ({ environment }: Machine): boolean =>
+/** True unless mcporter is disabled by our setting, or by the variable that OpenClaw's scripts use. */
+export const wantsMcporter = ({ environment }: HostMachine): boolean =>
   environment['HELMDECK_OPENCLAW_QMD'] !== 'off' && environment['OPENCLAW_QMD_ENABLED'] !== 'false';
 
-/** The first that mcporter reads, or the one that it reads wherever it is started. */
-function mcporterConfig(around: Machine): string {
-  const { MCPORTER_CONFIG = '', XDG_CONFIG_HOME = '' } = around.environment;
+/** Returns the path of the first existing configuration file that mcporter would read, or the path of its default file. */
+function mcporterConfig(machine: HostMachine): string {
+  const { MCPORTER_CONFIG = '', XDG_CONFIG_HOME = '' } = machine.environment;
   if (isAbsolute(MCPORTER_CONFIG)) return MCPORTER_CONFIG;
-  const own = join(around.home(), '.mcporter');
+  const own = join(machine.home(), '.mcporter');
   const folders = [...(isAbsolute(XDG_CONFIG_HOME) ? [join(XDG_CONFIG_HOME, 'mcporter')] : []), own];
   const files = folders.flatMap((folder) => [join(folder, 'mcporter.json'), join(folder, 'mcporter.jsonc')]);
   return files.find(existsSync) ?? join(own, 'mcporter.json');
 }
 
-/** The server that only searches. It stands there without address and token, so a new one of either is no reason to come again. */
-export const mcporterEntry = ({ command, args, env }: Entry): Entry => ({ command, args: [...args, '--qmd'], env });
+/**
+ * Returns an entry that starts a search-only server. The entry contains neither the memory's address nor a token, so that it
+ * stays valid if either changes.
+ */
+export const mcporterEntry = ({ command, args, env }: ClientEntry): ClientEntry => ({ command, args: [...args, '--qmd'], env });
 
-/** How it stands there: ours, another's, or not at all. */
-export function lookAtMcporter(around: Machine, entry: Entry): { path: string; at: 'ours' | 'other' | 'absent' } {
-  const path = mcporterConfig(around);
+/** Reports whether mcporter's configuration contains our entry (`ours`), another entry with our name (`other`), or neither. */
+export function lookAtMcporter(machine: HostMachine, entry: ClientEntry): { path: string; at: 'ours' | 'other' | 'absent' } {
+  const path = mcporterConfig(machine);
   const text = readConfigFile(path)?.text;
   const value = text === undefined ? undefined : valueAt(text, SERVER);
   if (value === undefined) return { path, at: 'absent' };
   return { path, at: isDeepStrictEqual(value, mcporterEntry(entry)) ? 'ours' : 'other' };
 }
 
-export const registered = (around: Machine, entry: Entry): EditStep => ({
+export const registerInMcporter = (machine: HostMachine, entry: ClientEntry): EditStep => ({
   does: 'edit',
-  path: mcporterConfig(around),
+  path: mcporterConfig(machine),
   edit: (before = '') => setValue(before, SERVER, mcporterEntry(entry)),
 });
 
-export function unregistered(around: Machine, held: Held): EditStep {
-  const path = mcporterConfig(around);
+export function unregisterFromMcporter(machine: HostMachine, originals: OriginalTexts): EditStep {
+  const path = mcporterConfig(machine);
   const edit = (before?: string): string | undefined => {
     if (before === undefined) return undefined;
-    // Where we were told not to come, what stands under our name is somebody else's.
-    return held.has(path) || isOurs(before) ? giveBack(before, SERVER, held.get(path)) : before;
+    // If we never changed this file, remove only an entry that starts our bridge: other programs can use our entry's name.
+    return originals.has(path) || isOurs(before) ? restoreValue(before, SERVER, originals.get(path)) : before;
   };
   return { does: 'edit', path, edit };
 }

@@ -1,72 +1,77 @@
 import { existsSync } from 'node:fs';
 import { Failure } from '../../../contract/failure.ts';
 import { readConfigFile } from '../config-file.ts';
-import { type Connector, ENTRY, type EditStep, type Held, type Look, type Offer, type Step } from '../connector.ts';
+import { type Connector, ENTRY, type EditStep, type OriginalTexts, type Look, type Offer, type Step } from '../connector.ts';
 import { entryOf, isOurs, withEntry } from '../json-client.ts';
 import { json5 } from '../json-text.ts';
-import { registered, unregistered, wantsMcporter } from './mcporter.ts';
+import { registerInMcporter, unregisterFromMcporter, wantsMcporter } from './mcporter.ts';
 import { installArgs, installedPlugin, PLUGIN, pluginIn } from './plugin.ts';
 import { findOpenClaw, openClawCommand } from './program.ts';
 
-const { addToList, dropFromList, dropValue, giveBack, setValue, valueAt } = json5;
+const { addToList, dropFromList, dropValue, restoreValue, setValue, valueAt } = json5;
 
 const SERVER = ['mcp', 'servers', ENTRY];
 const SETTINGS = ['plugins', 'entries', PLUGIN];
 const UNINSTALL = ['plugins', 'uninstall', PLUGIN, '--force'];
-/** When there is such a list, nothing else is loaded. */
+/** Path of a list of plugin names. If the list exists, OpenClaw loads only the plugins in the list. */
 const ALLOWED = ['plugins', 'allow'];
 
-/** Agents store through our tools; what OpenClaw's own search finds comes through the plugin. */
+/** Connects OpenClaw: its agents use our MCP tools, and its own memory search uses our plugin. */
 export const openClaw: Connector = {
   id: 'openclaw',
   name: 'OpenClaw',
   transport: 'stdio',
-  afterwards: 'A gateway that runs takes it up by itself within seconds; versions up to 2026.7 want to be started again.',
-  async detect(around) {
-    const { state: _, ...detected } = findOpenClaw(around);
+  afterwards:
+    'A running OpenClaw gateway loads the connection within seconds. OpenClaw 2026.7 and older versions must be restarted.',
+  async detect(machine) {
+    const { state: _, ...detected } = findOpenClaw(machine);
     return detected;
   },
-  async look(around): Promise<Look> {
-    const { config, state } = findOpenClaw(around);
+  async look(machine): Promise<Look> {
+    const { config, state } = findOpenClaw(machine);
     const text = readConfigFile(config)?.text ?? '';
     const server = valueAt(text, SERVER);
     const settings = valueAt(text, SETTINGS);
     if (server === undefined && settings === undefined) return { at: 'absent' };
-    // Its owner's own, with nothing of ours beside it.
+    // The entry belongs to another program, and our plugin is not installed.
     if (settings === undefined && !isOurs(server)) return { at: 'present', ...entryOf(server) };
-    const why = whatLacks({ text, server, settings, plugin: installedPlugin(state) });
+    const why = whatIsMissing({ text, server, settings, plugin: installedPlugin(state) });
     return why === undefined ? { at: 'present', ...entryOf(server) } : { at: 'broken', why };
   },
-  async connect(around, offer): Promise<readonly Step[]> {
-    const { config, state, version } = findOpenClaw(around);
+  async connect(machine, offer): Promise<readonly Step[]> {
+    const { config, state, version } = findOpenClaw(machine);
     if (!readConfigFile(config)) {
-      throw new Failure('invalid_input', 'OpenClaw has not been set up yet; run openclaw onboard, and try again.');
+      throw new Failure('unavailable', 'OpenClaw is not set up yet. Run `openclaw onboard` and try again.');
     }
-    const install = openClawCommand(around, installArgs(version));
+    const install = openClawCommand(machine, installArgs(version));
     const instead: EditStep = { does: 'edit', path: config, edit: (before = '') => withOurs(before, offer) };
-    // One that is there already belongs to the connection before this.
+    // Keep an existing plugin folder when rolling back, because it belongs to an earlier connection.
     const back = !existsSync(pluginIn(state)) && { made: pluginIn(state), args: UNINSTALL };
     return [
       { does: 'run', ...install, touches: [config], needed: true, instead, others, ...(back && { back }) },
-      ...(wantsMcporter(around) ? [registered(around, offer.entry)] : []),
+      ...(wantsMcporter(machine) ? [registerInMcporter(machine, offer.entry)] : []),
     ];
   },
-  async disconnect(around, held): Promise<readonly Step[]> {
-    const { config, program, state } = findOpenClaw(around);
+  async disconnect(machine, originals): Promise<readonly Step[]> {
+    const { config, program, state } = findOpenClaw(machine);
     const edit: EditStep = {
       does: 'edit',
       path: config,
-      edit: (before) => (before === undefined ? undefined : withoutOurs(before, held, config)),
+      edit: (before) => (before === undefined ? undefined : withoutOurs(before, originals, config)),
     };
     const installed = program !== undefined && installedPlugin(state) !== 'none';
     const uninstall = (): Step => ({
       does: 'run',
-      ...openClawCommand(around, UNINSTALL),
+      ...openClawCommand(machine, UNINSTALL),
       touches: [config],
       instead: edit,
       others,
     });
-    return [installed ? uninstall() : edit, { does: 'remove', folder: pluginIn(state) }, unregistered(around, held)];
+    return [
+      installed ? uninstall() : edit,
+      { does: 'remove', folder: pluginIn(state) },
+      unregisterFromMcporter(machine, originals),
+    ];
   },
 };
 
@@ -77,18 +82,21 @@ interface Findings {
   readonly plugin: ReturnType<typeof installedPlugin>;
 }
 
-/** Of all that it takes; undefined when nothing does. */
-function whatLacks({ text, server, settings, plugin }: Findings): string | undefined {
-  const again = 'connect it again.';
-  if (server === undefined) return `Our entry under mcp.servers is gone, so its agents cannot store; ${again}`;
-  if (!isOurs(server)) return `What stands under mcp.servers.${ENTRY} is not ours, so its agents cannot store; ${again}`;
-  if (plugin === 'none' || settings === undefined) return `Our plugin is gone, so its search does not find this memory; ${again}`;
-  if (plugin === 'other') return `Our plugin is not the one that came with this program; ${again}`;
+/** Returns a message about the first missing part of the connection, or undefined if the connection is complete. */
+function whatIsMissing({ text, server, settings, plugin }: Findings): string | undefined {
+  const again = 'Connect OpenClaw again.';
+  if (server === undefined)
+    return `The entry mcp.servers.${ENTRY} is missing, so OpenClaw's agents cannot use the memory. ${again}`;
+  if (!isOurs(server))
+    return `The entry mcp.servers.${ENTRY} belongs to another program, so OpenClaw's agents cannot use the memory. ${again}`;
+  if (plugin === 'none' || settings === undefined)
+    return `The plugin of Helmdeck Memory is missing, so OpenClaw's search does not search this memory. ${again}`;
+  if (plugin === 'other') return `The installed plugin is from another version of Helmdeck Memory. ${again}`;
   const enabled = valueAt(text, ['plugins', 'enabled']) !== false && Object(settings).enabled !== false;
   const allowed = listAt(text, ALLOWED);
   const denied = listAt(text, ['plugins', 'deny']).includes(PLUGIN);
   if (enabled && !denied && (allowed.length === 0 || allowed.includes(PLUGIN))) return undefined;
-  return 'Our plugin is switched off in its configuration, so its search does not find this memory; switch it on there.';
+  return "The plugin of Helmdeck Memory is disabled in OpenClaw's configuration, so OpenClaw's search does not search this memory. Enable the plugin there.";
 }
 
 function listAt(text: string, path: readonly string[]): readonly unknown[] {
@@ -96,7 +104,10 @@ function listAt(text: string, path: readonly string[]): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** `memory` is not ours to change: OpenClaw refuses to start over keys that other versions of it knew there. */
+/**
+ * Adds our entry and our plugin's settings. Does not change the key `memory`, because OpenClaw does not start if `memory`
+ * contains keys of other OpenClaw versions.
+ */
 function withOurs(before: string, { entry, folder, tokenFile }: Offer): string {
   const { command, args, env } = entry;
   const server = withEntry(json5, before, SERVER, { command, args, env });
@@ -105,30 +116,30 @@ function withOurs(before: string, { entry, folder, tokenFile }: Offer): string {
   return allowed.length === 0 || allowed.includes(PLUGIN) ? settings : addToList(settings, ALLOWED, PLUGIN);
 }
 
-function withoutOurs(before: string, held: Held, config: string): string {
+function withoutOurs(before: string, originals: OriginalTexts, config: string): string {
   const text = listAt(before, ALLOWED).includes(PLUGIN) ? dropFromList(before, ALLOWED, PLUGIN) : before;
-  return dropWithEmpty(withoutServer(text, held, config), SETTINGS);
+  return dropWithEmpty(withoutServer(text, originals, config), SETTINGS);
 }
 
-function withoutServer(text: string, held: Held, config: string): string {
-  // Where we never came, what stands under our name may be somebody else's.
-  if (!held.has(config) && !isOurs(valueAt(text, SERVER))) return text;
-  const theirs = held.get(config) ?? '';
-  return valueAt(theirs, SERVER) === undefined ? dropWithEmpty(text, SERVER) : giveBack(text, SERVER, theirs);
+function withoutServer(text: string, originals: OriginalTexts, config: string): string {
+  // If we never changed this file, remove only an entry that starts our bridge: other programs can use our entry's name.
+  if (!originals.has(config) && !isOurs(valueAt(text, SERVER))) return text;
+  const original = originals.get(config) ?? '';
+  return valueAt(original, SERVER) === undefined ? dropWithEmpty(text, SERVER) : restoreValue(text, SERVER, original);
 }
 
-/** What OpenClaw's program leaves alone when it installs our plugin, or removes it. */
+/** Returns the settings that OpenClaw does not change when it installs or removes our plugin. */
 function others(text: string): unknown {
   const { meta: _meta, plugins, ...rest } = Object(valueAt(text, [])) as Record<string, unknown>;
   const { entries, allow: _allow, installs: _installs, ...more } = Object(plugins) as Record<string, unknown>;
-  const { [PLUGIN]: _ours, ...theirs } = Object(entries) as Record<string, unknown>;
-  return [rest, more, theirs, listAt(text, ALLOWED).filter((one) => one !== PLUGIN)];
+  const { [PLUGIN]: _ours, ...otherPlugins } = Object(entries) as Record<string, unknown>;
+  return [rest, more, otherPlugins, listAt(text, ALLOWED).filter((one) => one !== PLUGIN)];
 }
 
-/** What is around it goes too where nothing else is in it. */
+/** Removes the value at a path, and every parent object that becomes empty. */
 function dropWithEmpty(text: string, path: readonly string[]): string {
   if (valueAt(text, path) === undefined) return text;
-  const around = path.slice(0, -1);
+  const parent = path.slice(0, -1);
   const rest = dropValue(text, path);
-  return around.length > 0 && Object.keys(Object(valueAt(rest, around))).length === 0 ? dropWithEmpty(rest, around) : rest;
+  return parent.length > 0 && Object.keys(Object(valueAt(rest, parent))).length === 0 ? dropWithEmpty(rest, parent) : rest;
 }

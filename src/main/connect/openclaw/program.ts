@@ -1,27 +1,26 @@
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
-import type { Machine } from '../../config.ts';
-import type { Detected, Ran, Surroundings } from '../connector.ts';
+import type { HostMachine } from '../../config/config.ts';
+import type { Detected, ProgramResult, LocalMachine } from '../connector.ts';
 import { detectProgram } from '../detect.ts';
 
-/** OpenClaw as it is on this machine. */
 export interface OpenClaw extends Detected {
-  /** Where it keeps all that is its own, plugins too. */
+  /** OpenClaw's state folder. It also contains the plugins. */
   readonly state: string;
 }
 
-/** By OpenClaw's own rules for where things are. */
-export function findOpenClaw(around: Surroundings): OpenClaw {
-  const home = placeIn(around, 'OPENCLAW_HOME', around.home()) ?? around.home();
-  const state = placeIn(around, 'OPENCLAW_STATE_DIR', home) ?? join(home, '.openclaw');
-  const config = placeIn(around, 'OPENCLAW_CONFIG_PATH', home) ?? join(state, 'openclaw.json');
-  return { ...detectProgram(around, { program: 'openclaw', places: [join(state, 'bin')], config }), state };
+/** Finds OpenClaw's files by the same rules as OpenClaw itself. */
+export function findOpenClaw(machine: LocalMachine): OpenClaw {
+  const home = placeIn(machine, 'OPENCLAW_HOME', machine.home()) ?? machine.home();
+  const state = placeIn(machine, 'OPENCLAW_STATE_DIR', home) ?? join(home, '.openclaw');
+  const config = placeIn(machine, 'OPENCLAW_CONFIG_PATH', home) ?? join(state, 'openclaw.json');
+  return { ...detectProgram(machine, { program: 'openclaw', places: [join(state, 'bin')], config }), state };
 }
 
-function placeIn({ environment }: Machine, name: string, home: string): string | undefined {
-  const said = environment[name]?.trim() ?? '';
-  const path = said === '~' || /^~[/\\]/.test(said) ? join(home, said.slice(1)) : said;
-  // A relative one would be another folder for us than it is for OpenClaw.
+function placeIn({ environment }: HostMachine, name: string, home: string): string | undefined {
+  const value = environment[name]?.trim() ?? '';
+  const path = value === '~' || /^~[/\\]/.test(value) ? join(home, value.slice(1)) : value;
+  // Ignore a relative path, because OpenClaw would resolve it differently.
   return isAbsolute(path) ? path : undefined;
 }
 
@@ -31,21 +30,22 @@ interface Command {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** What has OpenClaw's own program do something. */
-export function openClawCommand(around: Surroundings, args: readonly string[]): Command {
-  const { program } = findOpenClaw(around);
+/** Returns a command that runs OpenClaw's own program. Throws if the program was not found. */
+export function openClawCommand(machine: LocalMachine, args: readonly string[]): Command {
+  const { program } = findOpenClaw(machine);
   if (program === undefined) {
     throw new Failure(
       'not_found',
-      "OpenClaw's own program was not found in the PATH, or others may write it; install it, or start this program from a shell that finds it.",
+      "OpenClaw's program was not found in the PATH, or other users can change the program. Install OpenClaw, or start Helmdeck Memory from a shell in which the command `openclaw` works.",
     );
   }
-  // It is started by the Node beside it, which a desktop's PATH does not have.
-  const path = [around.environment['PATH'], dirname(program)].filter(Boolean).join(delimiter);
+  // OpenClaw needs the Node in the folder of OpenClaw's program. That folder is not in the PATH of programs that were started
+  // from the desktop.
+  const path = [machine.environment['PATH'], dirname(program)].filter(Boolean).join(delimiter);
   return { program, args, environment: { PATH: path, NO_COLOR: '1' } };
 }
 
-export function askOpenClaw(around: Surroundings, args: readonly string[]): Promise<Ran> {
-  const { program, args: all, environment } = openClawCommand(around, args);
-  return around.run(program, all, environment);
+export function runOpenClaw(machine: LocalMachine, args: readonly string[]): Promise<ProgramResult> {
+  const { program, args: allArgs, environment } = openClawCommand(machine, args);
+  return machine.run(program, allArgs, environment);
 }

@@ -1,6 +1,6 @@
 type Listener = ((event: object) => void) | { handleEvent(event: object): void };
 
-/** The part of the web's AbortSignal that a handler needs. */
+/** The part of the web's `AbortSignal` API that a handler needs. */
 export class Signal {
   aborted = false;
   reason: unknown = undefined;
@@ -21,30 +21,29 @@ export class Signal {
 
   static abort(reason?: unknown): Signal {
     const signal = new Signal();
-    abort(signal, reason);
+    signal.abortWith(reason);
     return signal;
   }
 
   static timeout(ms: number): Signal {
     const signal = new Signal();
-    setTimeout(() => abort(signal, named('TimeoutError', 'The time is over.')), ms);
+    setTimeout(() => signal.abortWith(namedError('TimeoutError', 'The time limit was reached.')), ms);
     return signal;
   }
 
   static any(signals: Iterable<Signal>): Signal {
     const any = new Signal();
-    for (const one of signals) {
-      if (one.aborted) abort(any, one.reason);
-      else one.addEventListener('abort', () => abort(any, one.reason));
+    for (const signal of signals) {
+      if (signal.aborted) any.abortWith(signal.reason);
+      else signal.addEventListener('abort', () => any.abortWith(signal.reason));
     }
     return any;
   }
 
-  /** Once. */
-  hear(reason: unknown): void {
+  abortWith(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;
-    this.reason = reason ?? named('AbortError', 'The run was aborted.');
+    this.reason = reason ?? namedError('AbortError', 'The run was aborted.');
     const event = { type: 'abort', target: this };
     this.onabort?.(event);
     for (const listener of this.#listeners) {
@@ -55,14 +54,12 @@ export class Signal {
   }
 }
 
-const abort = (signal: Signal, reason: unknown): void => signal.hear(reason);
-
-const named = (name: string, message: string): Error => Object.assign(new Error(message), { name });
+const namedError = (name: string, message: string): Error => Object.assign(new Error(message), { name });
 
 export class Controller {
   readonly signal = new Signal();
 
   abort(reason?: unknown): void {
-    this.signal.hear(reason);
+    this.signal.abortWith(reason);
   }
 }

@@ -1,8 +1,7 @@
 import type { Signal } from './abort.ts';
-import { askProgram } from './ask.ts';
+import { requestFromProgram } from './requests.ts';
 
-/** What the program answers to a request for a page. */
-export interface Fetched {
+export interface FetchResult {
   readonly url: string;
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -17,32 +16,32 @@ interface Options {
 }
 
 /**
- * A GET that the program makes, of the hosts that the pack names: this process has no sockets. Takes and answers what the web's
- * `fetch` does, as far as a GET of a text needs it.
+ * Requests a URL with GET from a host that the pack declares. The program sends the request, because this process has no sockets.
+ * Supports only those parts of the web's `fetch` that are needed to get text.
  */
 export async function fetch(url: unknown, { method = 'GET', headers = {}, body, signal }: Options = {}): Promise<object> {
   if (String(method).toUpperCase() !== 'GET' || (body !== undefined && body !== null)) {
-    throw new TypeError('fetch makes GET requests only');
+    throw new TypeError('`fetch` supports only GET requests without a body');
   }
   signal?.throwIfAborted();
   const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
   const sent = Object.fromEntries(pairs.map(([name, value]) => [String(name), String(value)]));
-  const asked = askProgram('fetch', String(url), sent) as Promise<Fetched>;
-  return responseOf(await (signal ? beforeAborted(signal, asked) : asked));
+  const response = requestFromProgram('fetch', String(url), sent) as Promise<FetchResult>;
+  return responseOf(await (signal ? beforeAborted(signal, response) : response));
 }
 
 async function beforeAborted<Value>(signal: Signal, value: Promise<Value>): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const giveUp = (): void => reject(signal.reason);
-  signal.addEventListener('abort', giveUp);
+  const abort = (): void => reject(signal.reason);
+  signal.addEventListener('abort', abort);
   try {
     return await Promise.race([value, promise]);
   } finally {
-    signal.removeEventListener('abort', giveUp);
+    signal.removeEventListener('abort', abort);
   }
 }
 
-function responseOf({ url, status, headers, text }: Fetched): object {
+function responseOf({ url, status, headers, text }: FetchResult): object {
   const named = new Map(headers);
   return {
     url,
@@ -54,7 +53,7 @@ function responseOf({ url, status, headers, text }: Fetched): object {
       entries: () => named.entries(),
       [Symbol.iterator]: () => named.entries(),
     },
-    // Promises, as the web's are.
+    // Return promises, as the web's API does.
     text: () => Promise.resolve(text),
     json: () => Promise.resolve(text).then((json) => JSON.parse(json) as unknown),
   };

@@ -1,38 +1,37 @@
 /**
- * What the pack's realm may ask of the process. Strings in, strings out: an object of either realm would lead to the constructors
- * of that realm.
+ * A function that calls the process from the pack's realm. The realms exchange only strings, because an object of one realm gives
+ * access to that realm's constructors.
  */
 export type HostCall = (operation: string, text: string) => string;
 
-/** How the process calls into the realm. */
+/** The functions with which the process calls the pack's realm. */
 export interface Realm {
-  /** Before the pack is loaded: makes the globals, and takes the task that the process was started for. */
+  /** Creates the globals and stores the task. Called before the pack is loaded. */
   readonly start: (call: HostCall, task: string) => void;
-  /** The file has been evaluated; this is its default export. */
-  readonly loaded: (pack: unknown) => void;
-  /** A line from the program. */
-  readonly hear: (line: string) => void;
-  /** A timer has come to its time. */
-  readonly fire: (id: number) => void;
-  /** The pack threw outside its handler, or could not be loaded. */
+  /** Called when the pack's file has been evaluated, with the file's default export. */
+  readonly packLoaded: (pack: unknown) => void;
+  /** Called with each line from the program. */
+  readonly receive: (line: string) => void;
+  readonly fireTimer: (id: number) => void;
+  /** Called when the pack threw outside its handler, or failed to load. */
   readonly fail: (error: unknown) => void;
-  /** What `import()` throws, made here so that no error of the process gets into the realm. */
+  /** Throws the error for `import()` in the pack's realm, so that no error object of the process enters that realm. */
   readonly refuseImport: () => never;
 }
 
 let call: HostCall | undefined;
 
-export function connect(given: HostCall): void {
+export function connectHost(given: HostCall): void {
   call = given;
 }
 
-/** Errors of the process stay there: the realm throws its own. */
-export function host(operation: string, text: string): string {
+/** Calls the process. If the call throws, throws a new error of this realm instead of the process's error. */
+export function callHost(operation: string, text: string): string {
   let answer: string | undefined;
   try {
     answer = call?.(operation, text);
   } catch {
-    // Thrown below, outside of the scope of the process's error.
+    // A new error is thrown below, where the process's error is out of scope.
   }
   if (answer === undefined) throw new Error(`${operation} failed`);
   return answer;

@@ -1,4 +1,4 @@
-import { host } from './host.ts';
+import { callHost } from './host.ts';
 
 const timers = new Map<number, { readonly run: () => void; readonly repeats: boolean }>();
 let started = 0;
@@ -7,7 +7,7 @@ function start(repeats: boolean, run: (...given: unknown[]) => void, ms: unknown
   if (typeof run !== 'function') throw new TypeError('A timer needs a function');
   started += 1;
   timers.set(started, { run: () => run(...given), repeats });
-  host(repeats ? 'interval' : 'timeout', JSON.stringify([started, Math.max(1, Math.trunc(Number(ms)) || 1)]));
+  callHost(repeats ? 'interval' : 'timeout', JSON.stringify([started, Math.max(1, Math.trunc(Number(ms)) || 1)]));
   return started;
 }
 
@@ -18,7 +18,7 @@ export const setInterval = (run: Run, ms?: unknown, ...given: unknown[]): number
 export const setImmediate = (run: Run, ...given: unknown[]): number => start(false, run, 1, given);
 
 export function clearTimer(id: unknown): void {
-  if (typeof id === 'number' && timers.delete(id)) host('clear', String(id));
+  if (typeof id === 'number' && timers.delete(id)) callHost('clear', String(id));
 }
 
 export function fire(id: number): void {
@@ -27,5 +27,5 @@ export function fire(id: number): void {
   timer?.run();
 }
 
-/** An error thrown within fails the run, as one thrown by a timer does. */
+/** Runs a callback as a microtask. If the callback throws, the run fails, as for a timer's callback. */
 export const queueMicrotask = (run: Run): void => void Promise.resolve().then(() => run());

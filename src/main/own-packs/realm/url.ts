@@ -1,4 +1,4 @@
-import { host } from './host.ts';
+import { callHost } from './host.ts';
 
 type Pair = [name: string, value: string];
 type Given = readonly [name: unknown, value: unknown];
@@ -10,24 +10,24 @@ const NO_CHANGE = ['', ''];
 
 const asText = (value: unknown): string => String(value);
 
-/** The process parses, so an address means here what it means to the program. */
-function partsOf(text: unknown, base?: unknown, [field, value] = NO_CHANGE): Parts | undefined {
+/** Parses a URL in the process, so that a URL has the same meaning in the pack and in the program. */
+function parseUrl(text: unknown, base?: unknown, [field, value] = NO_CHANGE): Parts | undefined {
   const given = { text: String(text), ...(base !== undefined && { base: asText(base) }), field, value };
-  const answer = host('url', JSON.stringify(given));
+  const answer = callHost('url', JSON.stringify(given));
   return answer === '' ? undefined : (JSON.parse(answer) as Parts);
 }
 
 export class SearchParams {
   #pairs: Pair[];
-  readonly #changed: (text: string) => void;
+  readonly #onChange: (text: string) => void;
 
-  constructor(from: unknown = '', changed: (text: string) => void = () => undefined) {
-    this.#changed = changed;
+  constructor(from: unknown = '', onChange: (text: string) => void = () => undefined) {
+    this.#onChange = onChange;
     if (typeof from === 'object' && from !== null) {
       const pairs = Symbol.iterator in from ? [...(from as Iterable<Given>)] : (Object.entries(from) as Given[]);
       this.#pairs = pairs.map(([name, value]) => [String(name), String(value)]);
     } else {
-      this.#pairs = JSON.parse(host('pairs', String(from))) as Pair[];
+      this.#pairs = JSON.parse(callHost('pairs', String(from))) as Pair[];
     }
   }
 
@@ -48,26 +48,26 @@ export class SearchParams {
   }
 
   append(name: unknown, value: unknown): void {
-    this.#become([...this.#pairs, [String(name), String(value)]]);
+    this.#replace([...this.#pairs, [String(name), String(value)]]);
   }
 
   set(name: unknown, value: unknown): void {
     const at = this.#pairs.findIndex(([one]) => one === name);
     const pair: Pair = [String(name), String(value)];
     const others = this.#pairs.filter(([one], index) => one !== name || index === at);
-    this.#become(at < 0 ? [...others, pair] : others.with(at, pair));
+    this.#replace(at < 0 ? [...others, pair] : others.with(at, pair));
   }
 
   delete(name: string): void {
-    this.#become(this.#pairs.filter(([one]) => one !== name));
+    this.#replace(this.#pairs.filter(([one]) => one !== name));
   }
 
   sort(): void {
-    this.#become(this.#pairs.toSorted(([one], [other]) => (one < other ? -1 : Number(one > other))));
+    this.#replace(this.#pairs.toSorted(([one], [other]) => (one < other ? -1 : Number(one > other))));
   }
 
-  forEach(hear: (value: string, name: string) => void): void {
-    for (const [name, value] of this.#pairs) hear(value, name);
+  forEach(callback: (value: string, name: string) => void): void {
+    for (const [name, value] of this.#pairs) callback(value, name);
   }
 
   *entries(): Generator<Pair> {
@@ -87,12 +87,12 @@ export class SearchParams {
   }
 
   toString(): string {
-    return host('query', JSON.stringify(this.#pairs));
+    return callHost('query', JSON.stringify(this.#pairs));
   }
 
-  #become(pairs: Pair[]): void {
+  #replace(pairs: Pair[]): void {
     this.#pairs = pairs;
-    this.#changed(this.toString());
+    this.#onChange(this.toString());
   }
 }
 
@@ -111,13 +111,13 @@ export class Address {
   #parts: Parts;
 
   constructor(text: unknown, base?: unknown) {
-    const parts = partsOf(text, base);
+    const parts = parseUrl(text, base);
     if (!parts) throw new TypeError('Invalid URL');
     this.#parts = parts;
   }
 
   static canParse(text: unknown, base?: unknown): boolean {
-    return partsOf(text, base) !== undefined;
+    return parseUrl(text, base) !== undefined;
   }
 
   static parse(text: unknown, base?: unknown): Address | null {
@@ -134,7 +134,7 @@ export class Address {
         },
         set(this: Address, value: unknown) {
           if (field === 'origin') return;
-          const parts = field === 'href' ? partsOf(value) : this.#with(field, String(value));
+          const parts = field === 'href' ? parseUrl(value) : this.#with(field, String(value));
           if (!parts) throw new TypeError('Invalid URL');
           this.#parts = parts;
         },
@@ -157,6 +157,6 @@ export class Address {
   }
 
   #with(field: string, value: string): Parts | undefined {
-    return partsOf(this.#parts.href, undefined, [field, value]);
+    return parseUrl(this.#parts.href, undefined, [field, value]);
   }
 }

@@ -4,27 +4,28 @@ import type { Activity } from '../../../contract/history.ts';
 import { useMemory } from '../memory-context.tsx';
 import { dayOf, fullDate } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
+import { LoadError } from '../ui/errors.tsx';
 import { Page } from '../ui/page.tsx';
-import { Refused } from '../ui/refused.tsx';
 import { When } from '../ui/when.tsx';
-import { type Suspicion, Undo, WRITES } from './undo.tsx';
+import { UndoDialog, type UndoStart, WRITES } from './undo.tsx';
 
 type Row = Activity['activity'][number];
 
 const PAGE = 100;
 
-const DID: Readonly<Record<Row['operation'], string>> = {
-  remember: 'remembered',
+const VERBS: Readonly<Record<Row['operation'], string>> = {
+  remember: 'stored',
   patch: 'changed',
   forget: 'forgot',
   undoForget: 'restored',
-  undo: 'took back what was written to',
+  undo: 'undid a change of',
   import: 'imported',
   createPipeline: 'created the pipeline',
   replacePipeline: 'replaced the pipeline',
   deletePipeline: 'deleted the pipeline',
   adoptPipeline: 'adopted the pipeline',
-  mintToken: 'made the token',
+  mintToken: 'created the token',
   revokeToken: 'revoked the token',
   pauseToken: 'paused or resumed the token',
   endWindowSession: 'ended the browser session',
@@ -33,75 +34,84 @@ const DID: Readonly<Record<Row['operation'], string>> = {
   setCredential: 'set the credential',
   dropCredential: 'removed the credential',
   changeSetting: 'changed the setting',
-  setEmbeddings: 'changed the embeddings',
+  setEmbeddings: 'changed the embeddings settings',
   approveOllama: 'approved Ollama',
   pullModel: 'downloaded the embedding model',
   cancelPull: 'cancelled the download of the embedding model',
-  trustClock: 'confirmed the clock',
+  trustClock: 'confirmed the date',
   lock: 'locked the memory',
   unlock: 'unlocked the memory',
   rotateKey: 'rotated the key',
-  makeRecoveryKey: 'made a recovery key',
+  makeRecoveryKey: 'created a recovery key',
   backup: 'made a backup',
 };
 
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 
-/** Who did what to this memory, and the way to take it back. */
 export function ActivityPage() {
-  const { ask, subject } = useMemory();
+  const { rows, error, isEmpty, showEarlier, isLoading } = useActivity();
+  const [undo, setUndo] = useState<UndoStart>();
+  const startUndo = (): void => setUndo({ client: undefined, since: rows.at(-1)?.at });
+  useActions([{ name: "Undo a client's changes…", run: startUndo }]);
+  const days = Map.groupBy(rows, ({ at }) => dayOf(at));
+  return (
+    <Page
+      title="Activity"
+      description="Writes, deletions and administrative actions in this memory in the last 30 days, with the client that made them."
+    >
+      <LoadError error={error} />
+      {rows.length > 0 && (
+        <p className="buttons">
+          <Button label="Undo a client's changes…" onClick={startUndo} />
+        </p>
+      )}
+      {[...days].map(([day, rowsOfDay]) => (
+        <section key={day} className="section" aria-label={day}>
+          <h2>{day}</h2>
+          <ol className="plain">
+            {rowsOfDay.map((row) => (
+              <Line key={row.id} row={row} undo={() => setUndo({ client: row.client, since: row.at, from: row.id })} />
+            ))}
+          </ol>
+        </section>
+      ))}
+      {isEmpty && (
+        <div className="empty">
+          <p>No activity in the last 30 days.</p>
+        </div>
+      )}
+      {showEarlier && (
+        <p className="buttons">
+          <Button label="Show earlier" disabled={isLoading} onClick={showEarlier} />
+        </p>
+      )}
+      {undo && <UndoDialog start={undo} rows={rows} close={() => setUndo(undefined)} />}
+    </Page>
+  );
+}
+
+function useActivity() {
+  const { call, subject } = useMemory();
   const { data, error, isPending, isFetching, hasNextPage, fetchNextPage } = useInfiniteQuery({
     queryKey: [subject, 'activity'],
-    queryFn: ({ pageParam }) => ask('activity', { limit: PAGE, ...(pageParam !== '' && { cursor: pageParam }) }),
+    queryFn: ({ pageParam }) => call('activity', { limit: PAGE, ...(pageParam !== '' && { cursor: pageParam }) }),
     initialPageParam: '',
     getNextPageParam: ({ next_cursor: next }) => next,
   });
   const [wanted, setWanted] = useState(1);
   const pages = data?.pages.length ?? 0;
-  // What happens meanwhile has everything read anew, and a page that was under way is asked for again after that.
+  // New activity causes a refetch, which cancels a request for the next page. So request the next page again.
   useEffect(() => {
     if (pages < wanted && hasNextPage && !isFetching) void fetchNextPage();
   }, [pages, wanted, hasNextPage, isFetching, fetchNextPage]);
-  const [undoing, setUndoing] = useState<Suspicion>();
   const rows = data?.pages.flatMap(({ activity }) => activity) ?? [];
-  const begin = (): void => setUndoing({ client: undefined, since: rows.at(-1)?.at });
-  useActions([{ name: 'Undo what a client wrote…', run: begin }]);
-  const days = Map.groupBy(rows, ({ at }) => dayOf(at));
-  return (
-    <Page title="Activity" says="Who wrote or forgot what in this memory and who administered it, kept for 30 days.">
-      <Refused error={error} />
-      {rows.length > 0 && (
-        <p className="buttons">
-          <button type="button" className="button" onClick={begin}>
-            Undo what a client wrote…
-          </button>
-        </p>
-      )}
-      {[...days].map(([day, its]) => (
-        <section key={day} className="section" aria-label={day}>
-          <h2>{day}</h2>
-          <ol className="plain">
-            {its.map((row) => (
-              <Line key={row.id} row={row} undo={() => setUndoing({ client: row.client, since: row.at, from: row.id })} />
-            ))}
-          </ol>
-        </section>
-      ))}
-      {!isPending && !error && rows.length === 0 && (
-        <div className="empty">
-          <p>Nothing has been written, forgotten or administered here in the last 30 days.</p>
-        </div>
-      )}
-      {hasNextPage && (
-        <p className="buttons">
-          <button type="button" className="button" disabled={pages < wanted} onClick={() => setWanted(pages + 1)}>
-            Show earlier
-          </button>
-        </p>
-      )}
-      {undoing && <Undo suspicion={undoing} rows={rows} close={() => setUndoing(undefined)} />}
-    </Page>
-  );
+  return {
+    rows,
+    error,
+    isEmpty: !isPending && !error && rows.length === 0,
+    isLoading: pages < wanted,
+    showEarlier: hasNextPage ? () => setWanted(pages + 1) : undefined,
+  };
 }
 
 function Line({ row, undo }: { row: Row; undo: () => void }) {
@@ -115,21 +125,20 @@ function Line({ row, undo }: { row: Row; undo: () => void }) {
         </strong>{' '}
         {definedBy !== undefined && (
           <>
-            by a pipeline of <bdi>{definedBy}</bdi>{' '}
+            through a pipeline of <bdi>{definedBy}</bdi>{' '}
           </>
         )}
-        {DID[operation]} <bdi>{key ?? scope ?? target}</bdi>
+        {VERBS[operation]} <bdi>{key ?? scope ?? target}</bdi>
         {shortened && ` and made it expire on ${fullDate(shortened.to)} instead of ${fullDate(shortened.from)}`}
       </span>
       {WRITES.has(operation) && (
-        <button
-          type="button"
-          className="opener calm"
+        <Button
+          label="Undo from here…"
+          look="link"
+          className="subtle"
           onClick={undo}
-          aria-label={`Undo from here: what ${client} wrote at ${clock.format(new Date(at))} and later`}
-        >
-          Undo from here…
-        </button>
+          aria-label={`Undo from here… Changes by ${client} since ${clock.format(new Date(at))}`}
+        />
       )}
     </li>
   );

@@ -1,27 +1,27 @@
 import { useState } from 'react';
 import type { Activity, UndoReceipt } from '../../../contract/history.ts';
-import { useAsked, useMemory } from '../memory-context.tsx';
+import { useMemory, useOperation } from '../memory-context.tsx';
+import { counted } from '../time.ts';
 import { Confirm } from '../ui/confirm.tsx';
-import { counted } from '../ui/forget-scope.tsx';
-import { Refused } from '../ui/refused.tsx';
+import { LoadError } from '../ui/errors.tsx';
 import { useToast } from '../ui/toast.tsx';
 
-/** Whose writes may be unwanted, and from when on. */
-export interface Suspicion {
+/** The initial selection of the undo dialog. */
+export interface UndoStart {
   readonly client: string | undefined;
   readonly since: string | undefined;
-  /** The activity row to begin with, if it was chosen. */
+  /** The id of the chosen activity row. Earlier writes in the same millisecond are not undone. */
   readonly from?: string;
 }
 
 interface Props {
-  readonly suspicion: Suspicion;
-  /** What is known of who wrote what. */
+  readonly start: UndoStart;
+  /** The loaded activity, newest first. */
   readonly rows: Activity['activity'];
   readonly close: () => void;
 }
 
-const SHOWN = 8;
+const MAX_NAMES = 8;
 export const WRITES: ReadonlySet<string> = new Set([
   'remember',
   'patch',
@@ -31,37 +31,37 @@ export const WRITES: ReadonlySet<string> = new Set([
   'adoptPipeline',
 ]);
 
-/** Shows what would go and what would return before anything does. */
-export function Undo({ suspicion, rows, close }: Props) {
-  const { ask } = useMemory();
-  const { say } = useToast();
-  const writers = [...new Set(rows.filter(({ operation }) => WRITES.has(operation)).flatMap(answering))];
-  const [client, setClient] = useState(suspicion.client ?? writers[0] ?? '');
-  const [moment, setMoment] = useState(() => localMoment(suspicion.since));
-  const since = instantOf(moment);
-  const isAsChosen = client === suspicion.client && since === suspicion.since && suspicion.from !== undefined;
-  const input = { client, since: since ?? '', ...(isAsChosen && { from: suspicion.from }) };
-  const asked = useAsked('undo', { ...input, dry_run: true }, since !== undefined && client !== '');
-  const would = asked.isPlaceholderData || since === undefined ? undefined : asked.data;
-  const shown = isAsChosen ? rows.slice(0, rows.findIndex(({ id }) => id === suspicion.from) + 1) : rows;
-  const touched = since === undefined ? [] : keysOf(shown, client, since);
+/** A dialog that previews and then undoes the writes of a client (R-WIN-20). */
+export function UndoDialog({ start, rows, close }: Props) {
+  const { call } = useMemory();
+  const { showToast } = useToast();
+  const clients = [...new Set(rows.filter(({ operation }) => WRITES.has(operation)).flatMap(clientsOf))];
+  const [client, setClient] = useState(start.client ?? clients[0] ?? '');
+  const [time, setTime] = useState(() => toFieldValue(start.since));
+  const since = fromFieldValue(time);
+  const isUnchanged = client === start.client && since === start.since && start.from !== undefined;
+  const input = { client, since: since ?? '', ...(isUnchanged && { from: start.from }) };
+  const result = useOperation('undo', { ...input, dry_run: true }, since !== undefined && client !== '');
+  const preview = result.isPlaceholderData || since === undefined ? undefined : result.data;
+  const covered = isUnchanged ? rows.slice(0, rows.findIndex(({ id }) => id === start.from) + 1) : rows;
+  const keys = since === undefined ? [] : writtenKeys(covered, client, since);
   const undo = async (): Promise<void> => {
-    const done = await ask('undo', input);
-    say({ text: `Taken back: ${counted(done.removed, 'fact')} forgotten, ${done.restored.toLocaleString()} as before.` });
+    const { removed, restored } = await call('undo', input);
+    showToast({ text: `Undone: ${counted(removed, 'fact')} forgotten, ${restored.toLocaleString()} restored.` });
   };
   return (
     <Confirm
-      title="Undo what a client wrote"
-      act="Undo"
+      title="Undo a client's changes"
+      button="Undo"
       run={undo}
       close={close}
-      ready={would !== undefined && would.removed + would.restored + pipelinesOf(would) > 0}
+      ready={preview !== undefined && preview.removed + preview.restored + changedPipelines(preview) > 0}
     >
       <div className="fields">
         <label>
           Client
           <select value={client} onChange={({ target }) => setClient(target.value)}>
-            {writers.map((name) => (
+            {clients.map((name) => (
               <option key={name} value={name}>
                 {name}
               </option>
@@ -70,96 +70,88 @@ export function Undo({ suspicion, rows, close }: Props) {
         </label>
         <label>
           From
-          <input type="datetime-local" step={0.001} value={moment} onChange={({ target }) => setMoment(target.value)} />
+          <input type="datetime-local" step={0.001} value={time} onChange={({ target }) => setTime(target.value)} />
         </label>
       </div>
-      <div role="status">{would && <Preview would={would} touched={touched} />}</div>
-      <Refused error={asked.error} />
+      <div role="status">{preview && <Preview preview={preview} keys={keys} />}</div>
+      <LoadError error={result.error} />
     </Confirm>
   );
 }
 
-/** How many it would delete or change back. */
-const pipelinesOf = ({ pipelines }: UndoReceipt): number =>
+const changedPipelines = ({ pipelines }: UndoReceipt): number =>
   pipelines === undefined ? 0 : pipelines.removed.length + pipelines.restored.length;
 
-function Preview({ would, touched }: { would: UndoReceipt; touched: readonly string[] }) {
-  const { client, removed, restored, skipped, pipelines } = would;
+function Preview({ preview, keys }: { preview: UndoReceipt; keys: readonly string[] }) {
+  const { client, removed, restored, skipped, pipelines } = preview;
   if (removed + restored + skipped.length === 0 && pipelines === undefined) {
     return (
       <p>
-        Nothing of what <bdi>{client}</bdi> wrote since then is the last word on any fact.
+        <bdi>{client}</bdi> has no changes to undo since this time.
       </p>
     );
   }
   return (
     <>
-      <ul className="going">
-        {removed > 0 && <li>Forgotten: {counted(removed, 'fact')} that it made</li>}
-        {restored > 0 && <li>As before again: {counted(restored, 'fact')} that it changed</li>}
-        {pipelines !== undefined && pipelines.removed.length > 0 && (
-          <li>
-            Pipelines deleted: <Keys keys={pipelines.removed} />
-          </li>
-        )}
-        {pipelines !== undefined && pipelines.restored.length > 0 && (
-          <li>
-            Pipelines as before: <Keys keys={pipelines.restored} />
-          </li>
-        )}
-        {pipelines !== undefined && pipelines.skipped.length > 0 && (
-          <li>
-            Pipelines left as they are: <Keys keys={pipelines.skipped} />
-          </li>
-        )}
-        {skipped.length > 0 && (
-          <li>
-            Left as it is, because who wrote it first, or what it said before, is gone: <Keys keys={skipped} />
-          </li>
-        )}
+      <ul className="preview">
+        {removed > 0 && <li>{counted(removed, 'new fact')} will be forgotten</li>}
+        {restored > 0 && <li>{counted(restored, 'changed fact')} will be restored</li>}
+        <NamesItem label="Pipelines to delete" names={pipelines?.removed} />
+        <NamesItem label="Pipelines to restore" names={pipelines?.restored} />
+        <NamesItem label="Pipelines that stay unchanged" names={pipelines?.skipped} />
+        <NamesItem label="Facts that stay unchanged, because the earlier version or its author is unknown" names={skipped} />
       </ul>
-      {touched.length > 0 && (
+      {keys.length > 0 && (
         <p className="quiet">
-          It wrote to <Keys keys={touched} />
+          Facts written: <Names names={keys} />
         </p>
       )}
     </>
   );
 }
 
-function Keys({ keys }: { keys: readonly string[] }) {
+function NamesItem({ label, names = [] }: { label: string; names?: readonly string[] | undefined }) {
+  if (names.length === 0) return undefined;
+  return (
+    <li>
+      {label}: <Names names={names} />
+    </li>
+  );
+}
+
+function Names({ names }: { names: readonly string[] }) {
   return (
     <>
-      {keys.slice(0, SHOWN).map((key, index) => (
-        <span key={key}>
+      {names.slice(0, MAX_NAMES).map((name, index) => (
+        <span key={name}>
           {index > 0 && ', '}
-          <bdi>{key}</bdi>
+          <bdi>{name}</bdi>
         </span>
       ))}
-      {keys.length > SHOWN && ` and ${(keys.length - SHOWN).toLocaleString()} more`}
+      {names.length > MAX_NAMES && ` and ${(names.length - MAX_NAMES).toLocaleString()} more`}
     </>
   );
 }
 
-/** The program that wrote, and the one whose pipeline made it write. */
-const answering = ({ client, defined_by: definedBy }: Activity['activity'][number]): string[] =>
+/** Returns the client of an activity row and, if a pipeline ran, also the client that defined the pipeline. */
+const clientsOf = ({ client, defined_by: definedBy }: Activity['activity'][number]): string[] =>
   definedBy === undefined ? [client] : [client, definedBy];
 
-const keysOf = (rows: Activity['activity'], client: string, since: string): string[] => [
+const writtenKeys = (rows: Activity['activity'], client: string, since: string): string[] => [
   ...new Set(
     rows
-      .filter((row) => answering(row).includes(client) && WRITES.has(row.operation) && row.at >= since)
+      .filter((row) => clientsOf(row).includes(client) && WRITES.has(row.operation) && row.at >= since)
       .flatMap(({ key }) => (key === undefined ? [] : [key])),
   ),
 ];
 
-/** The format of the field: local time to the millisecond, as the record has it. */
-function localMoment(at: string | undefined): string {
-  const moment = new Date(at ?? Date.now());
-  return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 23);
+/** Formats a time as the value of a `datetime-local` input: local time with milliseconds. */
+function toFieldValue(at: string | undefined): string {
+  const time = new Date(at ?? Date.now());
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 23);
 }
 
-function instantOf(moment: string): string | undefined {
-  const at = new Date(moment);
-  return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
+function fromFieldValue(value: string): string | undefined {
+  const time = new Date(value);
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
 }

@@ -1,26 +1,25 @@
 import { CLAUDE_BUNDLE } from '../../../contract/limits.ts';
 import { showBundle } from '../desktop-bridge.ts';
-import { useDoing } from '../doing.ts';
 import { useMemory } from '../memory-context.tsx';
-import { Failed } from '../ui/refused.tsx';
+import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
+import { ErrorText } from '../ui/errors.tsx';
 
-/** What Claude Desktop installs with one click: shown where it lies, or in a browser downloaded. */
+/** Offers the bundle for Claude Desktop. The desktop app shows the bundle in the file manager; a browser downloads the bundle. */
 export function Bundle() {
   const { bridge } = useMemory();
-  const { busy, failure, run } = useDoing();
+  const { busy, failure, run } = useTask();
   return (
     <details>
-      <summary>By a bundle instead</summary>
+      <summary>Use the bundle instead</summary>
       <p className="quiet">
-        Open <code>{CLAUDE_BUNDLE}</code> with Claude Desktop, which installs it with one click, and come back to connect: then
-        nothing changes in its configuration, and it needs no Node but its own.
+        Open <code>{CLAUDE_BUNDLE}</code> with Claude Desktop and install it with one click. Then come back here and connect. The
+        configuration of Claude Desktop stays unchanged, and you don't need to install Node.
       </p>
-      <Failed text={failure} />
+      <ErrorText text={failure} />
       <p>
         {bridge.place === 'desktop' ? (
-          <button type="button" className="button" disabled={busy} onClick={() => void run(() => showBundle(bridge))}>
-            Show the bundle
-          </button>
+          <Button label="Show the bundle" disabled={busy} onClick={() => void run(() => showBundle(bridge))} />
         ) : (
           <a className="button" href={`/${CLAUDE_BUNDLE}`} download={CLAUDE_BUNDLE}>
             Download the bundle

@@ -1,165 +1,163 @@
 import { useState } from 'react';
 import type { ClientRow } from '../../../contract/client.ts';
-import { useDoing } from '../doing.ts';
 import { useMemory } from '../memory-context.tsx';
+import { usePolledOperation, useRefresh } from '../polling.ts';
+import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
+import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
-import { Failed, Refused } from '../ui/refused.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { When } from '../ui/when.tsx';
-import { useFreshLook, useWatched } from '../watched.ts';
-import { Connecting } from './connecting.tsx';
+import { ConnectDialog } from './connect-dialog.tsx';
 
-const LOOK_MS = 5000;
+const POLL_MS = 5000;
 
-type Asked = { readonly what: 'connect' | 'disconnect' | 'revoke'; readonly client: ClientRow } | undefined;
+type DialogKind = 'connect' | 'disconnect' | 'revoke';
 
-/** The agents on this machine, how each of them stands, and what can be done about it. */
+/** Lists the agents on this computer, with the state of each agent and the actions for that state (R-CONN-11). */
 export function Clients() {
-  const { ask } = useMemory();
-  const { say } = useToast();
-  const lookAgain = useFreshLook();
-  const { data, error } = useWatched('clients', {}, () => LOOK_MS);
-  const [asked, setAsked] = useState<Asked>();
-  const close = (): void => setAsked(undefined);
-  const here = data?.clients.filter(({ state }) => state !== 'not_installed') ?? [];
-  // Without OpenClaw there is no search of its own either.
+  const { call } = useMemory();
+  const { showToast } = useToast();
+  const refresh = useRefresh();
+  const { data, error } = usePolledOperation('clients', {}, () => POLL_MS);
+  const [dialog, setDialog] = useState<{ readonly kind: DialogKind; readonly client: ClientRow }>();
+  const close = (): void => setDialog(undefined);
+  const installed = data?.clients.filter(({ state }) => state !== 'not_installed') ?? [];
+  // OpenClaw has a second row for its embeddings settings. The second row is not an agent.
   const missing = data?.clients.filter(({ id, state }) => state === 'not_installed' && id !== 'openclaw-embeddings') ?? [];
   const disconnect = async ({ id, name }: ClientRow): Promise<void> => {
-    const { files } = await ask('disconnectClient', { client: id });
-    const changed = files.some(({ as_before: asBefore }) => !asBefore);
-    say({
-      text: changed
-        ? `${name} is not connected any more. Its configuration was changed since, so only our entry was taken out.`
-        : `${name} is not connected any more, and its configuration is as it was before.`,
+    const { files } = await call('disconnectClient', { client: id });
+    const restored = files.every(({ as_before: asBefore }) => asBefore);
+    showToast({
+      text: restored
+        ? `${name} is disconnected, and its configuration is restored.`
+        : `${name} is disconnected. Its configuration was changed after you connected it, so only the entry for Helmdeck Memory was removed.`,
     });
-    lookAgain();
+    refresh();
   };
   const revoke = async ({ name, token }: ClientRow): Promise<void> => {
-    if (token) await ask('revokeToken', { id: token.id });
-    say({ text: `${name} does not get in any more.` });
-    lookAgain();
+    if (token) await call('revokeToken', { id: token.id });
+    showToast({ text: `${name} no longer has access.` });
+    refresh();
   };
   if (data?.clients.length === 0) return undefined;
   return (
-    <Section title="Agents on this machine">
-      <Refused error={error} />
+    <Section title="Agents on this computer">
+      <LoadError error={error} />
       <ul className="plain" aria-label="Agents">
-        {here.map((client) => (
-          <ClientLine key={client.id} client={client} ask={(what) => setAsked({ what, client })} />
+        {installed.map((client) => (
+          <ClientLine key={client.id} client={client} openDialog={(kind) => setDialog({ kind, client })} />
         ))}
       </ul>
       {missing.length > 0 && (
         <p className="quiet missing">
-          Not found here: {missing.map(({ name }) => name).join(', ')}. One that is installed appears by itself.
+          Not found: {missing.map(({ name }) => name).join(', ')}. An agent appears here once it is installed.
         </p>
       )}
-      {asked?.what === 'connect' && <Connecting client={asked.client} close={close} />}
-      {asked?.what === 'disconnect' && (
-        <Confirm title={`Disconnect ${asked.client.name}?`} act="Disconnect" run={() => disconnect(asked.client)} close={close}>
+      {dialog?.kind === 'connect' && <ConnectDialog client={dialog.client} close={close} />}
+      {dialog?.kind === 'disconnect' && (
+        <Confirm
+          title={`Disconnect ${dialog.client.name}?`}
+          button="Disconnect"
+          run={() => disconnect(dialog.client)}
+          close={close}
+        >
           <p>
-            Its token is revoked, and <span className="address">{asked.client.config}</span> becomes what it was before; what
-            others changed there since stays. What it wrote into this memory stays too.
+            The token of the agent will be revoked, and the entry for Helmdeck Memory will be removed from{' '}
+            <span className="address">{dialog.client.config}</span>. Other changes in that file stay. The facts that the agent
+            wrote stay too.
           </p>
         </Confirm>
       )}
-      {asked?.what === 'revoke' && (
-        <Confirm title={`Turn ${asked.client.name} away?`} act="Revoke" run={() => revoke(asked.client)} close={close}>
-          <p>Its token is of no use from now on, also after a restore. Its configuration stays as it is.</p>
+      {dialog?.kind === 'revoke' && (
+        <Confirm title={`Revoke ${dialog.client.name}'s access?`} button="Revoke" run={() => revoke(dialog.client)} close={close}>
+          <p>
+            The token of the agent stops working immediately, and restoring a backup will not make the token valid again. The
+            configuration of the agent stays unchanged.
+          </p>
         </Confirm>
       )}
     </Section>
   );
 }
 
-function ClientLine({ client, ask }: { client: ClientRow; ask: (what: 'connect' | 'disconnect' | 'revoke') => void }) {
+function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (kind: DialogKind) => void }) {
   const { id, name, version, state, subject, token } = client;
-  const memory = useMemory();
-  const { say } = useToast();
-  const lookAgain = useFreshLook();
-  const { busy, failure, run } = useDoing();
-  const pause = (paused: boolean): void => {
+  const { call } = useMemory();
+  const { showToast } = useToast();
+  const refresh = useRefresh();
+  const { busy, failure, run } = useTask();
+  const setPaused = (paused: boolean): void => {
     if (!token) return;
     void run(async () => {
-      await memory.ask('pauseToken', { id: token.id, paused });
-      say({ text: paused ? `${name} is refused until you let it in again.` : `${name} gets in again.` });
-      lookAgain();
+      await call('pauseToken', { id: token.id, paused });
+      showToast({ text: paused ? `${name} is paused. It has no access until you resume it.` : `${name} has access again.` });
+      refresh();
     });
   };
-  const tryIt = (): void => {
+  const test = (): void => {
     void run(async () => {
-      const { works, why = '', tools } = await memory.ask('verifyClient', { client: id });
-      say({ text: works ? `${name} comes through, and is offered ${tools} tools.` : `${name} does not come through. ${why}` });
-      lookAgain();
+      const { works, why = '', tools } = await call('verifyClient', { client: id });
+      showToast({ text: works ? `Connection to ${name} tested: ${tools} tools.` : `${name} can't connect. ${why}` });
+      refresh();
     });
   };
-  // An entry under our name where nothing was ever connected is its owner's own.
-  const ours = state !== 'not_connected' && !(state === 'differs' && subject === undefined);
+  // True if Helmdeck Memory never connected this client, so an existing configuration entry comes from the owner.
+  const isForeign = state === 'not_connected' || (state === 'differs' && subject === undefined);
   return (
     <li className="line">
       <span>
         <strong>{name}</strong> {version !== undefined && <span className="quiet">{version}</span>}
         <br />
         <span className="quiet">
-          <Standing client={client} />
+          <ClientState client={client} />
         </span>
-        <Failed text={failure} />
+        <ErrorText text={failure} />
       </span>
-      <span className="deeds">
+      <span className="row-actions">
         {state === 'connected' ? (
           <>
-            <button type="button" className="opener" disabled={busy} aria-label={`Try ${name}`} onClick={tryIt}>
-              Try
-            </button>
+            <Button label="Test" look="link" disabled={busy} aria-label={`Test ${name}`} onClick={test} />
             {token && (
-              <button
-                type="button"
-                className="opener"
+              <Button
+                label={token.paused ? 'Resume' : 'Pause'}
+                look="link"
                 disabled={busy}
-                aria-label={token.paused ? `Let ${name} in again` : `Pause ${name}`}
-                onClick={() => pause(!token.paused)}
-              >
-                {token.paused ? 'Let in again' : 'Pause'}
-              </button>
+                aria-label={token.paused ? `Resume ${name}` : `Pause ${name}`}
+                onClick={() => setPaused(!token.paused)}
+              />
             )}
-            <button type="button" className="opener" aria-label={`Revoke the token of ${name}`} onClick={() => ask('revoke')}>
-              Revoke…
-            </button>
+            <Button label="Revoke…" look="link" aria-label={`Revoke the token of ${name}`} onClick={() => openDialog('revoke')} />
           </>
         ) : (
-          <button
-            type="button"
-            className="button"
-            aria-label={`${ours ? 'Repair' : 'Connect'} ${name}`}
-            onClick={() => ask('connect')}
-          >
-            {ours ? 'Repair…' : 'Connect…'}
-          </button>
+          <Button
+            label={isForeign ? 'Connect…' : 'Repair…'}
+            aria-label={`${isForeign ? 'Connect' : 'Repair'} ${name}`}
+            onClick={() => openDialog('connect')}
+          />
         )}
-        {ours && (
-          <button type="button" className="opener" aria-label={`Disconnect ${name}`} onClick={() => ask('disconnect')}>
-            Disconnect…
-          </button>
+        {!isForeign && (
+          <Button label="Disconnect…" look="link" aria-label={`Disconnect ${name}`} onClick={() => openDialog('disconnect')} />
         )}
       </span>
     </li>
   );
 }
 
-const TROUBLES: Readonly<Partial<Record<ClientRow['state'], string>>> = {
-  differs: 'It has an entry of our name that is not the one that was put there.',
-  wiped: 'Its entry has gone from its configuration.',
-  no_token: 'Its token was revoked or has expired.',
+const PROBLEMS: Readonly<Partial<Record<ClientRow['state'], string>>> = {
+  differs: 'The configuration has a different entry for Helmdeck Memory.',
+  wiped: 'The entry for Helmdeck Memory is missing from the configuration.',
+  no_token: "The agent's token was revoked or has expired.",
 };
 
-function Standing({ client }: { client: ClientRow }) {
-  const { state, why, transport, subject, token } = client;
-  const trouble = why ?? TROUBLES[state];
-  if (trouble !== undefined) return <span className="warned">{trouble}</span>;
+function ClientState({ client: { state, why, transport, subject, token } }: { client: ClientRow }) {
+  const problem = why ?? PROBLEMS[state];
+  if (problem !== undefined) return <span className="warned">{problem}</span>;
   if (state !== 'connected') return 'Not connected.';
   return (
     <>
-      {token?.paused && <span className="warned">Paused: it is refused until you let it in again. </span>}
+      {token?.paused && <span className="warned">Paused. The agent has no access until you resume it. </span>}
       Connected over {transport} to the memory of <bdi>{subject}</bdi>.{' '}
       {token?.last_used_at === undefined ? (
         'Never used.'

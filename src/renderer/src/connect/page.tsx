@@ -1,81 +1,86 @@
 import { useState } from 'react';
 import type { TokenList } from '../../../contract/token.ts';
 import { useMemory } from '../memory-context.tsx';
+import { usePolledOperation, useRefresh } from '../polling.ts';
 import { timeLeft, useNow } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
+import { LoadError } from '../ui/errors.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { Refused } from '../ui/refused.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { When } from '../ui/when.tsx';
-import { useFreshLook, useWatched } from '../watched.ts';
 import { Clients } from './clients.tsx';
-import { HowToConnect } from './how.tsx';
-import { Mint } from './mint.tsx';
+import { CreateToken } from './create-token.tsx';
+import { HowToConnect } from './manual.tsx';
 
 type Token = TokenList['tokens'][number];
 
-const LOOK_MS = 5000;
+const POLL_MS = 5000;
 
-/** Which programs get in, and how to let in another. */
 export function ConnectPage() {
-  const { ask } = useMemory();
-  const { say } = useToast();
-  const lookAgain = useFreshLook();
-  const { data, error } = useWatched('tokens', {}, () => LOOK_MS);
-  const [minting, setMinting] = useState(false);
-  const [revoking, setRevoking] = useState<Token>();
-  useActions([{ name: 'Make a token…', run: () => setMinting(true) }]);
-  const revoke = async ({ id, name }: Token): Promise<void> => {
-    await ask('revokeToken', { id });
-    say({ text: `${name} does not get in any more.` });
-    lookAgain();
-  };
   return (
     <Page
       title="Connect"
-      says="Each program has a token of its own: what it writes bears its name, and it alone can be turned away."
+      description="Each program has its own token, so Helmdeck Memory can record which program wrote a fact. You can revoke a token at any time."
     >
       <Clients />
-      <Section title="Tokens">
-        <Refused error={error} />
-        <ul className="plain" aria-label="Tokens">
-          {data?.tokens.map((token) => (
-            <TokenLine key={token.id} token={token} revoke={() => setRevoking(token)} />
-          ))}
-        </ul>
-        {data?.tokens.length === 0 && <p className="quiet">No program has a token yet.</p>}
-        <p className="buttons">
-          <button type="button" className="button" onClick={() => setMinting(true)}>
-            Make a token…
-          </button>
-        </p>
-      </Section>
+      <Tokens />
       <Section title="Connect an agent by hand">
-        <p className="quiet">For an agent that is not found above: paste its lines into a terminal.</p>
+        <p className="quiet">If an agent is not listed above, connect it by running its commands in a terminal.</p>
         <HowToConnect />
       </Section>
-      {minting && <Mint close={() => setMinting(false)} made={lookAgain} />}
+    </Page>
+  );
+}
+
+function Tokens() {
+  const { call } = useMemory();
+  const { showToast } = useToast();
+  const refresh = useRefresh();
+  const { data, error } = usePolledOperation('tokens', {}, () => POLL_MS);
+  const [creating, setCreating] = useState(false);
+  const [revoking, setRevoking] = useState<Token>();
+  useActions([{ name: 'Create a token…', run: () => setCreating(true) }]);
+  const revoke = async ({ id, name }: Token): Promise<void> => {
+    await call('revokeToken', { id });
+    showToast({ text: `${name} no longer has access.` });
+    refresh();
+  };
+  return (
+    <Section title="Tokens">
+      <LoadError error={error} />
+      <ul className="plain" aria-label="Tokens">
+        {data?.tokens.map((token) => (
+          <TokenLine key={token.id} token={token} revoke={() => setRevoking(token)} />
+        ))}
+      </ul>
+      {data?.tokens.length === 0 && <p className="quiet">No tokens yet.</p>}
+      <p className="buttons">
+        <Button label="Create a token…" onClick={() => setCreating(true)} />
+      </p>
+      {creating && <CreateToken close={() => setCreating(false)} onCreated={refresh} />}
       {revoking && (
         <Confirm
-          title={`Turn ${revoking.name} away?`}
-          act="Revoke"
+          title={`Revoke the token ${revoking.name}?`}
+          button="Revoke"
           run={() => revoke(revoking)}
           close={() => setRevoking(undefined)}
         >
           <p>
-            Its token is of no use from now on, also after a restore. What <bdi>{revoking.client}</bdi> wrote stays.
+            The token stops working immediately, and restoring a backup will not make it valid again. The facts that{' '}
+            <bdi>{revoking.client}</bdi> wrote stay.
           </p>
         </Confirm>
       )}
-    </Page>
+    </Section>
   );
 }
 
 function TokenLine({ token, revoke }: { token: Token; revoke: () => void }) {
   const { name, client, subject, created_at: created, last_used_at: used, expires_at: expires } = token;
   const now = useNow();
-  const over = Date.parse(expires) <= now;
+  const isExpired = Date.parse(expires) <= now;
   return (
     <li className="line">
       <span>
@@ -88,11 +93,11 @@ function TokenLine({ token, revoke }: { token: Token; revoke: () => void }) {
               <bdi>{client}</bdi>,{' '}
             </>
           )}
-          in the memory of <bdi>{subject}</bdi>
+          memory of <bdi>{subject}</bdi>
         </span>
         <br />
         <span className="quiet">
-          Made <When at={created} />.{' '}
+          Created <When at={created} />.{' '}
           {used === undefined ? (
             'Never used.'
           ) : (
@@ -100,7 +105,7 @@ function TokenLine({ token, revoke }: { token: Token; revoke: () => void }) {
               Last used <When at={used} />.
             </>
           )}{' '}
-          {over ? (
+          {isExpired ? (
             <span className="warned">Expired.</span>
           ) : (
             <span className={timeLeft(expires, now).soon ? 'warned' : undefined}>
@@ -109,9 +114,7 @@ function TokenLine({ token, revoke }: { token: Token; revoke: () => void }) {
           )}
         </span>
       </span>
-      <button type="button" className="opener" aria-label={`Revoke ${name}`} onClick={revoke}>
-        Revoke…
-      </button>
+      <Button label="Revoke…" look="link" aria-label={`Revoke ${name}`} onClick={revoke} />
     </li>
   );
 }

@@ -1,67 +1,61 @@
 import { useState } from 'react';
-import type { Output } from '../../../contract/operations.ts';
-import { useDoing } from '../doing.ts';
+import type { OperationOutput } from '../../../contract/operations.ts';
+import { FileDiff } from '../connect/connect-dialog.tsx';
 import { useMemory } from '../memory-context.tsx';
+import { usePolledOperation, useRefresh } from '../polling.ts';
+import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
+import { ErrorText } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
-import { Failed } from '../ui/refused.tsx';
-import { useFreshLook, useWatched } from '../watched.ts';
 
 const OPENCLAW = { client: 'openclaw-embeddings' };
 
 /**
- * Has OpenClaw's own search go through these embeddings, where it is on this machine. Offered only while they are there: OpenClaw finds
- * nothing by a provider that does not answer.
+ * Configures OpenClaw's memory search to use these embeddings. Offered only while the embeddings are ready, because OpenClaw's
+ * search finds nothing without embeddings.
  */
 export function OpenClaw({ ready }: { ready: boolean }) {
-  const { ask } = useMemory();
-  const lookAgain = useFreshLook();
-  const doing = useDoing();
-  const { data } = useWatched('clients', {}, () => undefined);
-  const [plan, setPlan] = useState<Output<'planConnection'>>();
-  const [why, setWhy] = useState<string>();
+  const { call } = useMemory();
+  const refresh = useRefresh();
+  const { busy, failure, run } = useTask();
+  const { data } = usePolledOperation('clients', {});
+  const [plan, setPlan] = useState<OperationOutput<'planConnection'>>();
+  const [problem, setProblem] = useState<string>();
   const row = data?.clients.find(({ id }) => id === OPENCLAW.client);
   const off = row?.state === 'not_connected';
   if (!row?.installed || (off && !ready)) return undefined;
-  const show = (): void => void doing.run(async () => setPlan(await ask('planConnection', OPENCLAW)));
-  const takeBack = (): void =>
-    void doing.run(async () => {
-      await ask('disconnectClient', { client: OPENCLAW.client });
-      setWhy(undefined);
-      lookAgain();
+  const showPlan = (): void => void run(async () => setPlan(await call('planConnection', OPENCLAW)));
+  const disconnect = (): void =>
+    void run(async () => {
+      await call('disconnectClient', { client: OPENCLAW.client });
+      setProblem(undefined);
+      refresh();
     });
   const connect = async (): Promise<void> => {
     if (!plan) return;
-    const { verified } = await ask('connectClient', { ...OPENCLAW, basis: plan.basis });
-    setWhy(verified.works ? undefined : `It does not come through yet. ${verified.why ?? ''}`);
-    lookAgain();
+    const { verified } = await call('connectClient', { ...OPENCLAW, basis: plan.basis });
+    setProblem(verified.works ? undefined : `The connection does not work yet. ${verified.why ?? ''}`);
+    refresh();
   };
   return (
     <Section title="OpenClaw">
       <p className={off || ready ? 'quiet' : 'warned'}>
-        {off
-          ? "OpenClaw's own memory search can go through these embeddings."
-          : "OpenClaw's own memory search goes through these embeddings."}
-        {!ready && ' It is unavailable until they are ready, or until it is put back.'}
+        {off ? "OpenClaw's own memory search can use these embeddings." : "OpenClaw's own memory search uses these embeddings."}
+        {!ready && " OpenClaw's search does not work until the embeddings are ready or you restore OpenClaw's settings."}
       </p>
       {row.why !== undefined && <p className="warned">{row.why}</p>}
       <p className="buttons">
         {ready && row.state !== 'connected' && (
-          <button type="button" className="button" disabled={doing.busy} onClick={show}>
-            {off ? 'Use for OpenClaw…' : 'Repair…'}
-          </button>
+          <Button label={off ? 'Use for OpenClaw…' : 'Repair…'} disabled={busy} onClick={showPlan} />
         )}
-        {!off && (
-          <button type="button" className="button" disabled={doing.busy} onClick={takeBack}>
-            Put OpenClaw back as it was
-          </button>
-        )}
+        {!off && <Button label="Restore OpenClaw's settings" disabled={busy} onClick={disconnect} />}
       </p>
-      <Failed text={doing.failure ?? why} />
+      <ErrorText text={failure ?? problem} />
       {plan && (
         <Confirm
-          title="Have OpenClaw search by these?"
-          act="Change it so"
+          title="Use these embeddings for OpenClaw?"
+          button="Change settings"
           harmless
           run={connect}
           close={() => setPlan(undefined)}
@@ -71,12 +65,12 @@ export function OpenClaw({ ready }: { ready: boolean }) {
               <p className="address">
                 <bdi>{path}</bdi>
               </p>
-              <pre className="output">{lines.map(({ sign, text }) => `${sign} ${text}`).join('\n')}</pre>
+              <FileDiff lines={lines} />
             </div>
           ))}
           <p className="quiet">
-            Its token is its own, and opens no memory. While it stands there nobody but you may read the file. Put back, it is as
-            it was.
+            The token cannot open any memory. While the file contains the token, only you can read the file. You can restore the
+            previous settings at any time.
           </p>
         </Confirm>
       )}

@@ -1,171 +1,111 @@
-import { type FormEvent, useState } from 'react';
-import type { Output } from '../../../contract/operations.ts';
-import { useDoing } from '../doing.ts';
+import { useState } from 'react';
 import { useMemory } from '../memory-context.tsx';
+import { usePolledOperation, useRefresh } from '../polling.ts';
+import { useTask } from '../task.ts';
 import { useActions } from '../ui/actions.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { Button } from '../ui/button.tsx';
+import { LoadError } from '../ui/errors.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { Failed, Refused } from '../ui/refused.tsx';
-import { TextField } from '../ui/text-field.tsx';
-import { When } from '../ui/when.tsx';
-import { useFreshLook, useWatched } from '../watched.ts';
+import { ApproveOllama, DownloadModel } from './dialogs.tsx';
 import { OpenClaw } from './openclaw.tsx';
+import { SimilarityTest } from './similarity.tsx';
+import { type Report, sizeText, StateText } from './state.tsx';
 
-type Report = Output<'embeddings'>;
-type State = Report['state'];
+const TRANSITIONS: ReadonlySet<Report['state']['at']> = new Set(['starting', 'pulling']);
+const FAST_POLL_MS = 500;
+const POLL_MS = 3000;
 
-/** On its way somewhere, so it is looked at often. */
-const PASSING: ReadonlySet<State['at']> = new Set(['starting', 'pulling']);
-const OFTEN_MS = 500;
-const SELDOM_MS = 3000;
-
-/** The machine's own embeddings: whether they are there, by what, and how to come to them. */
 export function EmbeddingsPage() {
-  const { data, error } = useWatched('embeddings', {}, (known) =>
-    known !== undefined && PASSING.has(known.state.at) ? OFTEN_MS : SELDOM_MS,
+  const { data, error } = usePolledOperation('embeddings', {}, (known) =>
+    known !== undefined && TRANSITIONS.has(known.state.at) ? FAST_POLL_MS : POLL_MS,
   );
   return (
     <Page
       title="Embeddings"
-      says="Vectors of texts, made on this machine by Ollama, for agents that search by meaning. Off, nothing of it runs."
+      description="Text vectors for agents that search by meaning. Ollama computes the vectors on this computer. While embeddings are off, Helmdeck Memory does not start Ollama."
     >
-      <Refused error={error} />
+      <LoadError error={error} />
       {data && <Embeddings report={data} />}
     </Page>
   );
 }
 
 function Embeddings({ report }: { report: Report }) {
-  const { ask } = useMemory();
-  const lookAgain = useFreshLook();
-  const doing = useDoing();
-  const [approving, setApproving] = useState(false);
-  const [pulling, setPulling] = useState(false);
   const { state, on, adopt, adoptable } = report;
-  const turn = (choice: { on: boolean; adopt?: boolean }): void =>
-    void doing.run(async () => {
-      await ask('setEmbeddings', choice);
-      lookAgain();
-    });
-  const cancel = (): void =>
-    void doing.run(async () => {
-      await ask('cancelPull', {});
-      lookAgain();
-    });
-  useActions([{ name: on ? 'Turn embeddings off' : 'Turn embeddings on', run: () => turn({ on: !on }) }]);
+  const { busy, failure, configure, cancelDownload } = useEmbeddingsCommands();
+  const [dialog, setDialog] = useState<'approve' | 'download'>();
+  const close = (): void => setDialog(undefined);
+  useActions([{ name: on ? 'Turn embeddings off' : 'Turn embeddings on', run: () => configure({ on: !on }) }]);
   return (
     <>
-      <div role="status" aria-label="State">
-        <p>
-          <strong>{titleOf(state)}</strong>
-        </p>
-        <StateOf state={state} />
-      </div>
+      <StateText state={state} failure={failure} />
       <p className="buttons">
-        <button
-          type="button"
-          className={on ? 'button' : 'button primary'}
-          disabled={doing.busy}
-          onClick={() => turn({ on: !on })}
-        >
-          {on ? 'Turn off' : 'Turn on'}
-        </button>
-        {state.at === 'failed' && (
-          <button type="button" className="button" disabled={doing.busy} onClick={() => turn({ on: true })}>
-            Try again
-          </button>
-        )}
-        {state.at === 'unapproved' && (
-          <button type="button" className="button primary" onClick={() => setApproving(true)}>
-            Approve Ollama…
-          </button>
-        )}
-        {needsModel(state) && (
-          <button type="button" className="button primary" onClick={() => setPulling(true)}>
-            Fetch the model…
-          </button>
-        )}
-        {state.at === 'pulling' && (
-          <button type="button" className="button" disabled={doing.busy} onClick={cancel}>
-            Cancel
-          </button>
-        )}
+        <Button
+          label={on ? 'Turn off' : 'Turn on'}
+          look={on ? undefined : 'primary'}
+          disabled={busy}
+          onClick={() => configure({ on: !on })}
+        />
+        {state.at === 'failed' && <Button label="Try again" disabled={busy} onClick={() => configure({ on: true })} />}
+        {state.at === 'unapproved' && <Button label="Approve Ollama…" look="primary" onClick={() => setDialog('approve')} />}
+        {needsModel(state) && <Button label="Download the model…" look="primary" onClick={() => setDialog('download')} />}
+        {state.at === 'pulling' && <Button label="Cancel" disabled={busy} onClick={cancelDownload} />}
       </p>
-      <Failed text={doing.failure} />
       {on && (
         <p className="fields">
           <label>
             <input
               type="checkbox"
               checked={adopt}
-              disabled={doing.busy}
-              onChange={({ target }) => turn({ on: true, adopt: target.checked })}
+              disabled={busy}
+              onChange={({ target }) => configure({ on: true, adopt: target.checked })}
             />{' '}
-            Use the Ollama that runs at <bdi>{adoptable}</bdi>, instead of one of our own
+            Use the Ollama that is running at <bdi>{adoptable}</bdi> instead of starting one
           </label>
         </p>
       )}
       <Details report={report} />
-      {state.at === 'ready' && <Nearness />}
+      {state.at === 'ready' && <SimilarityTest />}
       <OpenClaw ready={state.at === 'ready'} />
       {report.log.length > 0 && (
-        <Section title="The end of its log">
-          <p className="quiet">Only what cannot repeat a text that was embedded.</p>
+        <Section title="Recent log lines">
+          <p className="quiet">Lines that could contain text sent for embedding are left out.</p>
           <pre className="output">{report.log.join('\n')}</pre>
         </Section>
       )}
-      {approving && <Approve report={report} close={() => setApproving(false)} />}
-      {pulling && <Pull report={report} close={() => setPulling(false)} />}
+      {dialog === 'approve' && <ApproveOllama report={report} close={close} />}
+      {dialog === 'download' && <DownloadModel report={report} close={close} />}
     </>
   );
 }
 
-function StateOf({ state }: { state: State }) {
-  switch (state.at) {
-    case 'off':
-    case 'starting':
-    case 'ready':
-      return undefined;
-    case 'pulling':
-      return (
-        <>
-          <progress
-            aria-label="Fetched"
-            max={state.of === 0 ? undefined : state.of}
-            value={state.of === 0 ? undefined : state.done}
-          />
-          <p className="quiet number">{state.of === 0 ? 'Looking for it…' : `${sized(state.done)} of ${sized(state.of)}`}</p>
-        </>
-      );
-    case 'failed':
-      return (
-        <p className="warned">
-          {state.why} {state.remedy}
-          {state.retry_at !== undefined && (
-            <>
-              {' '}
-              It is tried again <When at={state.retry_at} />.
-            </>
-          )}
-        </p>
-      );
-    case 'asleep':
-    case 'unapproved':
-    case 'no_model':
-      return <p>{state.remedy}</p>;
-  }
+function useEmbeddingsCommands() {
+  const { call } = useMemory();
+  const refresh = useRefresh();
+  const { busy, failure, run } = useTask();
+  const runAndRefresh = (work: () => Promise<unknown>): void =>
+    void run(async () => {
+      await work();
+      refresh();
+    });
+  return {
+    busy,
+    failure,
+    configure: (choice: { on: boolean; adopt?: boolean }) => runAndRefresh(() => call('setEmbeddings', choice)),
+    cancelDownload: () => runAndRefresh(() => call('cancelPull', {})),
+  };
 }
 
 function Details({ report: { ollama, version, model, adopt, free } }: { report: Report }) {
   return (
-    <Section title="What makes them">
+    <Section title="Model and program">
       <dl className="pairs">
         <dt>Model</dt>
         <dd>
           <bdi>{model.name}</bdi>
           {model.disk !== undefined && model.memory !== undefined && (
             <span className="quiet">
-              , {sized(model.disk)} on the disk, about {sized(model.memory)} of memory while it works
+              , {sizeText(model.disk)} of disk space, about {sizeText(model.memory)} of RAM
             </span>
           )}
         </dd>
@@ -173,7 +113,7 @@ function Details({ report: { ollama, version, model, adopt, free } }: { report: 
           <>
             <dt>Free</dt>
             <dd>
-              {sized(free.disk)} on the disk{free.memory !== undefined && `, ${sized(free.memory)} of memory`}
+              {sizeText(free.disk)} of disk space{free.memory !== undefined && `, ${sizeText(free.memory)} of RAM`}
             </dd>
           </>
         )}
@@ -199,138 +139,5 @@ function Details({ report: { ollama, version, model, adopt, free } }: { report: 
   );
 }
 
-function Approve({ report: { ollama, state }, close }: { report: Report; close: () => void }) {
-  const { ask } = useMemory();
-  const lookAgain = useFreshLook();
-  const hash = ollama?.sha256;
-  const approve = async (): Promise<void> => {
-    if (hash !== undefined) await ask('approveOllama', { hash });
-    lookAgain();
-  };
-  return (
-    <Confirm
-      title="Let the program start this Ollama?"
-      act="Approve"
-      harmless
-      ready={hash !== undefined}
-      run={approve}
-      close={close}
-    >
-      <p>
-        {state.at === 'unapproved' && state.changed
-          ? 'It is not the one that you approved. If you did not update it, do not approve it.'
-          : 'Exactly this file may be started from now on. You are asked again when it changes.'}
-      </p>
-      <dl className="pairs">
-        <dt>Path</dt>
-        <dd>
-          <bdi className="address">{ollama?.path}</bdi>
-        </dd>
-        <dt>Size</dt>
-        <dd>{ollama?.size?.toLocaleString()} bytes</dd>
-        <dt>SHA-256</dt>
-        <dd>
-          <code>{hash}</code>
-        </dd>
-      </dl>
-    </Confirm>
-  );
-}
-
-function Pull({ report: { model, free }, close }: { report: Report; close: () => void }) {
-  const { ask } = useMemory();
-  const lookAgain = useFreshLook();
-  const pull = async (): Promise<void> => {
-    await ask('pullModel', {});
-    lookAgain();
-  };
-  return (
-    <Confirm title={`Fetch the model ${model.name}?`} act="Fetch" harmless run={pull} close={close}>
-      <p>
-        {model.disk === undefined || model.memory === undefined
-          ? 'How much it takes is not known.'
-          : `It takes ${sized(model.disk)} of the disk, and about ${sized(model.memory)} of memory while it works.`}{' '}
-        {free.disk !== undefined && `${sized(free.disk)} of the disk`}
-        {free.memory !== undefined && ` and ${sized(free.memory)} of memory`} are free.
-      </p>
-      <p className="quiet">Ollama gets it from the network. It can be cancelled, and goes on where it was.</p>
-    </Confirm>
-  );
-}
-
-function Nearness() {
-  const { ask } = useMemory();
-  const { busy, failure, run } = useDoing({ one: 'One sentence', other: 'Another sentence' });
-  const [one, setOne] = useState('');
-  const [other, setOther] = useState('');
-  const [answer, setAnswer] = useState<Output<'testEmbeddings'>>();
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
-    void run(async () => setAnswer(await ask('testEmbeddings', { one, other })));
-  };
-  return (
-    <Section title="How near are these two sentences?">
-      <form className="fields" onSubmit={onSubmit}>
-        <TextField label="One sentence" needed value={one} change={setOne} />
-        <TextField label="Another sentence" needed value={other} change={setOther} />
-        <p className="buttons">
-          <button className="button" disabled={busy}>
-            Compare
-          </button>
-        </p>
-        <div role="status" aria-label="Nearness">
-          {answer && (
-            <>
-              <p>
-                {nearnessOf(answer.nearness)}: <span className="number">{answer.nearness.toFixed(3)}</span>
-              </p>
-              <p className="quiet">
-                1 is the same. Vectors of {answer.dimensions.toLocaleString()} numbers, in {answer.duration_ms.toLocaleString()}{' '}
-                ms.
-              </p>
-            </>
-          )}
-        </div>
-        <Failed text={failure} />
-      </form>
-    </Section>
-  );
-}
-
-/** In words that hold for the usual models; the number beside them is exact. */
-function nearnessOf(nearness: number): string {
-  if (nearness > 0.7) return 'Very near';
-  if (nearness > 0.4) return 'Near';
-  return nearness > 0.2 ? 'Somewhat near' : 'Far from each other';
-}
-
-function titleOf(state: State): string {
-  switch (state.at) {
-    case 'off':
-      return 'Off';
-    case 'asleep':
-      return 'On, and waiting for the program';
-    case 'starting':
-      return 'Starting…';
-    case 'unapproved':
-      return state.changed ? 'Ollama has changed' : 'Ollama was found, and waits for you';
-    case 'no_model':
-      return 'The model is not there yet';
-    case 'pulling':
-      return 'Fetching the model…';
-    case 'ready':
-      return state.whose === 'own' ? 'Ready, by an Ollama of our own' : 'Ready, by the Ollama that you chose';
-    case 'failed':
-      return 'Not available';
-  }
-}
-
-const needsModel = (state: State): boolean =>
+const needsModel = (state: Report['state']): boolean =>
   state.at === 'no_model' || (state.at === 'failed' && (state.trouble === 'pull_failed' || state.trouble === 'wrong_dimension'));
-
-const GB = 1_000_000_000;
-
-const sized = (bytes: number): string =>
-  bytes < GB
-    ? `${Math.round(bytes / 1_000_000).toLocaleString()} MB`
-    : `${(bytes / GB).toLocaleString(undefined, { maximumFractionDigits: 1 })} GB`;

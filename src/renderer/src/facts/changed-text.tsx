@@ -1,26 +1,26 @@
 import type { FactVersion } from '../../../contract/fact.ts';
 import { diffWords } from './diff.ts';
 
-/** What became of a text, word by word; told by more than colour. */
+/** Shows the difference of two texts word by word. Uses `<ins>` and `<del>`, because colour alone would not be accessible. */
 export function ChangedText({ before, after }: { before: string; after: string }) {
   return (
     <div className="value changed">
-      {diffWords(before, after).map(({ what, text }, index) => {
-        // Pieces have no name but their place.
+      {diffWords(before, after).map(({ change, text }, index) => {
+        // Pieces have no ids, so the index is the React key.
         const key = `${index}`;
-        if (what === 'same') return <span key={key}>{text}</span>;
-        return what === 'added' ? <ins key={key}>{text}</ins> : <del key={key}>{text}</del>;
+        if (change === 'same') return <span key={key}>{text}</span>;
+        return change === 'added' ? <ins key={key}>{text}</ins> : <del key={key}>{text}</del>;
       })}
     </div>
   );
 }
 
-type Filed = Pick<FactVersion, 'category' | 'tags'>;
+type CategoryAndTags = Pick<FactVersion, 'category' | 'tags'>;
 
-/** What became of category and tags, name by name; nothing where they are the same. */
-export function ChangedFiling({ before, after }: { before: Filed; after: Filed }) {
-  if (filing(before) === filing(after)) return undefined;
-  const left = before.tags.filter((tag) => !after.tags.includes(tag));
+/** Shows how the category and tags of a fact changed. Renders nothing if both are unchanged. */
+export function ChangedCategoryAndTags({ before, after }: { before: CategoryAndTags; after: CategoryAndTags }) {
+  if (categoryAndTagsText(before) === categoryAndTagsText(after)) return undefined;
+  const removed = before.tags.filter((tag) => !after.tags.includes(tag));
   return (
     <p className="changed">
       {before.category !== after.category && (
@@ -32,7 +32,7 @@ export function ChangedFiling({ before, after }: { before: Filed; after: Filed }
       {after.tags.map((tag) => (
         <span key={tag}> · {before.tags.includes(tag) ? tag : <ins>{tag}</ins>}</span>
       ))}
-      {left.map((tag) => (
+      {removed.map((tag) => (
         <span key={tag}>
           {' '}
           · <del>{tag}</del>
@@ -42,4 +42,4 @@ export function ChangedFiling({ before, after }: { before: Filed; after: Filed }
   );
 }
 
-export const filing = ({ category, tags }: Filed): string => [category, ...tags].join(' · ');
+export const categoryAndTagsText = ({ category, tags }: CategoryAndTags): string => [category, ...tags].join(' · ');

@@ -1,50 +1,45 @@
-import { useEffect, useRef } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { FactDetail as Fact } from '../../../contract/fact.ts';
 import { Failure } from '../../../contract/failure.ts';
-import { useAsked } from '../memory-context.tsx';
+import { useOperation } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
 import { dayOf, fullDate, timeLeft, useNow } from '../time.ts';
+import { Button } from '../ui/button.tsx';
+import { ErrorText } from '../ui/errors.tsx';
 import { useDraft } from './drafts.tsx';
 import { FactEditor } from './editor.tsx';
-import { reasonOf } from './found.tsx';
 import { FactHistory } from './history.tsx';
-import { Value } from './value.tsx';
+import { groupReasons } from './snippet.tsx';
 
 interface Props {
   readonly factKey: string;
-  /** Of a hit: which words were found where. */
+  /** Explains why the fact matched the search, such as `"deploy" in key`. Undefined if the fact is not a search result. */
   readonly why: string | undefined;
   readonly show: (filter: FactsFilter) => void;
   readonly history: boolean;
   readonly toggleHistory: () => void;
-  /** What its buttons do. */
-  readonly acts: {
+  readonly commands: {
     readonly copy: () => void;
-    readonly renew: () => void;
+    readonly changeLifetime: () => void;
     readonly edit: () => void;
     readonly forget: () => void;
   };
 }
 
-/** One fact in full: what it says, who said so, when it goes, and what it said before. */
-export function FactDetail({ factKey, why, show, history, toggleHistory, acts }: Props) {
-  const { data, error } = useAsked('recall', { key: factKey });
-  const [draft, keep] = useDraft(factKey);
+export function FactDetail({ factKey, why, show, history, toggleHistory, commands }: Props) {
+  const { data, error } = useOperation('recall', { key: factKey });
+  const [draft, setDraft] = useDraft(factKey);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.scrollIntoView(), []);
-  // What is kept from before may be another fact, or one that is gone.
+  // `data` can still be the previous fact while this fact loads, or a deleted fact after an error.
   const fact = error === null && data?.key === factKey ? data : undefined;
-  const gone = error instanceof Failure && error.code === 'not_found';
+  const deleted = error instanceof Failure && error.code === 'not_found';
   return (
     <>
       <h2 ref={heading}>{factKey}</h2>
-      {error && !(draft && gone) && (
-        <p className="failure" role="alert">
-          {error.message}
-        </p>
-      )}
+      {!(draft && deleted) && <ErrorText text={error?.message} />}
       {draft ? (
-        <FactEditor draft={draft} present={fact} gone={gone} keep={keep} />
+        <FactEditor draft={draft} present={fact} deleted={deleted} setDraft={setDraft} />
       ) : (
         fact && <Value key={fact.updated_at} text={fact.value} />
       )}
@@ -52,30 +47,40 @@ export function FactDetail({ factKey, why, show, history, toggleHistory, acts }:
         <>
           {!draft && <Tags fact={fact} show={show} />}
           <Provenance fact={fact} show={show} />
-          {why !== undefined && <p className="meta">Found: {reasonOf(why)}</p>}
+          {why !== undefined && <p className="meta">Matched: {groupReasons(why)}</p>}
           <p className="buttons">
-            <button type="button" className="button" onClick={acts.copy}>
-              Copy
-            </button>
-            <button type="button" className="button renew" onClick={acts.renew}>
-              Change lifetime
-            </button>
-            {!draft && (
-              <button type="button" className="button" onClick={acts.edit}>
-                Edit
-              </button>
-            )}
-            <button type="button" className="button" aria-expanded={history} onClick={toggleHistory}>
-              History
-            </button>
-            <button type="button" className="button danger" onClick={acts.forget}>
-              Forget
-            </button>
+            <Button label="Copy" onClick={commands.copy} />
+            <Button label="Change lifetime" className="lifetime" onClick={commands.changeLifetime} />
+            {!draft && <Button label="Edit" onClick={commands.edit} />}
+            <Button label="History" aria-expanded={history} onClick={toggleHistory} />
+            <Button label="Forget" look="danger" onClick={commands.forget} />
           </p>
           {history && <FactHistory fact={fact} />}
         </>
       )}
     </>
+  );
+}
+
+/** Shows the value of a fact. A long value scrolls separately, so that the buttons and the expiry stay visible (R-WIN-43). */
+function Value({ text }: { text: string }) {
+  const place = useRef<HTMLPreElement>(null);
+  const [scrolls, setScrolls] = useState(false);
+  useLayoutEffect(() => {
+    const { current: element } = place;
+    if (!element) return undefined;
+    // Compares the height with `max-height`, not with `scrollHeight`, because tall characters increase `scrollHeight` too.
+    const measure = (): void => setScrolls(element.offsetHeight + 1 > Number.parseFloat(getComputedStyle(element).maxHeight));
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  // The value is a tab stop only if it scrolls, because keys have no effect on a shorter value.
+  return (
+    <pre ref={place} className="value" {...(scrolls && { role: 'region', 'aria-label': 'Value', tabIndex: 0 })}>
+      {text}
+    </pre>
   );
 }
 
@@ -99,36 +104,31 @@ function Tags({ fact, show }: { fact: Fact; show: Props['show'] }) {
 }
 
 function Provenance({ fact, show }: { fact: Fact; show: Props['show'] }) {
-  const { client, defined_by: definedBy, created_at: made, updated_at: changed, expires_at: end } = fact;
+  const { client, defined_by: definedBy, created_at: created, updated_at: updated, expires_at: end } = fact;
   const left = timeLeft(end, useNow());
   return (
     <>
       <p className="meta">
-        Written by{' '}
-        <button type="button" className="inline" onClick={() => show({ client })}>
-          {client}
-        </button>
+        Written by <Button label={client} look="link" onClick={() => show({ client })} />
         {definedBy !== undefined && (
           <>
-            , by a pipeline of{' '}
-            <button type="button" className="inline" onClick={() => show({ client: definedBy })}>
-              {definedBy}
-            </button>
+            {' '}
+            through a pipeline of <Button label={definedBy} look="link" onClick={() => show({ client: definedBy })} />
           </>
         )}
-        , <time dateTime={changed}>{fullDate(changed)}</time>
+        , <time dateTime={updated}>{fullDate(updated)}</time>
       </p>
-      {made !== changed && (
+      {created !== updated && (
         <p className="meta">
-          First remembered <time dateTime={made}>{dayOf(made)}</time>
+          Created <time dateTime={created}>{dayOf(created)}</time>
         </p>
       )}
       <p className="meta" data-soon={left.soon || undefined}>
-        Goes{' '}
+        Expires{' '}
         <time dateTime={end} title={fullDate(end)}>
           {left.soon ? fullDate(end) : dayOf(end)}
-        </time>
-        , in {left.label}
+        </time>{' '}
+        ({left.long})
       </p>
     </>
   );

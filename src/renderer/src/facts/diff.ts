@@ -1,102 +1,104 @@
 export interface Piece {
-  readonly what: 'same' | 'added' | 'removed';
+  readonly change: 'same' | 'added' | 'removed';
   readonly text: string;
 }
 
-/** Words and the blanks between them. */
-const WORDS = /\s+|[^\s]+/g;
-/** Beyond so many comparisons nobody reads the result word by word either. */
-const MOST = 1_000_000;
+/** Matches a word, or the whitespace between two words. */
+const TOKENS = /\s+|[^\s]+/g;
+/**
+ * Maximum number of token pairs to compare. Larger texts are shown as fully replaced, because a comparison would block the page.
+ */
+const MAX_COMPARISONS = 1_000_000;
+/**
+ * Weight of a shared word; shared whitespace has weight 1. Two texts within `MAX_COMPARISONS` share at most 1,000 tokens, so one
+ * shared word outweighs all shared whitespace.
+ */
+const WORD_WEIGHT = 1024;
 
-/** A word against blanks: the shorter text has fewer than so many, or nobody would compare. */
-const WORD = 1024;
-
-/** What became of a text, word by word. */
+/** Compares two texts word by word. Returns the unchanged, removed and added pieces in order. */
 export function diffWords(before: string, after: string): Piece[] {
-  const [old, present] = [before.match(WORDS) ?? [], after.match(WORDS) ?? []];
-  const start = sharedStart(old, present);
-  const end = sharedEnd(old.slice(start), present.slice(start));
-  const middle = between(old.slice(start, old.length - end), present.slice(start, present.length - end));
-  return joined([
-    ...present.slice(0, start).map((text): Piece => ({ what: 'same', text })),
-    ...middle,
-    ...present.slice(present.length - end).map((text): Piece => ({ what: 'same', text })),
+  const [old, present] = [before.match(TOKENS) ?? [], after.match(TOKENS) ?? []];
+  const start = commonPrefix(old, present);
+  const end = commonSuffix(old.slice(start), present.slice(start));
+  return mergeChanges([
+    ...pieces('same', present.slice(0, start)),
+    ...diffTokens(old.slice(start, old.length - end), present.slice(start, present.length - end)),
+    ...pieces('same', present.slice(present.length - end)),
   ]);
 }
 
-function sharedStart(one: readonly string[], other: readonly string[]): number {
+function commonPrefix(one: readonly string[], other: readonly string[]): number {
   const different = one.findIndex((word, index) => word !== other[index]);
   return different === -1 ? one.length : different;
 }
 
-const sharedEnd = (one: readonly string[], other: readonly string[]): number => {
-  const most = Math.min(one.length, other.length);
-  return Math.min(most, sharedStart(one.toReversed(), other.toReversed()));
-};
+const commonSuffix = (one: readonly string[], other: readonly string[]): number =>
+  Math.min(one.length, other.length, commonPrefix(one.toReversed(), other.toReversed()));
 
-/** What shares most words stays, and among those what shares most blanks; the rest is removed or added. */
-function between(old: readonly string[], present: readonly string[]): Piece[] {
-  if (old.length * present.length > MOST) return [...marked('removed', old), ...marked('added', present)];
-  // common[i][j]: how much the rests from i and from j share at most.
-  const common = Array.from({ length: old.length + 1 }, () => new Uint32Array(present.length + 1));
-  const at = (i: number, j: number): number => common[i]?.[j] ?? 0;
-  const along = (i: number, j: number): number => at(i + 1, j + 1) + (isBlank(old[i]) ? 1 : WORD);
+/**
+ * Finds the heaviest common subsequence: as many unchanged words as possible and, among equal results, as much whitespace as
+ * possible.
+ */
+function diffTokens(old: readonly string[], present: readonly string[]): Piece[] {
+  if (old.length * present.length > MAX_COMPARISONS) return [...pieces('removed', old), ...pieces('added', present)];
+  // `weights[i][j]` is the largest weight of a common subsequence of `old.slice(i)` and `present.slice(j)`.
+  const weights = Array.from({ length: old.length + 1 }, () => new Uint32Array(present.length + 1));
+  const at = (i: number, j: number): number => weights[i]?.[j] ?? 0;
+  const withBoth = (i: number, j: number): number => at(i + 1, j + 1) + (isBlank(old[i]) ? 1 : WORD_WEIGHT);
   for (let i = old.length - 1; i >= 0; i -= 1) {
     for (let j = present.length - 1; j >= 0; j -= 1) {
-      const row = common[i];
-      if (row) row[j] = Math.max(at(i + 1, j), at(i, j + 1), old[i] === present[j] ? along(i, j) : 0);
+      const row = weights[i];
+      if (row) row[j] = Math.max(at(i + 1, j), at(i, j + 1), old[i] === present[j] ? withBoth(i, j) : 0);
     }
   }
-  const pieces: Piece[] = [];
+  const result: Piece[] = [];
   let [i, j] = [0, 0];
   while (i < old.length && j < present.length) {
-    if (old[i] === present[j] && along(i, j) === at(i, j)) {
-      pieces.push({ what: 'same', text: present[j] ?? '' });
+    if (old[i] === present[j] && withBoth(i, j) === at(i, j)) {
+      result.push({ change: 'same', text: present[j] ?? '' });
       i += 1;
       j += 1;
     } else if (at(i + 1, j) >= at(i, j + 1)) {
-      pieces.push({ what: 'removed', text: old[i] ?? '' });
+      result.push({ change: 'removed', text: old[i] ?? '' });
       i += 1;
     } else {
-      pieces.push({ what: 'added', text: present[j] ?? '' });
+      result.push({ change: 'added', text: present[j] ?? '' });
       j += 1;
     }
   }
-  return [...pieces, ...marked('removed', old.slice(i)), ...marked('added', present.slice(j))];
+  return [...result, ...pieces('removed', old.slice(i)), ...pieces('added', present.slice(j))];
 }
 
 const isBlank = (word = ''): boolean => word.trim() === '';
 
-const marked = (what: Piece['what'], words: readonly string[]): Piece[] => words.map((text) => ({ what, text }));
+const pieces = (change: Piece['change'], words: readonly string[]): Piece[] => words.map((text) => ({ change, text }));
 
-/** In a row of changes what went stands before what came, each in one piece: a blank that stayed between two of them went and came too. */
-function joined(pieces: readonly Piece[]): Piece[] {
-  const all: Piece[] = [];
-  let [removed, added] = ['', ''];
-  const tell = (what: Piece['what'], text: string): void => {
-    if (text !== '') all.push({ what, text });
+/**
+ * Merges adjacent changes into one removal and one addition. Changes that only whitespace separates are merged too, and both
+ * merged pieces contain the whitespace.
+ */
+function mergeChanges(all: readonly Piece[]): Piece[] {
+  const result: Piece[] = [];
+  let [removed, added, same] = ['', '', ''];
+  const push = (change: Piece['change'], text: string): void => {
+    if (text !== '') result.push({ change, text });
   };
-  const end = (): void => {
-    tell('removed', removed);
-    tell('added', added);
-    [removed, added] = ['', ''];
+  const flush = (): void => {
+    push('removed', removed);
+    push('added', added);
+    push('same', same);
+    [removed, added, same] = ['', '', ''];
   };
-  let same = '';
-  for (const { what, text } of pieces) {
-    if (what === 'same') {
+  for (const { change, text } of all) {
+    if (change === 'same') {
       same += text;
       continue;
     }
-    if (isBlank(same) && removed + added !== '') [removed, added] = [removed + same, added + same];
-    else {
-      end();
-      tell('same', same);
-    }
-    same = '';
-    if (what === 'removed') removed += text;
+    if (isBlank(same) && removed + added !== '') [removed, added, same] = [removed + same, added + same, ''];
+    else flush();
+    if (change === 'removed') removed += text;
     else added += text;
   }
-  end();
-  tell('same', same);
-  return all;
+  flush();
+  return result;
 }

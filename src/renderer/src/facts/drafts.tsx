@@ -1,15 +1,15 @@
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from 'react';
 import type { FactDetail } from '../../../contract/fact.ts';
-import { useAway } from '../away.ts';
-import { tellUnsaved } from '../desktop-bridge.ts';
+import { reportUnsaved } from '../desktop-bridge.ts';
+import { useContentHidden } from '../hidden.ts';
 import { useMemory } from '../memory-context.tsx';
 
-/** A fact that is being edited, and how it was when that began. */
+/** An unsaved edit of a fact: the typed text, and the fact as it was when the edit began. */
 export interface Draft {
   readonly base: FactDetail;
   readonly value: string;
   readonly category: string;
-  /** One a line: a tag may hold every other sign. */
+  /** One tag per line, because a tag can contain any character except a line break. */
   readonly tags: string;
 }
 
@@ -35,11 +35,11 @@ type Drafts = ReadonlyMap<string, Draft>;
 
 const Context = createContext<readonly [Drafts, (name: string, draft: Draft | undefined) => void] | undefined>(undefined);
 
-/** Keeps what was typed and not saved, wherever the owner goes meanwhile, and whatever others write. */
+/** Keeps unsaved edits while the owner opens other pages or other clients change the facts (R-WIN-11). */
 export function DraftsProvider({ children }: { children: ReactNode }) {
   const { bridge } = useMemory();
   const [drafts, setDrafts] = useState<Drafts>(new Map());
-  const keep = useCallback((name: string, draft: Draft | undefined): void => {
+  const setDraft = useCallback((name: string, draft: Draft | undefined): void => {
     setDrafts((before) => {
       const others = [...before].filter(([other]) => other !== name);
       return new Map(draft ? [...others, [name, draft]] : others);
@@ -47,43 +47,43 @@ export function DraftsProvider({ children }: { children: ReactNode }) {
   }, []);
   const changed = [...drafts].filter(([, draft]) => isChanged(draft));
   const unsaved = changed.length > 0;
-  // What was only opened goes with the key; what was typed waits for it, unseen (R-LOCK-02).
-  if (useAway() === true && changed.length < drafts.size) setDrafts(new Map(changed));
-  useEffect(() => tellUnsaved(bridge, unsaved), [bridge, unsaved]);
+  // While the memory is locked, discard drafts without changes. Drafts with changes are kept but hidden (R-LOCK-02).
+  if (useContentHidden() === true && changed.length < drafts.size) setDrafts(new Map(changed));
+  useEffect(() => reportUnsaved(bridge, unsaved), [bridge, unsaved]);
   useEffect(() => {
     if (!unsaved) return undefined;
     const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
     addEventListener('beforeunload', warn);
     return () => removeEventListener('beforeunload', warn);
   }, [unsaved]);
-  const context = useMemo(() => [drafts, keep] as const, [drafts, keep]);
+  const context = useMemo(() => [drafts, setDraft] as const, [drafts, setDraft]);
   return <Context value={context}>{children}</Context>;
 }
 
-/** What is being edited in the open memory, by its key; nothing while that may not be shown. */
-export function useEdited(): Drafts {
-  const [drafts] = useDrafts();
+/** Returns the drafts for facts of the open memory, by fact key. Empty while the content is hidden. */
+export function useDrafts(): Drafts {
+  const [drafts] = useDraftsContext();
   const { subject } = useMemory();
-  const away = useAway() === true;
+  const hidden = useContentHidden() === true;
   return useMemo(() => {
-    const here = nameOf(subject, '');
-    const its = away ? [] : [...drafts].filter(([name]) => name.startsWith(here));
-    return new Map(its.map(([name, draft]) => [name.slice(here.length), draft]));
-  }, [drafts, subject, away]);
+    const prefix = nameOf(subject, '');
+    const own = hidden ? [] : [...drafts].filter(([name]) => name.startsWith(prefix));
+    return new Map(own.map(([name, draft]) => [name.slice(prefix.length), draft]));
+  }, [drafts, subject, hidden]);
 }
 
-/** The draft of one fact in the open memory, and how to keep or drop it. */
+/** Returns the draft of one fact, and a function that replaces or discards the draft. */
 export function useDraft(key: string): readonly [Draft | undefined, (draft: Draft | undefined) => void] {
-  const [, keep] = useDrafts();
+  const [, setDraft] = useDraftsContext();
   const name = nameOf(useMemory().subject, key);
-  return [useEdited().get(key), useCallback((draft) => keep(name, draft), [keep, name])];
+  return [useDrafts().get(key), useCallback((draft) => setDraft(name, draft), [setDraft, name])];
 }
 
-function useDrafts() {
+function useDraftsContext() {
   const context = useContext(Context);
-  if (!context) throw new Error('Nothing can be edited here.');
+  if (!context) throw new Error('useDrafts needs a DraftsProvider.');
   return context;
 }
 
-/** No subject holds a blank. */
+/** Returns the name of a fact's draft. The name is unique, because a subject cannot contain a space. */
 const nameOf = (subject: string, key: string): string => `${subject} ${key}`;

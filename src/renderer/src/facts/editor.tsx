@@ -4,53 +4,45 @@ import type { FactDetail } from '../../../contract/fact.ts';
 import { TAGS } from '../../../contract/limits.ts';
 import { useMemory } from '../memory-context.tsx';
 import { fullDate } from '../time.ts';
-import { reasonFor } from '../ui/labels.ts';
-import { ChangedFiling, ChangedText, filing } from './changed-text.tsx';
+import { Button } from '../ui/button.tsx';
+import { ErrorText } from '../ui/errors.tsx';
+import { errorText } from '../ui/labels.ts';
+import { ChangedCategoryAndTags, ChangedText, categoryAndTagsText } from './changed-text.tsx';
 import { type Draft, draftOf, isChanged, tagsOf } from './drafts.tsx';
-import { secondsLeftOf } from './lifetime.ts';
+import { currentSecondsLeft } from './lifetime.ts';
 
 const LABELS = { value: 'Value', category: 'Category', tags: 'Tags' };
 
 interface Props {
   readonly draft: Draft;
-  /** The fact as it is now; undefined when it cannot be read. */
+  /** The fact as it is stored now, perhaps changed by another client. Undefined if the fact cannot be read. */
   readonly present: FactDetail | undefined;
-  /** It is not there any more. */
-  readonly gone: boolean;
-  readonly keep: (draft: Draft | undefined) => void;
+  readonly deleted: boolean;
+  readonly setDraft: (draft: Draft | undefined) => void;
 }
 
-/** Changes what a fact says, its category and tags. What others write meanwhile is told, and takes nothing away. */
-export function FactEditor({ draft, present, gone, keep }: Props) {
-  const { ask } = useMemory();
+/**
+ * A form that edits the value, category and tags of a fact. If another client changes the fact, the form shows that change and
+ * keeps the draft (R-WIN-11).
+ */
+export function FactEditor({ draft, present, deleted, setDraft }: Props) {
+  const { call } = useMemory();
   const [failure, setFailure] = useState<string>();
   const [saving, setSaving] = useState(false);
   const value = useRef<HTMLTextAreaElement>(null);
-  const before = useRef<Element>(null);
-  useEffect(() => {
-    before.current = document.activeElement;
-    value.current?.focus();
-  }, []);
-  /** The keys go on where they were; a button that is gone has left them in the fact. */
-  const leave = (): void => {
-    const { current: place } = before;
-    const fact = value.current?.closest<HTMLElement>('aside');
-    flushSync(() => keep(undefined));
-    if (place instanceof HTMLElement && place.isConnected && place !== document.body) place.focus();
-    else fact?.focus();
-  };
+  const leave = useFocusReturn(value, () => setDraft(undefined));
   const { base } = draft;
   const save = async (): Promise<void> => {
     setSaving(true);
     try {
       const fact = present ?? base;
-      const said = { key: fact.key, category: draft.category, tags: tagsOf(draft) };
-      // Only a change of the value is a new fact; the time that was left stays.
-      if (present && draft.value === present.value) await ask('patch', said);
-      else await ask('remember', { ...said, value: draft.value, ttl_seconds: await secondsLeftOf(ask, fact) });
+      const input = { key: fact.key, category: draft.category, tags: tagsOf(draft) };
+      // `patch` keeps the value and the expiry. `remember` starts a new lifetime, so pass the remaining seconds (R-STAY-03).
+      if (present && draft.value === present.value) await call('patch', input);
+      else await call('remember', { ...input, value: draft.value, ttl_seconds: await currentSecondsLeft(call, fact) });
       leave();
     } catch (error) {
-      setFailure(reasonFor(error, LABELS));
+      setFailure(errorText(error, LABELS));
       setSaving(false);
     }
   };
@@ -60,72 +52,91 @@ export function FactEditor({ draft, present, gone, keep }: Props) {
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) void save();
-    // What was typed goes only when that is asked for by name.
+    // Escape closes only an unchanged draft, so that Escape never discards changes.
     else if (event.key === 'Escape' && !isChanged(draft)) {
       event.preventDefault();
       leave();
     }
   };
   return (
-    // Shortcuts of the form's own fields.
+    // The form handles the keyboard shortcuts of its fields.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <form className="editor" aria-label={`Edit ${base.key}`} onSubmit={onSubmit} onKeyDown={onKeyDown}>
-      <Meanwhile draft={draft} present={present} gone={gone} keep={keep} />
+      <Conflict draft={draft} present={present} deleted={deleted} setDraft={setDraft} />
       <label>
         Value
-        <textarea ref={value} rows={8} value={draft.value} onChange={({ target }) => keep({ ...draft, value: target.value })} />
+        <textarea
+          ref={value}
+          rows={8}
+          value={draft.value}
+          onChange={({ target }) => setDraft({ ...draft, value: target.value })}
+        />
       </label>
       <label>
         Category
-        <input autoComplete="off" value={draft.category} onChange={({ target }) => keep({ ...draft, category: target.value })} />
+        <input
+          autoComplete="off"
+          value={draft.category}
+          onChange={({ target }) => setDraft({ ...draft, category: target.value })}
+        />
       </label>
       <label>
-        Tags, one a line, at most {TAGS.most}
-        <textarea rows={3} value={draft.tags} onChange={({ target }) => keep({ ...draft, tags: target.value })} />
+        Tags, one per line, up to {TAGS.max}
+        <textarea rows={3} value={draft.tags} onChange={({ target }) => setDraft({ ...draft, tags: target.value })} />
       </label>
-      {failure !== undefined && (
-        <p className="failure" role="alert">
-          {failure}
-        </p>
-      )}
+      <ErrorText text={failure} />
       <p className="buttons">
-        <button type="button" className="button" onClick={leave}>
-          {isChanged(draft) ? 'Discard' : 'Cancel'}
-        </button>
-        <button className="button primary" disabled={saving || !isChanged(draft)}>
-          Save
-        </button>
+        <Button label={isChanged(draft) ? 'Discard' : 'Cancel'} onClick={leave} />
+        <Button label="Save" type="submit" look="primary" disabled={saving || !isChanged(draft)} />
       </p>
     </form>
   );
 }
 
-/** Says that the fact is not what it was when the editing began. */
-function Meanwhile({ draft: { base, ...typed }, present, gone, keep }: Props) {
-  // A new lifetime alone is no other text.
-  const same = present ? present.value === base.value && filing(present) === filing(base) : !gone;
+/**
+ * Focuses the field. The returned function closes the editor and restores the previous focus. If the element that had the focus
+ * no longer exists, the fact gets the focus.
+ */
+function useFocusReturn(field: { readonly current: HTMLElement | null }, close: () => void): () => void {
+  const before = useRef<Element>(null);
+  useEffect(() => {
+    before.current = document.activeElement;
+    field.current?.focus();
+  }, [field]);
+  return () => {
+    const { current: previous } = before;
+    const fact = field.current?.closest<HTMLElement>('aside');
+    flushSync(close);
+    // Opening the editor removes the Edit button, so the removed button cannot get the focus back.
+    if (previous instanceof HTMLElement && previous.isConnected && previous !== document.body) previous.focus();
+    else fact?.focus();
+  };
+}
+
+/** Warns the owner if another client changed or deleted the fact after the edit began. */
+function Conflict({ draft: { base, ...typed }, present, deleted, setDraft }: Props) {
+  // A changed lifetime is not a conflict, because this form does not edit the lifetime.
+  const same = present ? present.value === base.value && categoryAndTagsText(present) === categoryAndTagsText(base) : !deleted;
   if (same) return <div role="status" />;
   return (
-    <div role="status" className="meanwhile">
+    <div role="status" className="conflict">
       {present ? (
         <>
           <p>
-            <bdi>{present.client}</bdi> changed this fact meanwhile, {fullDate(present.updated_at)}. What you typed is still here;
-            saving it puts it in place of that.
+            <bdi>{present.client}</bdi> changed this fact while you were editing, on {fullDate(present.updated_at)}. Your text is
+            still here. If you save your text, it replaces the new version.
           </p>
           <ChangedText before={base.value} after={present.value} />
-          <ChangedFiling before={base} after={present} />
+          <ChangedCategoryAndTags before={base} after={present} />
           <p className="buttons">
-            <button type="button" className="button" onClick={() => keep({ ...typed, base: present })}>
-              Keep mine
-            </button>
-            <button type="button" className="button" onClick={() => keep(draftOf(present))}>
-              Take theirs
-            </button>
+            <Button label="Keep mine" onClick={() => setDraft({ ...typed, base: present })} />
+            <Button label="Use theirs" onClick={() => setDraft(draftOf(present))} />
           </p>
         </>
       ) : (
-        <p>This fact is gone meanwhile. What you typed is still here; saving remembers it again.</p>
+        <p>
+          This fact was deleted while you were editing. Your text is still here. If you save your text, it becomes a new fact.
+        </p>
       )}
     </div>
   );

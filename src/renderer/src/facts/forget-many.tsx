@@ -1,77 +1,72 @@
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { ForgetReceipt } from '../../../contract/forget.ts';
-import { useDoing } from '../doing.ts';
-import { useAsked, useMemory } from '../memory-context.tsx';
+import { useMemory, useOperation } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
+import { useTask } from '../task.ts';
+import { counted } from '../time.ts';
+import { Button } from '../ui/button.tsx';
+import { DialogButtons } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { filterName } from './question.ts';
+import { ErrorText } from '../ui/errors.tsx';
+import { filterName } from './filter.ts';
 
-const SHOWN = 5;
+const EXAMPLES = 5;
 
 interface Props {
   readonly filter: FactsFilter;
   readonly scope: string;
   readonly close: () => void;
-  readonly forgotten: (receipt: ForgetReceipt) => void;
+  readonly onForgotten: (receipt: ForgetReceipt) => void;
 }
 
-/** Shows what would go before anything does. For everything, whose memory it is has to be typed. */
-export function ForgetMany({ filter, scope, close, forgotten }: Props) {
-  const { ask, subject } = useMemory();
-  const { data: would, error } = useAsked('forget', { scope, dry_run: true });
-  const { data: list } = useAsked('list', { ...filter, limit: SHOWN });
+/** A dialog that previews which facts will be forgotten. To forget all facts, the owner must type the memory's name (R-WIN-12). */
+export function ForgetMany({ filter, scope, close, onForgotten }: Props) {
+  const { call, subject } = useMemory();
+  const { data: preview, error } = useOperation('forget', { scope, dry_run: true });
+  const { data: list } = useOperation('list', { ...filter, limit: EXAMPLES });
   const [typed, setTyped] = useState('');
-  const { busy, failure, run } = useDoing();
+  const { busy, failure, submit } = useTask();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    // What has come above it pushes it out of sight where there is little room.
-    if (would && list) field.current?.scrollIntoView({ block: 'nearest' });
-  }, [would, list]);
-  const what = filterName(filter);
-  const count = would?.deleted ?? 0;
+    // Scroll back to the confirmation field, because the loaded preview pushes the field out of view in a small window.
+    if (preview && list) field.current?.scrollIntoView({ block: 'nearest' });
+  }, [preview, list]);
+  const name = filterName(filter);
+  const count = preview?.deleted ?? 0;
   const more = list ? count - list.facts.length : 0;
-  const said = failure ?? error?.message;
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
-    void run(async () => {
-      const receipt = await ask('forget', { scope });
-      close();
-      forgotten(receipt);
-    });
-  };
+  const onSubmit = submit(async () => {
+    const receipt = await call('forget', { scope });
+    close();
+    onForgotten(receipt);
+  });
   return (
-    <Dialog title={what === undefined ? `Forget every fact of ${subject}?` : `Forget every fact ${what}?`} close={close}>
+    <Dialog title={name === undefined ? `Forget all facts of ${subject}?` : `Forget all facts ${name}?`} close={close}>
       <form onSubmit={onSubmit}>
         <p role="status">
-          {would && (count === 1 ? '1 fact goes' : `${count.toLocaleString()} facts go`)}
-          {would && ', with their history. There is no undo.'}
-          {would && would.older_backups > 0 && ' Backups still hold sealed copies.'}
+          {preview && `${counted(count, 'fact')} will be deleted, including all earlier versions. You can't undo this.`}
+          {preview && preview.older_backups > 0 && ' Existing backups still contain sealed copies of these facts.'}
         </p>
-        <ul className="going">
+        <ul className="preview">
           {list?.facts.map(({ key }) => (
             <li key={key}>{key}</li>
           ))}
           {more > 0 && <li className="quiet">and {more.toLocaleString()} more</li>}
         </ul>
-        {what === undefined && (
+        {name === undefined && (
           <label>
-            Type <strong>{subject}</strong> to forget them all
+            Type <strong>{subject}</strong> to confirm
             <input ref={field} autoComplete="off" value={typed} onChange={({ target }) => setTyped(target.value)} />
           </label>
         )}
-        {said !== undefined && (
-          <p className="failure" role="alert">
-            {said}
-          </p>
-        )}
-        <p className="buttons">
-          <button type="button" className="button" onClick={close}>
-            Cancel
-          </button>
-          <button className="button danger" disabled={busy || !would || count === 0 || (what === undefined && typed !== subject)}>
-            Forget
-          </button>
-        </p>
+        <ErrorText text={failure ?? error?.message} />
+        <DialogButtons close={close}>
+          <Button
+            label="Forget"
+            type="submit"
+            look="danger"
+            disabled={busy || !preview || count === 0 || (name === undefined && typed !== subject)}
+          />
+        </DialogButtons>
       </form>
     </Dialog>
   );

@@ -1,35 +1,28 @@
-import { useState } from 'react';
 import type { FactDetail, FactVersion } from '../../../contract/fact.ts';
-import { useAsked, useMemory } from '../memory-context.tsx';
+import { useMemory, useOperation } from '../memory-context.tsx';
+import { useTask } from '../task.ts';
 import { fullDate } from '../time.ts';
-import { signed } from '../ui/signed.ts';
-import { ChangedFiling, ChangedText } from './changed-text.tsx';
-import { secondsLeftOf } from './lifetime.ts';
+import { Button } from '../ui/button.tsx';
+import { ErrorText } from '../ui/errors.tsx';
+import { ChangedCategoryAndTags, ChangedText } from './changed-text.tsx';
+import { currentSecondsLeft } from './lifetime.ts';
 
-/** What became of a fact each time, newest first, by whom, and whose words it took the place of. */
+/** Shows the changes of a fact, newest first. Each change has a button that restores the version before the change. */
 export function FactHistory({ fact }: { fact: FactDetail }) {
-  const { ask } = useMemory();
-  const { data, error } = useAsked('history', { key: fact.key });
-  const [failure, setFailure] = useState<string>();
-  const restore = ({ value, category, tags }: FactVersion): void => {
-    secondsLeftOf(ask, fact)
-      .then((left) => ask('remember', { key: fact.key, value, category, tags, ttl_seconds: left }))
-      .then(
-        () => setFailure(undefined),
-        (refused: Error) => setFailure(refused.message),
-      );
-  };
+  const { call } = useMemory();
+  const { data, error } = useOperation('history', { key: fact.key });
+  const { failure, run } = useTask();
+  const restore = ({ value, category, tags }: FactVersion): void =>
+    void run(async () => {
+      const ttl = await currentSecondsLeft(call, fact);
+      await call('remember', { key: fact.key, value, category, tags, ttl_seconds: ttl });
+    });
   const versions = data?.key === fact.key ? data.versions : undefined;
-  const said = failure ?? error?.message;
   return (
     <section className="history" aria-label="History">
       <h3>History</h3>
-      {said !== undefined && (
-        <p className="failure" role="alert">
-          {said}
-        </p>
-      )}
-      {versions?.length === 0 && <p className="quiet">It has never said anything else.</p>}
+      <ErrorText text={failure ?? error?.message} />
+      {versions?.length === 0 && <p className="quiet">No earlier versions</p>}
       <ol>
         {versions?.map((version, index) => {
           const newer = versions[index - 1];
@@ -38,16 +31,15 @@ export function FactHistory({ fact }: { fact: FactDetail }) {
           return (
             <li key={version.written_at}>
               <p className="meta">
-                Changed by <bdi>{signed(next)}</bdi>, <time dateTime={changed}>{fullDate(changed)}</time>
+                Changed by <bdi>{authorOf(next)}</bdi>, <time dateTime={changed}>{fullDate(changed)}</time>
               </p>
               <ChangedText before={version.value} after={next.value} />
-              <ChangedFiling before={version} after={next} />
+              <ChangedCategoryAndTags before={version} after={next} />
               <p className="meta">
-                Before: <bdi>{signed(version)}</bdi>, <time dateTime={version.written_at}>{fullDate(version.written_at)}</time>
+                Earlier version by <bdi>{authorOf(version)}</bdi>,{' '}
+                <time dateTime={version.written_at}>{fullDate(version.written_at)}</time>
               </p>
-              <button type="button" className="button" onClick={() => restore(version)}>
-                Restore what {version.client} wrote
-              </button>
+              <Button label={`Restore the version by ${version.client}`} onClick={() => restore(version)} />
             </li>
           );
         })}
@@ -55,3 +47,7 @@ export function FactHistory({ fact }: { fact: FactDetail }) {
     </section>
   );
 }
+
+/** Names the client that wrote a version. If a pipeline wrote the version, also names the client that defined the pipeline. */
+const authorOf = ({ client, defined_by: definer }: Pick<FactVersion, 'client' | 'defined_by'>): string =>
+  definer === undefined ? client : `${client} through a pipeline of ${definer}`;

@@ -1,6 +1,6 @@
 import type { FactDetail } from '../../../contract/fact.ts';
 import { TTL } from '../../../contract/limits.ts';
-import type { Client } from '../../../contract/window.ts';
+import type { MemoryClient } from '../../../contract/window.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -14,34 +14,34 @@ export const PRESETS = [
   { name: '1 year', seconds: TTL.max },
 ] as const;
 
-const within = (seconds: number): number => Math.max(TTL.min, Math.min(TTL.max, seconds));
+const clamp = (seconds: number): number => Math.max(TTL.min, Math.min(TTL.max, seconds));
 
-/** @internal What is left of a lifetime, for storing an earlier version again: an hour at least, as for any fact. */
-export const secondsLeft = (end: string, now: number): number => within(Math.round((Date.parse(end) - now) / 1000));
+/** @internal Returns the remaining lifetime in seconds, clamped to the limits in `TTL`. */
+export const secondsLeft = (end: string, now: number): number => clamp(Math.round((Date.parse(end) - now) / 1000));
 
-/** The same of a fact as it is now: what is shown of it may be older than a change of its lifetime. */
-export async function secondsLeftOf(ask: Client, shown: Pick<FactDetail, 'key' | 'expires_at'>): Promise<number> {
-  const { expires_at: end } = await ask('recall', { key: shown.key }).catch(() => shown);
+/** Returns the remaining seconds of a fact. Reads the fact again, because the shown expiry may be out of date (R-STAY-03). */
+export async function currentSecondsLeft(call: MemoryClient, shown: Pick<FactDetail, 'key' | 'expires_at'>): Promise<number> {
+  const { expires_at: end } = await call('recall', { key: shown.key }).catch(() => shown);
   return secondsLeft(end, Date.now());
 }
 
-/** The days on which a fact may be made to go. */
-export const daysOf = (now: number): { readonly first: string; readonly last: string } => ({
+/** Returns the first and last day that the owner can choose as the expiry day of a fact. */
+export const expiryRange = (now: number): { readonly first: string; readonly last: string } => ({
   first: dateField(now + DAY * 1000),
   last: dateField(now + TTL.max * 1000),
 });
 
-/** Until this time of that day; undefined where it is none of those, so that no other end is shown than the one that was chosen. */
+/** Returns the seconds from now until the same time of day on `date`. Undefined if `date` is outside `expiryRange` (R-SEEK-03). */
 export function secondsUntil(date: string, now: number): number | undefined {
-  const { first, last } = daysOf(now);
+  const { first, last } = expiryRange(now);
   if (date < first || date > last) return undefined;
   const [year, month, day] = date.split('-').map(Number);
   if (year === undefined || month === undefined || day === undefined) return undefined;
   const then = new Date(now);
-  return within(Math.round((then.setFullYear(year, month - 1, day) - now) / 1000));
+  return clamp(Math.round((then.setFullYear(year, month - 1, day) - now) / 1000));
 }
 
-/** A day as a date field spells it, in the owner's own time zone. */
+/** Formats a time as the value of a date input, in the owner's time zone. */
 export function dateField(at: number): string {
   const date = new Date(at);
   const two = (number: number): string => `${number}`.padStart(2, '0');

@@ -1,14 +1,13 @@
 import { Clock } from 'lucide-react';
 import { type KeyboardEvent, memo, type MouseEvent, type RefObject, useEffect, useImperativeHandle, useRef } from 'react';
 import { fullDate, timeLeft, useNow } from '../time.ts';
-import { Found, reasonOf } from './found.tsx';
-import { useInSight } from './in-sight.ts';
 import type { Row } from './pages.ts';
+import { groupReasons, Snippet } from './snippet.tsx';
+import { useVisibleRows } from './visible-rows.ts';
 
 export interface ListHandle {
-  /** Takes the focus; the first row is chosen if none is. */
+  /** Focuses the list, and selects the first row if no row is selected. */
   enter: () => void;
-  /** Makes the chosen row visible. */
   reveal: () => void;
 }
 
@@ -17,33 +16,34 @@ interface Props {
   readonly rows: readonly Row[];
   readonly selected: string | undefined;
   readonly select: (key: string) => void;
-  /** Of which something was typed and not saved. */
+  /** Keys of facts with unsaved edits. */
   readonly unsaved: ReadonlySet<string>;
   readonly open: (key: string) => void;
-  /** Hears which rows are in sight, from the first to the last. */
-  readonly see: (first: number, last: number) => void;
+  readonly onVisibleRows: (first: number, last: number) => void;
 }
 
-/** In rem: rows grow with the text. */
-const HEIGHT = 2.125;
-const HIT_HEIGHT = 4.5;
+/** Heights of a row and of a search result in rem, so that both grow with the text size. */
+const ROW_HEIGHT = 2.125;
+const RESULT_HEIGHT = 4.5;
 
 const idOf = (index: number): string => `fact-${index}`;
 
-/** Of the row in which it happened; -1 beside all rows. */
+/** Returns the index of the row that contains the event target, or -1 if the target is outside all rows. */
 function indexOf(target: EventTarget): number {
   const row = target instanceof Element ? target.closest('[role=option]') : null;
   return Number(row?.ariaPosInSet ?? 0) - 1;
 }
 
-/** One tab stop; arrows move. Only rows in sight are there, however many there are. */
-export function FactList({ ref, rows, selected, select, unsaved, open, see }: Props) {
+/**
+ * A virtual list: only visible rows are in the document. The list is one tab stop, and arrow keys move the selection (R-WIN-10).
+ */
+export function FactList({ ref, rows, selected, select, unsaved, open, onVisibleRows }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const now = useNow();
   const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
-  const height = Math.round((rows[0]?.why === undefined ? HEIGHT : HIT_HEIGHT) * rem);
-  const { first, last, reveal } = useInSight(scroller, rows.length, height);
-  useEffect(() => see(first, last), [first, last, see]);
+  const height = Math.round((rows[0]?.why === undefined ? ROW_HEIGHT : RESULT_HEIGHT) * rem);
+  const { first, last, reveal } = useVisibleRows(scroller, rows.length, height);
+  useEffect(() => onVisibleRows(first, last), [first, last, onVisibleRows]);
   const at = rows.findIndex(({ key }) => key === selected);
   const move = (to: number): void => {
     const index = Math.max(0, Math.min(rows.length - 1, to));
@@ -72,15 +72,14 @@ export function FactList({ ref, rows, selected, select, unsaved, open, see }: Pr
     const row = rows[indexOf(target)];
     if (row) open(row.key);
   };
-  // Keys stay with the list: a row that leaves its sight would take them along. And what scrolls under the pointer takes the click
-  // away from its row.
+  // Focuses the list, because a focused row would lose the focus when the row scrolls out of view. Does not scroll, because
+  // scrolling would cancel the click.
   const onMouseDown = (event: MouseEvent): void => {
     if (indexOf(event.target) === -1) return;
     event.preventDefault();
     scroller.current?.focus({ preventScroll: true });
   };
   return (
-    // The listbox itself is the one tab stop; its options are pointed at.
     <div
       ref={scroller}
       className="rows"
@@ -93,7 +92,7 @@ export function FactList({ ref, rows, selected, select, unsaved, open, see }: Pr
       onMouseDown={onMouseDown}
     >
       <div className="all" style={{ height: rows.length * height }}>
-        {rows.slice(first, last + 1).map(({ key, expires_at: end, why, snippet }, place) => (
+        {rows.slice(first, last + 1).map(({ key, expires_at: end, why, snippet }, offset) => (
           <FactRow
             key={key}
             factKey={key}
@@ -101,10 +100,10 @@ export function FactList({ ref, rows, selected, select, unsaved, open, see }: Pr
             why={why}
             snippet={snippet}
             now={now}
-            index={first + place}
+            index={first + offset}
             of={rows.length}
             height={height}
-            selected={first + place === at}
+            selected={first + offset === at}
             unsaved={unsaved.has(key)}
           />
         ))}
@@ -147,14 +146,11 @@ interface RowProps {
   readonly unsaved: boolean;
 }
 
-/**
- * The value is not here: it is opened only when its fact is selected. Made again only when something in it has changed: the list is with
- * every letter of a search and every frame of a scroll.
- */
+/** Omits the value, which is read only for the selected fact. Memoized, because every keystroke and scroll renders the list. */
 const FactRow = memo(function FactRow(row: RowProps) {
   const { factKey, end, why, snippet, index, height } = row;
   const left = timeLeft(end, row.now);
-  const cut = factKey.lastIndexOf('/') + 1;
+  const nameStart = factKey.lastIndexOf('/') + 1;
   return (
     <div
       id={idOf(index)}
@@ -167,20 +163,20 @@ const FactRow = memo(function FactRow(row: RowProps) {
       style={{ height, transform: `translateY(${index * height}px)` }}
     >
       <span className="key">
-        {factKey.slice(0, cut)}
-        <strong>{factKey.slice(cut)}</strong>
+        {factKey.slice(0, nameStart)}
+        <strong>{factKey.slice(nameStart)}</strong>
       </span>
-      {row.unsaved && <span className="unsaved">not saved</span>}
+      {row.unsaved && <span className="unsaved">unsaved</span>}
       <time dateTime={end} title={fullDate(end)} data-soon={left.soon || undefined}>
         {left.soon && <Clock aria-hidden="true" />}
         {left.label}
       </time>
       {snippet !== undefined && (
         <span className="snippet">
-          <Found text={snippet} why={why ?? ''} />
+          <Snippet text={snippet} why={why ?? ''} />
         </span>
       )}
-      {why !== undefined && <span className="why">{reasonOf(why)}</span>}
+      {why !== undefined && <span className="why">{groupReasons(why)}</span>}
     </div>
   );
 });

@@ -1,25 +1,28 @@
-import { useDeferredValue, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import type { ForgetReceipt } from '../../../contract/forget.ts';
-import { useAway } from '../away.ts';
-import { useIsAsked, useMemory } from '../memory-context.tsx';
+import { useContentHidden } from '../hidden.ts';
+import { useMemory, useOperation } from '../memory-context.tsx';
 import type { FactsFilter, Place } from '../place.ts';
-import { dayOf } from '../time.ts';
+import { counted, dayOf } from '../time.ts';
 import type { Action } from '../ui/action.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
+import { useConfirmed } from '../ui/confirm.tsx';
+import { isKeyUnavailable } from '../ui/errors.tsx';
 import { Footer } from '../ui/footer.tsx';
-import { isAway } from '../ui/refused.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { FactDetail } from './detail.tsx';
-import { type Draft, draftOf, isChanged, useDraft, useEdited } from './drafts.tsx';
+import { draftOf, isChanged, useDraft, useDrafts } from './drafts.tsx';
+import { EmptyList } from './empty-list.tsx';
+import { filterName, scopeOf } from './filter.ts';
+import { useForgetFact } from './forget-fact.ts';
 import { ForgetMany } from './forget-many.tsx';
-import { useForgetting } from './forgetting.ts';
+import { ListHeader, SearchBox } from './list-header.tsx';
 import { FactList, type ListHandle } from './list.tsx';
-import { Names } from './names.tsx';
-import { Nothing } from './nothing.tsx';
-import { Peek } from './peek.tsx';
-import { filterName, isSameFilter, readQuestion, scopeOf } from './question.ts';
 import { type Sort, useRows } from './rows.ts';
+import { useSearchText } from './search-text.ts';
+import { useSelection } from './selection.ts';
 import { TtlEditor } from './ttl-editor.tsx';
 
 interface Props {
@@ -27,129 +30,91 @@ interface Props {
   readonly go: (place: Place) => void;
 }
 
-/** What stands above the page at this moment. A lifetime is that of one fact, wherever the choice goes meanwhile. */
-type Above = 'peek' | 'forget-many' | { readonly lifetimeOf: string; readonly by: 'row' | 'button' } | undefined;
+/** The open dialog or preview. `lifetimeOf` is the key of the edited fact, because the selection can change during the edit. */
+type Overlay = 'preview' | 'forget-many' | { readonly lifetimeOf: string; readonly anchor: 'row' | 'button' } | undefined;
 
-/** Facts as a list and one of them in full. */
 export function FactsPage({ filter, go }: Props) {
-  const { ask } = useMemory();
-  const isAsked = useIsAsked();
-  const { say } = useToast();
-  const [text, setText] = useState('');
-  // What expires soon is shown by its end unless the owner chose otherwise there.
-  const [sorts, setSorts] = useState<Readonly<Record<'all' | 'soon', Sort>>>({ all: 'updated', soon: 'expires' });
-  const group = filter.expiring_within === undefined ? 'all' : 'soon';
-  const sort = sorts[group];
-  const setSort = (next: Sort): void => setSorts({ ...sorts, [group]: next });
+  const hidden = useContentHidden() === true;
+  const { text, words, setText, show } = useSearchText(filter, hidden, go);
+  const [sort, setSort] = useSort(filter);
+  const list = useRows({ filter, sort, words });
+  const { rows } = list;
+  const drafts = useDrafts();
+  const unsaved = new Set([...drafts].filter(([, draft]) => isChanged(draft)).map(([key]) => key));
+  const { selected, select, reselect } = useSelection(rows, JSON.stringify([filter, words]), drafts);
+  const { showToast } = useToast();
+  const { copy, startEdit } = useFactCommands(selected);
+  const forgetFact = useForgetFact(reselect);
   const [opened, setOpened] = useState(false);
   const [history, setHistory] = useState(false);
-  const [above, setAbove] = useState<Above>();
+  const [overlay, setOverlay] = useState<Overlay>();
+  const closeOverlay = (): void => setOverlay(undefined);
   const search = useRef<HTMLInputElement>(null);
   const names = useRef<HTMLSelectElement>(null);
-  const list = useRef<ListHandle>(null);
+  const listHandle = useRef<ListHandle>(null);
   const detail = useRef<HTMLElement>(null);
 
-  const away = useAway() === true;
-  const typed = readQuestion(text);
-  // Another filter was chosen since: the text names one that is not shown.
-  if (typed.only && !away && !isSameFilter(typed.only, filter)) setText(typed.words);
-  const words = useDeferredValue(typed.words);
-  const { rows, see, open, partial, pending, failure } = useRows({ filter, sort, words });
-  const edited = useEdited();
-  const unsaved = new Set([...edited].filter(([, draft]) => isChanged(draft)).map(([key]) => key));
-  const [selected, select] = useSelection(rows, JSON.stringify([filter, words]), edited);
-  const [draft, keepDraft] = useDraft(selected ?? '');
-  const forget = useForgetting();
-
   useEffect(() => {
-    // While the memory is locked there is nothing to look for, and single letters go on to act.
-    if (!away) search.current?.focus();
-  }, [away]);
-  const show = (next: FactsFilter): void => {
-    setText('');
-    go({ at: 'facts', filter: next });
-  };
-  const look = (next: string): void => {
-    const { only } = readQuestion(next);
-    setText(next);
-    if (only) go({ at: 'facts', filter: only });
-    // A filter that was typed goes with its text.
-    else if (typed.only) go({ at: 'facts', filter: {} });
-  };
-  const copy = (): void => {
-    if (selected === undefined) return;
-    ask('recall', { key: selected })
-      .then(({ value }) => navigator.clipboard.writeText(value))
-      .then(
-        () => say({ text: 'Copied.' }, 2000),
-        (error: Error) => say({ text: error.message }),
-      );
-  };
+    // While the memory is locked, do not focus the search box, so that single-letter shortcuts work.
+    if (!hidden) search.current?.focus();
+  }, [hidden]);
   const edit = (): void => {
-    if (selected === undefined || draft) return;
     setOpened(true);
-    ask('recall', { key: selected }).then(
-      (fact) => keepDraft(draftOf(fact)),
-      (error: Error) => say({ text: error.message }),
-    );
+    startEdit();
   };
-  /** Beside what it was asked for by: where the eyes are. */
-  const renew = (by: 'row' | 'button'): void => {
+  const changeLifetime = (anchor: 'row' | 'button'): void => {
     if (selected === undefined) return;
-    if (by === 'row') list.current?.reveal();
-    setAbove({ lifetimeOf: selected, by });
+    if (anchor === 'row') listHandle.current?.reveal();
+    setOverlay({ lifetimeOf: selected, anchor });
   };
-  /** In a narrow window the fact lies over the list: what the keys go to there must not stay beneath it. */
-  const toField = (act: () => void): void => {
+  /** Closes the opened fact, which covers the list in a narrow window, and then focuses the given field. */
+  const focusInList = (field: { readonly current: { focus(): void; select?(): void } | null }): void => {
     setOpened(false);
-    act();
+    field.current?.focus();
+    field.current?.select?.();
   };
   const openDetail = (): void => {
-    // Nothing that is not shown takes the keys.
+    // Render immediately, because only a visible element can take the focus.
     flushSync(() => setOpened(true));
-    // Arrows go on to scroll what is long.
+    // Focus the value if it is long enough to scroll, so that the arrow keys scroll the value.
     (detail.current?.querySelector<HTMLElement>('.value[tabindex]') ?? detail.current)?.focus();
   };
-  const toList = (): void => {
+  const backToList = (): void => {
     setOpened(false);
-    list.current?.enter();
+    listHandle.current?.enter();
   };
+  const forget = (): void => {
+    if (selected !== undefined) void forgetFact(selected);
+  };
+  const { scope, forgetAll, onForgotten } = useForgetMany(filter, words, () => setOverlay('forget-many'));
+  const canForgetAll = scope !== undefined && rows.length > 0;
   const filtered = filterName(filter);
-  const scope = words === '' ? scopeOf(filter) : undefined;
-  const forgotten = ({ deleted }: ForgetReceipt): void =>
-    say({ text: deleted === 1 ? '1 fact forgotten.' : `${deleted.toLocaleString()} facts forgotten.` });
-  const forgetMany = (): void => {
-    if (!isAsked) setAbove('forget-many');
-    else if (scope !== undefined) ask('forget', { scope }).then(forgotten, (error: Error) => say({ text: error.message }));
-  };
-  const acts = { copy, renew: () => renew('button'), edit, forget: () => selected !== undefined && void forget(selected) };
 
+  const factActions: readonly Action[] = [
+    { name: 'Copy value', keys: ['Enter'], run: copy },
+    { name: 'Preview value', keys: [' '], run: () => setOverlay(overlay === 'preview' ? undefined : 'preview') },
+    { name: 'Change lifetime', keys: ['e'], run: () => changeLifetime('row') },
+    { name: 'Edit value, category and tags', keys: ['v'], run: edit },
+    { name: 'Show or hide history', keys: ['h'], run: () => setHistory(!history) },
+    { name: 'Open fact', keys: ['ArrowRight'], run: openDetail },
+    { name: 'Forget fact', keys: ['Backspace', 'Delete'], run: forget },
+  ];
   useActions([
-    { name: 'Search facts', keys: ['/', 'mod+f'], whileTyping: true, run: () => toField(() => search.current?.select()) },
-    { name: 'Choose a tag or client', keys: ['t'], run: () => toField(() => names.current?.focus()) },
-    ...(selected === undefined
-      ? []
-      : ([
-          { name: 'Copy value', keys: ['Enter'], run: copy },
-          { name: 'Peek', keys: [' '], run: () => setAbove(above === 'peek' ? undefined : 'peek') },
-          { name: 'Change lifetime', keys: ['e'], run: () => renew('row') },
-          { name: 'Edit value, category and tags', keys: ['v'], run: edit },
-          { name: 'Show or hide history', keys: ['h'], run: () => setHistory(!history) },
-          { name: 'Open the fact', keys: ['ArrowRight'], run: openDetail },
-          { name: 'Forget', keys: ['Backspace', 'Delete'], run: acts.forget },
-        ] satisfies Action[])),
-    { name: 'Back to the list', keys: ['ArrowLeft', 'Escape'], run: toList },
-    ...(scope === undefined || rows.length === 0
-      ? []
-      : [
+    { name: 'Search facts', keys: ['/', 'mod+f'], whileTyping: true, run: () => focusInList(search) },
+    { name: 'Filter by tag or client', keys: ['t'], run: () => focusInList(names) },
+    ...(selected === undefined ? [] : factActions),
+    { name: 'Back to the list', keys: ['ArrowLeft', 'Escape'], run: backToList },
+    ...(canForgetAll
+      ? [
           {
-            name: `Forget every fact ${filtered ?? 'there is'}…`,
+            name: filtered === undefined ? 'Forget all facts…' : `Forget all facts ${filtered}…`,
             keys: ['shift+Backspace', 'shift+Delete'],
-            run: forgetMany,
+            run: forgetAll,
           },
-        ]),
+        ]
+      : []),
     {
-      name: sort === 'updated' ? 'Show what goes first on top' : 'Show what changed last on top',
+      name: sort === 'updated' ? 'Sort by expiry' : 'Sort by last change',
       keys: ['s'],
       run: () => setSort(sort === 'updated' ? 'expires' : 'updated'),
     },
@@ -157,64 +122,32 @@ export function FactsPage({ filter, go }: Props) {
 
   return (
     <>
-      {/* Told by whatever in it takes the keys. */}
+      {/* `<main>` handles the focus events of its child elements. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <main
         className="list"
         aria-label="Facts"
-        // Not when the whole window has the keys again, nor when what stood above gives them back.
+        // Close the opened fact when the focus enters the list, but not when the window is activated or a dialog closes.
         onFocus={({ relatedTarget }) => relatedTarget && !relatedTarget.closest('dialog, [popover]') && setOpened(false)}
       >
-        <input
-          ref={search}
-          type="search"
-          placeholder="Search facts"
-          aria-label="Search facts"
-          autoComplete="off"
-          spellCheck={false}
-          value={text}
-          onChange={({ target }) => look(target.value)}
-          onKeyDown={(event) => {
-            // These keys choose among the signs that are being composed.
-            if (event.nativeEvent.isComposing) return;
-            if (event.key === 'Escape') look('');
-            if (event.key !== 'ArrowDown' && event.key !== 'Enter') return;
-            // Else the arrow would scroll the list that has the focus by then.
-            event.preventDefault();
-            list.current?.enter();
-          }}
+        <SearchBox ref={search} text={text} setText={setText} enterList={() => listHandle.current?.enter()} />
+        <ListHeader
+          names={names}
+          filter={filter}
+          show={show}
+          words={words}
+          list={list}
+          sort={sort}
+          setSort={setSort}
+          forgetAll={canForgetAll ? forgetAll : undefined}
         />
-        <div className="heading">
-          <Shown filter={filter} clear={() => show({})} />
-          <p className="said" role="status" aria-live="polite">
-            {failure ? (
-              !isAway(failure) && failure.message
-            ) : (
-              <span className="count">{countOf(rows.length, { open, partial, pending, words })}</span>
-            )}
-          </p>
-          {filtered !== undefined && scope !== undefined && rows.length > 0 && (
-            <button type="button" className="inline danger" onClick={forgetMany}>
-              Forget them all…
-            </button>
-          )}
-          <span className="choosers">
-            <Names ref={names} filter={filter} show={show} ready={!pending} />
-            {words === '' && (
-              <select aria-label="Order" value={sort} onChange={({ target }) => setSort(target.value as Sort)}>
-                <option value="updated">Last changed</option>
-                <option value="expires">Goes first</option>
-              </select>
-            )}
-          </span>
-        </div>
-        {rows.length > 0 ? (
+        {rows.length > 0 && (
           <FactList
-            ref={list}
+            ref={listHandle}
             rows={rows}
             selected={selected}
             select={(key) => {
-              if (above === 'peek') setAbove(undefined);
+              if (overlay === 'preview') closeOverlay();
               select(key);
             }}
             unsaved={unsaved}
@@ -222,26 +155,23 @@ export function FactsPage({ filter, go }: Props) {
               select(key);
               setOpened(true);
             }}
-            see={see}
+            onVisibleRows={list.onVisibleRows}
           />
-        ) : failure === undefined ? (
-          !pending && <Nothing filter={filter} words={words} go={go} clear={() => (words === '' ? show({}) : look(''))} />
-        ) : (
-          isAway(failure) && (
-            <div className="empty">
-              <p>No fact can be read while the key is away.</p>
-            </div>
-          )
+        )}
+        {rows.length === 0 && isKeyUnavailable(list.failure) && (
+          <div className="empty">
+            <p>Facts are hidden until the key is available.</p>
+          </div>
+        )}
+        {rows.length === 0 && !list.failure && !list.pending && (
+          <EmptyList filter={filter} words={words} go={go} clear={() => (words === '' ? show({}) : setText(''))} />
         )}
       </main>
       <aside ref={detail} className="detail" aria-label="Fact" tabIndex={-1} data-open={(opened && selected) || undefined}>
-        {selected === undefined ? (
-          rows.length > 0 && <p className="quiet hint">Choose a fact to read it.</p>
-        ) : (
+        {selected === undefined && rows.length > 0 && <p className="quiet hint">Select a fact to read it.</p>}
+        {selected !== undefined && (
           <>
-            <button type="button" className="button back" onClick={toList}>
-              Back
-            </button>
+            <Button label="Back" className="back" onClick={backToList} />
             <FactDetail
               key={selected}
               factKey={selected}
@@ -249,66 +179,84 @@ export function FactsPage({ filter, go }: Props) {
               show={show}
               history={history}
               toggleHistory={() => setHistory(!history)}
-              acts={acts}
+              commands={{ copy, changeLifetime: () => changeLifetime('button'), edit, forget }}
             />
           </>
         )}
       </aside>
-      <Footer chosen={selected !== undefined} copy={copy} forget={acts.forget} />
-      {above === 'peek' && selected !== undefined && <Peek factKey={selected} close={() => setAbove(undefined)} />}
-      {typeof above === 'object' && (
+      <Footer hasSelection={selected !== undefined} copy={copy} forget={forget} />
+      {overlay === 'preview' && selected !== undefined && <Preview factKey={selected} close={closeOverlay} />}
+      {typeof overlay === 'object' && (
         <TtlEditor
-          factKey={above.lifetimeOf}
-          by={above.by}
-          close={() => setAbove(undefined)}
-          kept={(end) => say({ text: `Goes ${dayOf(end)}.` }, 4000)}
+          factKey={overlay.lifetimeOf}
+          anchor={overlay.anchor}
+          close={closeOverlay}
+          onSaved={(end) => showToast({ text: `Expires ${dayOf(end)}.` }, 4000)}
         />
       )}
-      {above === 'forget-many' && scope !== undefined && (
-        <ForgetMany filter={filter} scope={scope} close={() => setAbove(undefined)} forgotten={forgotten} />
+      {overlay === 'forget-many' && scope !== undefined && (
+        <ForgetMany filter={filter} scope={scope} close={closeOverlay} onForgotten={onForgotten} />
       )}
     </>
   );
 }
 
-/**
- * What is chosen, and when it goes, what stands in its place; in another list nothing does. What is being edited stays,
- * whether it is there or not, and whoever comes back to it finds it chosen.
- */
-function useSelection(rows: readonly { readonly key: string }[], list: string, edited: ReadonlyMap<string, Draft>) {
-  const [chosen, setChosen] = useState<{ readonly key: string; readonly at: number; readonly list: string }>();
-  const found = chosen === undefined ? -1 : rows.findIndex(({ key }) => key === chosen.key);
-  const at = found === -1 && chosen?.list === list ? Math.min(chosen.at, rows.length - 1) : found;
-  const waiting = [...edited.keys()].at(-1);
-  const present = chosen === undefined ? waiting : edited.has(chosen.key) ? chosen.key : rows[at]?.key;
-  if (present !== undefined && (chosen?.key !== present || chosen.at !== at || chosen.list !== list)) {
-    setChosen({ key: present, at, list });
-  }
-  const select = (key: string): void => setChosen({ key, at: rows.findIndex((row) => row.key === key), list });
-  return [present, select] as const;
+/** Returns the sort order of the list. "Expiring soon" has its own sort order, which lists the earliest expiry first (R-WIN-51). */
+function useSort(filter: FactsFilter): readonly [Sort, (sort: Sort) => void] {
+  const [sorts, setSorts] = useState<Readonly<Record<'all' | 'soon', Sort>>>({ all: 'updated', soon: 'expires' });
+  const group = filter.expiring_within === undefined ? 'all' : 'soon';
+  return [sorts[group], (sort) => setSorts({ ...sorts, [group]: sort })];
 }
 
-interface Count {
-  readonly open: boolean;
-  readonly partial: boolean;
-  readonly pending: boolean;
-  readonly words: string;
+function useFactCommands(selected: string | undefined) {
+  const { call } = useMemory();
+  const { showToast } = useToast();
+  const [draft, setDraft] = useDraft(selected ?? '');
+  const showError = (error: Error): void => showToast({ text: error.message });
+  return {
+    copy: (): void => {
+      if (selected === undefined) return;
+      call('recall', { key: selected })
+        .then(({ value }) => navigator.clipboard.writeText(value))
+        .then(() => showToast({ text: 'Copied.' }, 2000), showError);
+    },
+    startEdit: (): void => {
+      if (selected === undefined || draft) return;
+      call('recall', { key: selected }).then((fact) => setDraft(draftOf(fact)), showError);
+    },
+  };
 }
 
-function countOf(shown: number, { open, partial, pending, words }: Count): string {
-  if (pending) return '';
-  const noun = words === '' ? 'fact' : 'hit';
-  const count = `${shown.toLocaleString()}${open ? ' or more' : ''} ${shown === 1 && !open ? noun : `${noun}s`}`;
-  return partial ? `${count}, still looking` : count;
+/** `forgetAll` forgets all facts that the filter shows. `scope` is undefined for lists that do not offer this action. */
+function useForgetMany(filter: FactsFilter, words: string, openDialog: () => void) {
+  const { call } = useMemory();
+  const { showToast } = useToast();
+  const confirmed = useConfirmed();
+  const scope = words === '' ? scopeOf(filter) : undefined;
+  const onForgotten = ({ deleted }: ForgetReceipt): void => showToast({ text: `${counted(deleted, 'fact')} forgotten.` });
+  const forgetAll = (): void => {
+    if (scope !== undefined) confirmed(() => call('forget', { scope }).then(onForgotten), openDialog);
+  };
+  return { scope, forgetAll, onForgotten };
 }
 
-/** Which facts are shown, where not all are. */
-function Shown({ filter, clear }: { filter: FactsFilter; clear: () => void }) {
-  const name = filterName(filter);
-  if (name === undefined) return undefined;
+/** Shows the value of the selected fact above the list. Escape closes the preview, unless a dialog is open (R-WIN-52). */
+function Preview({ factKey, close }: { factKey: string; close: () => void }) {
+  const { data, error } = useOperation('recall', { key: factKey });
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent): void => {
+      if (event.key !== 'Escape' || document.querySelector('dialog[open], [popover]:popover-open')) return;
+      event.preventDefault();
+      close();
+    };
+    addEventListener('keydown', onKeyDown, { capture: true });
+    return () => removeEventListener('keydown', onKeyDown, { capture: true });
+  });
   return (
-    <button type="button" className="chip" onClick={clear} aria-label={`Only facts ${name}; show all`}>
-      <span title={name}>{name}</span> <span aria-hidden="true">×</span>
-    </button>
+    <div className="value-preview" role="status" aria-label={factKey}>
+      <p className="meta">{factKey}</p>
+      {data?.key === factKey && <pre className="value">{data.value}</pre>}
+      {error && <p className="failure">{error.message}</p>}
+    </div>
   );
 }

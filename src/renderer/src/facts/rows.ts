@@ -1,29 +1,29 @@
 import { useQueries } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
-import type { Client } from '../../../contract/window.ts';
-import { useAsked, useMemory } from '../memory-context.tsx';
+import type { MemoryClient } from '../../../contract/window.ts';
+import { useMemory, useOperation } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
-import { type Pages, pagesInSight, type Row, rowsOf, UNREAD, withAnswer } from './pages.ts';
+import { NO_PAGES, type Pages, type Row, rowsOf, visiblePages, withResult } from './pages.ts';
 
-const HITS = 50;
+const RESULTS = 50;
 const PAGE = 200;
-/** What a window shows at first, and little more: so much sooner it is there. The page behind it is asked for by then. */
+/** Number of facts on the first page. Only slightly more than the window can show, so that the list appears quickly. */
 const FIRST_PAGE = 40;
 
 export type Sort = 'updated' | 'expires';
 
-interface Wanted {
+interface Query {
   readonly filter: FactsFilter;
   readonly sort: Sort;
-  /** Words to look for; nothing lists. */
+  /** Words to search for; empty to list all facts. */
   readonly words: string;
 }
 
-/** The facts that are listed, or found among those that would be (R-SEEK-01). */
-export function useRows({ filter, sort, words }: Wanted) {
+/** Returns the facts that match the filter. If there are search words, returns only the search results (R-SEEK-01). */
+export function useRows({ filter, sort, words }: Query) {
   const listing = words === '';
-  const { pages, failure, see } = usePages(filter, sort, listing);
-  const found = useAsked('search', { query: words, limit: HITS, ...filter }, !listing);
+  const { pages, failure, onVisibleRows } = usePages(filter, sort, listing);
+  const found = useOperation('search', { query: words, limit: RESULTS, ...filter }, !listing);
   const rows = useMemo<readonly Row[]>(
     () =>
       listing
@@ -31,63 +31,61 @@ export function useRows({ filter, sort, words }: Wanted) {
         : (found.data?.hits.map(({ key, expires_at, why, snippet }) => ({ key, expires_at, why, snippet })) ?? []),
     [listing, pages, found.data],
   );
-  /** Whether there are more than are here. */
-  const open = listing && pages.at(-1)?.from === undefined;
+  const hasMore = listing && pages.at(-1)?.from === undefined;
   return {
     rows,
-    see,
-    open,
+    onVisibleRows,
+    hasMore,
     partial: !listing && found.data?.partial === true,
-    pending: listing ? open && rows.length === 0 : found.isPending,
+    pending: listing ? hasMore && rows.length === 0 : found.isPending,
     failure: (listing ? failure : found.error) ?? undefined,
   };
 }
 
-/** One page of a list, by the place behind which it begins. */
-const pageOf = (ask: Client, subject: string, filter: FactsFilter, sort: Sort, start: string) => ({
+const pageQuery = (call: MemoryClient, subject: string, filter: FactsFilter, sort: Sort, start: string) => ({
   queryKey: [subject, 'list', filter, sort, start],
   queryFn: () =>
-    ask('list', { ...filter, sort, limit: start === '' ? FIRST_PAGE : PAGE, ...(start !== '' && { cursor: start }) }),
+    call('list', { ...filter, sort, limit: start === '' ? FIRST_PAGE : PAGE, ...(start !== '' && { cursor: start }) }),
 });
 
-/** What the window begins with, asked before anything else is made or asked: an overview of a large memory takes longer than its newest facts. */
-export const newestOf = (ask: Client, subject: string) => pageOf(ask, subject, {}, 'updated', '');
+/** The query for the first page of facts. Sent first, so that slower queries do not delay the list. */
+export const newestFacts = (call: MemoryClient, subject: string) => pageQuery(call, subject, {}, 'updated', '');
 
 /**
- * A list, page by page. When something changes, only the first page and those in sight are read again: a long list would take
- * seconds as a whole. The others are when they come in sight.
+ * Reads a list page by page. After a change, only the first page and the visible pages are read again, because reading a long list
+ * takes seconds. Other pages are read when they become visible (R-WIN-41).
  */
 function usePages(filter: FactsFilter, sort: Sort, enabled: boolean) {
-  const { ask, subject } = useMemory();
+  const { call, subject } = useMemory();
   const list = JSON.stringify([subject, filter, sort]);
-  const [kept, keep] = useState({ list, pages: UNREAD });
-  const pages = kept.list === list ? kept.pages : UNREAD;
-  const [{ first, last }, setSight] = useState<Sight>({ first: 0, last: 0 });
-  const starts = pagesInSight(pages, first, last).map((at) => ({ at, start: pages[at]?.start ?? '' }));
-  const read = useQueries({
-    queries: starts.map(({ start }) => ({ ...pageOf(ask, subject, filter, sort, start), enabled })),
+  const [cached, setCached] = useState({ list, pages: NO_PAGES });
+  const pages = cached.list === list ? cached.pages : NO_PAGES;
+  const [{ first, last }, setVisible] = useState<Range>({ first: 0, last: 0 });
+  const starts = visiblePages(pages, first, last).map((at) => ({ at, start: pages[at]?.start ?? '' }));
+  const results = useQueries({
+    queries: starts.map(({ start }) => ({ ...pageQuery(call, subject, filter, sort, start), enabled })),
   });
-  // The first page is among them at all times. Without an answer, what was read is taken back: the memory is locked.
-  let present: Pages = read[0]?.data === undefined ? UNREAD : pages;
+  // `results[0]` belongs to the first page. If locking the memory has removed this result, hide all pages.
+  let present: Pages = results[0]?.data === undefined ? NO_PAGES : pages;
   for (const [index, { at, start }] of starts.entries()) {
-    const answer = read[index]?.data;
-    // A page before it may have moved where it begins; then it is read from there.
-    if (answer && present[at]?.start === start && present[at].from !== answer) present = withAnswer(present, at, answer);
+    const result = results[index]?.data;
+    // Skip an outdated result: an earlier page may have moved the start of this page. The next render then requests the page again.
+    if (result && present[at]?.start === start && present[at].from !== result) present = withResult(present, at, result);
   }
-  if (present !== pages) keep({ list, pages: present });
-  const see = useCallback(
+  if (present !== pages) setCached({ list, pages: present });
+  const onVisibleRows = useCallback(
     (from: number, to: number) =>
-      // Most rows that come in sight stand on a page that is in sight already.
-      setSight((seen) => (isSame(present, seen, { first: from, last: to }) ? seen : { first: from, last: to })),
+      // Return the same state if the same pages are visible, so that scrolling does not render the component again.
+      setVisible((before) => (hasSamePages(present, before, { first: from, last: to }) ? before : { first: from, last: to })),
     [present],
   );
-  return { pages: present, failure: read.find(({ error }) => error !== null)?.error, see };
+  return { pages: present, failure: results.find(({ error }) => error !== null)?.error, onVisibleRows };
 }
 
-interface Sight {
+interface Range {
   readonly first: number;
   readonly last: number;
 }
 
-const isSame = (pages: Pages, one: Sight, other: Sight): boolean =>
-  pagesInSight(pages, one.first, one.last).join() === pagesInSight(pages, other.first, other.last).join();
+const hasSamePages = (pages: Pages, one: Range, other: Range): boolean =>
+  visiblePages(pages, one.first, one.last).join() === visiblePages(pages, other.first, other.last).join();

@@ -1,39 +1,40 @@
 import { useState } from 'react';
-import { useAsked } from '../memory-context.tsx';
-import { counted, useForgetScope } from '../ui/forget-scope.tsx';
+import { useOperation } from '../memory-context.tsx';
+import { counted } from '../time.ts';
+import { Button } from '../ui/button.tsx';
+import { LoadError } from '../ui/errors.tsx';
+import { useForgetScope } from '../ui/forget-scope.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { Refused } from '../ui/refused.tsx';
 import { When } from '../ui/when.tsx';
 
-const SHOWN = 20;
+const RUNS_SHOWN = 20;
 
-const FORGETS = {
+const FORGET_REQUESTS = {
   packs: {
     scope: 'packs',
-    one: 'record',
+    noun: 'record',
     title: 'Forget what was learned from packs?',
-    says: 'The record of every run of a pack goes, and with it what was learned here. The packs themselves, the answers that were kept and what packs remember stay.',
+    text: 'All run records of packs and the habits learned from them will be deleted. The packs, their cached results and their own memory stay.',
   },
   pipelines: {
     scope: 'pipelines',
-    one: 'record',
+    noun: 'record',
     title: 'Forget what was learned from pipelines?',
-    says: 'The record of every run of a pipeline goes, and with it what was learned here. The pipelines themselves stay.',
+    text: 'All run records of pipelines and the habits learned from them will be deleted. The pipelines stay.',
   },
 } as const;
 
-/** What agents are told of habits, as their owner may see it. */
 export function LearnedPage() {
-  const { data, error } = useAsked('myDefaults', {});
+  const { data, error } = useOperation('myDefaults', {});
   const [forgetScope, dialog] = useForgetScope();
-  const [all, setAll] = useState(false);
+  const [showAll, setShowAll] = useState(false);
   const recent = data?.recent ?? [];
   return (
     <Page
       title="Learned"
-      says="What agents are told of your habits. It is counted from runs of packs and pipelines, never from what an agent says."
+      description="Habits of all your agents, counted from their runs of packs and pipelines. Each agent sees only what was learned from its own runs."
     >
-      <Refused error={error} />
+      <LoadError error={error} />
       {data?.note !== undefined && (
         <div className="empty">
           <p>{data.note}</p>
@@ -50,7 +51,7 @@ export function LearnedPage() {
         </Section>
       )}
       {data?.common_findings && (
-        <Section title="Found most often">
+        <Section title="Most frequent findings">
           <ul className="plain">
             {data.common_findings.map(({ code, severity, count }) => (
               <li key={JSON.stringify([code, severity])} className="line">
@@ -66,7 +67,7 @@ export function LearnedPage() {
       {recent.length > 0 && (
         <Section title="Latest runs">
           <ol className="plain">
-            {recent.slice(0, all ? undefined : SHOWN).map((run, index) => (
+            {recent.slice(0, showAll ? undefined : RUNS_SHOWN).map((run, index) => (
               <li key={`${run.at_unix} ${index}`} className="line">
                 <span>
                   <bdi>{run.id}</bdi>{' '}
@@ -79,27 +80,27 @@ export function LearnedPage() {
               </li>
             ))}
           </ol>
-          {!all && recent.length > SHOWN && (
+          {!showAll && recent.length > RUNS_SHOWN && (
             <p className="buttons">
-              <button type="button" className="button" onClick={() => setAll(true)}>
-                Show all {recent.length.toLocaleString()}
-              </button>
+              <Button label={`Show all ${recent.length.toLocaleString()}`} onClick={() => setShowAll(true)} />
             </p>
           )}
         </Section>
       )}
       {data && data.note === undefined && (
         <Section title="Forget">
-          <p className="quiet">
-            What was learned goes with the record of the runs that it was learned from. Facts are not touched.
-          </p>
+          <p className="quiet">Habits are deleted together with the run records they were learned from. Facts stay.</p>
           <p className="buttons">
-            <button type="button" className="button danger" onClick={() => forgetScope(FORGETS.packs)}>
-              Forget what was learned from packs…
-            </button>
-            <button type="button" className="button danger" onClick={() => forgetScope(FORGETS.pipelines)}>
-              Forget what was learned from pipelines…
-            </button>
+            <Button
+              label="Forget what was learned from packs…"
+              look="danger"
+              onClick={() => forgetScope(FORGET_REQUESTS.packs)}
+            />
+            <Button
+              label="Forget what was learned from pipelines…"
+              look="danger"
+              onClick={() => forgetScope(FORGET_REQUESTS.pipelines)}
+            />
           </p>
         </Section>
       )}
@@ -118,7 +119,7 @@ interface Habit {
 function Habits({ rows }: { rows: readonly Habit[] }) {
   return (
     <ul className="plain">
-      {rows.map(({ id, times, last_used_unix: last, common_inputs: inputs }) => (
+      {rows.map(({ id, times, last_used_unix: lastUsed, common_inputs: inputs }) => (
         <li key={id} className="line">
           <span>
             <bdi>{id}</bdi>
@@ -136,7 +137,7 @@ function Habits({ rows }: { rows: readonly Habit[] }) {
             )}
           </span>
           <span className="quiet">
-            {counted(times, 'time')}, last <When at={last * 1000} />
+            {counted(times, 'time')}, last <When at={lastUsed * 1000} />
           </span>
         </li>
       ))}

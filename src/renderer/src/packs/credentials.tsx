@@ -1,74 +1,74 @@
-import { type FormEvent, useState } from 'react';
-import { useDoing } from '../doing.ts';
-import { useAsked, useIsAsked, useMemory } from '../memory-context.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { useState } from 'react';
+import { useMemory, useOperation } from '../memory-context.tsx';
+import { useRefresh } from '../polling.ts';
+import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm, DialogButtons, useConfirmed } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
+import { ErrorText, LoadError } from '../ui/errors.tsx';
+import { TextField } from '../ui/field.tsx';
 import { Section } from '../ui/page.tsx';
-import { Failed, Refused } from '../ui/refused.tsx';
-import { TextField } from '../ui/text-field.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { When } from '../ui/when.tsx';
-import { useFreshLook } from '../watched.ts';
 
-/** What packs may use at services outside. No secret is ever shown. */
+const SOURCES = { settings: 'from a setting', keychain: 'in the keychain' } as const;
+
+/** Lists the credentials that packs use for other services. Secrets are never shown. */
 export function Credentials() {
-  const { ask } = useMemory();
-  const { say } = useToast();
-  const isAsked = useIsAsked();
-  const lookAgain = useFreshLook();
-  const { data, error } = useAsked('credentials', {});
+  const { call } = useMemory();
+  const confirmed = useConfirmed();
+  const refresh = useRefresh();
+  const { data, error } = useOperation('credentials', {});
   const [setting, setSetting] = useState<string>();
-  const [dropping, setDropping] = useState<string>();
+  const [removing, setRemoving] = useState<string>();
   if (data && data.credentials.length === 0) return undefined;
-  const drop = async (name: string): Promise<void> => {
-    await ask('dropCredential', { name });
-    lookAgain();
+  const remove = async (name: string): Promise<void> => {
+    await call('dropCredential', { name });
+    refresh();
   };
-  const startDropping = (name: string): void => {
-    if (isAsked) drop(name).catch((refused: Error) => say({ text: refused.message }));
-    else setDropping(name);
-  };
+  const startRemoving = (name: string): void =>
+    confirmed(
+      () => remove(name),
+      () => setRemoving(name),
+    );
   return (
     <Section title="Credentials">
-      <Refused error={error} />
+      <LoadError error={error} />
       <ul className="plain">
-        {data?.credentials.map(({ name, packs, kept_in: place, set_at: at }) => (
+        {data?.credentials.map(({ name, packs, kept_in: source, set_at: at }) => (
           <li key={name} className="line">
             <span>
               <bdi>{name}</bdi> <span className="quiet">for {packs.join(', ')}</span>
             </span>
             <span className="quiet">
-              {place === undefined && 'not there'}
-              {place === 'settings' && 'handed in by a setting'}
-              {place === 'keychain' && 'in the keychain'}
+              {source === undefined ? 'not set' : SOURCES[source]}
               {at !== undefined && (
                 <>
                   , since <When at={at} />
                 </>
               )}{' '}
-              {place !== 'settings' && (
-                <button type="button" className="opener" aria-label={`Set ${name}`} onClick={() => setSetting(name)}>
-                  Set…
-                </button>
+              {source !== 'settings' && (
+                <Button label="Set…" look="link" aria-label={`Set ${name}`} onClick={() => setSetting(name)} />
               )}{' '}
-              {place === 'keychain' && (
-                <button type="button" className="opener" aria-label={`Drop ${name}`} onClick={() => startDropping(name)}>
-                  Drop…
-                </button>
+              {source === 'keychain' && (
+                <Button label="Remove…" look="link" aria-label={`Remove ${name}`} onClick={() => startRemoving(name)} />
               )}
             </span>
           </li>
         ))}
       </ul>
       {setting !== undefined && <SetCredential name={setting} close={() => setSetting(undefined)} />}
-      {dropping !== undefined && (
+      {removing !== undefined && (
         <Confirm
-          title={`Drop the credential ${dropping}?`}
-          act="Drop"
-          run={() => drop(dropping)}
-          close={() => setDropping(undefined)}
+          title={`Remove the credential ${removing}?`}
+          button="Remove"
+          run={() => remove(removing)}
+          close={() => setRemoving(undefined)}
         >
-          <p>It goes from the keychain, with the answers that were kept with it. There is no undo.</p>
+          <p>
+            The credential will be deleted from the keychain. Cached results that used the credential will be deleted too. You
+            can't undo this.
+          </p>
         </Confirm>
       )}
     </Section>
@@ -76,40 +76,32 @@ export function Credentials() {
 }
 
 function SetCredential({ name, close }: { name: string; close: () => void }) {
-  const { ask } = useMemory();
-  const { say } = useToast();
-  const lookAgain = useFreshLook();
-  const { busy, failure, run } = useDoing({ secret: 'Secret' });
+  const { call } = useMemory();
+  const { showToast } = useToast();
+  const refresh = useRefresh();
+  const { busy, failure, submit } = useTask({ secret: 'Secret' });
   const [secret, setSecret] = useState('');
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
-    void run(async () => {
-      await ask('setCredential', { name, secret });
-      close();
-      say({ text: 'Kept in the keychain.' }, 4000);
-      lookAgain();
-    });
-  };
+  const onSubmit = submit(async () => {
+    await call('setCredential', { name, secret });
+    close();
+    showToast({ text: 'Saved in the keychain.' }, 4000);
+    refresh();
+  });
   return (
     <Dialog title={`Set the credential ${name}`} close={close}>
       <form className="fields" onSubmit={onSubmit}>
         <TextField
           label="Secret"
-          hint="It goes into the keychain of this computer and is never shown again."
-          needed
+          hint="The secret is stored in this computer's keychain and never shown again."
+          required
           secret
           value={secret}
           change={setSecret}
         />
-        <Failed text={failure} />
-        <p className="buttons">
-          <button type="button" className="button" onClick={close}>
-            Cancel
-          </button>
-          <button className="button primary" disabled={busy}>
-            Keep
-          </button>
-        </p>
+        <ErrorText text={failure} />
+        <DialogButtons close={close}>
+          <Button label="Save" type="submit" look="primary" disabled={busy} />
+        </DialogButtons>
       </form>
     </Dialog>
   );

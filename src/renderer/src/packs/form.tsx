@@ -1,24 +1,24 @@
 import { type FormEvent, useState } from 'react';
-import { Labelled } from '../ui/labelled.tsx';
-import { Failed } from '../ui/refused.tsx';
-import { type Field, fieldsOf, inputOf, objectIn } from './schema.ts';
+import { Button } from '../ui/button.tsx';
+import { ErrorText } from '../ui/errors.tsx';
+import { Field } from '../ui/field.tsx';
+import { type FieldSpec, fieldsOf, inputOf, parseObject } from './schema.ts';
 
 interface Props {
   /** JSON Schema of the input. */
   readonly schema: Readonly<Record<string, unknown>>;
-  readonly act: string;
   readonly busy: boolean;
   readonly run: (input: Record<string, unknown>) => void;
 }
 
-/** Asks for what a schema describes, field by field or as JSON. */
-export function InputForm({ schema, act, busy, run }: Props) {
+/** Asks for the input that a schema describes, as form fields or as JSON. */
+export function InputForm({ schema, busy, run }: Props) {
   const fields = fieldsOf(schema);
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
   const [json, setJson] = useState<string>();
   const [failure, setFailure] = useState<string>();
   const asJson = fields === undefined || json !== undefined;
-  const read = (): Record<string, unknown> => (asJson ? objectIn(json ?? '') : inputOf(fields, texts));
+  const read = (): Record<string, unknown> => (asJson ? parseObject(json ?? '') : inputOf(fields, texts));
   const onSubmit = (event: FormEvent): void => {
     event.preventDefault();
     setFailure(undefined);
@@ -28,9 +28,8 @@ export function InputForm({ schema, act, busy, run }: Props) {
       setFailure((error as Error).message);
     }
   };
-  const turn = (): void => {
+  const switchMode = (): void => {
     if (json !== undefined) return setJson(undefined);
-    // What was filled in goes along, as far as it can be read.
     try {
       setJson(JSON.stringify(read(), null, 2));
     } catch {
@@ -54,42 +53,43 @@ export function InputForm({ schema, act, busy, run }: Props) {
           />
         ))
       )}
-      <Failed text={failure} />
+      <ErrorText text={failure} />
       <p className="buttons">
-        <button className="button primary" disabled={busy}>
-          {act}
-        </button>
+        <Button label="Run" type="submit" look="primary" disabled={busy} />
         {fields !== undefined && fields.length > 0 && (
-          <button type="button" className="button" onClick={turn}>
-            {asJson ? 'Fill in a form' : 'Write JSON'}
-          </button>
+          <Button label={asJson ? 'Use the form' : 'Write JSON'} onClick={switchMode} />
         )}
       </p>
     </form>
   );
 }
 
-function FieldInput({ field, text, change }: { field: Field; text: string; change: (text: string) => void }) {
-  const { name, kind, needed, says, choices, usual } = field;
-  const hear = ({ target }: { target: { value: string } }): void => change(target.value);
-  const empty = usual === '' ? '' : `as usual: ${usual}`;
-  const shared = { value: text, required: needed, onChange: hear };
-  const options = kind === 'flag' ? ['yes', 'no'] : choices;
-  const how = { lines: 'One on each line.', json: 'As JSON.', text: '', number: '', choice: '', flag: '' }[kind];
+const FORMATS = { lines: 'One per line.', json: 'As JSON.', text: '', number: '', choice: '', flag: '' } as const;
+
+function FieldInput({ field, text, change }: { field: FieldSpec; text: string; change: (text: string) => void }) {
+  const { name, kind, required, description, choices, defaultText } = field;
+  const placeholder = defaultText === '' ? '' : `default: ${defaultText}`;
+  const shared = { value: text, required, onChange: ({ target }: { target: { value: string } }) => change(target.value) };
+  const label = (
+    <>
+      <bdi>{name}</bdi>
+      {required && <span className="quiet"> (required)</span>}
+    </>
+  );
   return (
-    <Labelled label={<NameOf name={name} needed={needed} />} hint={`${says} ${how}`.trim()}>
+    <Field label={label} hint={`${description} ${FORMATS[kind]}`.trim()}>
       {(about) => {
         switch (kind) {
           case 'text':
-            return <input {...about} {...shared} type="text" placeholder={empty} />;
+            return <input {...about} {...shared} type="text" placeholder={placeholder} />;
           case 'number':
-            return <input {...about} {...shared} type="number" step="any" placeholder={empty} />;
+            return <input {...about} {...shared} type="number" step="any" placeholder={placeholder} />;
           case 'choice':
           case 'flag':
             return (
               <select {...about} {...shared}>
-                <option value="">{empty}</option>
-                {options.map((choice) => (
+                <option value="">{placeholder}</option>
+                {(kind === 'flag' ? ['yes', 'no'] : choices).map((choice) => (
                   <option key={choice} value={choice}>
                     {choice}
                   </option>
@@ -98,18 +98,9 @@ function FieldInput({ field, text, change }: { field: Field; text: string; chang
             );
           case 'lines':
           case 'json':
-            return <textarea {...about} {...shared} rows={3} spellCheck={false} placeholder={empty} />;
+            return <textarea {...about} {...shared} rows={3} spellCheck={false} placeholder={placeholder} />;
         }
       }}
-    </Labelled>
-  );
-}
-
-function NameOf({ name, needed }: { name: string; needed: boolean }) {
-  return (
-    <>
-      <bdi>{name}</bdi>
-      {needed && <span className="quiet"> (needed)</span>}
-    </>
+    </Field>
   );
 }

@@ -1,66 +1,62 @@
 import { useRef, useState } from 'react';
-import type { Result } from '../../../contract/pack.ts';
-import { useDoing } from '../doing.ts';
-import { useAsked, useMemory } from '../memory-context.tsx';
-import { fullDate, lasting } from '../time.ts';
+import type { PackResult } from '../../../contract/pack.ts';
+import { useMemory, useOperation } from '../memory-context.tsx';
+import { useTask } from '../task.ts';
+import { duration, fullDate } from '../time.ts';
+import { Button } from '../ui/button.tsx';
+import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { useForgetScope } from '../ui/forget-scope.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { Failed, Refused } from '../ui/refused.tsx';
 import { InputForm } from './form.tsx';
 import { Output } from './output.tsx';
 
-/** One pack: what it is for, a run of it, and what it leaves behind. */
 export function PackPage({ name, back }: { name: string; back: () => void }) {
-  const { ask } = useMemory();
-  const { data: pack, error } = useAsked('pack', { name });
-  const { busy, failure, run } = useDoing();
-  const [result, setResult] = useState<Result>();
+  const { call } = useMemory();
+  const { data: pack, error } = useOperation('pack', { name });
+  const { busy, failure, run } = useTask();
+  const [result, setResult] = useState<PackResult>();
   const [forgetScope, dialog] = useForgetScope();
-  const stop = useRef(new AbortController());
+  const controller = useRef(new AbortController());
   const start = (input: Record<string, unknown>): void => {
     setResult(undefined);
-    const { signal } = (stop.current = new AbortController());
-    void run(async () => setResult(await ask('runPack', { name, input }, signal)));
+    const { signal } = (controller.current = new AbortController());
+    void run(async () => setResult(await call('runPack', { name, input }, signal)));
   };
   const clear = (): void =>
     forgetScope({
-      title: `Clear what ${name} left behind?`,
+      title: `Clear the cache and run records of ${name}?`,
       scope: `pack:${name}`,
-      one: 'entry',
-      says: 'Its kept answers go, and the record of its runs. What the pack itself remembers stays.',
+      noun: 'entry',
+      text: "The pack's cached results and run records will be deleted. The pack's own memory stays.",
     });
   return (
-    <Page title={pack?.title ?? name} says={pack?.description} back={{ to: 'All packs', go: back }}>
-      <Refused error={error} />
+    <Page title={pack?.title ?? name} description={pack?.description} back={{ to: 'All packs', go: back }}>
+      <LoadError error={error} />
       {pack && (
         <>
           <p className="quiet">
-            <code>{pack.name}</code> {pack.version}, to agents the tool <code>{pack.tool}</code>
-            {pack.own && '; a pack of your own'}
-            {pack.cache_seconds !== undefined && `; answers are kept for ${lasting(pack.cache_seconds)}`}
+            <code>{pack.name}</code> {pack.version}. Agents call it as the tool <code>{pack.tool}</code>.
+            {pack.own && ' You installed this pack yourself.'}
+            {pack.cache_seconds !== undefined && ` Results are cached for ${duration(pack.cache_seconds)}.`}
           </p>
           {pack.unavailable !== undefined && <p className="warned">{pack.unavailable}</p>}
           <Section title="Run">
-            <InputForm schema={pack.input_schema} act="Run" busy={busy} run={start} />
+            <InputForm schema={pack.input_schema} busy={busy} run={start} />
             <div role="status">
               {busy && <p>Running…</p>}
-              {result && <Answered result={result} />}
+              {result && <Result result={result} />}
             </div>
             {busy && (
               <p className="buttons">
-                <button type="button" className="button" onClick={() => stop.current.abort()}>
-                  Cancel the run
-                </button>
+                <Button label="Cancel the run" onClick={() => controller.current.abort()} />
               </p>
             )}
-            <Failed text={failure} />
+            <ErrorText text={failure} />
           </Section>
-          <Section title="What it left behind">
-            <p className="quiet">Answers that are kept, and the record of its runs, from which habits are learned.</p>
+          <Section title="Cache and run records">
+            <p className="quiet">The cached results and the run records of this pack. Habits are learned from the run records.</p>
             <p className="buttons">
-              <button type="button" className="button danger" onClick={clear}>
-                Clear cache and record…
-              </button>
+              <Button label="Clear cache and records…" look="danger" onClick={clear} />
             </p>
           </Section>
         </>
@@ -70,12 +66,12 @@ export function PackPage({ name, back }: { name: string; back: () => void }) {
   );
 }
 
-function Answered({ result: { output, cached, cached_until: until, duration_ms: ms } }: { result: Result }) {
+function Result({ result: { output, cached, cached_until: until, duration_ms: ms } }: { result: PackResult }) {
   return (
     <>
       <p>
-        {cached ? 'Kept from an earlier run.' : `Ran just now, in ${ms.toLocaleString()} ms.`}
-        {until !== undefined && ` The same question is answered so until ${fullDate(until)}.`}
+        {cached ? 'Cached result of an earlier run.' : `Finished in ${ms.toLocaleString()} ms.`}
+        {until !== undefined && ` Cached until ${fullDate(until)}.`}
       </p>
       <Output value={output} />
     </>

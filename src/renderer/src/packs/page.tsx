@@ -1,10 +1,12 @@
-import { useAsked } from '../memory-context.tsx';
+import type { ReactNode } from 'react';
+import { useOperation } from '../memory-context.tsx';
 import type { OpenedPack, Place } from '../place.ts';
+import { counted } from '../time.ts';
 import type { Action } from '../ui/action.ts';
 import { useActions } from '../ui/actions.tsx';
-import { counted } from '../ui/forget-scope.tsx';
+import { Button } from '../ui/button.tsx';
+import { LoadError } from '../ui/errors.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { Refused } from '../ui/refused.tsx';
 import { Credentials } from './credentials.tsx';
 import { PackPage } from './pack.tsx';
 import { PipelinePage } from './pipeline.tsx';
@@ -14,7 +16,8 @@ interface Props {
   readonly go: (place: Place) => void;
 }
 
-/** What agents can run here, and the owner as well. */
+const NO_ACTIONS: readonly Action[] = [];
+
 export function PacksPage({ opened, go }: Props) {
   const back = (): void => go({ at: 'packs' });
   useActions(opened === undefined ? NO_ACTIONS : [{ name: 'Back to all packs', keys: ['Escape'], run: back }]);
@@ -26,42 +29,27 @@ export function PacksPage({ opened, go }: Props) {
   );
 }
 
-const NO_ACTIONS: readonly Action[] = [];
-
 function Catalogue({ open }: { open: (opened: OpenedPack) => void }) {
-  const { data, error } = useAsked('packs', {});
-  const { data: shelf, error: shelfError } = useAsked('pipelines', {});
+  const { data, error } = useOperation('packs', {});
+  const { data: catalogue, error: pipelinesError } = useOperation('pipelines', {});
   return (
-    <Page title="Packs" says="Tasks that every agent connected here can run, and you as well. They run on this computer.">
-      <Refused error={error} />
+    <Page title="Packs" description="Tasks that you and your connected agents can run. All packs run on this computer.">
+      <LoadError error={error} />
       <ul className="plain">
         {data?.packs.map(({ name, title, description, own, unavailable }) => (
-          <li key={name} className="line">
-            <span>
-              <button type="button" className="opener" onClick={() => open({ pack: name })}>
-                <bdi>{title}</bdi>
-              </button>{' '}
-              <span className="quiet">
-                {name}
-                {own && ', your own'}
-              </span>
-              <br />
-              <span className="quiet">
-                <bdi>{description}</bdi>
-              </span>
-              {unavailable !== undefined && (
-                <>
-                  <br />
-                  <span className="small warned">Cannot run at present: {unavailable}</span>
-                </>
-              )}
-            </span>
-          </li>
+          <Item
+            key={name}
+            title={title}
+            open={() => open({ pack: name })}
+            about={own ? `${name}, your own pack` : name}
+            description={description}
+            problem={unavailable === undefined ? undefined : `Can't run: ${unavailable}`}
+          />
         ))}
       </ul>
       {data?.skipped && (
         <Section title="Skipped">
-          <p className="quiet">HELMDECK_PACKS lists them, and they could not be taken.</p>
+          <p className="quiet">HELMDECK_PACKS lists these packs, but they could not be loaded.</p>
           <ul className="plain">
             {data.skipped.map(({ name, why }) => (
               <li key={name} className="line">
@@ -73,40 +61,62 @@ function Catalogue({ open }: { open: (opened: OpenedPack) => void }) {
         </Section>
       )}
       <Section title="Pipelines">
-        <Refused error={shelfError} />
-        {shelf?.pipelines.length === 0 && (
-          <p className="quiet">None yet. An agent makes one when it is told which packs to run one after the other.</p>
+        <LoadError error={pipelinesError} />
+        {catalogue?.pipelines.length === 0 && (
+          <p className="quiet">
+            No pipelines yet. Tell an agent which packs to run one after another, and it creates a pipeline.
+          </p>
         )}
         <ul className="plain">
-          {shelf?.pipelines.map(({ id, title, description, steps, client, by_owner, needs_adoption }) => (
-            <li key={id} className="line">
-              <span>
-                <button type="button" className="opener" onClick={() => open({ pipeline: id })}>
-                  <bdi>{title ?? id}</bdi>
-                </button>{' '}
-                <span className="quiet">
-                  {id}, {counted(steps, 'step')}, by <bdi>{by_owner ? 'you' : client}</bdi>
-                </span>
-                {description !== undefined && (
-                  <>
-                    <br />
-                    <span className="quiet">
-                      <bdi>{description}</bdi>
-                    </span>
-                  </>
-                )}
-                {needs_adoption !== undefined && (
-                  <>
-                    <br />
-                    <span className="small warned">{needs_adoption}</span>
-                  </>
-                )}
-              </span>
-            </li>
+          {catalogue?.pipelines.map(({ id, title, description, steps, client, by_owner: byOwner, needs_adoption: problem }) => (
+            <Item
+              key={id}
+              title={title ?? id}
+              open={() => open({ pipeline: id })}
+              about={
+                <>
+                  {id}, {counted(steps, 'step')}, by <bdi>{byOwner ? 'you' : client}</bdi>
+                </>
+              }
+              description={description}
+              problem={problem}
+            />
           ))}
         </ul>
       </Section>
       <Credentials />
     </Page>
+  );
+}
+
+interface ItemProps {
+  readonly title: string;
+  readonly open: () => void;
+  readonly about: ReactNode;
+  readonly description: string | undefined;
+  readonly problem: string | undefined;
+}
+
+function Item({ title, open, about, description, problem }: ItemProps) {
+  return (
+    <li className="line">
+      <span>
+        <Button label={<bdi>{title}</bdi>} look="link" onClick={open} /> <span className="quiet">{about}</span>
+        {description !== undefined && (
+          <>
+            <br />
+            <span className="quiet">
+              <bdi>{description}</bdi>
+            </span>
+          </>
+        )}
+        {problem !== undefined && (
+          <>
+            <br />
+            <span className="small warned">{problem}</span>
+          </>
+        )}
+      </span>
+    </li>
   );
 }

@@ -1,13 +1,13 @@
 import { useState } from 'react';
 import type { PipelineDetail } from '../../../contract/pipeline.ts';
-import { useDoing } from '../doing.ts';
-import { useAsked, useIsAsked, useMemory } from '../memory-context.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { useMemory, useOperation } from '../memory-context.tsx';
+import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm, useConfirmed } from '../ui/confirm.tsx';
+import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { useForgetScope } from '../ui/forget-scope.tsx';
 import type { Labels } from '../ui/labels.ts';
 import { Page, Section } from '../ui/page.tsx';
-import { Failed, Refused } from '../ui/refused.tsx';
-import { useToast } from '../ui/toast.tsx';
 import { When } from '../ui/when.tsx';
 import { InputForm } from './form.tsx';
 import { Run } from './run.tsx';
@@ -18,41 +18,11 @@ interface Props {
   readonly back: () => void;
 }
 
-/** One pipeline: its steps, a run of it as it goes, and the runs there were. */
 export function PipelinePage({ id, back }: Props) {
-  const { ask } = useMemory();
-  const { say } = useToast();
-  const isAsked = useIsAsked();
-  const { data: pipeline, error } = useAsked('pipeline', { id });
-  const { busy, failure, run } = useDoing(labelsOf(pipeline));
-  const [runId, setRunId] = useState<string>();
-  const [deleting, setDeleting] = useState(false);
-  /** The version that was shown when the owner began to adopt it; if it changed since, the memory refuses. */
-  const [adopting, setAdopting] = useState<string>();
-  const [forgetScope, dialog] = useForgetScope();
-  const start = (inputs: Record<string, unknown>): void =>
-    void run(async () => setRunId((await ask('runPipeline', { id, inputs })).run_id));
-  const remove = async (): Promise<void> => {
-    await ask('deletePipeline', { id });
-    back();
-  };
-  const startDeleting = (): void => {
-    if (isAsked) remove().catch((refused: Error) => say({ text: refused.message }));
-    else setDeleting(true);
-  };
-  const adopt = async (): Promise<void> => {
-    await ask('adoptPipeline', { id, updated_at: adopting ?? '' });
-  };
-  const clear = (): void =>
-    forgetScope({
-      title: `Forget the record of ${id}?`,
-      scope: `pipeline:${id}`,
-      one: 'record',
-      says: 'The record of its runs goes, and what was learned from it. The pipeline itself stays.',
-    });
+  const { data: pipeline, error } = useOperation('pipeline', { id });
   return (
-    <Page title={pipeline?.title ?? id} says={pipeline?.description} back={{ to: 'All packs', go: back }}>
-      <Refused error={error} />
+    <Page title={pipeline?.title ?? id} description={pipeline?.description} back={{ to: 'All packs', go: back }}>
+      <LoadError error={error} />
       {pipeline && (
         <>
           <p className="quiet">
@@ -63,7 +33,7 @@ export function PipelinePage({ id, back }: Props) {
                 (first written by <bdi>{pipeline.first_written_by}</bdi>)
               </>
             )}
-            , changed <When at={pipeline.updated_at} />, goes <When at={pipeline.expires_at} /> unless it is run
+            , changed <When at={pipeline.updated_at} />. Expires <When at={pipeline.expires_at} />, unless it runs before then.
           </p>
           {pipeline.needs_adoption !== undefined && <p className="warned">{pipeline.needs_adoption}</p>}
           <Section title="Steps">
@@ -79,56 +49,88 @@ export function PipelinePage({ id, back }: Props) {
               ))}
             </ol>
           </Section>
-          <Section title="Run">
-            <InputForm schema={schemaOf(pipeline)} act="Run" busy={busy} run={start} />
-            <Failed text={failure} />
-            {runId !== undefined && <Run key={runId} runId={runId} />}
-          </Section>
+          <RunForm pipeline={pipeline} />
           <Runs pipeline={id} />
-          <Section title="Manage">
-            {!pipeline.by_owner && (
-              <p className="buttons">
-                <button type="button" className="button" onClick={() => setAdopting(pipeline.updated_at)}>
-                  Adopt the pipeline…
-                </button>
-              </p>
-            )}
-            <p className="buttons">
-              <button type="button" className="button danger" onClick={clear}>
-                Forget its record…
-              </button>
-              <button type="button" className="button danger" onClick={startDeleting}>
-                Delete the pipeline…
-              </button>
-            </p>
-          </Section>
+          <Manage pipeline={pipeline} back={back} />
         </>
       )}
-      {adopting !== undefined && pipeline && (
-        <Confirm title={`Adopt the pipeline ${id}?`} act="Adopt" harmless run={adopt} close={() => setAdopting(undefined)}>
-          <p>
-            <bdi>{pipeline.client}</bdi> wrote it. From then on it counts as yours: it runs with the rights of whichever agent
-            runs it, and only you can change it. Read its steps first.
-          </p>
-        </Confirm>
-      )}
-      {deleting && (
-        <Confirm title={`Delete the pipeline ${id}?`} act="Delete" run={remove} close={() => setDeleting(false)}>
-          <p>It goes for good. Runs under way go on, and records of runs stay their week. There is no undo.</p>
-        </Confirm>
-      )}
-      {dialog}
     </Page>
   );
 }
 
-/** A refusal names the inputs as a whole, and the form each by its own name. */
-const labelsOf = (pipeline: PipelineDetail | undefined): Labels => ({
+function RunForm({ pipeline }: { pipeline: PipelineDetail }) {
+  const { call } = useMemory();
+  const { busy, failure, run } = useTask(labelsOf(pipeline));
+  const [runId, setRunId] = useState<string>();
+  const start = (inputs: Record<string, unknown>): void =>
+    void run(async () => setRunId((await call('runPipeline', { id: pipeline.id, inputs })).run_id));
+  return (
+    <Section title="Run">
+      <InputForm schema={schemaOf(pipeline)} busy={busy} run={start} />
+      <ErrorText text={failure} />
+      {runId !== undefined && <Run key={runId} runId={runId} />}
+    </Section>
+  );
+}
+
+function Manage({ pipeline, back }: { pipeline: PipelineDetail; back: () => void }) {
+  const { id } = pipeline;
+  const { call } = useMemory();
+  const confirmed = useConfirmed();
+  const [deleting, setDeleting] = useState(false);
+  /** `updated_at` of the version that the owner saw. Adoption fails if the pipeline was changed after that time. */
+  const [adopting, setAdopting] = useState<string>();
+  const [forgetScope, dialog] = useForgetScope();
+  const remove = async (): Promise<void> => {
+    await call('deletePipeline', { id });
+    back();
+  };
+  const adopt = async (): Promise<void> => {
+    await call('adoptPipeline', { id, updated_at: adopting ?? '' });
+  };
+  const forgetRecords = (): void =>
+    forgetScope({
+      title: `Forget the run records of ${id}?`,
+      scope: `pipeline:${id}`,
+      noun: 'record',
+      text: 'The run records of this pipeline and the habits learned from them will be deleted. The pipeline itself stays.',
+    });
+  return (
+    <Section title="Manage">
+      {!pipeline.by_owner && (
+        <p className="buttons">
+          <Button label="Adopt the pipeline…" onClick={() => setAdopting(pipeline.updated_at)} />
+        </p>
+      )}
+      <p className="buttons">
+        <Button label="Forget the run records…" look="danger" onClick={forgetRecords} />
+        <Button label="Delete the pipeline…" look="danger" onClick={() => confirmed(remove, () => setDeleting(true))} />
+      </p>
+      {adopting !== undefined && (
+        <Confirm title={`Adopt the pipeline ${id}?`} button="Adopt" harmless run={adopt} close={() => setAdopting(undefined)}>
+          <p>
+            <bdi>{pipeline.client}</bdi> wrote this pipeline. If you adopt it, it becomes yours: only you can change it, and each
+            run has the rights of the agent that starts it. Read the steps first.
+          </p>
+        </Confirm>
+      )}
+      {deleting && (
+        <Confirm title={`Delete the pipeline ${id}?`} button="Delete" run={remove} close={() => setDeleting(false)}>
+          <p>Active runs continue, and run records stay for a week. You can't undo this.</p>
+        </Confirm>
+      )}
+      {dialog}
+    </Section>
+  );
+}
+
+/** Labels of the inputs. Error messages refer to an input as `inputs.<name>`, but the form shows only the name. */
+const labelsOf = (pipeline: PipelineDetail): Labels => ({
   inputs: 'The input',
-  ...Object.fromEntries((pipeline?.inputs ?? []).map(({ name }) => [`inputs.${name}`, name])),
+  ...Object.fromEntries((pipeline.inputs ?? []).map(({ name }) => [`inputs.${name}`, name])),
 });
 
-/** Inputs of a pipeline have no types: what is typed is text, and what is more is written as JSON. */
+/** Builds a schema for the inputs of a pipeline. The inputs have no types, so each field takes text. Other values need JSON. */
 const schemaOf = ({ inputs = [] }: PipelineDetail): Record<string, unknown> => ({
   type: 'object',
   properties: Object.fromEntries(

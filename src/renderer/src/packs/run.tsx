@@ -1,32 +1,32 @@
 import type { PipelineRun } from '../../../contract/pipeline.ts';
-import { useDoing } from '../doing.ts';
 import { useMemory } from '../memory-context.tsx';
-import { Failed, Refused } from '../ui/refused.tsx';
-import { useFreshLook, useWatched } from '../watched.ts';
+import { usePolledOperation, useRefresh } from '../polling.ts';
+import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
+import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Output } from './output.tsx';
 
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
-/** A run as it goes: each step, what it answered, and the way to stop it. */
 export function Run({ runId }: { runId: string }) {
-  const { ask } = useMemory();
-  const lookAgain = useFreshLook();
-  const { busy, failure, run } = useDoing();
-  const { data, error } = useWatched('pipelineRun', { run_id: runId }, (known) =>
-    known === undefined || known.status === 'running' ? LOOK_MS : undefined,
+  const { call } = useMemory();
+  const refresh = useRefresh();
+  const { busy, failure, run } = useTask();
+  const { data, error } = usePolledOperation('pipelineRun', { run_id: runId }, (known) =>
+    known === undefined || known.status === 'running' ? POLL_MS : undefined,
   );
   const cancel = (): void =>
     void run(async () => {
-      await ask('cancelPipelineRun', { run_id: runId });
-      lookAgain();
+      await call('cancelPipelineRun', { run_id: runId });
+      refresh();
     });
   return (
     <div className="run">
-      <Refused error={error} />
+      <LoadError error={error} />
       {data && (
         <>
-          <p role="status">{saying(data)}</p>
-          <progress aria-label="Steps done" max={data.steps.length} value={done(data)} />
+          <p role="status">{statusText(data)}</p>
+          <progress aria-label="Finished steps" max={data.steps.length} value={finishedSteps(data)} />
           <ol className="plain">
             {data.steps.map((step) => (
               <li key={step.id} className="line">
@@ -35,7 +35,7 @@ export function Run({ runId }: { runId: string }) {
                 </span>
                 <span className="quiet">
                   {step.status}
-                  {step.cached && ', kept from an earlier run'}
+                  {step.cached && ', cached'}
                   {step.duration_ms !== undefined && `, ${step.duration_ms.toLocaleString()} ms`}
                 </span>
                 {step.output !== undefined && <Output value={step.output} />}
@@ -44,34 +44,32 @@ export function Run({ runId }: { runId: string }) {
             ))}
           </ol>
           {data.failure && (
-            <Failed text={`${data.failure.step === undefined ? '' : `In step ${data.failure.step}: `}${data.failure.message}`} />
+            <ErrorText text={`${data.failure.step === undefined ? '' : `Step ${data.failure.step}: `}${data.failure.message}`} />
           )}
           {data.status === 'running' && (
             <p className="buttons">
-              <button type="button" className="button" disabled={busy} onClick={cancel}>
-                Cancel the run
-              </button>
+              <Button label="Cancel the run" disabled={busy} onClick={cancel} />
             </p>
           )}
         </>
       )}
-      <Failed text={failure} />
+      <ErrorText text={failure} />
     </div>
   );
 }
 
-const done = ({ steps }: PipelineRun): number =>
+const finishedSteps = ({ steps }: PipelineRun): number =>
   steps.filter(({ status }) => status !== 'waiting' && status !== 'running').length;
 
-function saying({ status, duration_ms: ms }: PipelineRun): string {
+function statusText({ status, duration_ms: ms }: PipelineRun): string {
   switch (status) {
     case 'running':
       return 'Running…';
     case 'succeeded':
-      return `Done${ms === undefined ? '' : `, in ${ms.toLocaleString()} ms`}.`;
+      return ms === undefined ? 'Finished.' : `Finished in ${ms.toLocaleString()} ms.`;
     case 'failed':
-      return 'It failed.';
+      return 'The run failed.';
     case 'cancelled':
-      return 'It was cancelled.';
+      return 'The run was cancelled.';
   }
 }

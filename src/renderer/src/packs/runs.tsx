@@ -1,41 +1,43 @@
 import { useState } from 'react';
-import { useAsked } from '../memory-context.tsx';
+import { useOperation } from '../memory-context.tsx';
+import { Button } from '../ui/button.tsx';
+import { LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
-import { Refused } from '../ui/refused.tsx';
 import { When } from '../ui/when.tsx';
 import { Run } from './run.tsx';
 
-/** Of all pipelines together: each is opened to be listed, so not every one there is. */
-const NEWEST = 50;
+/** Maximum number of runs to request, for all pipelines together. Limited, because each listed run must be decrypted. */
+const LIMIT = 50;
 
-/** The runs of one pipeline, whoever began them; each opens to its steps. */
+/** Lists the runs of one pipeline, including runs that agents started. Selecting a run shows its steps (R-WIN-44). */
 export function Runs({ pipeline }: { pipeline: string }) {
-  const { data, error } = useAsked('pipelineRuns', { limit: NEWEST });
+  const { data, error } = useOperation('pipelineRuns', { limit: LIMIT });
   const [opened, setOpened] = useState<string>();
-  const its = data?.runs.filter((run) => run.pipeline === pipeline);
+  const runs = data?.runs.filter((run) => run.pipeline === pipeline);
+  const isCut = data?.runs.length === LIMIT;
   return (
     <Section title="Runs">
-      <Refused error={error} />
-      {its?.length === 0 && data?.runs.length !== NEWEST && (
-        <p className="quiet">None in the last week. Those that agents begin are listed here too.</p>
+      <LoadError error={error} />
+      {runs?.length === 0 && !isCut && (
+        <p className="quiet">No runs in the last week. Runs that agents start are listed here too.</p>
       )}
-      {data?.runs.length === NEWEST && (
+      {isCut && (
         <p className="quiet">
-          {its?.length === 0 ? 'None' : 'Those'} among the newest {NEWEST} of all pipelines.
+          {runs?.length === 0
+            ? `No runs of this pipeline are among the latest ${LIMIT} runs of all pipelines.`
+            : `Shows only runs that are among the latest ${LIMIT} runs of all pipelines.`}
         </p>
       )}
       <ul className="plain" aria-label="Runs">
-        {its?.map(({ run_id: id, status, started_at: at, duration_ms: ms }) => (
+        {runs?.map(({ run_id: id, status, started_at: at, duration_ms: ms }) => (
           <li key={id} className="line">
             <span>
-              <button
-                type="button"
-                className="opener"
+              <Button
+                label={<When at={at} />}
+                look="link"
                 aria-expanded={opened === id}
                 onClick={() => setOpened(opened === id ? undefined : id)}
-              >
-                <When at={at} />
-              </button>
+              />
             </span>
             <span className={status === 'failed' ? 'warned small' : 'quiet'}>
               {status}

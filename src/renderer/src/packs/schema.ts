@@ -1,13 +1,13 @@
-/** What a form can ask for. Whatever it cannot is asked for as JSON. */
-export interface Field {
+/** A form field for one property of a JSON Schema. A property of an unsupported type is entered as JSON. */
+export interface FieldSpec {
   readonly name: string;
   readonly kind: 'text' | 'number' | 'choice' | 'flag' | 'lines' | 'json';
-  readonly needed: boolean;
-  readonly says: string;
-  /** Of a choice. */
+  readonly required: boolean;
+  readonly description: string;
+  /** The options of a `choice`. */
   readonly choices: readonly string[];
-  /** What holds when it is left empty. */
-  readonly usual: string;
+  /** The default value as text; empty if there is no default. */
+  readonly defaultText: string;
 }
 
 interface Schema {
@@ -20,27 +20,27 @@ interface Schema {
   readonly required?: unknown;
 }
 
-/** Undefined where the input is no object with named fields: then it is JSON as a whole. */
-export function fieldsOf(schema: Readonly<Record<string, unknown>>): readonly Field[] | undefined {
+/** The form fields of an object schema; undefined for any other schema, whose input is entered as JSON. */
+export function fieldsOf(schema: Readonly<Record<string, unknown>>): readonly FieldSpec[] | undefined {
   const { type, properties, required }: Schema = schema;
   if (type !== 'object' || !isRecord(properties)) return undefined;
-  const needed = new Set(Array.isArray(required) ? required : []);
+  const requiredNames = new Set(Array.isArray(required) ? required : []);
   return Object.entries(properties).map(([name, property]) => {
-    const its: Schema = isRecord(property) ? property : {};
+    const spec: Schema = isRecord(property) ? property : {};
     return {
       name,
-      kind: kindOf(its),
-      // What has a default may be left out, whatever else is said.
-      needed: needed.has(name) && its.default === undefined,
-      says: typeof its.description === 'string' ? its.description : '',
-      choices: textsIn(its.enum) ?? [],
-      usual: its.default === undefined ? '' : spelled(its.default),
+      kind: kindOf(spec),
+      // A schema can list a property as required although it has a default. The owner can leave such a field empty.
+      required: requiredNames.has(name) && spec.default === undefined,
+      description: typeof spec.description === 'string' ? spec.description : '',
+      choices: stringsOf(spec.enum) ?? [],
+      defaultText: spec.default === undefined ? '' : textOf(spec.default),
     };
   });
 }
 
-function kindOf({ type, enum: choices, items }: Schema): Field['kind'] {
-  if (textsIn(choices)) return 'choice';
+function kindOf({ type, enum: choices, items }: Schema): FieldSpec['kind'] {
+  if (stringsOf(choices)) return 'choice';
   if (type === 'string') return 'text';
   if (type === 'number' || type === 'integer') return 'number';
   if (type === 'boolean') return 'flag';
@@ -48,8 +48,8 @@ function kindOf({ type, enum: choices, items }: Schema): Field['kind'] {
   return 'json';
 }
 
-/** What was filled in, as the pack's own schema will read it. What was left empty is left out. */
-export function inputOf(fields: readonly Field[], texts: Readonly<Record<string, string>>): Record<string, unknown> {
+/** Builds the input from the texts of the form fields. Empty fields are omitted. */
+export function inputOf(fields: readonly FieldSpec[], texts: Readonly<Record<string, string>>): Record<string, unknown> {
   const filled = fields.flatMap((field): [string, unknown][] => {
     const text = Object.hasOwn(texts, field.name) ? (texts[field.name] ?? '') : '';
     return text === '' ? [] : [[field.name, valueOf(field, text)]];
@@ -57,7 +57,7 @@ export function inputOf(fields: readonly Field[], texts: Readonly<Record<string,
   return Object.fromEntries(filled);
 }
 
-function valueOf({ name, kind }: Field, text: string): unknown {
+function valueOf({ name, kind }: FieldSpec, text: string): unknown {
   switch (kind) {
     case 'text':
     case 'choice':
@@ -69,28 +69,28 @@ function valueOf({ name, kind }: Field, text: string): unknown {
     case 'lines':
       return text.split('\n').filter((line) => line.trim() !== '');
     case 'json':
-      return parsed(text, name);
+      return parse(text, name);
   }
 }
 
-export function objectIn(text: string): Record<string, unknown> {
-  const value = text.trim() === '' ? {} : parsed(text, 'The input');
+export function parseObject(text: string): Record<string, unknown> {
+  const value = text.trim() === '' ? {} : parse(text, 'The input');
   if (isRecord(value)) return value;
-  throw new Error('The input must be a JSON object; write {} where nothing is needed.');
+  throw new Error('The input must be a JSON object. Write {} for an empty object.');
 }
 
-function parsed(text: string, name: string): unknown {
+function parse(text: string, name: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new Error(`${name} is not JSON; texts stand in double quotes.`);
+    throw new Error(`${name} is not valid JSON. Put text in double quotes.`);
   }
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const textsIn = (value: unknown): readonly string[] | undefined =>
+const stringsOf = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string') ? value : undefined;
 
-const spelled = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

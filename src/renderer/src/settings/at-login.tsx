@@ -1,39 +1,39 @@
-import { askDesktop } from '../desktop-bridge.ts';
-import { useDoing } from '../doing.ts';
+import { callDesktop } from '../desktop-bridge.ts';
+import { useDesktopState } from '../desktop-state.ts';
 import { useMemory } from '../memory-context.tsx';
+import { useTask } from '../task.ts';
+import { ErrorText } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
-import { Failed } from '../ui/refused.tsx';
-import { useDesktop } from '../use-desktop.ts';
 
-/** Whether the desktop starts with its owner's session: as in its menu. Nothing is shown where the system cannot start it. */
+/** Lets the owner start the desktop app at login. Not shown if the system does not support starting programs at login. */
 export function AtLoginSection() {
   const { bridge } = useMemory();
-  const { busy, failure, run } = useDoing();
-  const [known, setKnown] = useDesktop('atLogin', 'login');
-  if (known?.starts === undefined) return undefined;
-  const choose = (choice: { starts?: boolean; hidden?: boolean }): void =>
-    void run(async () => setKnown(await askDesktop(bridge, 'chooseAtLogin', choice)));
+  const { busy, failure, run } = useTask();
+  const [state, setState] = useDesktopState('atLogin', 'login');
+  if (state?.starts === undefined) return undefined;
+  const change = (choice: { starts?: boolean; hidden?: boolean }): void =>
+    void run(async () => setState(await callDesktop(bridge, 'chooseAtLogin', choice)));
   return (
-    <Section title="When you log in">
+    <Section title="At login">
       <label className="check">
         <input
           type="checkbox"
-          checked={known.starts}
+          checked={state.starts}
           disabled={busy}
-          onChange={({ target }) => choose({ starts: target.checked })}
+          onChange={({ target }) => change({ starts: target.checked })}
         />
         Start Helmdeck Memory
       </label>
       <label className="check">
         <input
           type="checkbox"
-          checked={known.hidden}
+          checked={state.hidden}
           disabled={busy}
-          onChange={({ target }) => choose({ hidden: target.checked })}
+          onChange={({ target }) => change({ hidden: target.checked })}
         />
-        Stay in the tray then, without a window
+        Start in the tray, without a window
       </label>
-      <Failed text={failure} />
+      <ErrorText text={failure} />
     </Section>
   );
 }

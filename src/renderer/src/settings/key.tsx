@@ -1,132 +1,137 @@
 import { useState } from 'react';
-import { useDoing } from '../doing.ts';
-import { useAsked, useIsAsked, useMemory } from '../memory-context.tsx';
-import { standingOf } from '../standing.ts';
+import { describeKey } from '../key-state.ts';
+import { useDesktopConfirms, useMemory, useOperation } from '../memory-context.tsx';
+import { usePolledOperation, useRefresh } from '../polling.ts';
+import { useTask } from '../task.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { Copyable } from '../ui/copyable.tsx';
-import { Dialog } from '../ui/dialog.tsx';
+import { CloseButton, Dialog } from '../ui/dialog.tsx';
+import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
-import { Failed, Refused } from '../ui/refused.tsx';
 import { useToast } from '../ui/toast.tsx';
-import { useFreshLook, useWatched } from '../watched.ts';
 
-type Asking = 'rotate' | 'recovery' | undefined;
-
-/** Where the key stands, and what its owner can do with it. */
 export function KeySection() {
-  const { ask } = useMemory();
-  const { say } = useToast();
-  const lookAgain = useFreshLook();
-  const isAsked = useIsAsked();
-  const { data: status, error } = useAsked('status', {});
-  const { data: backups } = useWatched('backups', {}, () => undefined);
-  const [asking, setAsking] = useState<Asking>();
-  const [words, setWords] = useState<string>();
-  const locking = useDoing();
-  const turning = useDoing();
-  const making = useDoing();
+  const { data: status, error } = useOperation('status', {});
+  const { data: backups } = usePolledOperation('backups', {});
+  const commands = useKeyCommands();
+  const desktopConfirms = useDesktopConfirms();
+  const [dialog, setDialog] = useState<'rotate' | 'recovery'>();
+  const close = (): void => setDialog(undefined);
   const key = status?.store.key;
   const rotation = status?.store.rotation;
-  const here = key?.at === 'ok';
-  const lock = (): void =>
-    void locking.run(async () => {
-      await ask(here ? 'lock' : 'unlock', {});
-      lookAgain();
-    });
+  const isOpen = key?.at === 'ok';
+  const hasRecoveryKey = backups?.recovery_key === true;
+  useActions(isOpen ? [{ name: 'Lock the memory', run: commands.lock }] : []);
   const rotate = (): void => {
-    setAsking(undefined);
-    // It goes on while its owner looks elsewhere, and the banner says how far it is.
-    void turning.run(async () => {
-      const turned = ask('rotateKey', {});
-      lookAgain();
-      await turned;
-      say({ text: 'Everything is under a new key.' });
-      lookAgain();
-    });
+    close();
+    commands.rotate();
   };
-  const makeRecoveryKey = async (): Promise<void> => {
-    setWords((await ask('makeRecoveryKey', {})).recovery_key);
-    lookAgain();
-  };
-  useActions(here ? [{ name: 'Lock the memory', run: lock }] : []);
   return (
     <Section title="Key">
-      <Refused error={error} />
+      <LoadError error={error} />
       {key && (
         <p role="status">
-          {standingOf(key).title}. {standingOf(key).says}
+          {describeKey(key).title}. {describeKey(key).text}
         </p>
       )}
       {key && key.at !== 'ephemeral' && (
         <>
           <p className="quiet">
-            {backups?.recovery_key
-              ? 'There is a recovery key. Making another makes that one useless.'
-              : 'There is no recovery key yet: without the key, nobody could open this memory.'}
+            {hasRecoveryKey
+              ? 'You have a recovery key. If you create a new recovery key, the current one stops working.'
+              : "You have no recovery key. If you lose the key, this memory can't be opened."}
           </p>
           <p className="buttons">
-            <button type="button" className="button" disabled={locking.busy} onClick={lock}>
-              {here ? 'Lock' : 'Unlock'}
-            </button>
-            {here && (
+            <Button
+              label={isOpen ? 'Lock' : 'Unlock'}
+              disabled={commands.locking}
+              onClick={isOpen ? commands.lock : commands.unlock}
+            />
+            {isOpen && (
               <>
-                <button
-                  type="button"
-                  className="button"
-                  onClick={() => (isAsked ? void making.run(makeRecoveryKey) : setAsking('recovery'))}
-                >
-                  Make a recovery key…
-                </button>
-                <button
-                  type="button"
-                  className="button"
-                  disabled={turning.busy || rotation?.at === 'running'}
-                  onClick={() => (isAsked ? rotate() : setAsking('rotate'))}
-                >
-                  Rotate the key…
-                </button>
+                <Button
+                  label="Create a recovery key…"
+                  onClick={() => (desktopConfirms ? commands.runRecovery() : setDialog('recovery'))}
+                />
+                <Button
+                  label="Rotate the key…"
+                  disabled={commands.rotating || rotation?.at === 'running'}
+                  onClick={() => (desktopConfirms ? rotate() : setDialog('rotate'))}
+                />
               </>
             )}
           </p>
         </>
       )}
       {rotation?.at === 'running' && (
-        <progress aria-label="Entries under the new key" max={Math.max(1, rotation.of)} value={rotation.done} />
+        <progress aria-label="Entries with the new key" max={Math.max(1, rotation.of)} value={rotation.done} />
       )}
-      <Failed text={locking.failure ?? turning.failure ?? making.failure} />
-      {asking === 'rotate' && (
-        <Confirm
-          title="Rotate the key?"
-          act="Rotate"
-          harmless
-          run={() => Promise.resolve(rotate())}
-          close={() => setAsking(undefined)}
-        >
+      <ErrorText text={commands.failure} />
+      {dialog === 'rotate' && (
+        <Confirm title="Rotate the key?" button="Rotate" harmless run={() => Promise.resolve(rotate())} close={close}>
           <p>
-            Everything is sealed anew under a new key, while the memory stays in use. Backups that were made before still need the
-            old key or the recovery key, which stays good.
+            All entries will be sealed with a new key. You can use the memory during the rotation. Existing backups still need the
+            old key or the recovery key. The recovery key stays valid.
           </p>
         </Confirm>
       )}
-      {asking === 'recovery' && (
-        <Confirm title="Make a recovery key?" act="Make" harmless run={makeRecoveryKey} close={() => setAsking(undefined)}>
+      {dialog === 'recovery' && (
+        <Confirm title="Create a recovery key?" button="Create" harmless run={commands.createRecoveryKey} close={close}>
           <p>
-            It opens this memory when its own key is lost, also on another computer. It is shown once: have something to write at
-            hand.
+            If the key is lost, the recovery key opens this memory, even on another computer. The recovery key is shown only once,
+            so have pen and paper ready.
           </p>
-          {backups?.recovery_key && <p className="warned">The one that you have now will be of no use any more.</p>}
+          {hasRecoveryKey && <p className="warned">Your current recovery key will stop working.</p>}
         </Confirm>
       )}
-      {words !== undefined && (
-        <Dialog title="The recovery key" close={() => setWords(undefined)}>
-          <p>Write it down now and keep it in a safe place: it is shown this once and kept nowhere.</p>
-          <Copyable text={words} name="the recovery key" />
-          <form method="dialog" className="buttons">
-            <button className="button primary">I have written it down</button>
-          </form>
+      {commands.recoveryKey !== undefined && (
+        <Dialog title="Your recovery key" close={commands.hideRecoveryKey}>
+          <p>Write the recovery key down now and keep it in a safe place. The key is shown only once and is not stored.</p>
+          <Copyable text={commands.recoveryKey} name="the recovery key" />
+          <CloseButton label="I have written it down" primary />
         </Dialog>
       )}
     </Section>
   );
+}
+
+function useKeyCommands() {
+  const { call } = useMemory();
+  const { showToast } = useToast();
+  const refresh = useRefresh();
+  const [recoveryKey, setRecoveryKey] = useState<string>();
+  const locking = useTask();
+  const rotating = useTask();
+  const creating = useTask();
+  const callAndRefresh = async (name: 'lock' | 'unlock'): Promise<void> => {
+    await call(name, {});
+    refresh();
+  };
+  const createRecoveryKey = async (): Promise<void> => {
+    setRecoveryKey((await call('makeRecoveryKey', {})).recovery_key);
+    refresh();
+  };
+  return {
+    locking: locking.busy,
+    rotating: rotating.busy,
+    failure: locking.failure ?? rotating.failure ?? creating.failure,
+    recoveryKey,
+    hideRecoveryKey: () => setRecoveryKey(undefined),
+    lock: () => void locking.run(() => callAndRefresh('lock')),
+    unlock: () => void locking.run(() => callAndRefresh('unlock')),
+    /** Throws on failure, because the dialog that calls this function reports failures itself. */
+    createRecoveryKey,
+    runRecovery: () => void creating.run(createRecoveryKey),
+    rotate: () =>
+      void rotating.run(async () => {
+        const done = call('rotateKey', {});
+        // Refresh, so that the banner shows the progress of the rotation.
+        refresh();
+        await done;
+        showToast({ text: 'The key has been rotated.' });
+        refresh();
+      }),
+  };
 }

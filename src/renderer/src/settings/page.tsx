@@ -1,33 +1,31 @@
-import { useAsked } from '../memory-context.tsx';
+import { useOperation } from '../memory-context.tsx';
+import { usePolledOperation } from '../polling.ts';
+import { LoadError } from '../ui/errors.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { Refused } from '../ui/refused.tsx';
-import { useWatched } from '../watched.ts';
 import { AtLoginSection } from './at-login.tsx';
 import { KeySection } from './key.tsx';
 import { SafetySection } from './safety.tsx';
-import { SessionsSection } from './sessions-section.tsx';
+import { SessionsSection } from './sessions.tsx';
 import { SettingsList } from './settings-list.tsx';
 import { sizeOf } from './size.ts';
-import { TransferSection } from './transfer-section.tsx';
-import { VersionSection } from './version-section.tsx';
+import { TransferSection } from './transfer.tsx';
+import { VersionSection } from './version.tsx';
 
-/** The key, what keeps the memory safe, what is set, and which version this is. */
 export function SettingsPage() {
-  const { data, error } = useWatched('settings', {}, () => undefined);
-  const { data: status } = useAsked('status', {});
-  const kept = status?.store.kept === 'file';
+  const { data, error } = usePolledOperation('settings', {});
+  const { data: status } = useOperation('status', {});
   return (
     <Page title="Settings">
       <KeySection />
-      {kept && <SafetySection />}
+      {status?.store.kept === 'file' && <SafetySection />}
       <TransferSection />
       <AtLoginSection />
       <SessionsSection />
-      <Refused error={error} />
+      <LoadError error={error} />
       {data && (
-        <Section title="Room">
-          <Share name="Facts" {...data.quota.facts} show={(count) => count.toLocaleString()} />
-          <Share name="Their size, earlier versions included" {...data.quota.bytes} show={sizeOf} />
+        <Section title="Space">
+          <Usage name="Facts" {...data.quota.facts} show={(count) => count.toLocaleString()} />
+          <Usage name="Size, including earlier versions" {...data.quota.bytes} show={sizeOf} />
         </Section>
       )}
       {data && <SettingsList settings={data} />}
@@ -36,14 +34,14 @@ export function SettingsPage() {
   );
 }
 
-interface ShareProps {
+interface UsageProps {
   readonly name: string;
   readonly used: number;
   readonly most: number;
   readonly show: (amount: number) => string;
 }
 
-function Share({ name, used, most, show }: ShareProps) {
+function Usage({ name, used, most, show }: UsageProps) {
   return (
     <div>
       <p>

@@ -1,59 +1,60 @@
 import { useState } from 'react';
-import type { Output } from '../../../contract/operations.ts';
-import { useDoing } from '../doing.ts';
-import { useAsked, useMemory } from '../memory-context.tsx';
+import type { OperationOutput } from '../../../contract/operations.ts';
+import { useMemory, useOperation } from '../memory-context.tsx';
+import { usePolledOperation, useRefresh } from '../polling.ts';
+import { useTask } from '../task.ts';
+import { counted } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
-import { counted } from '../ui/forget-scope.tsx';
+import { Button } from '../ui/button.tsx';
+import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
-import { Failed, Refused } from '../ui/refused.tsx';
 import { When } from '../ui/when.tsx';
-import { useFreshLook, useWatched } from '../watched.ts';
 
-/** That nothing is lost: copies, and a look at every seal. */
+type Verification = OperationOutput<'verify'>;
+
 export function SafetySection() {
-  const { ask } = useMemory();
-  const lookAgain = useFreshLook();
-  const { data, error } = useWatched('backups', {}, () => undefined);
-  const { data: settings } = useAsked('settings', {});
-  const copying = useDoing();
-  const verifying = useDoing();
-  const [made, setMade] = useState<Output<'backup'>>();
-  const [verified, setVerified] = useState<Output<'verify'>>();
+  const { call } = useMemory();
+  const refresh = useRefresh();
+  const { data, error } = usePolledOperation('backups', {});
+  const { data: settings } = useOperation('settings', {});
+  const backup = useTask();
+  const verification = useTask();
+  const [made, setMade] = useState<OperationOutput<'backup'>>();
+  const [verified, setVerified] = useState<Verification>();
   const backUp = (): void =>
-    void copying.run(async () => {
-      setMade(await ask('backup', {}));
-      lookAgain();
+    void backup.run(async () => {
+      setMade(await call('backup', {}));
+      refresh();
     });
-  const verify = (): void => void verifying.run(async () => setVerified(await ask('verify', {})));
+  const verify = (): void => void verification.run(async () => setVerified(await call('verify', {})));
   useActions([
     { name: 'Back up now', run: backUp },
     { name: 'Verify the memory', run: verify },
   ]);
   return (
     <Section title="Safety">
-      <Refused error={error} />
+      <LoadError error={error} />
       <p className="quiet">
-        A backup is a complete copy, sealed like the memory. A copy on another disk also protects against the loss of this one. To
-        restore one, end the program and run <code>{settings?.command ?? 'helmdeck-memory'} restore</code>.
+        A backup is a complete sealed copy. Copy it to another disk to protect it from a disk failure. To restore a backup, quit
+        Helmdeck Memory and run <code>{settings?.command ?? 'helmdeck-memory'} restore</code>.
       </p>
       <p className="buttons">
-        <button type="button" className="button" disabled={copying.busy} onClick={backUp}>
-          Back up now
-        </button>
-        <button type="button" className="button" disabled={verifying.busy} onClick={verify}>
-          Verify
-        </button>
+        <Button label="Back up now" disabled={backup.busy} onClick={backUp} />
+        <Button label="Verify" disabled={verification.busy} onClick={verify} />
       </p>
       <div role="status">
-        {copying.busy && <p>Writing a copy, and opening every seal in it…</p>}
+        {backup.busy && <p>Writing and verifying a backup…</p>}
         {made && (
-          <p>Backed up and verified.{made.broken > 0 && ` ${counted(made.broken, 'damaged entry')}, here as in the copy.`}</p>
+          <p>
+            Backed up and verified.
+            {made.broken > 0 && ` The memory and the backup contain ${counted(made.broken, 'damaged entry')}.`}
+          </p>
         )}
-        {verifying.busy && <p>Opening every seal…</p>}
-        {verified && <p className={sound(verified) ? undefined : 'warned'}>{verdictOf(verified)}</p>}
+        {verification.busy && <p>Verifying all entries…</p>}
+        {verified && <p className={isSound(verified) ? undefined : 'warned'}>{verdict(verified)}</p>}
       </div>
-      <Failed text={copying.failure ?? verifying.failure} />
-      {data?.backups.length === 0 && <p className="quiet">There is no backup yet.</p>}
+      <ErrorText text={backup.failure ?? verification.failure} />
+      {data?.backups.length === 0 && <p className="quiet">No backups yet.</p>}
       <ul className="plain" aria-label="Backups">
         {data?.backups.map(({ file, at }) => (
           <li key={file} className="line">
@@ -68,16 +69,12 @@ export function SafetySection() {
   );
 }
 
-const sound = ({ broken, structure }: Output<'verify'>): boolean => broken === 0 && structure.length === 0;
+const isSound = ({ broken, structure }: Verification): boolean => broken === 0 && structure.length === 0;
 
-function verdictOf(verified: Output<'verify'>): string {
+function verdict(verified: Verification): string {
   const { entries, broken, structure } = verified;
-  if (sound(verified)) return `All ${counted(entries, 'entry')} are whole.`;
-  const parts = [
-    ...(broken > 0
-      ? [`${counted(broken, 'entry')} of ${(entries + broken).toLocaleString()} are damaged and left out of every answer.`]
-      : []),
-    ...structure,
-  ];
-  return `${parts.join(' ')} A backup that is whole brings them back.`;
+  if (isSound(verified)) return `${counted(entries, 'entry')} verified.`;
+  const total = (entries + broken).toLocaleString();
+  const damage = `${broken.toLocaleString()} of ${total} entries ${broken === 1 ? 'is' : 'are'} damaged and can't be read.`;
+  return [...(broken > 0 ? [damage] : []), ...structure, 'Restore an undamaged backup to repair the memory.'].join(' ');
 }

@@ -1,95 +1,92 @@
 import { useState } from 'react';
-import type { SettingRow, Settings } from '../../../contract/settings.ts';
+import type { SettingRow, SettingsReport } from '../../../contract/settings.ts';
 import { useMemory } from '../memory-context.tsx';
+import { useRefresh } from '../polling.ts';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
-import { Labelled } from '../ui/labelled.tsx';
+import { Field } from '../ui/field.tsx';
 import { Section } from '../ui/page.tsx';
 import { useToast } from '../ui/toast.tsx';
-import { useFreshLook } from '../watched.ts';
 import { sizeOf } from './size.ts';
 
-const FROM = { environment: 'in the environment', file: 'in the file', nowhere: '' } as const;
+const ORIGINS = { environment: 'from the environment', file: 'from the file', nowhere: '' } as const;
 
-interface Said {
+interface Description {
   readonly label: string;
   readonly hint: string;
-  /** How a number is told, where it is more than a number. */
-  readonly amount?: (value: number) => string;
+  /** Formats a numeric value for display. */
+  readonly format?: (value: number) => string;
 }
 
-const inDigits = (count: number): string => count.toLocaleString();
+const count = (value: number): string => value.toLocaleString();
 
-/** What those are called that an owner may want to change, and how to fill them in. */
-const SAID: Readonly<Record<string, Said>> = {
+/** Labels and hints of the most common settings, by environment variable. */
+const DESCRIPTIONS: Readonly<Record<string, Description>> = {
   HELMDECK_ADDR: {
     label: 'Address and port',
-    hint: '127.0.0.1, localhost or [::1] with a port. Agents must be told of a new one.',
+    hint: '127.0.0.1, localhost or [::1], with a port. Agents must then use the new address.',
   },
-  HELMDECK_QUOTA_FACTS: { label: 'Facts in a memory, at most', hint: 'A whole number.', amount: inDigits },
+  HELMDECK_QUOTA_FACTS: { label: 'Maximum number of facts per memory', hint: 'A whole number.', format: count },
   HELMDECK_QUOTA_BYTES: {
-    label: 'Size of a memory, at most',
-    hint: 'In bytes, a whole number; earlier versions count.',
-    amount: sizeOf,
+    label: 'Maximum size of a memory',
+    hint: 'In bytes, including earlier versions of facts.',
+    format: sizeOf,
   },
-  HELMDECK_WRITES_PER_MINUTE: { label: 'Writes of an agent in a minute, at most', hint: 'A whole number.', amount: inDigits },
+  HELMDECK_WRITES_PER_MINUTE: { label: 'Maximum writes per minute and agent', hint: 'A whole number.', format: count },
   HELMDECK_SECRETS: {
-    label: 'A value that looks like a credential',
-    hint: 'refuse: it is not stored. warn: it is, and the agent is told.',
+    label: 'Values that look like credentials',
+    hint: 'refuse: such values are not stored. warn: such values are stored, and the agent is warned.',
   },
   HELMDECK_LOCK_AFTER: {
-    label: 'Minutes away after which it locks',
-    hint: 'From 1 to 1440. Agents read and write nothing while it is locked.',
+    label: 'Lock after minutes of inactivity',
+    hint: 'From 1 to 1440 minutes. While the memory is locked, agents have no access.',
   },
-  HELMDECK_SHORTCUT: { label: 'Keys that open the window', hint: 'On the desktop, from anywhere: such as Ctrl+Shift+M.' },
+  HELMDECK_SHORTCUT: { label: 'Shortcut that opens the window', hint: 'Works only in the desktop app. Example: Ctrl+Shift+M.' },
   HELMDECK_OPENCLAW_QMD: {
     label: 'OpenClaw: search through mcporter',
-    hint: 'Holds the next time OpenClaw is connected. Its own memory search goes through our plugin either way.',
+    hint: "The change takes effect when you next connect OpenClaw. OpenClaw's own memory search always uses the Helmdeck Memory plugin.",
   },
 };
 
-/** Settings are read at a start: what can be changed here is written to the file, the rest is shown with the name by which it is set. */
-export function SettingsList({ settings: { folder, file, settings } }: { settings: Settings }) {
+/** Shows the settings that were read at startup. Common settings can be changed here; other settings are only listed. */
+export function SettingsList({ settings: { folder, file, settings } }: { settings: SettingsReport }) {
   const [changing, setChanging] = useState<SettingRow>();
-  const said = settings.filter(({ name }) => SAID[name]);
-  const [set, unset] = [true, false].map((isSet) =>
-    settings.filter(({ name, from, usual }) => !SAID[name] && (from !== 'nowhere' || usual !== undefined) === isSet),
-  ) as [SettingRow[], SettingRow[]];
+  const described = settings.filter(({ name }) => DESCRIPTIONS[name]);
+  const others = settings.filter(({ name }) => !DESCRIPTIONS[name]);
+  const isSet = ({ from, usual }: SettingRow): boolean => from !== 'nowhere' || usual !== undefined;
+  const unset = others.filter((row) => !isSet(row));
   return (
     <>
-      <Section title="Choices">
-        <p className="quiet">
-          What is changed here is kept in the configuration file, and holds from the next start of the program.
-        </p>
+      <Section title="Preferences">
+        <p className="quiet">Changes are saved in the configuration file and take effect after a restart.</p>
         <ul className="plain">
-          {said.map((row) => (
+          {described.map((row) => (
             <li key={row.name} className="line">
               <span>
-                {SAID[row.name]?.label} <code className="quiet">{row.name}</code>
+                {DESCRIPTIONS[row.name]?.label} <code className="quiet">{row.name}</code>
               </span>
               <span>
                 <Value {...row} />{' '}
                 {row.changeable && (
-                  <button type="button" className="opener" aria-label={`Change ${row.name}`} onClick={() => setChanging(row)}>
-                    Change…
-                  </button>
+                  <Button label="Change…" look="link" aria-label={`Change ${row.name}`} onClick={() => setChanging(row)} />
                 )}
               </span>
             </li>
           ))}
         </ul>
       </Section>
-      <Section title="What else is set">
+      <Section title="Other settings">
         <p className="quiet">
-          The program reads its settings when it starts: from its environment, and from{' '}
-          {file === undefined ? 'config.json in the data folder' : <span className="address">{file}</span>}. These decide about
-          keys, code and other machines, so they are changed there alone.
+          These settings affect keys, code and other computers, so the window cannot change them. Set them in the environment or
+          in {file === undefined ? 'config.json in the data folder' : <span className="address">{file}</span>}, and restart the
+          program.
         </p>
         <dl className="pairs">
           <dt>Data folder</dt>
           <dd className="address">{folder}</dd>
         </dl>
         <ul className="plain">
-          {set.map((row) => (
+          {others.filter(isSet).map((row) => (
             <li key={row.name} className="line">
               <code>{row.name}</code>
               <Value {...row} />
@@ -113,14 +110,15 @@ export function SettingsList({ settings: { folder, file, settings } }: { setting
 }
 
 function Value({ name, from, value, usual, next }: SettingRow) {
-  const told = (text: string): string => (/^\d+$/.test(text) ? SAID[name]?.amount?.(Number(text)) : undefined) ?? text;
+  const formatted = (text: string): string =>
+    (/^\d+$/.test(text) ? DESCRIPTIONS[name]?.format?.(Number(text)) : undefined) ?? text;
   return (
     <span className={from === 'nowhere' ? 'quiet' : 'small'}>
-      {from === 'nowhere' ? told(usual ?? 'not set') : <bdi>{told(value ?? 'set, and secret')}</bdi>}
-      {from !== 'nowhere' && <span className="quiet"> {FROM[from]}</span>}
+      {from === 'nowhere' ? formatted(usual ?? 'not set') : <bdi>{formatted(value ?? 'set (secret)')}</bdi>}
+      {from !== 'nowhere' && <span className="quiet"> {ORIGINS[from]}</span>}
       {next !== undefined && (
         <>
-          , from the next start <bdi>{told(next)}</bdi>
+          , after restart <bdi>{formatted(next)}</bdi>
         </>
       )}
     </span>
@@ -128,25 +126,26 @@ function Value({ name, from, value, usual, next }: SettingRow) {
 }
 
 function ChangeSetting({ row: { name, value, usual, next, choices }, close }: { row: SettingRow; close: () => void }) {
-  const { ask } = useMemory();
-  const { say } = useToast();
-  const lookAgain = useFreshLook();
+  const { call } = useMemory();
+  const { showToast } = useToast();
+  const refresh = useRefresh();
   const [typed, setTyped] = useState(next === usual ? '' : (next ?? value ?? ''));
   const change = async (): Promise<void> => {
-    await ask('changeSetting', typed === '' ? { name } : { name, value: typed });
-    say({ text: 'Kept in the configuration file. It holds from the next start.' });
-    lookAgain();
+    await call('changeSetting', typed === '' ? { name } : { name, value: typed });
+    showToast({ text: 'Saved. Restart Helmdeck Memory to apply the change.' });
+    refresh();
   };
-  const { label = name, hint = '' } = SAID[name] ?? {};
+  const { label = name, hint = '' } = DESCRIPTIONS[name] ?? {};
+  const defaultValue = usual === undefined ? 'default' : `default (${usual})`;
   const field = { value: typed, onChange: ({ target }: { target: { value: string } }) => setTyped(target.value) };
   return (
-    <Confirm title={label} act="Keep" harmless labels={{ value: name }} run={change} close={close}>
+    <Confirm title={label} button="Save" harmless labels={{ value: name }} run={change} close={close}>
       <div className="fields">
-        <Labelled label={name} hint={`${hint} Left empty it is as usual${usual === undefined ? '' : `: ${usual}`}.`}>
+        <Field label={name} hint={`${hint} Leave the field empty to use the ${defaultValue}.`}>
           {(about) =>
             choices ? (
               <select {...about} {...field}>
-                <option value="">as usual</option>
+                <option value="">Default</option>
                 {choices.map((choice) => (
                   <option key={choice}>{choice}</option>
                 ))}
@@ -155,7 +154,7 @@ function ChangeSetting({ row: { name, value, usual, next, choices }, close }: { 
               <input {...about} {...field} autoComplete="off" spellCheck={false} />
             )
           }
-        </Labelled>
+        </Field>
       </div>
     </Confirm>
   );

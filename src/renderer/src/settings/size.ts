@@ -1,6 +1,6 @@
 const MIB = 1024 * 1024;
 
-/** So many bytes, as people say it. */
+/** Formats a number of bytes in KiB or MiB. */
 export const sizeOf = (bytes: number): string =>
   bytes < MIB
     ? `${Math.ceil(bytes / 1024).toLocaleString()} KiB`

@@ -1,9 +1,9 @@
-/** Something the owner can do. It is in the palette, and its keys are learnt there. */
+/** A command that the palette lists, with its keyboard shortcuts. */
 export interface Action {
   readonly name: string;
-  /** As the browser names them, with `mod+` for the key that commands; the first is the one that is shown. */
+  /** Shortcuts, spelled as in `KeyboardEvent.key`, with `mod+` for Ctrl or Command. The palette shows only the first shortcut. */
   readonly keys?: readonly string[];
-  /** With `mod+` its keys act also while text is typed. */
+  /** Whether shortcuts with `mod+` also work in text fields. */
   readonly whileTyping?: true;
   readonly run: () => void;
 }

@@ -15,93 +15,94 @@ import { Palette } from './palette.tsx';
 
 type Registry = Map<string, readonly Action[]>;
 
-interface Shown {
-  readonly what: 'palette' | 'keys';
-  /** What could be done when it was opened. */
+interface OpenDialog {
+  readonly kind: 'palette' | 'keys';
+  /** The actions that were available when the dialog opened. */
   readonly actions: readonly Action[];
 }
 
-const Context = createContext<{ readonly registry: Registry; readonly open: (what: Shown['what']) => void } | undefined>(
+const Context = createContext<{ readonly registry: Registry; readonly open: (kind: OpenDialog['kind']) => void } | undefined>(
   undefined,
 );
 
 const PALETTE = 'All actions';
 
-/** Hears every key, and opens the palette of all that can be done at this moment. */
+/** Handles keyboard shortcuts and opens the palette with all actions of the mounted components. */
 export function ActionsProvider({ children }: { children: ReactNode }) {
   const [registry] = useState<Registry>(() => new Map([['', []]]));
-  const [shown, setShown] = useState<Shown>();
-  const open = useCallback((what: Shown['what']) => setShown({ what, actions: all(registry) }), [registry]);
+  const [dialog, setDialog] = useState<OpenDialog>();
+  const open = useCallback((kind: OpenDialog['kind']) => setDialog({ kind, actions: allActions(registry) }), [registry]);
   useEffect(() => {
     registry.set('', [
       { name: PALETTE, keys: ['mod+k'], whileTyping: true, run: () => open('palette') },
-      { name: 'Keys', keys: ['?'], run: () => open('keys') },
+      { name: 'Keyboard shortcuts', keys: ['?'], run: () => open('keys') },
     ]);
-    const hear = (event: KeyboardEvent): void => {
-      // What lies above the page hears its own keys.
+    const onKeyDown = (event: KeyboardEvent): void => {
+      // An open dialog or popover handles its own keys.
       if (event.defaultPrevented || event.isComposing || document.querySelector('dialog[open], [popover]:popover-open')) return;
       const action = actionFor(event, registry);
       if (!action) return;
       event.preventDefault();
-      // A key that is held down would forget one fact after the other.
+      // Ignore repeated events of a held key, otherwise holding Backspace would forget one fact after another.
       if (!event.repeat) action.run();
     };
-    addEventListener('keydown', hear);
-    return () => removeEventListener('keydown', hear);
+    addEventListener('keydown', onKeyDown);
+    return () => removeEventListener('keydown', onKeyDown);
   }, [registry, open]);
   const context = useMemo(() => ({ registry, open }), [registry, open]);
-  const close = (): void => setShown(undefined);
+  const close = (): void => setDialog(undefined);
   return (
     <Context value={context}>
       {children}
-      {shown?.what === 'palette' && <Palette actions={shown.actions.filter(({ name }) => name !== PALETTE)} close={close} />}
-      {shown?.what === 'keys' && <KeysHelp actions={shown.actions} close={close} />}
+      {dialog?.kind === 'palette' && <Palette actions={dialog.actions.filter(({ name }) => name !== PALETTE)} close={close} />}
+      {dialog?.kind === 'keys' && <KeysHelp actions={dialog.actions} close={close} />}
     </Context>
   );
 }
 
-/** What came last is nearest: the page's before the sidebar's, and those of every page last. */
-const all = (registry: Registry): Action[] => [...registry.values()].toReversed().flat();
+/** Returns all registered actions: first the actions of the page, then of the sidebar, then the global actions. */
+const allActions = (registry: Registry): Action[] => [...registry.values()].toReversed().flat();
 
-/** What can be done while this component is shown. */
+/** Registers actions while the calling component is mounted. */
 export function useActions(actions: readonly Action[]): void {
-  const { registry } = useShared();
+  const { registry } = useActionsContext();
   const id = useId();
   useLayoutEffect(() => void registry.set(id, actions), [registry, id, actions]);
   useLayoutEffect(() => () => void registry.delete(id), [registry, id]);
 }
 
-/** For a button that opens the palette. */
+/** Returns a function that opens the palette. */
 export const usePalette = (): (() => void) => {
-  const { open } = useShared();
+  const { open } = useActionsContext();
   return () => open('palette');
 };
 
-function useShared() {
-  const shared = useContext(Context);
-  if (!shared) throw new Error('Nothing can be done here.');
-  return shared;
+function useActionsContext() {
+  const context = useContext(Context);
+  if (!context) throw new Error('useActions needs an ActionsProvider.');
+  return context;
 }
 
 function actionFor(event: KeyboardEvent, registry: Registry): Action | undefined {
-  const spelled = spell(event);
+  const shortcut = shortcutOf(event);
   const { target } = event;
   const typing = target instanceof Element && target.matches('input, textarea, select');
-  // A button that has the focus is what these two press.
-  const pressing = (spelled === 'Enter' || spelled === ' ') && target instanceof Element && target.matches('button, summary, a');
+  // Enter and Space press a focused button or link, so these keys are not shortcuts on such elements.
+  const pressing =
+    (shortcut === 'Enter' || shortcut === ' ') && target instanceof Element && target.matches('button, summary, a');
   if (pressing) return undefined;
-  return all(registry).find(
-    ({ keys, whileTyping }) => keys?.includes(spelled) && (!typing || (whileTyping && spelled.startsWith('mod+'))),
+  return allActions(registry).find(
+    ({ keys, whileTyping }) => keys?.includes(shortcut) && (!typing || (whileTyping && shortcut.startsWith('mod+'))),
   );
 }
 
-/** `mod` is the key that the system uses for commands. Shift shows in a letter's own sign. */
-function spell({ key, code, metaKey, ctrlKey, altKey, shiftKey }: KeyboardEvent): string {
-  const named = key.length > 1;
-  // Where the keys write Cyrillic, Greek or Hebrew, the one in the place of a Latin letter stands for it.
+/** Spells the pressed keys as in `Action.keys`. Only named keys such as Enter get `shift+`; Shift makes a letter a capital. */
+function shortcutOf({ key, code, metaKey, ctrlKey, altKey, shiftKey }: KeyboardEvent): string {
+  const isNamed = key.length > 1;
+  // On a Cyrillic, Greek or Hebrew keyboard, use the Latin letter at the same position.
   const latin = /^\P{ASCII}$/u.test(key) ? /^Key([A-Z])$/.exec(code)?.[1] : undefined;
   const typed = latin ?? key;
-  // Without Shift a capital comes of Caps Lock.
-  const sign = named || shiftKey ? typed : typed.toLowerCase();
-  return [metaKey || ctrlKey ? 'mod+' : '', altKey ? 'alt+' : '', named && shiftKey ? 'shift+' : '', sign].join('');
+  // A capital without Shift comes from Caps Lock, which shortcuts ignore.
+  const character = isNamed || shiftKey ? typed : typed.toLowerCase();
+  return [metaKey || ctrlKey ? 'mod+' : '', altKey ? 'alt+' : '', isNamed && shiftKey ? 'shift+' : '', character].join('');
 }

@@ -1,48 +1,65 @@
-import type { FormEvent, ReactNode } from 'react';
-import { useDoing } from '../doing.ts';
+import type { ReactNode } from 'react';
+import { useDesktopConfirms } from '../memory-context.tsx';
+import { useTask } from '../task.ts';
+import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
+import { ErrorText } from './errors.tsx';
 import type { Labels } from './labels.ts';
-import { Failed } from './refused.tsx';
+import { useToast } from './toast.tsx';
 
 interface Props {
-  /** What is about to happen, as a question. */
   readonly title: string;
-  /** What the button does. */
-  readonly act: string;
+  readonly button: string;
   readonly run: () => Promise<unknown>;
   readonly close: () => void;
   readonly ready?: boolean;
-  /** It takes nothing away. */
+  /** Set if the action deletes nothing. The button is then not red. */
   readonly harmless?: true;
-  /** Of what is filled in. */
   readonly labels?: Labels;
   readonly children: ReactNode;
 }
 
-/** Says what goes before it goes; whoever presses Enter at once changes nothing. */
-export function Confirm({ title, act, run, close, ready = true, harmless, labels, children }: Props) {
-  const doing = useDoing(labels);
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
-    void doing.run(async () => {
-      await run();
-      close();
-    });
-  };
+/**
+ * A dialog that asks before an action. Cancel has the initial focus, so that pressing Enter by mistake changes nothing (R-WIN-20).
+ */
+export function Confirm({ title, button, run, close, ready = true, harmless, labels, children }: Props) {
+  const task = useTask(labels);
+  const onSubmit = task.submit(async () => {
+    await run();
+    close();
+  });
   return (
     <Dialog title={title} close={close}>
       <form onSubmit={onSubmit}>
         {children}
-        <Failed text={doing.failure} />
-        <p className="buttons">
-          <button type="button" className="button" onClick={close}>
-            Cancel
-          </button>
-          <button className={`button ${harmless ? 'primary' : 'danger'}`} disabled={!ready || doing.busy}>
-            {act}
-          </button>
-        </p>
+        <ErrorText text={task.failure} />
+        <DialogButtons close={close}>
+          <Button label={button} type="submit" look={harmless ? 'primary' : 'danger'} disabled={!ready || task.busy} />
+        </DialogButtons>
       </form>
     </Dialog>
+  );
+}
+
+/**
+ * Returns a function that starts a destructive action. On the desktop, the action runs immediately, because the main process asks
+ * the owner. In a browser, `openDialog` opens a dialog that asks the owner first.
+ */
+export function useConfirmed(): (run: () => Promise<unknown>, openDialog: () => void) => void {
+  const desktopConfirms = useDesktopConfirms();
+  const { showToast } = useToast();
+  return (run, openDialog) => {
+    if (desktopConfirms) run().catch((error: Error) => showToast({ text: error.message }));
+    else openDialog();
+  };
+}
+
+/** The last row of a dialog: Cancel and the given buttons. */
+export function DialogButtons({ close, children }: { close: () => void; children: ReactNode }) {
+  return (
+    <p className="buttons">
+      <Button label="Cancel" onClick={close} />
+      {children}
+    </p>
   );
 }

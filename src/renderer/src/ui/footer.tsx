@@ -1,43 +1,44 @@
-import { useAsked } from '../memory-context.tsx';
+import { useOperation } from '../memory-context.tsx';
+import { counted } from '../time.ts';
 import { usePalette } from './actions.tsx';
 import { Kbd } from './kbd.tsx';
 
 interface Props {
-  /** Whether there is something to copy or forget. */
-  readonly chosen: boolean;
+  readonly hasSelection: boolean;
   readonly copy: () => void;
   readonly forget: () => void;
 }
 
-/** How the memory stands, and what the most used keys do. */
-export function Footer({ chosen, copy, forget }: Props) {
-  const { data } = useAsked('status', {});
+export function Footer({ hasSelection, copy, forget }: Props) {
+  const { data } = useOperation('status', {});
   const openPalette = usePalette();
   return (
     <footer className="footer">
-      <span>{data && `${count(data.facts)} · ${standing(data.store)}`}</span>
+      <span>{data && `${counted(data.facts, 'fact')} · ${KEY_STATES[data.store.key.at]}`}</span>
       <span className="hints">
-        {chosen && (
+        {hasSelection && (
           <>
             <button type="button" onClick={copy}>
-              Copy <Kbd spelled="Enter" />
+              Copy <Kbd shortcut="Enter" />
             </button>
             <button type="button" onClick={forget}>
-              Forget <Kbd spelled="Backspace" />
+              Forget <Kbd shortcut="Backspace" />
             </button>
           </>
         )}
         <button type="button" onClick={openPalette}>
-          More <Kbd spelled="mod+k" />
+          More <Kbd shortcut="mod+k" />
         </button>
       </span>
     </footer>
   );
 }
 
-const count = (facts: number): string => (facts === 1 ? '1 fact' : `${facts.toLocaleString()} facts`);
-
-function standing({ kept, key }: { kept: string; key: { at: string } }): string {
-  if (kept === 'memory') return 'kept nowhere: there is no key';
-  return key.at === 'ok' ? 'sealed on this computer' : `sealed, and its key is ${key.at}`;
-}
+const KEY_STATES = {
+  ok: 'sealed on this computer',
+  ephemeral: 'not saved: no key',
+  locked: 'locked',
+  absent: 'sealed, key missing',
+  mismatch: 'sealed with another key',
+  unavailable: 'sealed, key unavailable',
+} as const;

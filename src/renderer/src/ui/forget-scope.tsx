@@ -1,56 +1,53 @@
 import { type ReactNode, useState } from 'react';
-import { useAsked, useIsAsked, useMemory } from '../memory-context.tsx';
-import { Confirm } from './confirm.tsx';
-import { Refused } from './refused.tsx';
+import { useMemory, useOperation } from '../memory-context.tsx';
+import { counted } from '../time.ts';
+import { Confirm, useConfirmed } from './confirm.tsx';
+import { LoadError } from './errors.tsx';
 import { useToast } from './toast.tsx';
 
-interface Forgetting {
+interface ForgetRequest {
   readonly title: string;
   readonly scope: string;
-  /** What goes and what stays. */
-  readonly says: string;
-  /** What one of the things is called that go. */
-  readonly one: string;
+  /** Text that says what will be deleted and what will stay. */
+  readonly text: string;
+  /** The singular noun for the deleted items. */
+  readonly noun: string;
 }
 
-/** Forgets what is not facts, after a look at how much that is: the way to ask for it, and the dialog while there is one. */
-export function useForgetScope(): readonly [ask: (wanted: Forgetting) => void, dialog: ReactNode] {
-  const { ask } = useMemory();
-  const { say } = useToast();
-  const isAsked = useIsAsked();
-  const [asking, setAsking] = useState<Forgetting>();
-  const forget = async ({ scope, one }: Forgetting): Promise<void> => {
-    const { deleted } = await ask('forget', { scope });
-    say({ text: `${counted(deleted, one)} forgotten.` });
+/** Forgets run records and caches. Returns a function that asks for confirmation, and the dialog to render. */
+export function useForgetScope(): readonly [start: (request: ForgetRequest) => void, dialog: ReactNode] {
+  const { call } = useMemory();
+  const { showToast } = useToast();
+  const confirmed = useConfirmed();
+  const [request, setRequest] = useState<ForgetRequest>();
+  const forget = async ({ scope, noun }: ForgetRequest): Promise<void> => {
+    const { deleted } = await call('forget', { scope });
+    showToast({ text: `${counted(deleted, noun)} forgotten.` });
   };
-  const start = (wanted: Forgetting): void => {
-    if (isAsked) forget(wanted).catch((refused: Error) => say({ text: refused.message }));
-    else setAsking(wanted);
-  };
-  const dialog = asking && <ForgetScope {...asking} forget={() => forget(asking)} close={() => setAsking(undefined)} />;
+  const start = (next: ForgetRequest): void =>
+    confirmed(
+      () => forget(next),
+      () => setRequest(next),
+    );
+  const dialog = request && <ForgetDialog {...request} forget={() => forget(request)} close={() => setRequest(undefined)} />;
   return [start, dialog];
 }
 
-interface Props extends Forgetting {
+interface Props extends ForgetRequest {
   readonly forget: () => Promise<void>;
   readonly close: () => void;
 }
 
-function ForgetScope({ title, scope, says, one, forget, close }: Props) {
-  const { data, error } = useAsked('forget', { scope, dry_run: true });
+function ForgetDialog({ title, scope, text, noun, forget, close }: Props) {
+  const { data, error } = useOperation('forget', { scope, dry_run: true });
   return (
-    <Confirm title={title} act="Forget" run={forget} close={close} ready={data !== undefined && data.deleted > 0}>
-      <p>{says}</p>
+    <Confirm title={title} button="Forget" run={forget} close={close} ready={data !== undefined && data.deleted > 0}>
+      <p>{text}</p>
       <p role="status">
         {data &&
-          (data.deleted === 0 ? 'There is nothing to forget.' : `${counted(data.deleted, one)} will go. There is no undo.`)}
+          (data.deleted === 0 ? 'Nothing to forget.' : `${counted(data.deleted, noun)} will be deleted. You can't undo this.`)}
       </p>
-      <Refused error={error} />
+      <LoadError error={error} />
     </Confirm>
   );
 }
-
-export const counted = (count: number, one: string): string => {
-  if (count === 1) return `1 ${one}`;
-  return `${count.toLocaleString()} ${one.endsWith('y') ? `${one.slice(0, -1)}ies` : `${one}s`}`;
-};

@@ -1,6 +1,8 @@
 const APPLE = /Mac|iP(hone|ad)/.test(navigator.platform);
 
-const SIGNS: Readonly<Record<string, string>> = {
+const SYMBOLS: Readonly<Record<string, string>> = {
+  mod: APPLE ? '⌘' : 'Ctrl ',
+  shift: '⇧',
   Enter: '⏎',
   Backspace: '⌫',
   ArrowRight: '→',
@@ -10,13 +12,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   ' ': 'Space',
 };
 
-/** A key as it stands on the keyboard. */
-export function Kbd({ spelled }: { spelled: string }) {
-  const parts = spelled === ' ' ? [' '] : spelled.split('+');
-  const shown = parts.map((part) => {
-    if (part === 'mod') return APPLE ? '⌘' : 'Ctrl ';
-    if (part === 'shift') return '⇧';
-    return SIGNS[part] ?? (part.length === 1 ? part.toUpperCase() : part);
-  });
-  return <kbd>{shown.join('')}</kbd>;
+export function Kbd({ shortcut }: { shortcut: string }) {
+  const keys = shortcut === ' ' ? [' '] : shortcut.split('+');
+  return <kbd>{keys.map((key) => SYMBOLS[key] ?? (key.length === 1 ? key.toUpperCase() : key)).join('')}</kbd>;
 }

@@ -1,17 +1,16 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react';
-import './page.css';
+import { Button } from './button.tsx';
 
 interface Props {
   readonly title: string;
-  /** What this page is for, in a sentence. */
-  readonly says?: string | undefined;
-  /** Of one thing among several: the way back to all of them. */
+  readonly description?: string | undefined;
+  /** A link from a detail page back to its list. */
   readonly back?: { readonly to: string; readonly go: () => void };
   readonly children: ReactNode;
 }
 
-/** One of the pages beside the facts. It takes the focus, so that what is read or pressed next is here. */
-export function Page({ title, says, back, children }: Props) {
+/** A page other than Facts. The heading gets the initial focus, so that Tab and screen readers start there. */
+export function Page({ title, description, back, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   const id = useId();
   useEffect(() => heading.current?.focus(), []);
@@ -19,18 +18,23 @@ export function Page({ title, says, back, children }: Props) {
     <main className="page" aria-labelledby={id}>
       {back && (
         <p className="buttons">
-          <button type="button" className="button" onClick={back.go}>
-            <span aria-hidden="true">‹ </span>
-            {back.to}
-          </button>
+          <Button
+            label={
+              <>
+                <span aria-hidden="true">‹ </span>
+                {back.to}
+              </>
+            }
+            onClick={back.go}
+          />
         </p>
       )}
       <h1 id={id} ref={heading} tabIndex={-1}>
         <bdi>{title}</bdi>
       </h1>
-      {says !== undefined && (
+      {description !== undefined && (
         <p className="quiet lead">
-          <bdi>{says}</bdi>
+          <bdi>{description}</bdi>
         </p>
       )}
       {children}

@@ -6,63 +6,62 @@ import { Kbd } from './kbd.tsx';
 
 const idOf = (index: number): string => `action-${index}`;
 
-/** Everything that can be done, by name; its keys stand beside it. */
 export function Palette({ actions, close }: { actions: readonly Action[]; close: () => void }) {
   const [text, setText] = useState('');
-  const [at, setAt] = useState(0);
+  const [selected, setSelected] = useState(0);
   const words = text.toLowerCase().split(/\s+/);
-  const fitting = actions.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
+  const matches = actions.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
   const run = (action: Action | undefined): void => {
     if (!action) return;
-    // First the dialog gives the focus back: what the action opens takes it.
+    // Close the palette first, because closing restores the previous focus, and the action can set another focus.
     flushSync(close);
     action.run();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing) return;
-    if (event.key === 'ArrowDown') setAt(Math.min(at + 1, fitting.length - 1));
-    else if (event.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
-    else if (event.key === 'Enter') run(fitting[at]);
+    if (event.key === 'ArrowDown') setSelected(Math.min(selected + 1, matches.length - 1));
+    else if (event.key === 'ArrowUp') setSelected(Math.max(selected - 1, 0));
+    else if (event.key === 'Enter') run(matches[selected]);
     else return;
     event.preventDefault();
   };
   return (
-    <Dialog title="Actions" close={close} className="palette" unseen>
+    <Dialog title="Actions" close={close} className="palette" hideTitle>
       <input
         role="combobox"
         aria-label="Find an action"
         aria-expanded="true"
         aria-controls="actions"
-        aria-activedescendant={fitting.length > 0 ? idOf(at) : undefined}
+        aria-activedescendant={matches.length > 0 ? idOf(selected) : undefined}
         autoComplete="off"
-        placeholder="What shall be done?"
+        placeholder="Type a command"
         value={text}
         onChange={({ target }) => {
           setText(target.value);
-          setAt(0);
+          setSelected(0);
         }}
         onKeyDown={onKeyDown}
       />
       <div id="actions" role="listbox" aria-label="Actions">
-        {fitting.map((action, index) => (
-          // Keys reach it through the combobox.
+        {matches.map((action, index) => (
+          // The combobox input handles the keys, so the key handler of an option is empty.
           <div
             key={action.name}
             id={idOf(index)}
             role="option"
             tabIndex={-1}
-            aria-selected={index === at}
-            ref={index === at ? (option) => option?.scrollIntoView({ block: 'nearest' }) : undefined}
+            aria-selected={index === selected}
+            ref={index === selected ? (option) => option?.scrollIntoView({ block: 'nearest' }) : undefined}
             onClick={() => run(action)}
             onKeyDown={() => undefined}
           >
             <span>{action.name}</span>
-            {action.keys?.[0] !== undefined && <Kbd spelled={action.keys[0]} />}
+            {action.keys?.[0] !== undefined && <Kbd shortcut={action.keys[0]} />}
           </div>
         ))}
       </div>
-      <p className="said" role="status">
-        {fitting.length === 0 ? 'Nothing is called so.' : ''}
+      <p className="status" role="status">
+        {matches.length === 0 ? 'No matching actions' : ''}
       </p>
     </Dialog>
   );

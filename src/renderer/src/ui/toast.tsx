@@ -1,72 +1,74 @@
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from 'react';
-import { useAway } from '../away.ts';
+import { useContentHidden } from '../hidden.ts';
 import { useActions } from './actions.tsx';
 
-interface Said {
+interface Message {
   readonly text: string;
-  /** What it is about, where more than one of its kind may be said. */
+  /** The key of the fact that the message is about. */
   readonly about?: string;
-  /** What the one button does, and its name. */
   readonly action?: { readonly name: string; readonly run: () => void };
 }
 
-interface Shown extends Said {
+interface ShownMessage extends Message {
   readonly id: number;
 }
 
 interface Toast {
-  say: (said: Said, ms?: number) => void;
+  showToast: (message: Message, ms?: number) => void;
 }
 
 const Context = createContext<Toast | undefined>(undefined);
 const SHOWN_MS = 8000;
 
 /**
- * Says something for eight seconds: long enough to take it back. What is said next takes the place of mere words, never of a way
- * back. What it held is gone with it.
+ * Shows messages for eight seconds by default. A new message replaces earlier messages, except messages with an action such as Undo
+ * (R-USE-02).
  */
 export function ToastProvider({ children }: { children: ReactNode }) {
-  const [said, setSaid] = useState<readonly Shown[]>([]);
-  const present = useRef<readonly Shown[]>([]);
+  const [messages, setMessages] = useState<readonly ShownMessage[]>([]);
+  const current = useRef<readonly ShownMessage[]>([]);
   const count = useRef(0);
-  const show = useCallback((next: readonly Shown[]): void => {
-    present.current = next;
-    setSaid(next);
+  const update = useCallback((next: readonly ShownMessage[]): void => {
+    current.current = next;
+    setMessages(next);
   }, []);
-  const end = useCallback((one: Shown): void => show(present.current.filter((other) => other !== one)), [show]);
-  const press = useCallback(
-    (one: Shown | undefined): void => {
-      if (!one) return;
-      end(one);
-      one.action?.run();
-    },
-    [end],
+  const remove = useCallback(
+    (message: ShownMessage): void => update(current.current.filter((other) => other !== message)),
+    [update],
   );
-  const away = useAway() === true;
+  const runAction = useCallback(
+    (message: ShownMessage | undefined): void => {
+      if (!message) return;
+      remove(message);
+      message.action?.run();
+    },
+    [remove],
+  );
+  const hidden = useContentHidden() === true;
   const toast = useMemo<Toast>(
     () => ({
-      say(next, ms = SHOWN_MS) {
+      showToast(next, ms = SHOWN_MS) {
         count.current += 1;
-        const one = { ...next, id: count.current };
-        show([one, ...present.current.filter(({ action }) => action)]);
-        setTimeout(() => end(one), ms);
+        const message = { ...next, id: count.current };
+        update([message, ...current.current.filter(({ action }) => action)]);
+        setTimeout(() => remove(message), ms);
       },
     }),
-    [show, end],
+    [update, remove],
   );
-  const act = useCallback(() => press(present.current.find(({ action }) => action)), [press]);
+  const runLatest = useCallback(() => runAction(current.current.find(({ action }) => action)), [runAction]);
   return (
     <Context value={toast}>
-      <UndoKey act={act} />
+      <UndoShortcut run={runLatest} />
       {children}
-      <div className="toast" role="status" aria-live="polite" aria-atomic="false" data-shown={said.length > 0 || undefined}>
-        {said.map((one) => (
-          <p key={one.id}>
-            <span>{one.text}</span>
-            {one.about !== undefined && !away && <bdi>{one.about}</bdi>}
-            {one.action && (
-              <button type="button" onClick={() => press(one)}>
-                {one.action.name}
+      <div className="toast" role="status" aria-live="polite" aria-atomic="false" data-shown={messages.length > 0 || undefined}>
+        {messages.map((message) => (
+          <p key={message.id}>
+            <span>{message.text}</span>
+            {message.about !== undefined && !hidden && <bdi>{message.about}</bdi>}
+            {message.action && (
+              <button type="button" onClick={() => runAction(message)}>
+                {message.action.name}
               </button>
             )}
           </p>
@@ -76,14 +78,17 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** The latest way back goes by a key on whichever page it is shown. Before the page, whose own actions are nearer. */
-function UndoKey({ act }: { act: () => void }) {
-  useActions([{ name: 'Undo', keys: ['z', 'mod+z'], run: act }]);
+/**
+ * Makes Z run the action of the newest message that has an action (R-SEEK-02). A separate component, so that the page's actions
+ * take precedence.
+ */
+function UndoShortcut({ run }: { run: () => void }) {
+  useActions([{ name: 'Undo', keys: ['z', 'mod+z'], run }]);
   return undefined;
 }
 
 export function useToast(): Toast {
   const toast = useContext(Context);
-  if (!toast) throw new Error('Nothing can be said here.');
+  if (!toast) throw new Error('useToast needs a ToastProvider.');
   return toast;
 }

@@ -1,6 +1,6 @@
 import { fullDate } from '../time.ts';
 
-/** A moment in full; a narrow row may show less of it, and has the rest in its title. */
+/** Shows a time, or its short form in a narrow row. The tooltip always has the full date. */
 export function When({ at, short }: { at: string | number; short?: string }) {
   const full = fullDate(at);
   return (

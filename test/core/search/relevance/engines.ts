@@ -1,12 +1,13 @@
 import Database from 'better-sqlite3';
-import { type Searchable, SearchIndex } from '../../../../src/core/search/search-index.ts';
+import type { SearchableFact } from '../../../../src/core/search/fact-index.ts';
+import { SearchIndex } from '../../../../src/core/search/search-index.ts';
 
-/** Answers a question with keys, the best first. */
+/** Returns the keys of the best facts for a question, best first. */
 export type Engine = (text: string, limit: number) => string[];
 
-export type EngineOver = (facts: readonly Searchable[]) => Engine;
+export type EngineOver = (facts: readonly SearchableFact[]) => Engine;
 
-export function ours(facts: readonly Searchable[]): Engine {
+export function ours(facts: readonly SearchableFact[]): Engine {
   const index = new SearchIndex();
   for (const fact of facts) index.add({ id: fact.key, ...fact });
   return (text, limit) => index.search({ text, limit }).map(({ fact }) => fact.key);
@@ -14,17 +15,22 @@ export function ours(facts: readonly Searchable[]): Engine {
 
 const wordsIn = (text: string): string[] => [...new Set(text.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu))];
 
-/** Any word may match, as the rest of this suite asks too: demanding all of them finds next to nothing. */
+/** Matches facts with any of the words. Requiring all words of a question would find almost nothing. */
 const anyOf = (terms: readonly string[]): string => terms.map((term) => `"${term}"`).join(' OR ');
 
 const piecesOf = (word: string): string[] =>
   Array.from({ length: Math.max(0, word.length - 2) }, (_, at) => word.slice(at, at + 3));
 
-/** Of key, category, tags and value; each engine gets the weights it does better with. */
+/** Weights of key, category, tags and value. Each engine gets the weights that suit it better. */
 const OURS = '2.2, 0.7, 1.4, 1';
 const EQUAL = '1, 1, 1, 1';
 
-function fullText(facts: readonly Searchable[], tokenizer: string, spell: (words: string[]) => string[], weights = OURS): Engine {
+function fullText(
+  facts: readonly SearchableFact[],
+  tokenizer: string,
+  spell: (words: string[]) => string[],
+  weights = OURS,
+): Engine {
   const db = new Database(':memory:');
   db.exec(`CREATE VIRTUAL TABLE fact USING fts5(key, category, tags, value, tokenize = "${tokenizer}")`);
   const insert = db.prepare('INSERT INTO fact (key, category, tags, value) VALUES (?, ?, ?, ?)');
@@ -38,8 +44,8 @@ function fullText(facts: readonly Searchable[], tokenizer: string, spell: (words
   };
 }
 
-/** How many of the words stand somewhere in the fact, in any letter case; the whole question counts as three more. */
-function substring(facts: readonly Searchable[]): Engine {
+/** Counts the words that a fact contains, in any letter case. The whole question counts as three more words. */
+function substring(facts: readonly SearchableFact[]): Engine {
   const texts = facts.map(({ key, category, tags, value }) => ({
     key,
     text: [key, category, ...tags, value].join('\n').toLowerCase(),
@@ -60,7 +66,7 @@ function substring(facts: readonly Searchable[]): Engine {
   };
 }
 
-/** What anybody could use instead. */
+/** Simpler alternatives to our engine. */
 export const baselines: Readonly<Record<string, EngineOver>> = {
   unicode61: (facts) => fullText(facts, 'unicode61 remove_diacritics 2', (words) => words),
   porter: (facts) => fullText(facts, 'porter unicode61 remove_diacritics 2', (words) => words),

@@ -10,7 +10,7 @@ export interface Figures {
 const DEPTH = 10;
 const SHALLOW = 5;
 
-/** Normalised discounted cumulative gain of the first ten: 1 when the best stand first in their order. */
+/** Normalised discounted cumulative gain of the first ten results: 1 if the most relevant facts come first, in order. */
 function ndcg(found: readonly string[], relevant: Readonly<Record<string, number>>): number {
   const gain = (grade: number, place: number): number => (2 ** grade - 1) / Math.log2(place + 2);
   const ideal = Object.values(relevant)
@@ -20,14 +20,14 @@ function ndcg(found: readonly string[], relevant: Readonly<Record<string, number
   return sum(found.slice(0, DEPTH).map((key) => relevant[key] ?? 0)) / sum(ideal);
 }
 
-/** How many of the facts looked for are among the first five. */
+/** The share of the relevant facts that is among the first five results. */
 function recall(found: readonly string[], relevant: Readonly<Record<string, number>>): number {
   const keys = Object.keys(relevant);
   const first = new Set(found.slice(0, SHALLOW));
   return keys.filter((key) => first.has(key)).length / Math.min(SHALLOW, keys.length);
 }
 
-/** In hundredths, over all the questions. */
+/** Averages over all questions, in percent. */
 export function measure(engine: Engine, queries: readonly Judged[]): Figures {
   let [sumOfNdcg, sumOfRecall] = [0, 0];
   for (const { text, relevant } of queries) {

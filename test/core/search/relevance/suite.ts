@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
-import type { Searchable } from '../../../../src/core/search/search-index.ts';
+import type { SearchableFact } from '../../../../src/core/search/fact-index.ts';
 
-/** A question with the facts that answer it: 3 is the one looked for, 1 one that is worth seeing. */
+/** A question with the relevance of the facts that answer it: 3 for the best answer, 1 for a useful one. */
 export interface Judged {
   readonly kind: string;
   readonly text: string;
   readonly relevant: Readonly<Record<string, number>>;
-  /** Kept out of sight while the search is tuned. */
+  /** Not looked at while the search is tuned. */
   readonly held?: true;
 }
 
@@ -17,9 +17,11 @@ const lines = (name: string): unknown[] =>
     .map((line) => JSON.parse(line) as unknown);
 
 // Both files are ours, and a test checks their shape.
-export const facts: readonly Searchable[] = (lines('facts.jsonl') as Omit<Searchable, 'updatedAt'>[]).map((fact, index) => ({
-  ...fact,
-  updatedAt: 1_700_000_000_000 + index * 60_000,
-}));
+export const facts: readonly SearchableFact[] = (lines('facts.jsonl') as Omit<SearchableFact, 'updatedAt'>[]).map(
+  (fact, index) => ({
+    ...fact,
+    updatedAt: 1_700_000_000_000 + index * 60_000,
+  }),
+);
 
 export const queries = lines('queries.jsonl') as readonly Judged[];

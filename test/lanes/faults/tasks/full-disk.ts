@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { asFailure } from '../../../../src/contract/failure.ts';
 import { HISTORY_VERSIONS, VALUE_BYTES } from '../../../../src/contract/limits.ts';
-import type { Draft, MemoryStore } from '../../../../src/core/store.ts';
+import type { EntryDraft, MemoryStore } from '../../../../src/core/store/store.ts';
 import { openKeptStore, OWNER } from '../memory.ts';
 import { factsOf, type Line, nextOp, type Op } from '../ops.ts';
 import { Oracle } from '../oracle.ts';
@@ -12,11 +12,11 @@ import type { Tell } from '../worker.ts';
 import { step, write } from './writing.ts';
 
 const BLOCK = Buffer.alloc(4096);
-/** How soon writing must work again. */
+/** The longest time until writes work again. */
 const SOON_MS = 1000;
 
 interface Given {
-  /** A small disk of our own. Nobody else ever sees it, so everything is judged here. */
+  /** A small private disk. The main process cannot see it, so this worker checks everything. */
   readonly disk: string;
   readonly seed: number;
 }
@@ -70,11 +70,11 @@ export async function fillTheDisk({ disk, seed }: Given, tell: Tell): Promise<vo
   await steps(150);
   for (let round = 1; round <= 3; round += 1) {
     fill();
-    // Until nothing at all is left: the log still had some room of its own.
+    // Fill until nothing is left; the log still had reserved space.
     while ((oracle.refused.get('disk_full') ?? 0) < round * 20 && complaints.length === 0) await steps(20);
     await readAll(store, oracle);
     await store.space({ subject: OWNER }, 'audit').count();
-    // Again and again: each may find less of the reserve than the one before.
+    // Repeat: each forget can find a smaller reserve.
     for (let more = 0; more < 10; more += 1) {
       const op = { ...nextOp(random, oracle.lastId + 1, 1), what: 'forget' as const };
       await step(store, op, hear);
@@ -88,7 +88,7 @@ export async function fillTheDisk({ disk, seed }: Given, tell: Tell): Promise<vo
   }
   await oracle.examine(store);
 
-  // The largest fact there can be, with all the versions it can have: more than the reserve would hold at once.
+  // The largest possible fact with all its versions: more than the reserve can hold at once.
   const largest = 'the largest';
   for (let version = 0; version <= HISTORY_VERSIONS; version += 1) {
     const value = `${version}`.padEnd(VALUE_BYTES, 'v');
@@ -99,7 +99,7 @@ export async function fillTheDisk({ disk, seed }: Given, tell: Tell): Promise<vo
   if ((await store.countMatching(largest, { kinds: ['fact'] })) > 0) complaints.push('the largest fact is still there');
   free();
 
-  // Closed and opened on a full disk: what was acknowledged is there.
+  // After a restart on the full disk, acknowledged writes are there.
   fill();
   await store[Symbol.asyncDispose]();
   const started = await openKeptStore(memory).catch((error: unknown) => asFailure(error).code);
@@ -125,7 +125,7 @@ export async function fillTheDisk({ disk, seed }: Given, tell: Tell): Promise<vo
   });
 }
 
-const aDraft = (key: string): Omit<Draft, 'value'> => ({
+const aDraft = (key: string): Omit<EntryDraft, 'value'> => ({
   key,
   category: 'user_facts',
   tags: [],

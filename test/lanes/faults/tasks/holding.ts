@@ -6,11 +6,11 @@ import type { Tell } from '../worker.ts';
 
 interface Given {
   readonly folder: string;
-  /** Everybody starts when this file appears. */
+  /** All workers start when this file appears. */
   readonly signal: string;
 }
 
-/** Holds the folder until killed, or says why it cannot. */
+/** Opens the memory and holds it until killed, or reports the failure. */
 export async function holdTheFolder({ folder, signal }: Given, tell: Tell): Promise<void> {
   tell({ says: 'ready', pid: process.pid });
   while (!existsSync(signal)) await wait(1);

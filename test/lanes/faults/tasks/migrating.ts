@@ -1,11 +1,11 @@
 import { dirname } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
-import { copyBeforeMigration } from '../../../../src/core/backup.ts';
-import { openDatabase } from '../../../../src/core/database.ts';
-import { type Migration, migrations } from '../../../../src/core/migrations/index.ts';
+import { openDatabase } from '../../../../src/core/store/database.ts';
+import { type Migration, migrations } from '../../../../src/core/store/migrations/index.ts';
+import { copyBeforeMigration } from '../../../../src/core/upkeep/backup.ts';
 import type { Tell } from '../worker.ts';
 
-/** A step like those to come: it adds, moves and removes, and every one of its statements can be the last. */
+/** A typical migration: it adds, moves and removes. The program can be killed after each statement. */
 export const STATEMENTS = [
   'ALTER TABLE tombstone ADD COLUMN reason TEXT',
   'CREATE TABLE moved (name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT',
@@ -17,7 +17,7 @@ export const STATEMENTS = [
 ] as const;
 export const ROWS = 2000;
 
-/** The program kills itself after so many statements; never, if there are not so many. */
+/** Kills the program after the given number of statements, if there are that many. */
 const step =
   (dieAfter: number): Migration =>
   (db) => {
@@ -38,7 +38,7 @@ export async function migrateAndDie({ file, dieAfter }: { file: string; dieAfter
   ).close();
 }
 
-/** A file of the version before, with rows. */
+/** Creates a file of the previous schema version with rows. */
 export function makeOld(file: string): void {
   const db = openDatabase(file, migrations);
   const put = db.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
@@ -48,7 +48,7 @@ export function makeOld(file: string): void {
   db.close();
 }
 
-/** Everything that is in a file, as text. */
+/** The whole content of a database as text. */
 export function contents(file: string): string {
   const db = new Sqlite(file);
   try {

@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileSource } from '../../../../src/core/keys/file.ts';
-import type { KeySource, Slot } from '../../../../src/core/keys/key-source.ts';
-import { prepareFolder } from '../../../../src/core/prepare-folder.ts';
-import type { Put, Space } from '../../../../src/core/store.ts';
+import { fileSource } from '../../../../src/core/crypto/keys/file-source.ts';
+import type { KeySource, KeySlot } from '../../../../src/core/crypto/keys/key-source.ts';
+import { prepareFolder } from '../../../../src/core/file/prepare-folder.ts';
+import type { PutResult, Space } from '../../../../src/core/store/store.ts';
 import { AUTHOR, LIFETIME, openKeptStore, OWNER } from '../memory.ts';
 import { randomFrom } from '../random.ts';
 import type { Tell } from '../worker.ts';
 
-/** Moments between what the database says and what stands in the key's place. */
-export type Moment = `${'before' | 'after'} ${'keep' | 'remove'} ${Slot}`;
+/** Moments between the changes of the database and of the key source. */
+export type Moment = `${'before' | 'after'} ${'keep' | 'remove'} ${KeySlot}`;
 
 interface Given {
   readonly folder: string;
   readonly rows: number;
   readonly seed: number;
-  /** The program kills itself then. */
+  /** When the program kills itself. */
   readonly dieAt?: Moment;
 }
 
@@ -25,7 +25,7 @@ const SPOT_CHECKS = 50;
 export async function fillForRotation({ folder, rows }: Given, tell: Tell): Promise<void> {
   const source = fileSource(folder);
   prepareFolder(folder);
-  await source.keep('current', randomBytes(32));
+  await source.save('current', randomBytes(32));
   await using store = await openKeptStore(folder, source);
   tell({ says: 'ready', pid: process.pid });
   const facts = store.space({ subject: OWNER }, 'fact');
@@ -34,7 +34,7 @@ export async function fillForRotation({ folder, rows }: Given, tell: Tell): Prom
   }
 }
 
-/** Goes on with the rotation that was interrupted, or makes a new one, while rows are read and written. */
+/** Resumes the interrupted rotation or starts a new one, while reading and writing rows. */
 export async function rotate({ folder, rows, seed, dieAt }: Given, tell: Tell): Promise<void> {
   const random = randomFrom(seed);
   await using store = await openKeptStore(folder, dieAt === undefined ? fileSource(folder) : mortal(fileSource(folder), dieAt));
@@ -66,7 +66,7 @@ export async function rotate({ folder, rows, seed, dieAt }: Given, tell: Tell): 
   });
 }
 
-const putRow = (facts: Space, row: number, version: number): Promise<Put> =>
+const putRow = (facts: Space, row: number, version: number): Promise<PutResult> =>
   facts.put({
     key: `row-${row}`,
     value: `row ${row}, version ${version}`,
@@ -80,16 +80,16 @@ async function untilItIs(over: () => boolean): Promise<void> {
   while (!over()) await wait(5);
 }
 
-/** A key's place that takes the program with it. */
+/** A key source that kills the program at the given moment. */
 function mortal(source: Required<KeySource>, moment: Moment): Required<KeySource> {
   const at = (now: Moment): void => {
     if (now === moment) process.kill(process.pid, 'SIGKILL');
   };
   return {
     ...source,
-    async keep(slot, key) {
+    async save(slot, key) {
       at(`before keep ${slot}`);
-      await source.keep(slot, key);
+      await source.save(slot, key);
       at(`after keep ${slot}`);
     },
     async remove(slot) {

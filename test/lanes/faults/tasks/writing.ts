@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { asFailure } from '../../../../src/contract/failure.ts';
-import type { MemoryStore } from '../../../../src/core/store.ts';
+import type { MemoryStore } from '../../../../src/core/store/store.ts';
 import { AUTHOR, LIFETIME, openKeptStore, OWNER } from '../memory.ts';
 import { factsOf, type Held, isHeld, type Load, nextOp, type Op, perform, valueOf, WRITERS, writtenBy } from '../ops.ts';
 import { type Random, randomFrom } from '../random.ts';
@@ -11,19 +11,19 @@ import type { Tell } from '../worker.ts';
 interface Given {
   readonly folder: string;
   readonly seed: number;
-  /** Steps are numbered from here on. */
+  /** The id of the first step. */
   readonly firstId: number;
   readonly load?: Load;
 }
 
-/** Until killed. */
+/** Writes until the process is killed. */
 export async function writeForEver({ folder, seed, firstId, load }: Given, tell: Tell): Promise<void> {
   const store = await openKeptStore(folder);
   tell({ says: 'ready', pid: process.pid });
   await write(store, randomFrom(seed), { from: firstId, to: Infinity }, tell, load);
 }
 
-/** What the product must not do: WAL with synchronous = NORMAL, which flushes nothing at a commit. */
+/** The control: WAL with synchronous = NORMAL, which does not flush at a commit. The product must not do this. */
 export async function writeWithoutFlushing({ folder, firstId }: Given, tell: Tell): Promise<void> {
   const db = new Sqlite(join(folder, 'careless.db'));
   db.pragma('journal_mode = WAL');
@@ -38,7 +38,7 @@ export async function writeWithoutFlushing({ folder, firstId }: Given, tell: Tel
   }
 }
 
-/** A number of puts, one after the other. */
+/** Puts facts one after the other. */
 export async function putInSequence({ folder, puts }: { folder: string; puts: number }, tell: Tell): Promise<void> {
   await using store = await openKeptStore(folder);
   tell({ says: 'ready', pid: process.pid });
@@ -56,7 +56,7 @@ export async function putInSequence({ folder, puts }: { folder: string; puts: nu
   }
 }
 
-/** A number of steps while the disk fails now and then; afterwards it must work again, in this same process. */
+/** Runs steps while the disk sometimes fails. Afterwards writes must work again in the same process. */
 export async function writeAmidFaults({ folder, seed, firstId, steps }: Given & { steps: number }, tell: Tell): Promise<void> {
   const random = randomFrom(seed);
   let store: MemoryStore;
@@ -71,11 +71,11 @@ export async function writeAmidFaults({ folder, seed, firstId, steps }: Given & 
   }
   tell({ says: 'ready', pid: process.pid });
   await write(store, random, { from: firstId, to: firstId + steps - 1 }, tell);
-  // The faults are counted in calls: each try uses some up.
+  // Each attempt uses up some of the injected faults.
   let id = firstId + steps;
   const last = id + 200;
   for (let inARow = 0; inARow < 20; id += 1) {
-    if (id > last) throw new Error('The disk works again and writing does not.');
+    if (id > last) throw new Error('The disk works again, but writes still fail.');
     inARow = (await step(store, nextOp(random, id, 1), tell)) ? inARow + 1 : 0;
   }
   const { file } = store.status();
@@ -83,7 +83,7 @@ export async function writeAmidFaults({ folder, seed, firstId, steps }: Given & 
   tell({ says: 'done', figures: { file: file.at } });
 }
 
-/** Eight writers, each waiting for its last step before it takes the next. */
+/** Eight writers. Each waits for its step to end before the next. */
 export async function write(
   store: MemoryStore,
   random: Random,
@@ -111,12 +111,12 @@ export async function step(store: MemoryStore, op: Op, tell: Tell): Promise<bool
   return false;
 }
 
-/** Whoever is refused looks at what is there. */
+/** After a refusal, reads the key to learn the outcome. */
 async function readBack(store: MemoryStore, op: Op, tell: Tell): Promise<void> {
   try {
     const entry = await factsOf(store, op.session).get(op.key);
     const held: Held = entry && { id: writtenBy(entry.value), size: entry.value.length, category: entry.category };
-    tell({ says: 'read', op, held: isHeld(entry, held) ? held : 'something else' });
+    tell({ says: 'read', op, held: isHeld(entry, held) ? held : 'unexpected content' });
   } catch (error) {
     tell({ says: 'refused', id: -1, code: asFailure(error).code, why: reasons(error) });
   }

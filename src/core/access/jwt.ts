@@ -1,0 +1,92 @@
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { Failure } from '../../contract/failure.ts';
+import { explainIssue } from '../../contract/schema.ts';
+import { TokenClaims } from '../../contract/token.ts';
+
+/** HMAC with SHA-256. Tokens with another algorithm, or without one, are rejected (R-AUTH). */
+const ALGORITHM = 'HS256';
+/**
+ * The allowed fields of a token header. Other fields name keys, extensions or URLs to fetch, so tokens with such fields are
+ * rejected.
+ */
+const HEADER_NAMES: ReadonlySet<string> = new Set(['alg', 'typ']);
+const SHAPE = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+export const invalidToken = (message: string): Failure => new Failure('invalid_token', message);
+
+const foreignToken = (): Failure =>
+  invalidToken('This token was not created for this memory, or it was altered; ask the owner of the memory for a new token.');
+
+/** Creates the key that signs tokens. The secret is text, so that the owner can sign tokens with any JWT library. */
+export const signingKey = (secret: string): KeyObject => createSecretKey(secret, 'utf8');
+
+export function signToken(claims: TokenClaims, key: KeyObject): string {
+  const content = [{ alg: ALGORITHM, typ: 'JWT' }, claims].map((part) => encode(JSON.stringify(part))).join('.');
+  return `${content}.${encode(signatureOf(content, key))}`;
+}
+
+/** Verifies the signature and returns the claims. Does not check expiry or revocation. */
+export function verifyToken(token: string, key: KeyObject): TokenClaims {
+  if (!SHAPE.test(token)) throw foreignToken();
+  const claims = TokenClaims().safeParse(parse(payloadOf(token, key)));
+  if (claims.success) return claims.data;
+  const whole = claims.error.issues[0]?.path.length === 0;
+  throw invalidToken(
+    whole
+      ? 'This token is not valid, because its claims are not a JSON object without duplicate names; create it again.'
+      : `This token is not valid, because its claim ${explainIssue(claims.error)}`,
+  );
+}
+
+/** Returns the payload of a token. Verifies the signature before it parses any part of the token. */
+function payloadOf(token: string, key: KeyObject): Buffer {
+  const parts = token.split('.');
+  const [header, payload, signature] = parts.map((part) => Buffer.from(part, 'base64url')) as [Buffer, Buffer, Buffer];
+  // Unused bits in base64url allow several spellings of the same token. Reject all but the canonical one, because their digests
+  // differ.
+  const canonical = [header, payload, signature].every((bytes, index) => encode(bytes) === parts[index]);
+  const wanted = signatureOf(token.slice(0, token.lastIndexOf('.')), key);
+  if (!canonical || signature.length !== wanted.length || !timingSafeEqual(signature, wanted)) throw foreignToken();
+  if (!isAllowedHeader(parse(header))) throw foreignToken();
+  return payload;
+}
+
+const isAllowedHeader = (header: unknown): boolean =>
+  typeof header === 'object' &&
+  header !== null &&
+  'alg' in header &&
+  header.alg === ALGORITHM &&
+  Object.keys(header).every((name) => HEADER_NAMES.has(name));
+
+const signatureOf = (content: string, key: KeyObject): Buffer => createHmac('sha256', key).update(content).digest();
+
+const encode = (part: string | Buffer): string => Buffer.from(part).toString('base64url');
+
+/** Parses JSON. Returns undefined for invalid JSON and for objects with duplicate names. */
+function parse(bytes: Uint8Array): unknown {
+  try {
+    const json = utf8.decode(bytes);
+    const value: unknown = JSON.parse(json);
+    return hasDuplicateNames(json) ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether an object has duplicate names. Such JSON is rejected, because parsers disagree about which value counts. */
+function hasDuplicateNames(json: string): boolean {
+  const open: Set<string>[] = [];
+  for (const [mark, text, colon] of json.matchAll(/[{}]|("(?:[^"\\]|\\.)*")\s*(:?)/g)) {
+    if (mark === '{') open.push(new Set());
+    else if (mark === '}') open.pop();
+    else if (text !== undefined && colon !== '') {
+      const name = String(JSON.parse(text));
+      const names = open.at(-1);
+      if (names?.has(name)) return true;
+      names?.add(name);
+    }
+  }
+  return false;
+}

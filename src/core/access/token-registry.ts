@@ -1,0 +1,428 @@
+import { hash, type KeyObject, randomBytes } from 'node:crypto';
+import type { PauseReceipt, PauseTokenInput } from '../../contract/client.ts';
+import { Failure } from '../../contract/failure.ts';
+import { TOKEN_DAYS } from '../../contract/limits.ts';
+import {
+  AUDIENCE,
+  ISSUER,
+  type MintInput,
+  type MintReceipt,
+  type RevokeInput,
+  type RevokeReceipt,
+  type TokenClaims,
+  type TokenList,
+  type TokenScope,
+} from '../../contract/token.ts';
+import type { Vault } from '../store/store.ts';
+import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
+import type { Caller } from './caller.ts';
+import { invalidToken, verifyToken, signingKey, signToken } from './jwt.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const DAY = 24 * 60 * MINUTE;
+
+/** Maximum characters of a token. Longer tokens are rejected before they are hashed. */
+const TOKEN_CHARACTERS = 8192;
+/** Maximum accepted difference between the clocks of the signer and this machine, in milliseconds. */
+const GRACE_MS = MINUTE;
+/** Minimum milliseconds between two stored uses of a token. */
+const USE_MS = MINUTE;
+const LISTED_AFTER_EXPIRY_MS = 30 * DAY;
+const MOST_VALID = 200;
+const MAX_CACHED_TOKENS = 256;
+/** The expiry of a revocation if the expiry of its token is unknown. */
+const NEVER = Number.MAX_SAFE_INTEGER;
+
+interface Deps {
+  readonly vault: Vault;
+  /** Returns the time that decides whether tokens have expired, in milliseconds since 1970. */
+  now(): number;
+  /** Returns true if the result of `now` may be wrong. Then no token record is deleted because of its age. */
+  doubtful(): boolean;
+  /** The signing secret from the environment. If it is absent, a secret is generated and stored in the vault. */
+  readonly secret?: string | undefined;
+}
+
+interface Verified {
+  readonly id: string;
+  readonly subject: string;
+  readonly client: string;
+  readonly scopes: ReadonlySet<TokenScope>;
+  /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
+  readonly from: number;
+  readonly until: number;
+}
+
+export interface TokenGrant {
+  /** The id of the token. */
+  readonly token: string;
+  readonly client: string;
+  readonly scopes: ReadonlySet<TokenScope>;
+}
+
+/** The record of a token, stored in the vault as JSON. */
+interface TokenRecord {
+  readonly name: string;
+  readonly client: string;
+  readonly subject: string;
+  readonly scopes: readonly TokenScope[];
+  readonly created: number;
+  readonly expires: number;
+  readonly used?: number;
+}
+
+interface Use {
+  at: number;
+  /** The time when the program last tried to store the use, in milliseconds since 1970. */
+  tried: number;
+  stored: number;
+}
+
+/** The last token that was verified on a connection. If the client sends the same token again, it is not hashed again. */
+export interface VerifiedToken {
+  token: string;
+  digest: string;
+}
+
+/**
+ * Creates, verifies, pauses and revokes tokens (R-AUTH). The signing secret stays in RAM until the program exits, even while the
+ * memory is locked. A request with a valid token is then refused because of the lock, and not because of an invalid token.
+ */
+export class TokenRegistry implements AsyncDisposable {
+  readonly #deps: Deps;
+  readonly #owner: { readonly token: string; readonly digest: string; readonly verified: Verified };
+  #key: KeyObject | undefined;
+  #loading: Promise<KeyObject> | undefined;
+  /** The verified tokens by digest, least recently used first. Does not contain the text of any token. */
+  readonly #verified = new Map<string, Verified>();
+  readonly #revoked = new Set<string>();
+  readonly #paused = new Set<string>();
+  readonly #recorded = new Set<string>();
+  readonly #uses = new Map<string, Use>();
+  readonly #listeners = new Set<(id: string) => void>();
+  #latestJob: Promise<unknown> = Promise.resolve();
+
+  private constructor(deps: Deps, owner: { token: string; claims: TokenClaims }) {
+    this.#deps = deps;
+    const digest = digestOf(owner.token);
+    this.#owner = { token: owner.token, digest, verified: verifiedOf(owner.claims, digest) };
+  }
+
+  static async open(deps: Deps): Promise<TokenRegistry> {
+    const tokens = new TokenRegistry(deps, ownersToken(deps.now()));
+    // Read the secret now, because the memory may be locked later. If it cannot be read yet, it is read on first use.
+    await tokens.#signing().catch(() => undefined);
+    return tokens;
+  }
+
+  /**
+   * Returns the running program's own token. It has all rights, works in every key state, and is valid until the program exits.
+   */
+  ownerToken(): string {
+    return this.#owner.token;
+  }
+
+  /**
+   * Returns the caller that the token identifies. Throws `invalid_token`, or `key_unavailable` while the signing secret cannot be
+   * read. Stores a valid token in `sent`.
+   */
+  async verify(token: string, transport: string, sent?: VerifiedToken): Promise<Caller> {
+    if (typeof token !== 'string' || token.length > TOKEN_CHARACTERS) {
+      throw invalidToken(
+        `This is not a token: it must be a text of at most ${TOKEN_CHARACTERS} characters; send the token unchanged.`,
+      );
+    }
+    const digest = sent?.token === token ? sent.digest : digestOf(token);
+    // An ordinary comparison is safe, because its timing helps only an attacker who can find a text with this digest.
+    const verified = digest === this.#owner.digest ? this.#owner.verified : await this.#verifyOther(token, digest);
+    if (sent && sent.token !== token) Object.assign(sent, { token, digest });
+    return { ...callerOf(verified, transport), ...(digest === this.#owner.digest && { owner: true }) };
+  }
+
+  async #verifyOther(token: string, digest: string): Promise<Verified> {
+    const verified = this.#verified.get(digest) ?? verifiedOf(verifyToken(token, await this.#signing()), digest);
+    this.#requireValid(verified);
+    this.#remember(digest, verified);
+    this.#recordUse(verified.id);
+    return verified;
+  }
+
+  mint({ name, client, subject, scopes, days }: MintInput): Promise<MintReceipt> {
+    return this.#serialize(async () => {
+      const key = await this.#signing();
+      const now = this.#deps.now();
+      const valid = (await this.#records()).filter(([, { expires }]) => expires > now);
+      if (valid.length >= MOST_VALID) {
+        throw new Failure('quota_exceeded', `This memory already has ${MOST_VALID} tokens; revoke unused tokens first.`);
+      }
+      const id = randomBytes(8).toString('hex');
+      const iat = Math.floor(now / SECOND);
+      const exp = iat + (days * DAY) / SECOND;
+      const distinctScopes = [...new Set(scopes)];
+      const token = signToken(
+        { iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: distinctScopes, iat, exp, jti: id },
+        key,
+      );
+      const record: TokenRecord = { name, client, subject, scopes: distinctScopes, created: iat * SECOND, expires: exp * SECOND };
+      // Store the record before returning the token, because a token without a record could not be listed or revoked.
+      await this.#save(id, record);
+      return { ...summaryOf(id, record), token };
+    });
+  }
+
+  list(): Promise<TokenList> {
+    return this.#serialize(async () => {
+      // `#signing` also loads the revocations.
+      await this.#signing();
+      const records = (await this.#records()).toSorted(([, one], [, other]) => other.created - one.created);
+      return {
+        tokens: records.map(([id, record]) => {
+          const used = this.#uses.get(id)?.at ?? record.used;
+          return {
+            ...summaryOf(id, record),
+            ...(used !== undefined && { last_used_at: time(used) }),
+            ...(this.#paused.has(id) && { paused: true }),
+          };
+        }),
+      };
+    });
+  }
+
+  /**
+   * Returns the grants of the stored tokens of a subject. Tokens that another program signed with the same secret grant nothing
+   * here, because they are known only while a client presents them (R-AUTH-05).
+   */
+  grants(subject: string): Promise<readonly TokenGrant[]> {
+    return this.#serialize(async () => {
+      await this.#signing();
+      const now = this.#deps.now();
+      return (await this.#records())
+        .filter(([id, record]) => record.subject === subject && record.expires > now && !this.#paused.has(id))
+        .map(([token, { client, scopes }]) => ({ token, client, scopes: new Set(scopes) }));
+    });
+  }
+
+  /**
+   * Revokes a token. Works in every key state. Even if the revocation cannot be stored, the token is invalid until the program
+   * exits.
+   */
+  async revoke({ id, unrecorded }: RevokeInput): Promise<RevokeReceipt> {
+    const { vault } = this.#deps;
+    const recorded = (await vault.names()).includes(TOKEN_RECORD + id);
+    if (!recorded && !unrecorded && !(await vault.revokedTokens()).includes(id)) {
+      throw new Failure(
+        'not_found',
+        'This memory created no token with this id; look up the id in the list of tokens, or send unrecorded if another program created the token.',
+      );
+    }
+    this.#revoked.add(id);
+    for (const [digest, verified] of this.#verified) if (verified.id === id) this.#verified.delete(digest);
+    const written = this.#saveRevocation(id, recorded);
+    for (const callback of this.#listeners) callback(id);
+    await written;
+    return { id };
+  }
+
+  /** Pauses or resumes a token. Pausing closes the open connections of the token, as revoking does. */
+  pause({ id, paused }: PauseTokenInput): Promise<PauseReceipt> {
+    return this.#serialize(async () => {
+      await this.#signing();
+      if (!this.#recorded.has(id) || this.#revoked.has(id)) {
+        throw new Failure('not_found', 'This memory created no token with this id; look up the id in the list of tokens.');
+      }
+      if (paused) {
+        // Pause the token in RAM first, so that it is paused until the program exits, even if storing the pause fails.
+        this.#paused.add(id);
+        for (const callback of this.#listeners) callback(id);
+        await this.#deps.vault.write(PAUSED_TOKEN + id, 'paused');
+      } else {
+        await this.#deps.vault.delete(PAUSED_TOKEN + id);
+        this.#paused.delete(id);
+      }
+      return { id, paused };
+    });
+  }
+
+  /** Calls `callback` whenever a token is revoked or paused, with the token's id, so that open connections can be closed. */
+  onRevoked(callback: (id: string) => void): Disposable {
+    // Wrap the callback, so that the same function can subscribe twice.
+    const listener = (id: string): void => callback(id);
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** Stores the last uses of tokens. Dispose of this object before the store. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const unwritten = [...this.#uses].filter(([, { at, stored }]) => at !== stored);
+    for (const [id, use] of unwritten) this.#serialize(() => this.#saveUse(id, use)).catch(() => undefined);
+    await this.#latestJob;
+  }
+
+  #requireValid({ id, from, until }: Verified): void {
+    const now = this.#deps.now();
+    if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new token.');
+    if (this.#paused.has(id)) {
+      throw invalidToken('This token is paused; ask the owner of the memory to resume it.');
+    }
+    if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new token.');
+    // Accept a recorded token: it was created here, perhaps while the clock was ahead.
+    if (from > now + GRACE_MS && !this.#recorded.has(id)) {
+      throw invalidToken('This token is not valid yet; wait, or correct the clocks of both machines.');
+    }
+  }
+
+  #remember(digest: string, verified: Verified): void {
+    this.#verified.delete(digest);
+    this.#verified.set(digest, verified);
+    const [oldest] = this.#verified.size > MAX_CACHED_TOKENS ? this.#verified.keys() : [];
+    if (oldest !== undefined) this.#verified.delete(oldest);
+  }
+
+  /** Loads the signing key and the revocations. Tokens must not be accepted before the revocations are known. */
+  #signing(): Promise<KeyObject> {
+    if (this.#key) return Promise.resolve(this.#key);
+    this.#loading ??= this.#read().finally(() => (this.#loading = undefined));
+    return this.#loading;
+  }
+
+  async #read(): Promise<KeyObject> {
+    const { vault, secret } = this.#deps;
+    for (const id of await vault.revokedTokens()) this.#revoked.add(id);
+    for (const name of await vault.names()) {
+      if (name.startsWith(TOKEN_RECORD)) this.#recorded.add(name.slice(TOKEN_RECORD.length));
+      if (name.startsWith(PAUSED_TOKEN)) this.#paused.add(name.slice(PAUSED_TOKEN.length));
+    }
+    this.#key = signingKey(secret ?? (await vault.read(SIGNING_SECRET)) ?? (await this.#makeSecret()));
+    return this.#key;
+  }
+
+  /**
+   * Creates a new secret. Also replaces a secret that cannot be decrypted. Tokens signed with the old secret become invalid, but
+   * new tokens can be created.
+   */
+  async #makeSecret(): Promise<string> {
+    const secret = randomBytes(32).toString('base64url');
+    await this.#deps.vault.write(SIGNING_SECRET, secret);
+    return secret;
+  }
+
+  #recordUse(id: string): void {
+    if (!this.#recorded.has(id)) return;
+    const now = this.#deps.now();
+    const use = this.#uses.get(id) ?? { at: now, tried: -Infinity, stored: -Infinity };
+    this.#uses.set(id, use);
+    use.at = now;
+    // The absolute value also handles a clock that was set back.
+    if (Math.abs(now - use.tried) < USE_MS) return;
+    use.tried = now;
+    // If the use cannot be stored, a later use tries again.
+    this.#serialize(() => this.#saveUse(id, use)).catch(() => undefined);
+  }
+
+  async #saveUse(id: string, use: Use): Promise<void> {
+    const record = this.#recorded.has(id) ? await this.#record(id) : undefined;
+    const { at } = use;
+    if (record) await this.#save(id, { ...record, used: at });
+    use.stored = at;
+  }
+
+  async #saveRevocation(id: string, recorded: boolean): Promise<void> {
+    const record = await this.#record(id).catch(() => undefined);
+    await this.#deps.vault.revokeToken(id, record?.expires ?? NEVER);
+    if (recorded) await this.#serialize(() => this.#drop(id));
+  }
+
+  /**
+   * Returns the stored token records. Skips revoked tokens, which a restored backup can contain, and deletes tokens that expired
+   * long ago.
+   */
+  async #records(): Promise<[id: string, record: TokenRecord][]> {
+    const { vault } = this.#deps;
+    const old = this.#deps.doubtful() ? -Infinity : this.#deps.now() - LISTED_AFTER_EXPIRY_MS;
+    const records: [string, TokenRecord][] = [];
+    for (const name of await vault.names()) {
+      if (!name.startsWith(TOKEN_RECORD)) continue;
+      const id = name.slice(TOKEN_RECORD.length);
+      const record = await this.#record(id);
+      if (record && record.expires <= old) await this.#drop(id);
+      else if (record && !this.#revoked.has(id)) records.push([id, record]);
+    }
+    return records;
+  }
+
+  async #record(id: string): Promise<TokenRecord | undefined> {
+    const text = await this.#deps.vault.read(TOKEN_RECORD + id);
+    // This cast is safe, because decryption proves that this program wrote the record.
+    return text === undefined ? undefined : (JSON.parse(text) as TokenRecord);
+  }
+
+  async #save(id: string, record: TokenRecord): Promise<void> {
+    await this.#deps.vault.write(TOKEN_RECORD + id, JSON.stringify(record));
+    this.#recorded.add(id);
+  }
+
+  async #drop(id: string): Promise<void> {
+    this.#recorded.delete(id);
+    this.#uses.delete(id);
+    await this.#deps.vault.delete(TOKEN_RECORD + id);
+    if (this.#paused.delete(id)) await this.#deps.vault.delete(PAUSED_TOKEN + id);
+  }
+
+  /** Runs jobs one after the other, because each job reads records before it writes them. */
+  #serialize<T>(job: () => Promise<T>): Promise<T> {
+    const turn = this.#latestJob.then(job);
+    this.#latestJob = turn.catch(() => undefined);
+    return turn;
+  }
+}
+
+const digestOf = (token: string): string => hash('sha256', token, 'base64url');
+
+function ownersToken(now: number): { token: string; claims: TokenClaims } {
+  const iat = Math.floor(now / SECOND);
+  const claims: TokenClaims = {
+    iss: ISSUER,
+    aud: AUDIENCE,
+    sub: 'me',
+    client: 'command-line',
+    scopes: ['admin'],
+    iat,
+    // A time so far in the future that the program exits before it.
+    exp: iat + (100 * TOKEN_DAYS * DAY) / SECOND,
+    jti: randomBytes(8).toString('hex'),
+  };
+  return { token: signToken(claims, signingKey(randomBytes(32).toString('base64url'))), claims };
+}
+
+function verifiedOf({ sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims, digest: string): Verified {
+  return {
+    // Identify a token without an id by its digest, which also serves to revoke the token.
+    id: jti ?? `sha256-${digest.slice(0, 22)}`,
+    subject: sub,
+    client,
+    scopes: new Set(scopes),
+    from: Math.max(nbf, iat) * SECOND,
+    until: exp * SECOND,
+  };
+}
+
+const callerOf = ({ id, subject, client, scopes }: Verified, transport: string): Caller => ({
+  subject,
+  client,
+  transport,
+  token: id,
+  scopes,
+});
+
+const time = (moment: number): string => new Date(moment).toISOString();
+
+const summaryOf = (id: string, { name, client, subject, scopes, created, expires }: TokenRecord): Omit<MintReceipt, 'token'> => ({
+  id,
+  name,
+  client,
+  subject,
+  scopes: [...scopes],
+  created_at: time(created),
+  expires_at: time(expires),
+});

@@ -1,0 +1,352 @@
+import {
+  type KeyObject,
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  randomFillSync,
+  timingSafeEqual,
+} from 'node:crypto';
+import type { Author, Kind, Namespace } from '../store/store.ts';
+
+/**
+ * Encodes fields, each preceded by its length. Different lists of fields always give different bytes, so encrypted bytes can be
+ * decoded in only one way (R-SEAL).
+ */
+export function encodeFrame(fields: readonly (string | Uint8Array)[]): Buffer {
+  const lengths: number[] = [];
+  let total = 0;
+  for (const field of fields) {
+    const length = typeof field === 'string' ? Buffer.byteLength(field) : field.length;
+    lengths.push(length);
+    total += length + (length < 0x80 ? 1 : length < 0x4000 ? 2 : 5);
+  }
+  const bytes = Buffer.allocUnsafe(total);
+  let at = 0;
+  let index = 0;
+  for (const field of fields) {
+    const length = lengths[index] ?? 0;
+    index += 1;
+    at = writeLength(bytes, at, length);
+    if (typeof field !== 'string') bytes.set(field, at);
+    else if (length > 0) bytes.write(field, at);
+    at += length;
+  }
+  return bytes;
+}
+
+/** Decodes at most `most` fields between two offsets. Throws if a field extends past the end offset. */
+export function decodeFrame(bytes: Buffer, from: number, to: number, most: number): string[] {
+  const texts: string[] = [];
+  let at = from;
+  while (at < to && texts.length < most) {
+    const first = bytes[at] ?? 0;
+    let start = at + 1;
+    let length = first;
+    if (first >= 0xc0) {
+      length = bytes.readUInt32BE(start);
+      start = at + 5;
+    } else if (first >= 0x80) {
+      length = bytes.readUInt16BE(at) & 0x3fff;
+      start = at + 2;
+    }
+    at = start + length;
+    if (at > to) throw new RangeError('A frame ends inside a field.');
+    texts.push(length === 0 ? '' : bytes.toString('utf8', start, at));
+  }
+  return texts;
+}
+
+/**
+ * Writes a length as one byte below 128, two bytes below 16,384, otherwise five bytes. Each length has exactly one encoding.
+ * Returns the offset after the length.
+ */
+function writeLength(bytes: Buffer, at: number, length: number): number {
+  if (length < 0x80) {
+    bytes[at] = length;
+    return at + 1;
+  }
+  if (length < 0x4000) return bytes.writeUInt16BE(length | 0x8000, at);
+  bytes[at] = 0xc0;
+  return bytes.writeUInt32BE(length, at + 1);
+}
+
+export const MASTER_KEY_BYTES = 32;
+const KEY_ID_BYTES = 4;
+const KEY_HASH_BYTES = 16;
+
+/**
+ * Maximum records encrypted with one derived key, so that a repeated random nonce is very unlikely (R-SEAL).
+ * @internal
+ */
+export const SEGMENT_RECORDS = 2 ** 20;
+const MAX_CACHED_SEGMENTS = 1024;
+
+/**
+ * Derives all keys from one master key, which itself encrypts nothing. Counts the records that the open segment can still
+ * encrypt.
+ */
+export class SealingKey {
+  readonly id: Buffer;
+  readonly #master: KeyObject;
+  readonly #hashes: KeyObject;
+  readonly #nonces: KeyObject;
+  readonly #segments = new Map<number, KeyObject>();
+  #hashed: { namespace: Namespace; key: string; hash: Buffer } | undefined;
+  #current = 0;
+  #left = 0;
+
+  constructor(master: Uint8Array) {
+    if (master.length !== MASTER_KEY_BYTES) throw new RangeError(`A master key has ${MASTER_KEY_BYTES} bytes.`);
+    this.#master = createSecretKey(master);
+    this.id = derive(this.#master, 'key id', KEY_ID_BYTES);
+    this.#hashes = createSecretKey(derive(this.#master, 'key hash', 32));
+    this.#nonces = createSecretKey(derive(this.#master, 'nonce', 32));
+  }
+
+  /** Returns bytes that the database stores to recognize this key. The key cannot be derived from these bytes. */
+  proof(): Buffer {
+    return derive(this.#master, 'proof', 32);
+  }
+
+  matchesProof(proof: Uint8Array): boolean {
+    const own = this.proof();
+    return own.length === proof.length && timingSafeEqual(own, proof);
+  }
+
+  /**
+   * Returns the hash that represents an entry's key on disk. The hash depends on the namespace, so equal keys of two subjects
+   * look unrelated.
+   */
+  hash(namespace: Namespace, key: string): Buffer {
+    // Reuse the last hash, because a write looks up the row and then encrypts it with the same hash.
+    if (key === this.#hashed?.key && namespace === this.#hashed.namespace) return this.#hashed.hash;
+    const { subject, session } = namespace;
+    const hash = createHmac('sha256', this.#hashes)
+      .update(encodeFrame([subject, session ?? '', key]))
+      .digest()
+      .subarray(0, KEY_HASH_BYTES);
+    this.#hashed = { namespace, key, hash };
+    return hash;
+  }
+
+  /** Derives pseudorandom bytes from `parts` and their lengths. */
+  nonce(parts: readonly Buffer[]): Buffer {
+    const lengths = Buffer.allocUnsafe(4 * parts.length);
+    for (const [at, { length }] of parts.entries()) lengths.writeUInt32BE(length, 4 * at);
+    const hmac = createHmac('sha256', this.#nonces).update(lengths);
+    for (const part of parts) hmac.update(part);
+    return hmac.digest();
+  }
+
+  segment(number: number): KeyObject {
+    const known = this.#segments.get(number);
+    if (known) return known;
+    const secret = createSecretKey(derive(this.#master, `segment ${number}`, 32));
+    if (this.#segments.size >= MAX_CACHED_SEGMENTS) this.#segments.delete(this.#segments.keys().next().value ?? number);
+    this.#segments.set(number, secret);
+    return secret;
+  }
+
+  get recordsLeft(): number {
+    return this.#left;
+  }
+
+  openSegment(number: number): void {
+    this.#current = number;
+    this.#left = SEGMENT_RECORDS;
+  }
+
+  /** Stops using the open segment. Called after a failed commit, because the stored segment number is then unknown. */
+  abandonSegment(): void {
+    this.#left = 0;
+  }
+
+  get currentSegment(): number {
+    return this.#current;
+  }
+
+  nextSegment(): { segment: number; secret: KeyObject } {
+    if (this.#left <= 0) throw new Error('No segment is open.');
+    this.#left -= 1;
+    return { segment: this.#current, secret: this.segment(this.#current) };
+  }
+
+  /** Returns the master key itself, for storing or wrapping it. */
+  export(): Buffer {
+    return this.#master.export();
+  }
+}
+
+export class KeyRing {
+  readonly current: SealingKey;
+  readonly retiring: SealingKey | undefined;
+
+  constructor(current: SealingKey, retiring?: SealingKey) {
+    this.current = current;
+    this.retiring = retiring;
+  }
+
+  find(id: Uint8Array): SealingKey | undefined {
+    if (this.current.id.equals(id)) return this.current;
+    return this.retiring?.id.equals(id) ? this.retiring : undefined;
+  }
+
+  /** Returns the hashes under which an entry's key can be stored, beginning with the hash of the current master key. */
+  hashes(namespace: Namespace, key: string): Buffer[] {
+    const hashes = [this.current.hash(namespace, key)];
+    if (this.retiring) hashes.push(this.retiring.hash(namespace, key));
+    return hashes;
+  }
+}
+
+const derive = (master: KeyObject, purpose: string, bytes: number): Buffer =>
+  Buffer.from(hkdfSync('sha256', master, '', `helmdeck-memory/1 ${purpose}`, bytes));
+
+/**
+ * Layout of an encrypted entry: format ‖ key id ‖ segment ‖ nonce ‖ ciphertext ‖ tag.
+ *
+ * Format, key id and segment can be read without the key, and are authenticated together with everything else (R-SEAL).
+ */
+const FORMAT = 1;
+/** Format of an entry whose author has the field `definedBy`. All other entries use `FORMAT`. */
+const DEFINED_FORMAT = 2;
+const NONCE_BYTES = 12;
+const RANDOM_BYTES = 16;
+const TAG_BYTES = 16;
+const SEGMENT_AT = 1 + KEY_ID_BYTES;
+const NONCE_AT = SEGMENT_AT + 4;
+const BODY_AT = NONCE_AT + NONCE_BYTES;
+
+/** The unencrypted columns of an entry. The seal authenticates these columns: if a column is changed, the seal does not open. */
+export interface SealContext {
+  readonly namespace: Namespace;
+  readonly kind: Kind;
+  readonly keyHash: Buffer;
+  readonly category: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly expiresAt: number;
+}
+
+export interface EntryContent {
+  readonly key: string;
+  readonly value: string;
+  readonly tags: readonly string[];
+  readonly author: Author;
+}
+
+/** The seal does not match its row, because the row was edited, moved, truncated, or encrypted with an unknown key. */
+export class BrokenSeal extends Error {
+  override readonly name = 'BrokenSeal';
+}
+
+export function sealEntry(key: SealingKey, place: SealContext, body: EntryContent): Buffer {
+  const { key: name, value, tags, author } = body;
+  const { client, transport, token, definedBy } = author;
+  if (definedBy === undefined)
+    return sealBytes(key, placeOf(place), encodeFrame([name, value, client, transport, token, ...tags]));
+  return sealBytes(key, placeOf(place), encodeFrame([name, value, client, transport, token, definedBy, ...tags]), DEFINED_FORMAT);
+}
+
+export function openEntry(ring: KeyRing, place: SealContext, sealed: Buffer): EntryContent {
+  // Check the types, because a damaged page can return types that the schema does not allow.
+  if (!Buffer.isBuffer(place.keyHash) || typeof place.category !== 'string' || !Buffer.isBuffer(sealed)) {
+    throw new BrokenSeal('The row was not written by Helmdeck Memory.');
+  }
+  const plain = openBytes(ring, placeOf(place), sealed);
+  const [key, value, client, transport, token, ...rest] = decodeFrame(plain, 0, plain.length, Infinity);
+  if (key === undefined || value === undefined || client === undefined || transport === undefined || token === undefined) {
+    throw new BrokenSeal('The sealed fields are incomplete.');
+  }
+  const author = { client, transport, token };
+  if (sealed[0] !== DEFINED_FORMAT) return { key, value, tags: rest, author };
+  const [definedBy, ...tags] = rest;
+  if (definedBy === undefined) throw new BrokenSeal('The sealed fields are incomplete.');
+  return { key, value, tags, author: { ...author, definedBy } };
+}
+
+/** Encrypts bytes and binds them to `place`: they can be decrypted only with the same `place`. */
+export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], plain: Buffer, format = FORMAT): Buffer {
+  const { segment, secret } = key.nextSegment();
+  const sealed = Buffer.allocUnsafe(BODY_AT + plain.length + TAG_BYTES);
+  sealed.writeUInt8(format, 0);
+  sealed.set(key.id, 1);
+  sealed.writeUInt32BE(segment, SEGMENT_AT);
+  const aad = encodeFrame([sealed.subarray(0, SEGMENT_AT), ...place]);
+  key.nonce([nextRandom(), aad, plain]).copy(sealed, NONCE_AT, 0, NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', secret, sealed.subarray(NONCE_AT, BODY_AT), { authTagLength: TAG_BYTES });
+  cipher.setAAD(aad);
+  sealed.set(cipher.update(plain), BODY_AT);
+  cipher.final();
+  sealed.set(cipher.getAuthTag(), BODY_AT + plain.length);
+  return sealed;
+}
+
+export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], sealed: Buffer): Buffer {
+  const known = sealed[0] === FORMAT || sealed[0] === DEFINED_FORMAT;
+  if (sealed.length < BODY_AT + TAG_BYTES || !known) throw new BrokenSeal('The bytes are not an encrypted entry.');
+  const key = ring.find(sealed.subarray(1, SEGMENT_AT));
+  if (!key) throw new BrokenSeal('The entry was encrypted with another key.');
+  // Require the full tag length, because by default Node accepts tags of 4 bytes, which an attacker can guess in hours.
+  const decipher = createDecipheriv(
+    'aes-256-gcm',
+    key.segment(sealed.readUInt32BE(SEGMENT_AT)),
+    sealed.subarray(NONCE_AT, BODY_AT),
+    {
+      authTagLength: TAG_BYTES,
+    },
+  );
+  decipher.setAAD(encodeFrame([sealed.subarray(0, SEGMENT_AT), ...place]));
+  decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+  const plain = decipher.update(sealed.subarray(BODY_AT, sealed.length - TAG_BYTES));
+  try {
+    decipher.final();
+  } catch (cause) {
+    throw new BrokenSeal('The seal is broken.', { cause });
+  }
+  return plain;
+}
+
+/**
+ * Returns the id of the key in the header of an encrypted entry, or an empty buffer for a damaged row. Anyone can write a false
+ * id; only decrypting the entry proves the id.
+ */
+export const keyIdOf = (sealed: Buffer): Buffer => (Buffer.isBuffer(sealed) ? sealed.subarray(1, SEGMENT_AT) : Buffer.alloc(0));
+
+const placeOf = (place: SealContext): (string | Buffer)[] => {
+  const times = Buffer.allocUnsafe(24);
+  // Write times as doubles, which represent every millisecond exactly and accept any number from an edited column without
+  // throwing.
+  times.writeDoubleBE(place.createdAt, 0);
+  times.writeDoubleBE(place.updatedAt, 8);
+  times.writeDoubleBE(place.expiresAt, 16);
+  const { subject, session } = place.namespace;
+  return [
+    place.kind,
+    subject,
+    session ?? '',
+    place.keyHash,
+    place.category,
+    times.subarray(0, 8),
+    times.subarray(8, 16),
+    times.subarray(16),
+  ];
+};
+
+/** Pool of random bytes. One system call fills the whole pool, which is faster than one call for each nonce. */
+const pool = Buffer.alloc(RANDOM_BYTES * 1024);
+let used = pool.length;
+
+/**
+ * Returns the random part of a nonce. Two copies of a running virtual machine can generate the same bytes, so the nonce also
+ * depends on the encrypted text. A repeated nonce then means the same text in the same place, which reveals nothing new.
+ */
+function nextRandom(): Buffer {
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  return pool.subarray(used, (used += RANDOM_BYTES));
+}

@@ -1,0 +1,121 @@
+import { absoluteCliCommand } from '../../contract/cli-command.ts';
+import { Failure } from '../../contract/failure.ts';
+import { DEFAULT_ADDRESS } from '../../contract/limits.ts';
+import type { TokenRegistry } from '../access/token-registry.ts';
+import { WriteLimit } from '../access/write-limit.ts';
+import { memoryPacks } from '../packs/builtin/memory.ts';
+import { routePack } from '../packs/builtin/route.ts';
+import { type CredentialSources, CredentialStore } from '../packs/credential-store.ts';
+import { createPackServices, type PackServices, type PackServicesOptions } from '../packs/pack-services.ts';
+import type { Finder } from '../search/finder.ts';
+import { ForgetUndoBuffer } from '../store/forget-undo-buffer.ts';
+import type { MemoryStore } from '../store/store.ts';
+import type { Clock } from '../time/clock.ts';
+import type { ClientConnections } from './clients-port.ts';
+import { type Embeddings, noEmbeddings } from './embeddings-port.ts';
+import { embeddings as embeddingOperations } from './embeddings.ts';
+import { facts } from './facts.ts';
+import { FairScheduler } from './fair-scheduler.ts';
+import type { Memory, MemoryDeps, OwnerSettings, ProgramInfo } from './memory.ts';
+import { owner } from './owner.ts';
+import { packs as packOperations } from './packs.ts';
+import { createPerform, type Perform } from './perform.ts';
+import { pipelines } from './pipelines.ts';
+import { previewImport } from './preview-import.ts';
+import { search } from './search.ts';
+import { transfer } from './transfer.ts';
+import { undo } from './undo.ts';
+import { upkeep } from './upkeep.ts';
+import { views } from './views.ts';
+
+interface CoreOptions {
+  readonly store: MemoryStore;
+  readonly tokens: TokenRegistry;
+  readonly finder: Finder;
+  readonly clock: Clock;
+  readonly secrets?: 'refuse' | 'warn';
+  readonly writesPerMinute?: number | undefined;
+  readonly packs?: Omit<PackServicesOptions, 'store' | 'clock' | 'tokens'>;
+  readonly settings?: OwnerSettings;
+  /** The keychain and the settings that contain the owner's credentials for external services. */
+  readonly credentials?: CredentialSources;
+  /** Loads the module that connects clients. Called on first use. */
+  readonly clients?: (() => Promise<ClientConnections>) | undefined;
+  readonly embeddings?: Embeddings;
+  readonly program?: ProgramInfo;
+}
+
+export interface Core extends Disposable {
+  readonly perform: Perform;
+  readonly packs: PackServices;
+}
+
+export function createCore({
+  store,
+  tokens,
+  finder,
+  clock,
+  secrets = 'refuse',
+  writesPerMinute,
+  packs: options,
+  credentials: sources = {},
+  clients,
+  embeddings = noEmbeddings,
+  settings = NO_SETTINGS,
+  program = NOT_SERVED,
+}: CoreOptions): Core {
+  const credentials = new CredentialStore({ ...sources, store, clock, packs: () => packs.engine.catalogue.all });
+  const packs = createPackServices({ credentials, ...options, store, clock, tokens });
+  const scheduler = new FairScheduler();
+  const forgotten = new ForgetUndoBuffer(store, clock);
+  const memory = createMemory({
+    forgotten,
+    store,
+    scheduler,
+    tokens,
+    finder,
+    packs,
+    credentials,
+    embeddings,
+    clock,
+    secrets,
+    settings,
+    program,
+    clients,
+  });
+  const limit = writesPerMinute === undefined ? undefined : new WriteLimit(clock, writesPerMinute);
+  const perform = createPerform(memory, limit, scheduler, store);
+  const { catalogue } = packs.engine;
+  for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
+  return {
+    perform,
+    packs,
+    [Symbol.dispose]: () => {
+      forgotten[Symbol.dispose]();
+      packs[Symbol.dispose]();
+    },
+  };
+}
+
+const createMemory = (deps: MemoryDeps): Memory => ({
+  ...facts(deps),
+  ...search(deps),
+  ...views(deps),
+  ...transfer(deps),
+  ...previewImport(deps),
+  ...packOperations(deps),
+  ...embeddingOperations(deps),
+  ...pipelines(deps),
+  ...undo(deps),
+  ...upkeep(deps),
+  ...owner(deps),
+});
+
+const NOT_SERVED: ProgramInfo = { version: 'unknown', listening: () => ({ at: 'paused' }) };
+
+const NO_SETTINGS: OwnerSettings = {
+  snapshot: () => ({ folder: '', command: absoluteCliCommand(), address: DEFAULT_ADDRESS, settings: [] }),
+  change() {
+    throw new Failure('unavailable', 'This memory was opened without settings; there is nothing to change.');
+  },
+};

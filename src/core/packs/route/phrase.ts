@@ -1,8 +1,0 @@
-import type { Word } from '../../search/words.ts';
-
-/** The words of a text as one string in which a phrase can be looked for. */
-export const phraseOf = (words: readonly Word[]): string => {
-  let phrase = ' ';
-  for (const { term, parts } of words) if (parts === 0) phrase += `${term} `;
-  return phrase;
-};

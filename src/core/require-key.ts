@@ -1,9 +1,0 @@
-import { Failure } from '../contract/failure.ts';
-import { isAtHand, sayNoKey } from '../contract/status.ts';
-import type { MemoryStore } from './store.ts';
-
-/** For an answer from RAM: the memory may have been locked since its content was opened (R-LOCK-03). */
-export function requireKey(store: Pick<MemoryStore, 'status'>): void {
-  const { key } = store.status();
-  if (!isAtHand(key)) throw new Failure('key_unavailable', sayNoKey(key));
-}

@@ -1,0 +1,246 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SEARCHED_RUNS } from '../../contract/limits.ts';
+import type { Entry, EntryEvent, MemoryStore, Namespace } from '../store/store.ts';
+import { runText } from './run-text.ts';
+import { type Hit, SearchIndex } from './search-index.ts';
+
+/**
+ * Maximum facts and bytes that are decrypted and indexed in one turn of the event loop, so that other calls are not delayed
+ * (R-VIEW-04).
+ */
+const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
+/** Maximum bytes of all indexes together. The least recently used index is dropped first. */
+const MAX_BYTES = 512 * 1024 * 1024;
+/**
+ * Fraction of `MAX_BYTES` that building an index can use. The rest is reserved for later writes. Otherwise each later write would
+ * drop an index, which is slow to rebuild.
+ */
+const BUILD_FRACTION = 3 / 4;
+/** Milliseconds that a query waits for an index that is being built, before the query returns partial results. */
+const BUILD_TIMEOUT_MS = 250;
+
+/**
+ * The kind of the indexed entries. Facts and audit records of runs have separate indexes, so a search of one kind never returns
+ * the other.
+ */
+type IndexedKind = 'fact' | 'audit';
+
+interface NamespaceIndex {
+  readonly namespace: Namespace;
+  readonly kind: IndexedKind;
+  readonly index: SearchIndex;
+  /** Row numbers of the indexed runs. Only the newest runs are indexed. Empty in an index of facts. */
+  readonly runs: Set<number>;
+  /** Resolved when the first page of entries, the newest ones, is indexed. */
+  readonly begun: PromiseWithResolvers<void>;
+  built: Promise<void>;
+  complete: boolean;
+}
+
+interface FindRequest {
+  /** Variants of one query, whose hits are merged. */
+  readonly texts: readonly string[];
+  readonly limit: number;
+  readonly category?: string;
+  readonly tag?: string;
+  readonly client?: string;
+  /** If set, finds only facts that expire within this many milliseconds. */
+  readonly expiringWithin?: number;
+}
+
+interface FindResult {
+  readonly found: readonly Hit[];
+  /** True if the index is still being built, or contains only the newest facts because of its size. */
+  readonly partial: boolean;
+}
+
+/**
+ * Searches facts and runs by their words. There is one index for each searched namespace and kind, in RAM only. The index is
+ * built in small steps, updated by every commit before the writer gets its response, and dropped when the memory is locked.
+ */
+export class Finder implements Disposable {
+  readonly #store: MemoryStore;
+  readonly #maxBytes: number;
+  readonly #subscription: Disposable;
+  /** The indexes by name, least recently used first. */
+  readonly #indexes = new Map<string, NamespaceIndex>();
+
+  constructor(store: MemoryStore, maxBytes = MAX_BYTES) {
+    this.#store = store;
+    this.#maxBytes = maxBytes;
+    this.#subscription = store.onEntryEvent((event) => this.#onEntryEvent(event));
+  }
+
+  get bytes(): number {
+    let bytes = 0;
+    for (const { index } of this.#indexes.values()) bytes += index.bytes;
+    return bytes;
+  }
+
+  async find(namespace: Namespace, request: FindRequest, kind: IndexedKind = 'fact'): Promise<FindResult> {
+    const { texts, expiringWithin: within, ...rest } = request;
+    const indexed = this.#indexOf(namespace, kind);
+    if (!indexed.complete) {
+      // Wait for the first entries without a timeout, because not even partial results are possible before them.
+      await Promise.race([indexed.built, indexed.begun.promise]);
+      await Promise.race([indexed.built, wait(BUILD_TIMEOUT_MS)]);
+    }
+    // If the index was dropped during the wait, its results are invalid, so search again. The new search may fail, for example
+    // because the memory was locked.
+    if (!this.#isCurrent(indexed)) return this.find(namespace, request, kind);
+    // Passing `now` excludes expired facts that have not been deleted yet.
+    const now = this.#store.now();
+    const expiry = within === undefined ? {} : { expiresBefore: now + within + 1 };
+    const hits = indexed.index.search({ text: texts, ...rest, ...expiry, now });
+    return { found: hits, partial: !indexed.complete };
+  }
+
+  /** Returns the tags and clients with the most facts. Waits until all facts are indexed. */
+  async names(namespace: Namespace, most: number): Promise<ReturnType<SearchIndex['names']>> {
+    const indexed = this.#indexOf(namespace, 'fact');
+    await indexed.built;
+    return this.#isCurrent(indexed) ? indexed.index.names(most) : this.names(namespace, most);
+  }
+
+  /** Builds all indexes in advance, so that no search waits for them. */
+  async prepare(): Promise<void> {
+    for (const kind of ['fact', 'audit'] as const) {
+      for (const { namespace } of await this.#store.namespaces(kind)) {
+        await this.#indexOf(namespace, kind).built.catch(() => undefined);
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscription[Symbol.dispose]();
+    this.#drop();
+  }
+
+  #indexOf(namespace: Namespace, kind: IndexedKind): NamespaceIndex {
+    const name = nameOf(namespace, kind);
+    const known = this.#indexes.get(name);
+    if (known) {
+      this.#indexes.delete(name);
+      this.#indexes.set(name, known);
+      return known;
+    }
+    const indexed: NamespaceIndex = {
+      namespace,
+      kind,
+      index: new SearchIndex(),
+      runs: new Set(),
+      begun: Promise.withResolvers(),
+      built: Promise.resolve(),
+      complete: false,
+    };
+    this.#indexes.set(name, indexed);
+    indexed.built = this.#build(indexed).catch((error: unknown) => {
+      if (this.#indexes.get(name) === indexed) this.#indexes.delete(name);
+      throw error;
+    });
+    // Searches that wait for the build receive its error. If no search is waiting, the error must not become an unhandled
+    // rejection.
+    indexed.built.catch(() => undefined);
+    return indexed;
+  }
+
+  /**
+   * Indexes entries page by page, newest first. A page never replaces an entry that is already indexed, because that entry was
+   * changed during the build and is newer.
+   */
+  async #build(indexed: NamespaceIndex): Promise<void> {
+    const space = this.#store.space(indexed.namespace, indexed.kind);
+    for (let after = {}; ;) {
+      const { entries, rows, next } = await space.page({ sort: 'updated', uncached: true, ...SLICE, ...after });
+      if (!this.#isCurrent(indexed)) return;
+      for (const [position, entry] of entries.entries()) {
+        const row = rows[position];
+        if (row === undefined || indexed.index.has(row)) continue;
+        if (indexEntry(indexed, row, entry) && !this.#makeRoom(indexed)) return;
+      }
+      indexed.begun.resolve();
+      if (!next || isFull(indexed)) break;
+      after = { after: next };
+      await nextTurn();
+    }
+    indexed.complete = true;
+  }
+
+  #onEntryEvent(change: EntryEvent): void {
+    if (change.what === 'reset') return this.#drop();
+    if (change.what === 'deleted') {
+      for (const { index, runs } of this.#indexes.values()) {
+        index.remove(change.row);
+        runs.delete(change.row);
+      }
+      return;
+    }
+    if (change.kind !== 'fact' && change.kind !== 'audit') return;
+    const indexed = this.#indexes.get(nameOf(change.namespace, change.kind));
+    if (!indexed) return;
+    const grown = indexEntry(indexed, change.row, change.entry);
+    if (isFull(indexed, SEARCHED_RUNS + 1)) dropOldest(indexed);
+    if (grown) this.#dropUntil(this.#maxBytes);
+  }
+
+  #isCurrent(indexed: NamespaceIndex): boolean {
+    return this.#indexes.get(nameOf(indexed.namespace, indexed.kind)) === indexed;
+  }
+
+  /**
+   * Frees memory by dropping other indexes. Returns false if this index alone is too large. The caller then stops the build, and
+   * the index contains only the newest facts.
+   */
+  #makeRoom(indexed: NamespaceIndex): boolean {
+    const most = BUILD_FRACTION * this.#maxBytes;
+    this.#dropUntil(most, indexed);
+    return this.bytes <= most;
+  }
+
+  /**
+   * Drops the least recently used indexes until the remaining indexes use at most `most` bytes. The next search rebuilds a
+   * dropped index.
+   */
+  #dropUntil(most: number, except?: NamespaceIndex): void {
+    for (const [name, indexed] of this.#indexes) {
+      if (this.bytes <= most) return;
+      if (indexed === except) continue;
+      this.#indexes.delete(name);
+      indexed.index.clear();
+    }
+  }
+
+  /** Overwrites and drops all indexes, because they contain decrypted text. */
+  #drop(): void {
+    for (const { index } of this.#indexes.values()) index.clear();
+    this.#indexes.clear();
+  }
+}
+
+/** Adds an entry to its index. Returns true if the index uses more memory now. */
+function indexEntry({ kind, index, runs }: NamespaceIndex, row: number, entry: Entry): boolean {
+  const { key, category, tags, author, updatedAt, expiresAt } = entry;
+  const value = kind === 'fact' ? entry.value : runText(entry);
+  if (value === undefined) return false;
+  if (kind === 'audit') runs.add(row);
+  const { client, definedBy } = author;
+  return index.add({ id: row, key, value, category, tags, client, definedBy, updatedAt, expiresAt });
+}
+
+/** Whether the index contains the maximum number of runs. Facts have no such limit. */
+const isFull = ({ runs }: NamespaceIndex, rows = SEARCHED_RUNS): boolean => runs.size >= rows;
+
+/** Removes the oldest run, which has the lowest row number, because row numbers grow with each insert. */
+function dropOldest({ index, runs }: NamespaceIndex): void {
+  const oldest = runs.keys().reduce((least, row) => Math.min(least, row), Infinity);
+  runs.delete(oldest);
+  index.remove(oldest);
+}
+
+/**
+ * Returns a name that is unique for each namespace and kind. The length of the subject separates the subject from the session.
+ */
+const nameOf = ({ subject, session = '' }: Namespace, kind: IndexedKind): string =>
+  `${kind} ${subject.length} ${subject}${session}`;
+
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());

@@ -1,0 +1,79 @@
+import type { EntryRow } from './connection.ts';
+import type { Connection } from './connection.ts';
+import { namespaceOf } from './forgetting.ts';
+import type { SealedRows } from './sealed-rows.ts';
+import { KIND_BY_NUMBER } from './statements.ts';
+import type { SpaceChange, Entry } from './store.ts';
+
+/** An entry dated more than this many milliseconds in the future was written while the clock was wrong. */
+const MARGIN_MS = 60_000;
+const ROWS_READ_AT_ONCE = 1000;
+const ROWS_WRITTEN_AT_ONCE = 50;
+
+/** Returns how many milliseconds a date is in the future, or 0 if at most `MARGIN_MS`. */
+export const aheadBy = (date: number, now: number): number => (date - now > MARGIN_MS ? date - now : 0);
+
+interface Deps {
+  readonly connection: Connection;
+  readonly rows: SealedRows;
+  readonly now: () => number;
+  readonly commit: <T>(job: () => T) => Promise<T>;
+  /** Runs a query and converts disk errors to failures. */
+  readonly read: <T>(query: () => T) => Promise<T>;
+}
+
+/**
+ * Corrects the dates of entries that were written while the clock was ahead. Call it when the clock is right again. Each entry
+ * keeps its lifetime and its position among the versions of its key (R-TIME-05, R-TIME-07). An entry with a broken seal is not
+ * changed.
+ */
+export async function correctDates(deps: Deps): Promise<readonly SpaceChange[]> {
+  const changed = new Map<string, SpaceChange>();
+  const broken = new Set<number>();
+  for (;;) {
+    const found = (await datedAhead(deps)).filter((row) => !broken.has(row));
+    if (found.length === 0) return [...changed.values()];
+    for (let at = 0; at < found.length; at += ROWS_WRITTEN_AT_ONCE) {
+      const slice = found.slice(at, at + ROWS_WRITTEN_AT_ONCE);
+      const corrected = await deps.commit(() => slice.map((row) => correct(deps, row) ?? void broken.add(row)));
+      for (const one of corrected) if (one) changed.set(`${one.kind} ${JSON.stringify(one.namespace)}`, one);
+    }
+  }
+}
+
+/** Returns the row numbers of entries dated in the future, earliest date first. */
+async function datedAhead({ connection, now, read }: Deps): Promise<number[]> {
+  const found: { row: number; updated_at: number }[] = [];
+  for (let last = 0; ;) {
+    const dates = await read(() => connection.sql.datesAfter.all(last, ROWS_READ_AT_ONCE) as typeof found);
+    found.push(...dates.filter(({ updated_at }) => aheadBy(updated_at, now()) > 0));
+    const end = dates.at(-1)?.row;
+    if (end === undefined) break;
+    last = end;
+  }
+  return found.toSorted((one, other) => one.updated_at - other.updated_at || one.row - other.row).map(({ row }) => row);
+}
+
+/** Corrects the dates of one row. Returns the change to announce, or undefined if the row is gone or cannot be decrypted. */
+function correct({ connection, rows, now }: Deps, number: number): SpaceChange | undefined {
+  const row = connection.sql.rowById.get(number) as (EntryRow & { kind: number; namespace: number }) | undefined;
+  const namespaceRow = row && connection.namespaces().find(({ id }) => id === row.namespace);
+  const kind = row && KIND_BY_NUMBER.get(row.kind);
+  if (!row || !namespaceRow || !kind) return undefined;
+  const namespace = namespaceOf(namespaceRow);
+  const entry = rows.open(namespace, kind, row);
+  if (!entry) return undefined;
+  const change: SpaceChange = { namespace, kind: kind === 'history' ? 'fact' : kind };
+  if (aheadBy(entry.updatedAt, now()) === 0) return change;
+  const before = connection.sql.lastVersionBefore.get(row.namespace, row.key_hash, entry.updatedAt) as number | null;
+  const updatedAt = Math.max(now(), (before ?? 0) + 1);
+  const ahead = entry.updatedAt - updatedAt;
+  const corrected: Entry = {
+    ...entry,
+    createdAt: Math.min(entry.createdAt, updatedAt),
+    updatedAt,
+    expiresAt: entry.expiresAt - ahead,
+  };
+  rows.replace(namespace, kind, row, corrected);
+  return change;
+}

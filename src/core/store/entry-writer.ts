@@ -1,0 +1,341 @@
+import { HISTORY_VERSIONS, VALUE_BYTES } from '../../contract/limits.ts';
+import { lowDiskSpace } from '../file/disk-space.ts';
+import { INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import { aheadBy } from './correct-dates.ts';
+import type { EntryReader } from './entry-reader.ts';
+import { activityEntryOf, outcomeOf, expiryOf, entryOf, sameContent, writerOf, shortens } from './entry.ts';
+import { FairEviction, fairEviction } from './fair-eviction.ts';
+import { type Forgetting, tombstoneHash } from './forgetting.ts';
+import { type QuotaKind, isQuotaKind, isSharedKind, rowLimit, quotaExceeded, quotaOf } from './quota.ts';
+import type { StoreContext } from './store-context.ts';
+import type {
+  EntryUpdate,
+  EntryDraft,
+  Entry,
+  Kind,
+  Namespace,
+  ActivityNote,
+  PutResult,
+  Quota,
+  RevertOutcome,
+  UndoRange,
+  FactWithHistory,
+  WriteOutcome,
+} from './store.ts';
+import { expiryWithGrace, type Grace, planRevert, restoredVersion } from './undo.ts';
+
+type Dates = Pick<Entry, 'updatedAt' | 'expiresAt'>;
+
+/** Minimum rows evicted at once, so that not every write must evict a row. */
+const ROWS_EVICTED_AT_ONCE = 100;
+/**
+ * Maximum bytes that one write of a fact can add: the longest value with all its tags, and the earlier version that the write
+ * moves to the history.
+ */
+const MAX_ADDED_BYTES = 4 * VALUE_BYTES;
+
+/** Writes entries. Call the methods in a transaction. */
+export class EntryWriter {
+  readonly #context: StoreContext;
+  readonly #reader: EntryReader;
+  readonly #forgetting: Forgetting;
+  readonly #fairEviction: FairEviction;
+  /**
+   * The subject of the last checked write, and how many more writes of this subject certainly fit into the quota without a
+   * check.
+   */
+  #fitting = { subject: '', writes: 0 };
+
+  constructor(context: StoreContext, reader: EntryReader, forgetting: Forgetting) {
+    this.#context = context;
+    this.#reader = reader;
+    this.#forgetting = forgetting;
+    this.#fairEviction = new FairEviction(context.connection, context.rows, reader);
+    if (context.quota) context.connection.countUsage();
+  }
+
+  put(namespace: Namespace, kind: Kind, draft: EntryDraft, note?: ActivityNote): PutResult {
+    return this.#withinQuota(namespace, kind, () => this.#put(namespace, kind, draft, note));
+  }
+
+  change(namespace: Namespace, kind: Kind, key: string, change: EntryUpdate, note?: ActivityNote): Entry | undefined {
+    return this.#withinQuota(namespace, kind, () => this.#change(namespace, kind, key, change, note));
+  }
+
+  #put(namespace: Namespace, kind: Kind, draft: EntryDraft, note?: ActivityNote): PutResult {
+    const { rows, disk } = this.#context;
+    const found = rows.find(namespace, kind, draft.key);
+    const before = found && found.expires_at > this.#now() ? rows.open(namespace, kind, found) : undefined;
+    const fresh = entryOf(draft, this.#now());
+    if (!found || !before) {
+      // An expired entry, or an entry that cannot be decrypted, is replaced together with its versions.
+      if (found) this.#deleteReplaced(namespace, kind, found);
+      rows.insert(namespace, kind, fresh);
+      if (found) disk.purgeSoon();
+      this.#evictSurplus(namespace, kind);
+      if (note) this.recordActivity(namespace, note);
+      return { status: 'created', entry: this.#scheduleExpiry(fresh) };
+    }
+    const expiresAt = this.#expiryOf(namespace, { row: found, entry: before }, fresh, draft);
+    const shortened = kind === 'fact' && shortens(before, { ...fresh, expiresAt });
+    if (sameContent(before, fresh) && !shortened) {
+      const renewed = { ...before, ...this.#renewedDates(before, expiresAt) };
+      rows.replace(namespace, kind, found, renewed);
+      return { status: 'unchanged', entry: this.#scheduleExpiry(renewed) };
+    }
+    const updated = { ...fresh, createdAt: before.createdAt, ...this.#datesAfter(before, expiresAt) };
+    this.#supersede(namespace, kind, found, before, updated);
+    if (note) this.recordActivity(namespace, note, { outcome: outcomeOf(before, updated, this.#now()) });
+    return { status: 'updated', entry: this.#scheduleExpiry(updated) };
+  }
+
+  #change(namespace: Namespace, kind: Kind, key: string, change: EntryUpdate, note?: ActivityNote): Entry | undefined {
+    const found = this.#reader.findLiving(namespace, kind, key);
+    if (!found) return undefined;
+    const { row, entry: before } = found;
+    const { author, lifetime } = change;
+    const requested = lifetime === undefined ? before.expiresAt : expiryOf(lifetime, this.#now());
+    const expiresAt = this.#expiryOf(namespace, found, { author, expiresAt: requested }, change);
+    const changed = { ...before, category: change.category ?? before.category, tags: change.tags ?? before.tags, expiresAt };
+    if (sameContent(before, changed) && !(kind === 'fact' && shortens(before, { author, expiresAt }))) {
+      const renewed = { ...changed, ...this.#renewedDates(before, expiresAt) };
+      this.#context.rows.replace(namespace, kind, row, renewed);
+      if (note && lifetime !== undefined) this.recordActivity(namespace, note);
+      return this.#scheduleExpiry(renewed);
+    }
+    const updated = { ...changed, author, ...this.#datesAfter(before, expiresAt) };
+    this.#supersede(namespace, kind, row, before, updated);
+    if (note) this.recordActivity(namespace, note, { outcome: outcomeOf(before, updated, this.#now()) });
+    return this.#scheduleExpiry(updated);
+  }
+
+  restoreForgotten(namespace: Namespace, { entry, versions, row, lastTombstone }: FactWithHistory, note: ActivityNote): boolean {
+    return this.#withinQuota(namespace, 'fact', () => {
+      const { connection, keys, rows } = this.#context;
+      if (entry.expiresAt <= this.#now() || rows.find(namespace, 'fact', entry.key)) return false;
+      rows.insert(namespace, 'fact', this.#scheduleExpiry(entry), row);
+      for (const version of versions.toReversed()) rows.insert(namespace, 'history', this.#scheduleExpiry(version));
+      const secret = keys.tombstoneKey();
+      // Select tombstones by row number and not by time, because an older tombstone can have a later time if the clock was
+      // wrong.
+      if (secret) connection.sql.deleteTombstonesAfter.run(tombstoneHash(secret, namespace, 'fact', entry.key), lastTombstone);
+      this.recordActivity(namespace, note);
+      return true;
+    });
+  }
+
+  revert(namespace: Namespace, kind: Kind, key: string, range: UndoRange, note?: ActivityNote): RevertOutcome {
+    const found = this.#reader.findLiving(namespace, kind, key);
+    if (!found) return 'untouched';
+    const { row, entry } = found;
+    const plan = planRevert(entry, kind === 'fact' ? this.#reader.versions(namespace, row) : [], range);
+    if (!note) return plan.what;
+    if (plan.what === 'removed') {
+      const { subject, session = '' } = namespace;
+      this.#forgetting.run(subject, { kinds: [kind], key, session });
+      this.#context.disk.purgeSoon();
+      this.recordActivity(namespace, note);
+    } else if (plan.what === 'restored') {
+      const restored = this.#restored(entry, plan.to);
+      const before = this.#used(namespace, 'fact');
+      this.#fitting.writes = 0;
+      this.#supersede(namespace, kind, row, entry, restored);
+      // An undo must work even if the quota is used up, so delete versions until the write needs no more storage than before.
+      for (const version of plan.expendable) {
+        if (this.#exceededQuota(namespace, 'fact', before)) this.#deleteVersion(namespace, version);
+      }
+      this.#scheduleExpiry(restored);
+      this.recordActivity(namespace, note, { outcome: outcomeOf(undefined, restored, this.#now()) });
+    }
+    return plan.what;
+  }
+
+  /** Adds an activity entry. `at` is the time of the action, if the action was earlier. */
+  recordActivity(
+    namespace: Namespace,
+    note: ActivityNote,
+    { outcome, at = this.#now() }: { outcome?: WriteOutcome | undefined; at?: number } = {},
+  ): void {
+    this.#context.rows.insert(namespace, 'activity', this.#scheduleExpiry(activityEntryOf(note, outcome, at)));
+    this.#evictSurplus(namespace, 'activity');
+  }
+
+  /**
+   * Returns the dates of a changed entry. A future update time marks an expiry that was set by a clock in doubt: `correctDates`
+   * later moves both back by the same amount. An unchanged expiry therefore gets no future update time. If the earlier version
+   * has a future update time, the new version gets an even later one. The new expiry is then moved ahead equally, because
+   * otherwise the correction would move the expiry into the past.
+   */
+  #datesAfter(before: Entry, expiresAt: number): Dates {
+    if (expiresAt === before.expiresAt) return { expiresAt, updatedAt: Math.max(this.#trustedNow(), before.updatedAt + 1) };
+    const now = this.#now();
+    const updatedAt = Math.max(now, before.updatedAt + 1);
+    return { updatedAt, expiresAt: expiresAt + aheadBy(updatedAt, now) };
+  }
+
+  #renewedDates(before: Entry, expiresAt: number): Partial<Dates> {
+    const dated = this.#context.time.inDoubt || aheadBy(before.updatedAt, this.#now()) > 0;
+    return dated && expiresAt !== before.expiresAt ? this.#datesAfter(before, expiresAt) : { expiresAt };
+  }
+
+  /**
+   * Returns the version that an undo writes. If the undone version has a future date, `correctDates` will later move the dates
+   * of the restored version back too, so its expiry is moved ahead here.
+   */
+  #restored(entry: Entry, to: Entry): Entry {
+    const now = this.#trustedNow();
+    const back = restoredVersion(entry, to, now);
+    const ahead = aheadBy(to.updatedAt, now) > 0 ? 0 : aheadBy(back.updatedAt, now);
+    return { ...back, expiresAt: back.expiresAt + ahead };
+  }
+
+  #now(): number {
+    return this.#context.time.now();
+  }
+
+  #trustedNow(): number {
+    return Math.min(this.#now(), this.#context.time.trusted());
+  }
+
+  #expiryOf(
+    namespace: Namespace,
+    { row, entry }: { readonly row: EntryRow; readonly entry: Entry },
+    { author, expiresAt }: Pick<Entry, 'author' | 'expiresAt'>,
+    { grace, graceOwn }: Grace,
+  ): number {
+    if (grace === undefined) return expiresAt;
+    const versions = (): Entry[] => this.#reader.versions(namespace, row);
+    return expiryWithGrace(entry, versions, { author, expiresAt, grace, ...(graceOwn && { graceOwn }) }, this.#now());
+  }
+
+  #scheduleExpiry(entry: Entry): Entry {
+    this.#context.sweeper.scheduleAt(entry.expiresAt);
+    return entry;
+  }
+
+  #evictSurplus(namespace: Namespace, kind: Kind): void {
+    const { connection, rows, quota, disk } = this.#context;
+    const most = rowLimit(kind);
+    if (!quota || most === Infinity) return;
+    const id = connection.ensureNamespace(namespace);
+    const surplus = connection.usageCounters.rows(id, kind) - most;
+    if (surplus <= 0) return;
+    const isShared = isSharedKind(kind);
+    if (isShared && !this.#fairEviction.scan(namespace, kind)) return;
+    if (surplus < ROWS_EVICTED_AT_ONCE) return;
+    if (isShared) this.#fairEviction.evict(namespace, kind, surplus);
+    else rows.deleteOldest(id, kind, surplus);
+    disk.purgeSoon();
+  }
+
+  /**
+   * Deletes an expired or unreadable entry that a write replaces. While the clock is in doubt, a fact may not really have
+   * expired, so it becomes an earlier version, which is visible again when the clock is right.
+   */
+  #deleteReplaced(namespace: Namespace, kind: Kind, found: EntryRow): void {
+    const { connection, rows, time } = this.#context;
+    const doubtful = kind === 'fact' && time.inDoubt ? rows.open(namespace, kind, found) : undefined;
+    if (!doubtful) return rows.deleteWithVersions(connection.ensureNamespace(namespace), kind, found);
+    rows.deleteRow(found);
+    rows.insert(namespace, 'history', doubtful);
+  }
+
+  /** Replaces an entry. If the entry is a fact, its earlier version moves to the history. */
+  #supersede(namespace: Namespace, kind: Kind, row: EntryRow, before: Entry, after: Entry): void {
+    const { keys, rows, disk } = this.#context;
+    rows.replace(namespace, kind, row, after);
+    if (kind === 'fact') {
+      rows.insert(namespace, 'history', before);
+      const [hash] = keys.ring.hashes(namespace, after.key);
+      if (!this.#evictVersions(namespace, hash, after)) return;
+    }
+    disk.purgeSoon();
+  }
+
+  /**
+   * Evicts surplus versions, and returns true if there were any. The current version is never evicted, but counts as a version
+   * of its author. Of the versions of one writer, the version that was current for the shortest time is evicted first. So a loop
+   * of writes evicts its own versions and not earlier versions.
+   */
+  #evictVersions(namespace: Namespace, hash: Buffer | undefined, { author, updatedAt }: Entry): boolean {
+    const { connection, rows } = this.#context;
+    const id = connection.ensureNamespace(namespace);
+    const surplus = (connection.sql.countVersions.get(id, hash) as number) - HISTORY_VERSIONS;
+    if (surplus <= 0) return false;
+    const found = (connection.sql.versions.all(id, hash, INCLUDE_EXPIRED) as EntryRow[]).toReversed();
+    const oldestFirst = this.#reader.writersOf(namespace, 'history', found);
+    const times = [...found.map((version) => version.updated_at), updatedAt, Infinity];
+    const timeAsCurrent = (position: number): number => (times[position + 1] ?? 0) - (times[position] ?? 0);
+    const writers = [...oldestFirst.map(({ writer }) => writer), writerOf(author)];
+    for (const position of fairEviction(writers, surplus, timeAsCurrent)) {
+      const version = oldestFirst[position];
+      if (version) rows.deleteRow(version);
+    }
+    return true;
+  }
+
+  #deleteVersion(namespace: Namespace, { key, updatedAt }: Entry): void {
+    const { connection, keys, rows, disk } = this.#context;
+    const [hash] = keys.ring.hashes(namespace, key);
+    const versions = connection.sql.versions.all(connection.namespaceId(namespace), hash, INCLUDE_EXPIRED) as EntryRow[];
+    for (const version of versions.filter((each) => each.updated_at === updatedAt)) rows.deleteRow(version);
+    disk.purgeSoon();
+  }
+
+  /**
+   * Runs a write and then checks the quota. If the quota is exceeded, the failure rolls back the whole write with its activity
+   * note. A write that needs no more storage than before is never rejected, even if the memory already exceeds the quota.
+   */
+  #withinQuota<T>(namespace: Namespace, kind: Kind, write: () => T): T {
+    const { quota, freeSpace } = this.#context;
+    if (!quota || !isQuotaKind(kind)) return write();
+    if (kind === 'fact' && !freeSpace?.isLow && this.#surelyFits(namespace)) return write();
+    const before = this.#used(namespace, kind);
+    const result = write();
+    if (freeSpace?.isLow && this.#used(namespace, kind).bytes > before.bytes) throw lowDiskSpace();
+    const limit = quotaOf(kind, quota);
+    // Number of facts that certainly fit into the quota. Used only for facts, because an entry of a pack or a pipeline can be
+    // longer than any fact.
+    const fitting = Math.min(limit.facts - before.facts, Math.floor((limit.bytes - before.bytes) / MAX_ADDED_BYTES));
+    if (kind === 'fact' && fitting > 0) {
+      this.#fitting = { subject: namespace.subject, writes: fitting - 1 };
+      return result;
+    }
+    const exceeded = this.#exceededQuota(namespace, kind, before);
+    if (exceeded) throw quotaExceeded(kind, exceeded, limit);
+    return result;
+  }
+
+  #surelyFits({ subject }: Namespace): boolean {
+    if (this.#fitting.subject !== subject || this.#fitting.writes <= 0) return false;
+    this.#fitting.writes -= 1;
+    return true;
+  }
+
+  usage(subject: string): Quota {
+    return this.#withoutExpired(subject, 'fact', this.#context.connection.usageCounters.usage(subject, 'fact'));
+  }
+
+  /** Returns which limit is exceeded. Undefined if the storage is within the quota, or if it has not grown. */
+  #exceededQuota(namespace: Namespace, kind: QuotaKind, before: Quota): keyof Quota | undefined {
+    const { quota } = this.#context;
+    if (!quota) return undefined;
+    const limit = quotaOf(kind, quota);
+    const after = this.#used(namespace, kind);
+    return (['facts', 'bytes'] as const).find((what) => after[what] > limit[what] && after[what] > before[what]);
+  }
+
+  /** Returns the used storage. Expired entries are subtracted only if the quota seems exceeded, because finding them is slow. */
+  #used({ subject }: Namespace, kind: QuotaKind): Quota {
+    const { connection, quota } = this.#context;
+    const used = connection.usageCounters.usage(subject, kind);
+    const limit = quota && quotaOf(kind, quota);
+    const exceeds = limit !== undefined && (used.facts > limit.facts || used.bytes > limit.bytes);
+    return exceeds ? this.#withoutExpired(subject, kind, used) : used;
+  }
+
+  #withoutExpired(subject: string, kind: QuotaKind, used: Quota): Quota {
+    const expired = this.#context.connection.usageCounters.expired(subject, kind, this.#now());
+    return { facts: used.facts - expired.facts, bytes: used.bytes - expired.bytes };
+  }
+}

@@ -1,0 +1,216 @@
+import { Failure } from '../../contract/failure.ts';
+import { BrokenSeal, openEntry, type SealContext, sealEntry, keyIdOf } from '../crypto/cipher.ts';
+import type { KeyKeeper } from '../crypto/key-keeper.ts';
+import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import type { EntryEvents } from './events.ts';
+import { KIND_NUMBERS } from './statements.ts';
+import type { Entry, Kind, Namespace } from './store.ts';
+
+/** Maximum rows in the cache of decrypted rows: one or two result pages for each active caller. */
+const MAX_CACHED_ROWS = 1024;
+const MAX_CACHED_ROW_BYTES = 4096;
+
+interface Opened {
+  readonly namespace: Namespace;
+  readonly kind: Kind;
+  readonly row: EntryRow;
+  readonly entry: Entry;
+}
+
+/** Encrypts entries into rows and decrypts rows. Call the methods in a transaction or in one synchronous read. */
+export class SealedRows {
+  readonly #connection: Connection;
+  readonly #keys: KeyKeeper;
+  /** Row numbers of rows with a broken seal. These rows are omitted from every result and stay in the file as evidence. */
+  readonly #broken = new Set<number>();
+  /** Cache of decrypted rows by row number, oldest first. */
+  readonly #opened = new Map<number, Opened>();
+  readonly #cachedKeys = new Map<string, number>();
+  #revision = 0;
+  readonly #events: EntryEvents | undefined;
+
+  /** If `events` is undefined, changes are not published. */
+  constructor(connection: Connection, keys: KeyKeeper, events?: EntryEvents) {
+    this.#connection = connection;
+    this.#keys = keys;
+    this.#events = events;
+    // Remove changed and deleted entries from the cache, and all entries after a lock.
+    events?.subscribe((event) => {
+      this.#revision += 1;
+      if (event.what === 'reset') this.#clearCache();
+      else this.#uncache(event.row);
+    });
+  }
+
+  /** A number that increases with every committed change and every reset. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get brokenCount(): number {
+    return this.#broken.size;
+  }
+
+  /**
+   * Finds the row with this key, even if expired. During a key rotation, the row may still have a hash made with the old master
+   * key.
+   */
+  find(namespace: Namespace, kind: Kind, key: string): EntryRow | undefined {
+    const id = this.#connection.namespaceId(namespace);
+    if (id === undefined) return undefined;
+    const { find } = this.#connection.statementsOf(kind);
+    // Use the known hash of a cached entry, because computing a hash takes as long as finding the row.
+    const known = this.#opened.get(this.#cachedKeys.get(cacheKey(namespace, kind, key)) ?? NaN);
+    const again = known && (find.get(id, known.row.key_hash) as EntryRow | undefined);
+    if (again) return again;
+    for (const hash of this.#keys.ring.hashes(namespace, key)) {
+      const row = find.get(id, hash) as EntryRow | undefined;
+      if (row) return row;
+    }
+    return undefined;
+  }
+
+  /** Decrypts a row. If the seal is broken, adds the row to `brokenCount` and returns undefined. */
+  open(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
+    try {
+      const { key, value, tags, author } = openEntry(this.#keys.ring, sealContextOf(namespace, kind, row), row.sealed);
+      if (this.#broken.size > 0) this.#broken.delete(row.row);
+      const { category, created_at: createdAt, updated_at: updatedAt, expires_at: expiresAt } = row;
+      return { key, value, category, tags, author, createdAt, updatedAt, expiresAt };
+    } catch (error) {
+      if (!(error instanceof BrokenSeal)) throw error;
+      this.#broken.add(row.row);
+      return undefined;
+    }
+  }
+
+  /**
+   * Decrypts a row like `open`, with a cache. A cached entry is used only if its row is unchanged and the master key of the row
+   * is still held.
+   */
+  openCached(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
+    const known = this.#opened.get(row.row);
+    if (known?.kind === kind && isSame(known.namespace, namespace) && unchanged(known.row, row) && this.#holdsKeyOf(row)) {
+      return known.entry;
+    }
+    const entry = this.open(namespace, kind, row);
+    this.#uncache(row.row);
+    if (!entry || row.sealed.length > MAX_CACHED_ROW_BYTES) return entry;
+    const [oldest] = this.#opened.size >= MAX_CACHED_ROWS ? this.#opened.keys() : [];
+    if (oldest !== undefined) this.#uncache(oldest);
+    this.#opened.set(row.row, { namespace, kind, row, entry });
+    this.#cachedKeys.set(cacheKey(namespace, kind, entry.key), row.row);
+    return entry;
+  }
+
+  #uncache(row: number): void {
+    const known = this.#opened.get(row);
+    if (!known) return;
+    this.#opened.delete(row);
+    this.#cachedKeys.delete(cacheKey(known.namespace, known.kind, known.entry.key));
+  }
+
+  #clearCache(): void {
+    this.#opened.clear();
+    this.#cachedKeys.clear();
+  }
+
+  /** Inserts an entry, with the row number `row` if that number is free. */
+  insert(namespace: Namespace, kind: Kind, entry: Entry, row?: number): void {
+    const id = this.#connection.ensureNamespace(namespace);
+    const { hash, sealed } = this.#seal(namespace, kind, entry);
+    const { category, createdAt, updatedAt, expiresAt } = entry;
+    const { insert, rowExists } = this.#connection.sql;
+    const free = row !== undefined && rowExists.get(row) === undefined ? row : null;
+    const { lastInsertRowid } = insert.run(free, id, KIND_NUMBERS[kind], hash, category, createdAt, updatedAt, expiresAt, sealed);
+    this.#events?.record({ what: 'stored', namespace, kind, row: Number(lastInsertRowid), entry });
+  }
+
+  replace(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
+    this.reseal(namespace, kind, row, entry);
+    this.#events?.record({ what: 'stored', namespace, kind, row: row.row, entry });
+  }
+
+  /** Encrypts the same entry again with the current key. Publishes no event. */
+  reseal(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
+    const { hash, sealed } = this.#seal(namespace, kind, entry);
+    const { category, createdAt, updatedAt, expiresAt } = entry;
+    this.#connection.sql.update.run(hash, category, createdAt, updatedAt, expiresAt, sealed, row.row);
+    if (kind === 'fact' && !hash.equals(row.key_hash)) this.#resealVersions(namespace, entry.key, row.key_hash);
+  }
+
+  /** Deletes a row. If the row is a fact, also deletes its earlier versions. */
+  deleteWithVersions(namespaceId: number, kind: Kind, row: Pick<EntryRow, 'row' | 'key_hash'>): void {
+    this.deleteRow(row);
+    if (kind === 'fact') this.#connection.sql.deleteVersions.run(namespaceId, row.key_hash);
+  }
+
+  /** Deletes the `count` oldest rows. Only for kinds without versions. */
+  deleteOldest(namespaceId: number, kind: Kind, count: number): void {
+    for (const row of this.#connection.statementsOf(kind).trim.all(namespaceId, count) as number[]) this.#gone(row);
+  }
+
+  /** Deletes one row, without versions. */
+  deleteRow({ row }: Pick<EntryRow, 'row'>): void {
+    // Deleting a row that was just read fails only if the schema was changed or the file is damaged.
+    if (this.#connection.sql.deleteRow.run(row).changes !== 1) {
+      throw new Failure(
+        'store_unavailable',
+        'A row of this memory could not be deleted. Check the memory with: helmdeck-memory verify',
+      );
+    }
+    this.#gone(row);
+  }
+
+  #gone(row: number): void {
+    this.#broken.delete(row);
+    this.#events?.record({ what: 'deleted', row });
+  }
+
+  /**
+   * Encrypts the versions of a fact again, so that they have the same hash as the fact. Otherwise they could not be found without
+   * the master key.
+   */
+  #resealVersions(namespace: Namespace, key: string, from: Buffer): void {
+    const id = this.#connection.namespaceId(namespace);
+    for (const row of this.#connection.sql.versions.all(id, from, INCLUDE_EXPIRED) as EntryRow[]) {
+      const entry = this.open(namespace, 'history', row);
+      if (entry?.key === key) this.reseal(namespace, 'history', row, entry);
+    }
+  }
+
+  #holdsKeyOf({ sealed }: EntryRow): boolean {
+    return this.#keys.ring.find(keyIdOf(sealed)) !== undefined;
+  }
+
+  #seal(namespace: Namespace, kind: Kind, entry: Entry): { hash: Buffer; sealed: Buffer } {
+    const key = this.#keys.sealingKey();
+    const hash = key.hash(namespace, entry.key);
+    const { category, createdAt, updatedAt, expiresAt } = entry;
+    return { hash, sealed: sealEntry(key, { namespace, kind, keyHash: hash, category, createdAt, updatedAt, expiresAt }, entry) };
+  }
+}
+
+const sealContextOf = (namespace: Namespace, kind: Kind, row: EntryRow): SealContext => ({
+  namespace,
+  kind,
+  keyHash: row.key_hash,
+  category: row.category,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  expiresAt: row.expires_at,
+});
+
+/** Returns a unique cache key. The lengths show where each part ends, so different parts never give the same text. */
+const cacheKey = ({ subject, session = '' }: Namespace, kind: Kind, key: string): string =>
+  `${kind} ${subject.length} ${session.length} ${subject}${session}${key}`;
+
+const isSame = (one: Namespace, other: Namespace): boolean => one.subject === other.subject && one.session === other.session;
+
+const unchanged = (one: EntryRow, other: EntryRow): boolean =>
+  one.updated_at === other.updated_at &&
+  one.expires_at === other.expires_at &&
+  one.created_at === other.created_at &&
+  one.category === other.category &&
+  one.key_hash.equals(other.key_hash) &&
+  one.sealed.equals(other.sealed);

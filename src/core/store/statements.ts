@@ -1,0 +1,167 @@
+import type { Database, Statement } from 'better-sqlite3';
+import type { Kind } from './store.ts';
+
+/** Numbers that represent the kinds in the database file. A number must never change its meaning. */
+export const KIND_NUMBERS = { fact: 1, history: 2, audit: 3, cache: 4, pack: 5, activity: 6 } as const satisfies Record<
+  Kind,
+  number
+>;
+export const ALL_KINDS = Object.keys(KIND_NUMBERS) as readonly Kind[];
+export const KIND_BY_NUMBER: ReadonlyMap<number, Kind> = new Map(ALL_KINDS.map((kind) => [KIND_NUMBERS[kind], kind]));
+
+const COLUMNS = 'rowid AS row, key_hash, category, created_at, updated_at, expires_at, sealed';
+
+export type Statements = Record<keyof ReturnType<typeof prepare>, Statement>;
+export type KindStatements = Record<keyof ReturnType<typeof prepareKind>, Statement>;
+
+/**
+ * Conditions that begin a page after a position in an index, so that reading the last page costs as much as reading the first.
+ */
+const NEWEST_FIRST = 'AND updated_at <= ? AND (updated_at < ? OR rowid < ?) ORDER BY updated_at DESC, rowid DESC';
+const OLDEST_FIRST = 'AND updated_at >= ? AND (updated_at > ? OR rowid > ?) ORDER BY updated_at, rowid';
+const SOONEST_FIRST = 'AND expires_at >= ? AND (expires_at > ? OR rowid > ?) ORDER BY expires_at, rowid';
+
+export function prepareKind(db: Database, kind: Kind) {
+  // The kind is part of the SQL text. If the kind were a parameter that a partial index depends on, SQLite would plan the statement
+  // again at each call, which costs more than the search.
+  const all = `namespace = ? AND kind = ${KIND_NUMBERS[kind]}`;
+  // SQLite uses a partial index only if the query contains the condition of the index word for word.
+  const here = `${all} AND kind <> 2${kind === 'activity' ? '' : ' AND kind <> 6'}`;
+  const page = (where: string, after: string): Statement =>
+    db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND expires_at > ? AND expires_at < ? ${where} ${after} LIMIT ?`);
+  return {
+    find: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND key_hash = ?`),
+    newest: page('', NEWEST_FIRST),
+    newestInCategory: page('AND category = ?', NEWEST_FIRST),
+    oldest: page('', OLDEST_FIRST),
+    oldestInCategory: page('AND category = ?', OLDEST_FIRST),
+    soonest: page('', SOONEST_FIRST),
+    soonestInCategory: page('AND category = ?', SOONEST_FIRST),
+    count: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ?`).pluck(),
+    countInCategory: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ? AND category = ?`).pluck(),
+    countExpired: db.prepare(`SELECT count(*) FROM entry WHERE ${all} AND expires_at <= ?`).pluck(),
+    countEnding: db.prepare(`SELECT count(*) FROM entry WHERE ${all} AND expires_at > ? AND expires_at < ?`).pluck(),
+    expiredByCategory: db.prepare(
+      `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
+    ),
+    // While a forget lists rows in this order, no row can move to an earlier position: versions never change, and a change makes
+    // any other entry newer. SQLite answers the query from the index alone.
+    rowsInOrder:
+      kind === 'history'
+        ? db.prepare(`SELECT rowid AS row, expires_at AS at FROM entry WHERE ${all} ${SOONEST_FIRST} LIMIT ?`)
+        : db.prepare(`SELECT rowid AS row, updated_at AS at FROM entry WHERE ${all} AND kind <> 2 ${OLDEST_FIRST} LIMIT ?`),
+    rowsOfCategory: db.prepare(
+      `SELECT rowid AS row, updated_at AS at FROM entry WHERE ${here} AND category = ? ${OLDEST_FIRST} LIMIT ?`,
+    ),
+    trim: db
+      .prepare(
+        `DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE ${here} ORDER BY updated_at, rowid LIMIT ?) RETURNING rowid`,
+      )
+      .pluck(),
+  };
+}
+
+/**
+ * Subquery of all pairs of namespace and kind, so that SQLite can use the index on `expires_at`. Versions (kind 2) come first, so
+ * that few versions are left to delete together with their fact.
+ */
+const PLACES = `(SELECT id, column1 AS kind FROM namespace CROSS JOIN (VALUES (2), (1), (3), (4), (5), (6))) AS place`;
+
+export function prepare(db: Database) {
+  return {
+    begin: db.prepare('BEGIN IMMEDIATE'),
+    commit: db.prepare('COMMIT'),
+    rollback: db.prepare('ROLLBACK'),
+    savepoint: db.prepare('SAVEPOINT job'),
+    release: db.prepare('RELEASE job'),
+    rollbackTo: db.prepare('ROLLBACK TO job'),
+
+    // Returns the length of the log without changing anything.
+    logSize: db.prepare('PRAGMA wal_checkpoint(NOOP)'),
+    checkpoint: db.prepare('PRAGMA wal_checkpoint(PASSIVE)'),
+    truncateLog: db.prepare('PRAGMA wal_checkpoint(TRUNCATE)'),
+    pageCount: db.prepare('PRAGMA page_count').pluck(),
+    schemaVersion: db.prepare('PRAGMA schema_version').pluck(),
+    dropPageCache: db.prepare('PRAGMA shrink_memory'),
+
+    meta: db.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
+    setMeta: db.prepare('INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value'),
+    deleteMeta: db.prepare('DELETE FROM meta WHERE name = ?'),
+    metaNames: db.prepare('SELECT name FROM meta WHERE name >= ? AND name < ? ORDER BY name').pluck(),
+    metaBlobs: db.prepare("SELECT name FROM meta WHERE typeof(value) = 'blob'").pluck(),
+
+    namespaceId: db.prepare('SELECT id FROM namespace WHERE subject = ? AND session = ?').pluck(),
+    insertNamespace: db.prepare('INSERT INTO namespace (subject, session) VALUES (?, ?)'),
+    namespaces: db.prepare('SELECT id, subject, session FROM namespace'),
+    deleteEmptySessions: db.prepare(
+      "DELETE FROM namespace WHERE session <> '' AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.namespace = namespace.id)",
+    ),
+
+    insert: db.prepare(
+      'INSERT INTO entry (rowid, namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    ),
+    rowExists: db.prepare('SELECT 1 FROM entry WHERE rowid = ?').pluck(),
+    update: db.prepare(
+      'UPDATE entry SET key_hash = ?, category = ?, created_at = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?',
+    ),
+    deleteRow: db.prepare('DELETE FROM entry WHERE rowid = ?'),
+
+    // The unary plus keeps SQLite from using the index on `expires_at`, which would find the versions of every key.
+    versions: db.prepare(
+      `SELECT ${COLUMNS} FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND +expires_at > ? ORDER BY updated_at DESC`,
+    ),
+    lastVersionBefore: db
+      .prepare('SELECT max(updated_at) FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND updated_at < ?')
+      .pluck(),
+    countVersions: db.prepare('SELECT count(*) FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?').pluck(),
+    versionSizes: db.prepare(
+      'SELECT rowid AS row, length(sealed) AS bytes FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND updated_at <= ?',
+    ),
+    deleteVersions: db.prepare('DELETE FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?'),
+
+    keyRecords: db.prepare('SELECT id, role, proof, source, segment FROM master_key'),
+    insertKeyRecord: db.prepare('INSERT INTO master_key (id, role, proof, source, segment) VALUES (?, ?, ?, ?, 0)'),
+    updateSegment: db.prepare('UPDATE master_key SET segment = ? WHERE id = ?'),
+    retireKey: db.prepare("UPDATE master_key SET role = 'retiring' WHERE role = 'current'"),
+    deleteRetiredKey: db.prepare("DELETE FROM master_key WHERE role = 'retiring'"),
+
+    expired: db.prepare(
+      `SELECT entry.rowid AS row, entry.namespace, entry.kind, key_hash
+         FROM ${PLACES} CROSS JOIN entry ON entry.namespace = place.id AND entry.kind = place.kind AND expires_at <= ? LIMIT ?`,
+    ),
+    nextExpiry: db
+      .prepare(
+        `SELECT min((SELECT min(expires_at) FROM entry WHERE namespace = place.id AND entry.kind = place.kind)) FROM ${PLACES}`,
+      )
+      .pluck(),
+
+    rowsAfter: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
+    datesAfter: db.prepare('SELECT rowid AS row, updated_at FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?'),
+    rowById: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid = ?`),
+    /**
+     * Each statement finds the largest row number in one index. `entry_expiry` contains every row; the other two indexes
+     * together contain every row.
+     */
+    lastByExpiry: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_expiry').pluck(),
+    lastByChange: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_newest WHERE kind <> 2').pluck(),
+    lastVersion: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_version WHERE kind = 2').pluck(),
+    countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
+
+    insertHashTombstone: db.prepare('INSERT INTO tombstone (at, trusted, hash) VALUES (?, ?, ?)'),
+    lastTombstone: db.prepare('SELECT coalesce(max(rowid), 0) FROM tombstone').pluck(),
+    deleteTombstonesAfter: db.prepare('DELETE FROM tombstone WHERE hash = ? AND rowid > ?'),
+    insertScopeTombstone: db.prepare(
+      'INSERT INTO tombstone (at, trusted, subject, session, kind, category) VALUES (?, ?, ?, ?, ?, ?)',
+    ),
+    tombstones: db.prepare('SELECT at, trusted, hash, subject, session, kind, category FROM tombstone'),
+    deleteOldTombstones: db.prepare('DELETE FROM tombstone WHERE at <= ?'),
+
+    insertRevocation: db.prepare(
+      `INSERT INTO revoked_token (id, expires_at) VALUES (?, ?)
+       ON CONFLICT (id) DO UPDATE SET expires_at = max(expires_at, excluded.expires_at)`,
+    ),
+    revokedTokens: db.prepare('SELECT id FROM revoked_token WHERE expires_at > ? ORDER BY id').pluck(),
+    revocations: db.prepare('SELECT id, expires_at FROM revoked_token'),
+    deleteOldRevocations: db.prepare('DELETE FROM revoked_token WHERE expires_at <= ?'),
+  };
+}

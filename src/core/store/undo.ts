@@ -1,0 +1,89 @@
+import { isSameWriter, isWrittenFor, sameContent } from './entry.ts';
+import type { Entry, EntryDraft, RevertOutcome, UndoRange } from './store.ts';
+
+export type RevertPlan =
+  | { readonly what: Exclude<RevertOutcome, 'restored'> }
+  | {
+      readonly what: 'restored';
+      readonly to: Entry;
+      /** Versions to delete, in this order, if the quota has no space for another version. */
+      readonly expendable: readonly Entry[];
+    };
+
+/** Value of `author.transport` in a version that an undo wrote. */
+const UNDO = 'undo';
+
+export const isInUndoRange = ({ author, updatedAt }: Entry, { client, since, until = Infinity }: UndoRange): boolean =>
+  isWrittenFor(author, client) && updatedAt >= since && updatedAt <= until;
+
+/**
+ * Plans the undo of a client's writes to one fact. If another client wrote the last version, the fact is not changed, whoever
+ * wrote earlier versions. `versions` are the earlier versions, newest first.
+ */
+export function planRevert(entry: Entry, versions: readonly Entry[], range: UndoRange): RevertPlan {
+  const unwanted = (version: Entry): boolean => isInUndoRange(version, range);
+  const [last = entry, ...before] = effectiveVersions([entry, ...versions]);
+  if (!unwanted(last)) return { what: 'untouched' };
+  const to = before.find((version) => !unwanted(version));
+  if (to && isWrittenFor(to.author, range.client) && sameContent(to, entry)) return { what: 'untouched' };
+  // The restored version would be stored twice, so its copy in the history can be deleted too, but only after the undone
+  // versions.
+  if (to) return { what: 'restored', to, expendable: [...before.slice(0, before.indexOf(to)).toReversed(), to] };
+  // The client is known to have created the fact only if the history is complete, back to the creation.
+  const first = versions.at(-1) ?? entry;
+  const made = first.updatedAt === first.createdAt;
+  return { what: made ? 'removed' : 'skipped' };
+}
+
+/**
+ * Returns the versions that were not undone, newest first. A version that an undo restored is replaced by its original. The
+ * versions between the two were undone, and a later undo must not restore them.
+ */
+function effectiveVersions(versions: readonly Entry[]): Entry[] {
+  const effective: Entry[] = [];
+  for (let at = 0; at < versions.length; at += 1) {
+    const version = versions[at];
+    const original =
+      version?.author.transport === UNDO ? versions.findIndex((other, index) => index > at && isOriginal(other, version)) : -1;
+    at = Math.max(at, original);
+    const current = versions[at];
+    if (current) effective.push(current);
+  }
+  return effective;
+}
+
+const isOriginal = (other: Entry, copy: Entry): boolean =>
+  other.author.transport !== UNDO && isSameWriter(other.author, copy.author) && sameContent(other, copy);
+
+/** Makes an earlier version the current version again, with its original author and expiry. */
+export const restoredVersion = (entry: Entry, to: Entry, now: number): Entry => ({
+  ...to,
+  author: { ...to.author, transport: UNDO },
+  createdAt: entry.createdAt,
+  updatedAt: Math.max(now, entry.updatedAt + 1),
+});
+
+export type Grace = Pick<EntryDraft, 'grace' | 'graceOwn'>;
+
+/**
+ * Returns the expiry that a write can set. When a fact expires, its history is deleted too, including the versions of other
+ * clients that the writer replaced. So the fact stays for at least `grace` milliseconds after the writer replaced or shortened
+ * such a version, so that the owner can undo the write. `versions` is called only if the result depends on the versions.
+ */
+export function expiryWithGrace(
+  before: Entry,
+  versions: () => readonly Entry[],
+  { author, expiresAt, grace, graceOwn }: Pick<Entry, 'author' | 'expiresAt'> & Grace,
+  now: number,
+): number {
+  if (grace === undefined || expiresAt >= Math.min(before.expiresAt, now + grace)) return expiresAt;
+  if (graceOwn) return Math.max(expiresAt, Math.min(before.expiresAt, now + grace));
+  let replacedAt = now;
+  for (const version of effectiveVersions([before, ...versions()])) {
+    if (!isSameWriter(version.author, author)) {
+      return version.expiresAt > expiresAt ? Math.max(expiresAt, Math.min(before.expiresAt, replacedAt + grace)) : expiresAt;
+    }
+    replacedAt = version.updatedAt;
+  }
+  return expiresAt;
+}

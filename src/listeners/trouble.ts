@@ -1,5 +1,0 @@
-/** Where something went wrong that nobody foresaw: all that may be told of it outside of this process. */
-export interface Trouble {
-  readonly operation: string;
-  readonly client: string;
-}

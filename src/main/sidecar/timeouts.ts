@@ -1,0 +1,56 @@
+import { EMBEDDING } from '../../contract/limits.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { embeddingAbandoned, embeddingTimedOut } from './states.ts';
+
+const SECOND = 1000;
+
+/** Time limits in milliseconds. */
+export interface SidecarTimeouts {
+  /** From the start of Ollama until it listens on its port. */
+  readonly ready: number;
+  /** For a request that only checks Ollama's version or models. */
+  readonly check: number;
+  /** For one batch of a request's texts. */
+  readonly embed: number;
+  readonly request: number;
+  /** Maximum time without progress during a download. */
+  readonly pullIdle: number;
+  /** From the signal to stop until the process is killed. */
+  readonly stopGrace: number;
+  /** Delays before each restart. The last delay is repeated. Limits restarts to 5 in 10 minutes. */
+  readonly retryDelays: readonly number[];
+  /** If Ollama has run without failure for this time, earlier failures no longer lengthen the delay. */
+  readonly resetFailuresAfter: number;
+}
+
+export const SIDECAR_TIMEOUTS: SidecarTimeouts = {
+  ready: 20 * SECOND,
+  check: 5 * SECOND,
+  embed: EMBEDDING.batchTimeout * SECOND,
+  request: EMBEDDING.requestTimeout * SECOND,
+  pullIdle: 60 * SECOND,
+  stopGrace: 3 * SECOND,
+  retryDelays: [1, 5, 30, 120, 300].map((seconds) => seconds * SECOND),
+  resetFailuresAfter: 600 * SECOND,
+};
+
+interface Limit extends Disposable {
+  /** When this signal is aborted, its reason is the error to report. */
+  readonly signal: AbortSignal;
+}
+
+/** Starts the time limit of a request. Its signal is also aborted when the caller cancels. */
+export function requestTimeout(clock: Clock, ms: number, callerSignal: AbortSignal | undefined): Limit {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(embeddingAbandoned());
+  if (callerSignal?.aborted) abort();
+  else callerSignal?.addEventListener('abort', abort, { once: true });
+  const timer = clock.after(ms, () => controller.abort(embeddingTimedOut(Math.round(ms / 1000))));
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      timer[Symbol.dispose]();
+      callerSignal?.removeEventListener('abort', abort);
+    },
+  };
+}

@@ -1,4 +1,0 @@
-import { RamStore } from '../../src/core/ram-store.ts';
-import { promisesOfAStore } from './store.contract.ts';
-
-promisesOfAStore('RAM', (clock, quota) => Promise.resolve(new RamStore(clock, quota)));

@@ -1,6 +1,0 @@
-import { openStore } from '../../src/core/open-store.ts';
-import { withKey } from '../support/store.ts';
-import { tempFolder } from '../support/temp-folder.ts';
-import { promisesOfAStore } from './store.contract.ts';
-
-promisesOfAStore('SQLite', (clock, quota) => openStore({ folder: tempFolder(), clock, sources: withKey(), quota }));

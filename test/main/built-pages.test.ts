@@ -1,8 +1,0 @@
-import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
-import { bundle } from '../../build/tasks/bundle.ts';
-import { builtBundle } from '../../src/main/built-pages.ts';
-
-test('the bundle for Claude Desktop is a file that came with the build (R-BUNDLE-07)', () => {
-  expect(readFileSync(builtBundle())).toEqual(bundle());
-});
