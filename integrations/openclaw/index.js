@@ -18,7 +18,7 @@ import { join } from 'node:path';
 const TIMEOUT_MS = 2500;
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const DEFAULT_HITS = 10;
-/** OpenClaw's default minimum score for its own index. */
+/** OpenClaw's default minimum score for OpenClaw's index. */
 const MIN_SCORE = 0.35;
 /** Prefix of the paths of our facts. OpenClaw's own files (MEMORY.md, USER.md and memory/) never have this prefix. */
 const PATH_PREFIX = 'helmdeck/';
@@ -156,7 +156,7 @@ async function search(config, query, limit) {
       body: { jsonrpc: '2.0', id: 2, method: 'tools/call', params },
       ...sessionHeaders,
     });
-    // Ignore an error: the server ends an idle session by itself.
+    // Ignore an error: the server ends an idle session anyway.
     await send('DELETE', QMD_PATH, sessionHeaders).catch(() => undefined);
     return JSON.parse(text).result.structuredContent.results.filter(isHit);
   });
@@ -172,7 +172,7 @@ async function readFact(config, key) {
 /* The OpenClaw plugin interface. */
 
 /**
- * Maps our scores to OpenClaw's scale, because OpenClaw compares our scores with its own. For the same text, OpenClaw's scores
+ * Maps our scores to OpenClaw's scale, because OpenClaw compares our scores with the scores of OpenClaw's index. For the same text, OpenClaw's scores
  * range from 0.65 to 1, and ours from 0.4 to 0.95. The square root keeps the order, and leaves hits that share only a common word
  * below `MIN_SCORE`.
  */
