@@ -155,7 +155,11 @@ async function lane(): Promise<void> {
     () => 'it was connected',
     (error: unknown) => (error instanceof Failure ? error.message : error),
   );
-  check('with plugins disabled, connecting is refused with a message', /was not connected, and its files were restored/.test(String(why)), why);
+  check(
+    'with plugins disabled, connecting is refused with a message',
+    /was not connected, and its files were restored/.test(String(why)),
+    why,
+  );
   check('with plugins disabled, no plugin is left', !existsSync(extensions) || readdirSync(extensions).length === 0, extensions);
   check(
     'with plugins disabled, its configuration is byte for byte as before',

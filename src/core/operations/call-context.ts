@@ -1,6 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
-import type { ConsentEffect } from '../../contract/operations.ts';
-import type { OperationInput, OperationName } from '../../contract/operations.ts';
+import type { ConsentEffect, OperationInput, OperationName } from '../../contract/operations.ts';
 import type { Caller } from '../access/caller.ts';
 
 export interface CallContext {

@@ -1,8 +1,7 @@
 import { type PipelineDetail, displayText } from '../../contract/pipeline.ts';
 import type { DefinitionAuthor } from '../access/authorship.ts';
 import type { Caller } from '../access/caller.ts';
-import type { AttributedDefinition, PipelineChange } from '../pipelines/definition-store.ts';
-import { whyAdoptionNeeded } from '../pipelines/definition-store.ts';
+import { type AttributedDefinition, type PipelineChange, whyAdoptionNeeded } from '../pipelines/definition-store.ts';
 import { DEFINITION_CHANGED, type PipelineRunner } from '../pipelines/pipeline-runner.ts';
 import { inputNames } from '../pipelines/validate-definition.ts';
 import { selectionOf } from '../store/scope.ts';

@@ -1,5 +1,4 @@
-import type { EntryRow } from './connection.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, EntryRow } from './connection.ts';
 import { namespaceOf } from './forgetting.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { KIND_BY_NUMBER } from './statements.ts';

@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HostMachine } from '../config/config.ts';
-import type { Connector, Look, LocalMachine } from './connector.ts';
-import { ENTRY } from './connector.ts';
+import { type Connector, ENTRY, type LocalMachine, type Look } from './connector.ts';
 import { jsonClient } from './json-client.ts';
 import { dropValue } from './json-text.ts';
 import { applicationData, namesInFolder } from './places.ts';

@@ -1,6 +1,5 @@
 import { cachedByFile } from './config-file.ts';
-import type { Connector, Detected, ClientEntry, Look, LocalMachine } from './connector.ts';
-import { ENTRY } from './connector.ts';
+import { type ClientEntry, type Connector, type Detected, ENTRY, type LocalMachine, type Look } from './connector.ts';
 import { restoreValue, type json5, setValue, valueAt } from './json-text.ts';
 import { startsBridge } from './launch.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../../src/core/store/open-store.ts';
 import { DAY, manualClock } from '../../support/clock.ts';
-import { aDraft, withKey } from '../../support/store.ts';
-import { ANOTHER_KEY } from '../../support/store.ts';
+import { aDraft, ANOTHER_KEY, withKey } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { runCli } from './run-cli.ts';
 
