@@ -17,7 +17,7 @@ export const aFact = (index: number): EntryDraft => ({
   value: `${index} `.padEnd(200, 'what the owner said about it, in plain words; '),
   category: 'user_facts',
   tags: ['frontend'],
-  author: { client: 'claude-code', transport: 'mcp', token: 'c2f1e0d9' },
+  author: { client: 'claude-code', origin: 'mcp', token: 'c2f1e0d9' },
   lifetime: 90 * DAY,
 });
 

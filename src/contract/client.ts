@@ -96,7 +96,7 @@ export const ConnectionPlan = lazy(() =>
           holds_token: z
             .literal(true)
             .exactOptional()
-            .describe('Present if the token would be stored in this file. Only the owner of the file will be able to read it.'),
+            .describe('Present if connecting stores the token in this file. The file is then readable by its owner only.'),
           lines: z
             .array(
               z.object({

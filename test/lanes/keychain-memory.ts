@@ -46,7 +46,7 @@ export const fact = (number: number): EntryDraft => ({
   value: `what is known of ${number}`,
   category: 'user_facts',
   tags: [],
-  author: { client: 'lane', transport: 'test', token: '' },
+  author: { client: 'lane', origin: 'test', token: '' },
   lifetime: 24 * 3_600_000,
 });
 

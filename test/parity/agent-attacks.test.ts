@@ -58,7 +58,7 @@ test('every row records its author, token and transport (R-ISO-02, R-VIEW-05, R-
   const { facts, activity } = await state();
   const known = new Set(all.map(({ author }) => JSON.stringify(author)));
   const rows = [...facts, ...facts.flatMap(({ versions }) => versions), ...activity];
-  const theirs = rows.filter(({ author }) => author.transport !== 'undo');
+  const theirs = rows.filter(({ author }) => author.origin !== 'undo');
   expect(rows.length).toBeGreaterThan(70);
   expect(theirs.filter(({ author }) => !known.has(JSON.stringify(author)))).toEqual([]);
   // A restored fact shows its author and that it was restored.

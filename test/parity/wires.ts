@@ -488,7 +488,7 @@ const theWindow: Wire = {
       if (crossed.ok) return { answer: crossed.value as Record<string, unknown> };
       return { refused: { code: crossed.code, message: crossed.message } };
     };
-    return { ask, ...stays, author: { client: 'window', transport: 'window', token: '' } };
+    return { ask, ...stays, author: { client: 'window', origin: 'window', token: '' } };
   },
 };
 

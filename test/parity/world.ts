@@ -23,7 +23,7 @@ interface Who {
 export interface Surface {
   readonly name: Name;
   /** The expected provenance of its writes. */
-  readonly author: { readonly client: string; readonly transport: string; readonly token: string };
+  readonly author: { readonly client: string; readonly origin: string; readonly token: string };
   readonly ask: (operation: string, input: unknown) => Promise<Outcome>;
 }
 
@@ -96,7 +96,7 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
       });
       closing.defer(close);
       const { token: id } = await tokens.verify(minted?.token ?? tokens.ownerToken(), transport);
-      return [name, { name, author: author ?? { client, transport, token: id }, ask }] as const;
+      return [name, { name, author: author ?? { client, origin: transport, token: id }, ask }] as const;
     });
     return new Map(await Promise.all(opened));
   };

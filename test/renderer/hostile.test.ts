@@ -37,7 +37,7 @@ const hostile = (payload: string, index: number): Partial<EntryDraft> => ({
   value: payload,
   category: `${index}${payload}`,
   tags: [payload, `second ${payload}`],
-  author: { client: payload, transport: 'mcp', token: 't' },
+  author: { client: payload, origin: 'mcp', token: 't' },
 });
 
 async function openHostile() {

@@ -11,7 +11,7 @@ import { DAY } from './clock.ts';
 export const A_KEY = '5e'.repeat(32);
 export const ANOTHER_KEY = 'c4'.repeat(32);
 
-export const anAuthor: Author = { client: 'claude-code', transport: 'mcp', token: 'token-1' };
+export const anAuthor: Author = { client: 'claude-code', origin: 'mcp', token: 'token-1' };
 
 export const aDraft = (over: Partial<EntryDraft> = {}): EntryDraft => ({
   key: 'preferences/frontend-framework',

@@ -27,7 +27,7 @@ export const namespaceOf = ({ subject, session }: Caller): Namespace =>
 
 export const authorOf = ({ client, transport, token, definedBy }: Caller): Author => ({
   client,
-  transport,
+  origin: transport,
   token,
   ...(definedBy !== undefined && { definedBy }),
 });

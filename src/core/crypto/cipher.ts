@@ -244,10 +244,9 @@ export class BrokenSeal extends Error {
 
 export function sealEntry(key: SealingKey, place: SealContext, body: EntryContent): Buffer {
   const { key: name, value, tags, author } = body;
-  const { client, transport, token, definedBy } = author;
-  if (definedBy === undefined)
-    return sealBytes(key, placeOf(place), encodeFrame([name, value, client, transport, token, ...tags]));
-  return sealBytes(key, placeOf(place), encodeFrame([name, value, client, transport, token, definedBy, ...tags]), DEFINED_FORMAT);
+  const { client, origin, token, definedBy } = author;
+  if (definedBy === undefined) return sealBytes(key, placeOf(place), encodeFrame([name, value, client, origin, token, ...tags]));
+  return sealBytes(key, placeOf(place), encodeFrame([name, value, client, origin, token, definedBy, ...tags]), DEFINED_FORMAT);
 }
 
 export function openEntry(ring: KeyRing, place: SealContext, sealed: Buffer): EntryContent {
@@ -256,11 +255,11 @@ export function openEntry(ring: KeyRing, place: SealContext, sealed: Buffer): En
     throw new BrokenSeal('The row was not written by Helmdeck Memory.');
   }
   const plain = openBytes(ring, placeOf(place), sealed);
-  const [key, value, client, transport, token, ...rest] = decodeFrame(plain, 0, plain.length, Infinity);
-  if (key === undefined || value === undefined || client === undefined || transport === undefined || token === undefined) {
+  const [key, value, client, origin, token, ...rest] = decodeFrame(plain, 0, plain.length, Infinity);
+  if (key === undefined || value === undefined || client === undefined || origin === undefined || token === undefined) {
     throw new BrokenSeal('The sealed fields are incomplete.');
   }
-  const author = { client, transport, token };
+  const author = { client, origin, token };
   if (sealed[0] !== DEFINED_FORMAT) return { key, value, tags: rest, author };
   const [definedBy, ...tags] = rest;
   if (definedBy === undefined) throw new BrokenSeal('The sealed fields are incomplete.');

@@ -123,7 +123,8 @@ function propertiesOf(blocks: readonly Block[]): Properties {
     const setting = {
       line,
       text,
-      message: 'This is a setting in the front matter of the note, not a fact. Only its title and tags are used.',
+      message:
+        'This is a setting in the front matter of the note, not a fact. Of the front matter, only `title` and `tags` are used.',
     };
     const [, name = '', value = ''] = /^([\w-]{1,64}):\s*([^]*)$/.exec(text) ?? [];
     const entries =

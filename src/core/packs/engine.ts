@@ -234,7 +234,7 @@ function explainInput({ own }: Pack, error: z.ZodError): string {
 /** Reports that the caller cancelled the run, or is no longer allowed to wait for the run. */
 class Cancelled extends Failure {
   constructor(why?: Failure) {
-    super(why?.code ?? 'cancelled', why?.message ?? 'The run was cancelled. Start it again if needed.');
+    super(why?.code ?? 'cancelled', why?.message ?? 'The run was cancelled. If its result is still needed, start it again.');
   }
 }
 

@@ -125,7 +125,11 @@ export class PipelineRunner implements Disposable {
     const run = (await ended) ?? (await this.getRun(caller, active.run.run_id));
     requireKey(this.#deps.store);
     if (run.status === 'succeeded') return run;
-    const { error = 'cancelled', message = 'The run was cancelled. Start it again if needed.', step } = run.failure ?? {};
+    const {
+      error = 'cancelled',
+      message = 'The run was cancelled. If its result is still needed, start it again.',
+      step,
+    } = run.failure ?? {};
     // This cast is safe, because records contain only known codes.
     throw new Failure(error as FailureCode, step === undefined ? message : `In the step ${step}: ${message}`);
   }

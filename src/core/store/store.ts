@@ -20,7 +20,8 @@ export interface Namespace {
 /** Who wrote an entry. Helmdeck Memory sets these fields; a request cannot. */
 export interface Author {
   readonly client: string;
-  readonly transport: string;
+  /** How the write was made: over an interface, such as `rest` or `mcp`, or by `undo`. */
+  readonly origin: string;
   /** Id of the token that the client used, or an empty string. */
   readonly token: string;
   /** The client that wrote the pipeline, if `client` wrote the entry by running another client's pipeline. */

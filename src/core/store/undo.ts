@@ -10,7 +10,7 @@ export type RevertPlan =
       readonly expendable: readonly Entry[];
     };
 
-/** Value of `author.transport` in a version that an undo wrote. */
+/** Value of `author.origin` in a version that an undo wrote. */
 const UNDO = 'undo';
 
 export const isInUndoRange = ({ author, updatedAt }: Entry, { client, since, until = Infinity }: UndoRange): boolean =>
@@ -44,7 +44,7 @@ function effectiveVersions(versions: readonly Entry[]): Entry[] {
   for (let at = 0; at < versions.length; at += 1) {
     const version = versions[at];
     const original =
-      version?.author.transport === UNDO ? versions.findIndex((other, index) => index > at && isOriginal(other, version)) : -1;
+      version?.author.origin === UNDO ? versions.findIndex((other, index) => index > at && isOriginal(other, version)) : -1;
     at = Math.max(at, original);
     const current = versions[at];
     if (current) effective.push(current);
@@ -53,12 +53,12 @@ function effectiveVersions(versions: readonly Entry[]): Entry[] {
 }
 
 const isOriginal = (other: Entry, copy: Entry): boolean =>
-  other.author.transport !== UNDO && isSameWriter(other.author, copy.author) && sameContent(other, copy);
+  other.author.origin !== UNDO && isSameWriter(other.author, copy.author) && sameContent(other, copy);
 
 /** Makes an earlier version the current version again, with its original author and expiry. */
 export const restoredVersion = (entry: Entry, to: Entry, now: number): Entry => ({
   ...to,
-  author: { ...to.author, transport: UNDO },
+  author: { ...to.author, origin: UNDO },
   createdAt: entry.createdAt,
   updatedAt: Math.max(now, entry.updatedAt + 1),
 });

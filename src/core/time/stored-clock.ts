@@ -230,6 +230,8 @@ const dayOf = (at: string): string => at.slice(0, 10);
 function whyAhead(machine: string, memory: string | undefined, atStart: boolean): string {
   const claim = `the clock of this machine says ${dayOf(machine)}`;
   if (memory === undefined) return `${claim}, and the stored time of this memory cannot be read`;
-  const last = atStart ? `this memory was last used on ${dayOf(memory)}` : `by the elapsed time it should be ${dayOf(memory)}`;
+  const last = atStart
+    ? `this memory was last used on ${dayOf(memory)}`
+    : `according to the time that has passed since the last check, the date is ${dayOf(memory)}`;
   return `${claim}, but ${last}. Until the clock is set or confirmed, expired facts are hidden and not deleted`;
 }

@@ -81,7 +81,8 @@ function opened(file: string, draft: string): Connection {
     if (statSync(draft).size < bytes) truncateSync(draft, bytes);
     // Do not check other tables, because only the memory's own tables are read, and only rows with a valid seal are trusted.
     const db = connect(draft, { check: 'our tables' });
-    if (db.pragma('user_version', { simple: true }) !== migrations.length) throw new Error('The schema version is different.');
+    if (db.pragma('user_version', { simple: true }) !== migrations.length)
+      throw new Error('The memory file has another schema version than this program.');
     return new Connection(draft, db);
   } catch (cause) {
     throw damaged('its header cannot be read, so no facts can be saved', cause);

@@ -92,10 +92,13 @@ async function openHere(config: Config, { environment, version }: ConnectOptions
 
 /** Returns the cause of the error if another process has locked the memory. Throws every other error. */
 function busyError(error: unknown): Error {
-  const cause = error instanceof Failure ? error.cause : undefined;
-  if (cause instanceof Error && 'code' in cause && cause.code === 'SQLITE_BUSY') return cause;
+  if (isFolderInUse(error)) return error.cause;
   throw error;
 }
+
+/** Whether a memory could not be opened because another process has locked the data folder. */
+export const isFolderInUse = (error: unknown): error is Failure & { readonly cause: Error } =>
+  error instanceof Failure && error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'SQLITE_BUSY';
 
 /** Makes pending calls fail when the user interrupts the command. Disposing the connection still waits for started writes. */
 function withInterruption(interrupted: AbortSignal, memory: MemoryConnection): MemoryConnection {

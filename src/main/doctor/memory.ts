@@ -6,7 +6,7 @@ import { environmentSource } from '../../core/crypto/keys/environment-source.ts'
 import { fileSource } from '../../core/crypto/keys/file-source.ts';
 import { MEMORY_FILE } from '../../core/store/database.ts';
 import { formatEntries } from '../cli/layout.ts';
-import type { MemoryConnection } from '../cli/memory-connection.ts';
+import { isFolderInUse, type MemoryConnection } from '../cli/memory-connection.ts';
 import { formatMinute } from '../cli/times.ts';
 import type { Config, HostMachine } from '../config/config.ts';
 import { bad, failed, type Finding, ok, warn } from './finding.ts';
@@ -153,8 +153,7 @@ function clientFinding({ id, name, state, why, token }: ClientRow): Finding {
 }
 
 function holderFindings(error: unknown, folder: string): Finding[] {
-  const held = error instanceof Error && error.message.includes('holds this data folder');
-  const holder = held ? lockHolder(folder) : undefined;
+  const holder = isFolderInUse(error) ? lockHolder(folder) : undefined;
   if (holder === undefined) return [];
   return [bad('lock', `The data folder is in use by ${holder}.`, 'Wait until that process exits, or stop it.')];
 }

@@ -66,7 +66,7 @@ const oldKeys = (text: string): string[] =>
 async function toolsFinding({ machine, recorded }: EntryContext, entry: ClientEntry): Promise<Finding> {
   const { works, why = '', tools } = await verify(entry, machine, recorded);
   return works
-    ? ok('tools', `The command that OpenClaw's agents start reaches the memory and offers ${tools} tools.`)
+    ? ok('tools', `The MCP server in OpenClaw's configuration starts, connects to the memory, and offers ${tools} tools.`)
     : bad('tools', why, CHECK_PROGRAM);
 }
 

@@ -26,7 +26,7 @@ const place = (updatedAt = 1) => ({
   updatedAt,
   expiresAt: 2,
 });
-const body = (value: string) => ({ key: 'k', value, tags: [], author: { client: 'a', transport: 'b', token: 'c' } });
+const body = (value: string) => ({ key: 'k', value, tags: [], author: { client: 'a', origin: 'b', token: 'c' } });
 const nonceOf = (sealed: Buffer): string => sealed.subarray(NONCE_OFFSET, CIPHERTEXT_OFFSET).toString('hex');
 
 test('two copies of a running machine use different nonces for different texts or columns (R-SEAL-06)', () => {

@@ -40,8 +40,8 @@ describe('a seal', () => {
       value: words,
       tags: fc.array(words, { maxLength: 32 }),
       author: fc.record(
-        { client: words, transport: words, token: words, definedBy: words },
-        { requiredKeys: ['client', 'transport', 'token'] },
+        { client: words, origin: words, token: words, definedBy: words },
+        { requiredKeys: ['client', 'origin', 'token'] },
       ),
     });
     fc.assert(

@@ -403,7 +403,7 @@ describe('adoption (R-DEFINE-04)', () => {
       value: JSON.stringify({ ...writes(), steps: [{ ...writes().steps[0], input: { key: 'planted', value: 'v' } }] }),
       category: 'pipeline:definition',
       tags: [],
-      author: { client: 'author', transport: 'rest', token: author.token },
+      author: { client: 'author', origin: 'rest', token: author.token },
       lifetime: DAY,
     };
     await memory.store.space({ subject: 'me' }, 'pack').put({ ...draft, key: 'pipelines/note' });

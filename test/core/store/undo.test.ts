@@ -105,7 +105,7 @@ describe("an undo of a client's writes to a fact", () => {
     const to = versions[0]!;
     expect(restoredVersion(entry, to, START + HOUR)).toEqual({
       ...to,
-      author: { ...to.author, transport: 'undo' },
+      author: { ...to.author, origin: 'undo' },
       updatedAt: START + HOUR,
     });
     // Within the same millisecond, or while the clock is behind.
@@ -220,7 +220,7 @@ describe.each([
   test('keeps what others wrote before that row by running its pipeline, in the same millisecond', async () => {
     const { store, ...memory } = await openTestMemory({ keyless });
     const facts = store.space({ subject: 'me' }, 'fact');
-    const author = { client: 'runner', transport: 'mcp', token: 'token-3', definedBy: 'vandal' };
+    const author = { client: 'runner', origin: 'mcp', token: 'token-3', definedBy: 'vandal' };
     const runner = { ...aCaller({ client: 'runner', token: 'token-3' }), definedBy: 'vandal' };
     for (const key of ['before', 'after']) {
       await facts.put(aDraft({ key, author }), noteOf(runner, 'remember', { key }));

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/core/time/clock.ts';
 
 /** The subject of everything that the lane writes. */
 export const OWNER = 'the-owner';
-export const AUTHOR: Author = { client: 'fault-lane', transport: 'mcp', token: 'token-1' };
+export const AUTHOR: Author = { client: 'fault-lane', origin: 'mcp', token: 'token-1' };
 export const LIFETIME = 90 * 24 * 3600 * 1000;
 
 const KEY = environmentSource({ HELMDECK_MEMORY_KEY: '5e'.repeat(32) });

@@ -27,7 +27,10 @@ export const remember = command({
   options: {
     category: { value: '<name>', description: 'Category of the fact. Default: user_facts.' },
     tag: { value: '<word>', description: 'Tag that helps to find the fact. Can be repeated.', many: true },
-    ttl: { value: '<time>', description: 'Lifetime of the fact: 90d, 12h or seconds, from 1h to 365d. Default: 90d.' },
+    ttl: {
+      value: '<time>',
+      description: 'Lifetime of the fact, such as 90d, 12h or a number of seconds; from 1h to 365d. Default: 90d.',
+    },
   },
   details: [
     'Other users of the machine can see a command line (with ps), and the shell saves it. Pass a private value on standard input. Secrets such as passwords belong in a password manager, not in a memory.',
@@ -151,7 +154,10 @@ export const renew = command({
   description: 'Changes the lifetime, category or tags of a fact.',
   arguments: { key: { description: 'The exact key.' } },
   options: {
-    ttl: { value: '<time>', description: 'New lifetime, starting now: 90d, 12h or seconds; 0 for the default of 90d.' },
+    ttl: {
+      value: '<time>',
+      description: 'New lifetime from now on, such as 90d, 12h or a number of seconds; 0 means the default of 90d.',
+    },
     category: { value: '<name>', description: 'New category of the fact.' },
     tag: { value: '<word>', description: 'New tag. Replaces all current tags. Can be repeated.', many: true },
     untag: { description: 'Removes all tags of the fact.' },

@@ -129,7 +129,7 @@ const aDraft = (key: string): Omit<EntryDraft, 'value'> => ({
   key,
   category: 'user_facts',
   tags: [],
-  author: { client: 'faults', transport: 'test', token: '' },
+  author: { client: 'faults', origin: 'test', token: '' },
   lifetime: 3_600_000,
 });
 
