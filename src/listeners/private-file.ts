@@ -27,7 +27,7 @@ export function readPrivateFile(path: string): string | undefined {
 
 const notPrivate = (cause?: unknown): Failure =>
   new Failure(
-    'unavailable',
+    'invalid_config',
     'The files endpoint.json and owner-token can be read by other users, or are not regular files; delete both from the data folder and restart Helmdeck Memory.',
     { cause },
   );

@@ -144,7 +144,7 @@ describe('the running program', () => {
       code: 'rate_limited',
       retryAfter: expect.any(Number),
     });
-    await expect(program?.call('backup', {})).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(program?.call('backup', {})).rejects.toMatchObject({ code: 'key_unavailable' });
   });
 
   test('returns responses longer than a chunk', async () => {
@@ -334,7 +334,7 @@ describe('the running program', () => {
     ])('%s', async (_why, spoil) => {
       const { folder } = await serve();
       spoil(folder);
-      await expect(findOwnerClient(folder)).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(findOwnerClient(folder)).rejects.toMatchObject({ code: 'invalid_config' });
       expect(existsSync(folder)).toBe(true);
     });
   });

@@ -11,6 +11,16 @@ export interface DiskFailure {
   readonly doubtful: boolean;
 }
 
+/** The database file cannot be used as a memory. `reason` does not name the file, so that a restore can name the backup. */
+export class UnusableFile extends Failure {
+  readonly reason: string;
+
+  constructor(reason: string, message: string, options?: ErrorOptions) {
+    super('store_unavailable', message, options);
+    this.reason = reason;
+  }
+}
+
 /** Converts an error of SQLite or of the disk to a failure for the caller. Returns undefined for any other error. */
 export function diskFailureOf(error: unknown, folder: string): DiskFailure | undefined {
   const code = errorCodeOf(error);
@@ -51,12 +61,10 @@ const diskFails = (cause: unknown): Failure =>
   });
 
 const corrupt = (cause: unknown): Failure =>
-  new Failure(
-    'store_unavailable',
+  new UnusableFile(
+    'it is damaged',
     'The file memory.db is damaged; restore the last backup with: helmdeck-memory restore, or save the readable facts with: helmdeck-memory salvage.',
-    {
-      cause,
-    },
+    { cause },
   );
 
 const readOnly = (cause: unknown): Failure =>

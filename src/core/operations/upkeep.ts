@@ -25,7 +25,7 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOpera
   const requireUpkeep = (): Upkeep => {
     if (store.upkeep) return store.upkeep;
     throw new Failure(
-      'unavailable',
+      'key_unavailable',
       'This memory is in RAM only, so it has no key to rotate and no file to back up; create a key first with: helmdeck-memory key init.',
     );
   };

@@ -151,7 +151,7 @@ export class CredentialStore implements CredentialProvider {
     const item = itemOf(reading.text);
     if (item) return item;
     throw new Failure(
-      'unavailable',
+      'invalid_config',
       `The credential ${name} in the OS keychain was changed by another program; set the credential again with: helmdeck-memory credential set ${name}.`,
     );
   }

@@ -13,7 +13,7 @@ import {
 import { dirname } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { Failure } from '../../contract/failure.ts';
-import { diskFailureOf } from '../file/disk-failure.ts';
+import { diskFailureOf, UnusableFile } from '../file/disk-failure.ts';
 import { errorCodeOf, syncFile, syncFolder } from '../file/files.ts';
 import { type Migration, migrations } from './migrations/index.ts';
 import { requireSchema, type SchemaCheck } from './schema.ts';
@@ -189,8 +189,8 @@ function inspect(file: string, version: number): void {
   }
   if (header.subarray(0, 16).toString('latin1') !== 'SQLite format 3\0') throw damaged('it has no SQLite header');
   if (header.readUInt32BE(68) !== APPLICATION_ID) {
-    throw new Failure(
-      'store_unavailable',
+    throw new UnusableFile(
+      'it belongs to another program',
       'The file memory.db belongs to another program; move the file to another folder, or choose another data folder.',
     );
   }
@@ -228,14 +228,12 @@ function requireVersion(db: Database): void {
 }
 
 export const damaged = (how: string, cause?: unknown): Failure =>
-  new Failure(
-    'store_unavailable',
-    `The file memory.db is damaged: ${how}; restore the last backup with: helmdeck-memory restore.`,
-    { cause },
-  );
+  new UnusableFile(how, `The file memory.db is damaged: ${how}; restore the last backup with: helmdeck-memory restore.`, {
+    cause,
+  });
 
 const newer = (found: number, known: number): Failure =>
-  new Failure(
-    'store_unavailable',
+  new UnusableFile(
+    `it was written by a newer version of Helmdeck Memory (schema ${found}; this version supports up to ${known})`,
     `This memory was written by a newer version of Helmdeck Memory (schema ${found}; this version supports up to ${known}); update Helmdeck Memory. Nothing was changed.`,
   );

@@ -30,7 +30,7 @@ export class RamStore extends SqliteStore {
 
   override lock(): void {
     throw new Failure(
-      'unavailable',
+      'key_unavailable',
       'This memory has no key, so it cannot be locked. Its facts are lost when Helmdeck Memory exits.',
     );
   }

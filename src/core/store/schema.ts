@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3';
-import { Failure } from '../../contract/failure.ts';
+import { UnusableFile } from '../file/disk-failure.ts';
 import { earlierForms, type Migration } from './migrations/index.ts';
 import { Sqlite } from './sqlite.ts';
 
@@ -52,8 +52,8 @@ export function schemaDifferences(db: Database, steps: readonly Migration[], che
 export function requireSchema(db: Database, steps: readonly Migration[], check: SchemaCheck): void {
   const [first] = schemaDifferences(db, steps, check);
   if (first === undefined) return;
-  throw new Failure(
-    'store_unavailable',
+  throw new UnusableFile(
+    `its schema was changed outside Helmdeck Memory: ${first}`,
     `The schema of this memory was changed outside Helmdeck Memory: ${first}. Restore a backup with: helmdeck-memory restore, or save the readable facts with: helmdeck-memory salvage.`,
   );
 }

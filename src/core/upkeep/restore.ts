@@ -5,7 +5,7 @@ import { Failure } from '../../contract/failure.ts';
 import { KeyKeeper } from '../crypto/key-keeper.ts';
 import type { KeySource } from '../crypto/keys/key-source.ts';
 import { unwrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_WRAPPED_RETIRING_KEY } from '../crypto/recovery-key.ts';
-import { diskFailureOf } from '../file/disk-failure.ts';
+import { diskFailureOf, UnusableFile } from '../file/disk-failure.ts';
 import { syncFile, syncFolder } from '../file/files.ts';
 import { lockFolder } from '../file/folder.ts';
 import { prepareFolder } from '../file/prepare-folder.ts';
@@ -80,7 +80,9 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
   try {
     copy(backup, draft);
     const since = await readNewerState(file, (connection) => keySourcesFor(connection, options));
-    const result = await prepareDraft(draft, options, since ?? EMPTY_NEWER_STATE);
+    const result = await prepareDraft(draft, options, since ?? EMPTY_NEWER_STATE).catch((error) => {
+      throw backupFailure(error, backup, folder);
+    });
     const before = moveToBackups(file, folder, clock.now());
     renameSync(draft, file);
     syncFolder(folder);
@@ -115,9 +117,22 @@ export async function recoverKey({
   }
 }
 
+/** If the backup itself is unusable, returns a failure that names the backup, because other failures name the memory's file. */
+function backupFailure(error: unknown, backup: string, folder: string): unknown {
+  const failure = diskFailureOf(error, folder)?.failure ?? error;
+  return failure instanceof UnusableFile ? unusableBackup(backup, failure.reason, error) : failure;
+}
+
+const unusableBackup = (backup: string, reason: string, cause: unknown): Failure =>
+  new Failure(
+    'invalid_input',
+    `The backup ${backup} cannot be restored: ${reason}. Choose another backup; list the backups with: helmdeck-memory backup --list.`,
+    { cause },
+  );
+
 async function prepareDraft(
   draft: string,
-  { sources, clock, recoveryKey }: RestoreOptions,
+  { sources, clock, recoveryKey, backup }: RestoreOptions,
   since: NewerState,
 ): Promise<Omit<RestoreResult, 'replacedMemory' | 'readReplacedMemory'>> {
   const connection = new Connection(draft, openDatabase(draft));
@@ -130,7 +145,7 @@ async function prepareDraft(
     );
     await keys.unlock();
     keys.requireKeys();
-    requireIntact(connection);
+    requireIntact(connection, backup);
     const rows = new SealedRows(connection, keys);
     const result = await forgetAgain(connection, keys, rows, since.tombstones, clock.now());
     const revokedTokens = applyNewerState(connection, keys, since);
@@ -149,7 +164,7 @@ async function prepareDraft(
  * Rebuilds every index and checks the structure of the backup. An index with a missing row would hide that row from a later
  * forget.
  */
-function requireIntact(connection: Connection): void {
+function requireIntact(connection: Connection, backup: string): void {
   let damage: string | undefined;
   let cause: unknown;
   try {
@@ -160,12 +175,7 @@ function requireIntact(connection: Connection): void {
     cause = error;
     damage = error instanceof Error ? error.message : String(error);
   }
-  if (damage === undefined) return;
-  throw new Failure(
-    'unavailable',
-    `The backup is damaged: ${damage}. Restore another backup; list the backups with: helmdeck-memory backup --list.`,
-    { cause },
-  );
+  if (damage !== undefined) throw unusableBackup(backup, `it is damaged (${damage})`, cause);
 }
 
 /** Deletes the entries that were forgotten after the backup, using the tombstones of the backup and of the replaced memory. */

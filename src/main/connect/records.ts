@@ -78,7 +78,7 @@ export class Records {
       return Record.parse(JSON.parse(text));
     } catch (cause) {
       throw new Failure(
-        'unavailable',
+        'invalid_config',
         `The stored record of this client's connection cannot be read. Delete clients/${client}.json in the data folder and connect the client again.`,
         { cause },
       );
@@ -123,11 +123,9 @@ export class Records {
       return readPrivateFile(path);
     } catch (cause) {
       throw new Failure(
-        'unavailable',
+        'invalid_config',
         `${path} must be a file that only you can read. Run chmod 600 on the file and try again.`,
-        {
-          cause,
-        },
+        { cause },
       );
     }
   }

@@ -741,7 +741,7 @@ describe('the owner', () => {
     '%s of a memory in RAM is refused with the remedy',
     async (name) => {
       const memory = await openTestMemory({ keyless: true });
-      await expect(memory.as(theOwner)(name, {})).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(memory.as(theOwner)(name, {})).rejects.toMatchObject({ code: 'key_unavailable' });
     },
   );
 });

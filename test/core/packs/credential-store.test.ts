@@ -344,7 +344,10 @@ describe('an unavailable keychain (R-PACK-16)', () => {
     await memory.set();
     for (const name of chain.items.keys()) if (name.includes('credential')) chain.items.set(name, 'hunter2');
     const error = await memory.ask().catch((one: Error) => one);
-    expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('set the credential again') as string });
+    expect(error).toMatchObject({
+      code: 'invalid_config',
+      message: expect.stringContaining('set the credential again') as string,
+    });
     expect((error as Error).message).not.toContain('hunter2');
   });
 });

@@ -117,7 +117,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     edit(backup, change);
     const before = fingerprint(file);
     await expect(restoreBackup({ folder, backup, clock, sources: withKey() })).rejects.toMatchObject({
-      code: 'store_unavailable',
+      code: 'invalid_input',
       message: expect.stringMatching(says) as string,
     });
     expect(fingerprint(file)).toBe(before);

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -35,6 +36,12 @@ async function setUp(): Promise<Setup> {
   const backup = await store.upkeep!.backup();
   await clock.advance(MINUTE);
   return { folder, clock, store, backup };
+}
+
+function edit(file: string, statement: string): void {
+  const db = new Sqlite(file);
+  db.exec(statement);
+  db.close();
 }
 
 const underKeyFile =
@@ -285,16 +292,50 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
     {
       what: 'is truncated',
       make: (file: string) => writeFileSync(file, readFileSync(file).subarray(0, 8192)),
-      says: /truncated/,
+      says: /^The backup .* cannot be restored: it is truncated\. Choose another backup/,
     },
-    { what: 'is not a database', make: (file: string) => writeFileSync(file, 'hello'), says: /damaged: it is truncated/ },
-  ])('refuses a backup that $what, and leaves the memory unchanged', async ({ make, says }) => {
+    {
+      what: 'is not a database',
+      make: (file: string) => writeFileSync(file, 'hello'),
+      says: /cannot be restored: it is truncated/,
+    },
+    {
+      what: 'consists of random bytes',
+      make: (file: string) => writeFileSync(file, randomBytes(8192)),
+      says: /cannot be restored: it has no SQLite header/,
+    },
+    {
+      what: 'belongs to another program',
+      make: (file: string) => edit(file, 'PRAGMA application_id = 1'),
+      says: /cannot be restored: it belongs to another program/,
+    },
+    {
+      what: 'was written by a newer version',
+      make: (file: string) => edit(file, 'PRAGMA user_version = 99'),
+      says: /cannot be restored: it was written by a newer version of Helmdeck Memory/,
+    },
+    {
+      what: 'contains a trigger',
+      make: (file: string) => edit(file, 'CREATE TRIGGER t AFTER DELETE ON entry BEGIN SELECT 1; END'),
+      says: /cannot be restored: its schema was changed outside Helmdeck Memory/,
+    },
+    {
+      what: 'has damaged pages',
+      make: (file: string) => {
+        const bytes = readFileSync(file);
+        writeFileSync(file, Buffer.concat([bytes.subarray(0, 4096), randomBytes(bytes.length - 4096)]));
+      },
+      says: /^The backup .* cannot be restored: it is damaged/,
+    },
+  ])('refuses a backup that $what, names the backup, and leaves the memory unchanged (R-DUR-16)', async ({ make, says }) => {
     const setup = await setUp();
     await setup.store[Symbol.asyncDispose]();
     const before = readFileSync(join(setup.folder, 'memory.db'));
     make(setup.backup.file);
     const refused = restoreBackup({ folder: setup.folder, backup: setup.backup.file, clock: setup.clock, sources: withKey() });
-    await expect(refused).rejects.toMatchObject({ message: expect.stringMatching(says) as string });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringMatching(says) as string });
+    await expect(refused).rejects.toMatchObject({ message: expect.stringMatching(/backup --list/) as string });
+    await expect(refused).rejects.not.toMatchObject({ message: expect.stringMatching(/memory\.db/) as string });
     expect(readFileSync(join(setup.folder, 'memory.db')).equals(before)).toBe(true);
     expect(filesBelow(setup.folder).some(({ path }) => path.includes('restoring'))).toBe(false);
   });

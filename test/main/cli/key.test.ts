@@ -64,7 +64,7 @@ describe('a memory without a key', () => {
     expect(JSON.parse((await say('key', 'status', '--json')).out)).toMatchObject({ key: { at: 'ephemeral' } });
     expect(await say('recall', 'k')).toMatchObject({ code: 3 });
     expect(await say('list')).toMatchObject({ code: 0, out: '' });
-    expect(await say('verify')).toMatchObject({ code: 5 });
+    expect(await say('verify')).toMatchObject({ code: 4 });
     expect(await say('forget', 'all', '--yes')).toMatchObject({ code: 0, out: 'Forgot 0 entries.\n' });
   });
 });

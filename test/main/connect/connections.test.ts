@@ -675,7 +675,7 @@ test('an unreadable record is reported, and the other clients are still listed (
   expect(await row('codex')).toMatchObject({ state: 'broken', why: expect.stringMatching(/codex\.json must be .* chmod 600/) });
   expect(await row('claude-code')).toMatchObject({ state: 'not_connected' });
   const left = readFileSync(path, 'utf8');
-  await expect(connections.disconnect({ client: 'codex' })).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(connections.disconnect({ client: 'codex' })).rejects.toMatchObject({ code: 'invalid_config' });
   expect(readFileSync(path, 'utf8')).toBe(left);
   chmodSync(record, 0o600);
   const text = readFileSync(record, 'utf8');

@@ -134,9 +134,9 @@ async function useRecoveryKey(context: CommandContext, file: boolean): Promise<n
   return keyExit(store.key);
 }
 
-/** Rethrows the error. If the key is unavailable, adds a hint to restore the key with a recovery key. */
+/** Rethrows the error. If the key is lost or locked, adds a hint to restore the key with a recovery key. */
 function suggestUse(error: unknown): never {
-  if (!(error instanceof Failure) || error.code !== 'key_unavailable' || error.message.includes('--use')) throw error;
+  if (!(error instanceof Failure) || error.code !== 'key_unavailable' || /--use|key init/.test(error.message)) throw error;
   throw new Failure(error.code, `${error.message} If you have a recovery key, run: helmdeck-memory key recovery --use`, {
     cause: error,
   });
