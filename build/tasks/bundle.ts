@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { CLAUDE_BUNDLE } from '../../src/contract/limits.ts';
+import { CLAUDE_BUNDLE } from '../../src/contract/names.ts';
 import { zip } from './zip.ts';
 
 export const BUNDLE = `out/renderer/${CLAUDE_BUNDLE}`;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { CATEGORY, KEY_BYTES, RESERVED_CATEGORIES, RESERVED_KEY_PREFIXES, TAGS, TTL, VALUE_BYTES } from './limits.ts';
+import { CATEGORY, RESERVED_CATEGORIES, RESERVED_KEY_PREFIXES } from './categories.ts';
+import { KEY_BYTES, TAGS, TTL, VALUE_BYTES } from './limits.ts';
 import { fitsBytes, foldCase, lazy, notTextError, visibleText } from './schema.ts';
 
 /** Invisible characters and line breaks, which keys and tags must not contain, because different ones could look alike. */

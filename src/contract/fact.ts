@@ -1,6 +1,7 @@
 import * as z from 'zod';
+import { CATEGORY } from './categories.ts';
 import { CategoryField, CategoryFilter, PageCursor, KeyField, LifetimeField, TagsField, FactValue } from './fact-fields.ts';
-import { CATEGORY, PAGE, TTL } from './limits.ts';
+import { PAGE, TTL } from './limits.ts';
 import { flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 export const FactInput = lazy(() =>

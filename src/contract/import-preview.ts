@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { CategoryField, LifetimeField } from './fact-fields.ts';
-import { IMPORT_TEXT, IMPORT_SOURCES, TTL } from './limits.ts';
+import { IMPORT_TEXT, TTL } from './limits.ts';
+import { IMPORT_SOURCES } from './names.ts';
 import { fitsBytes, inputObject, lazy, notTextError, type SchemaOutput, wholeNumber } from './schema.ts';
 
 const ImportSource = lazy(() =>

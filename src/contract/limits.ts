@@ -13,11 +13,6 @@ export const EXPIRING_SOON = 7 * DAY;
 export const KEY_BYTES = 512;
 export const VALUE_BYTES = 64 * KIB;
 export const TAGS = { max: 32, characters: 64 } as const;
-export const CATEGORY = { default: 'user_facts', pack: 'pack_memory', pattern: /^[a-z0-9][a-z0-9_.-]{0,63}$/ } as const;
-
-/** Categories that agents cannot write to. Otherwise an agent could store facts that look like run records or cached results. */
-export const RESERVED_CATEGORIES: ReadonlySet<string> = new Set(['pack_history', 'pipeline_history', 'plan_history', 'cache']);
-export const RESERVED_KEY_PREFIXES = ['pack_history/', 'pipeline_history/', 'plan_history/'] as const;
 
 /** Maximum number of earlier versions stored for each key. */
 export const HISTORY_VERSIONS = 20;
@@ -53,16 +48,10 @@ export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;
 /** Maximum number of database rows of each kind in one memory. Above the maximum, the oldest rows are deleted. */
 export const RECORD_ROWS = { activity: 10_000, audit: 10_000, cache: 1000 } as const;
 
-/** The scopes that a token can have. `admin` includes all other scopes. */
-export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'admin'] as const;
-
 /** Maximum lifetime of an issued token, in days. */
 export const TOKEN_DAYS = 365;
 
 export const IMPORT_REQUEST = { lines: 500 } as const;
-
-/** Formats of other programs' memories that can be imported. */
-export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
 
 /**
  * Limits of one import from another program's memory. `name` limits the length of a name, in characters, because the name is
@@ -77,8 +66,6 @@ export const LISTED_NAMES = 1000;
 export const OVERVIEW = { categories: 50, keys: 5, bytes: 1000 } as const;
 
 export const CONTEXT = { facts: 50, bytes: 32_000 } as const;
-
-export const DEFAULT_ADDRESS = '127.0.0.1:7345';
 
 /** Limits of search results: bytes of all values together, characters of one snippet, and characters of one value in Markdown. */
 export const SNIPPET = { bytes: 32_000, characters: 240, markdown: 2000 } as const;
@@ -140,21 +127,6 @@ export const PIPELINE = {
 /** Maximum numbers of packs, pipelines (`each`), findings and recent runs in the `my-defaults` response. */
 export const MY_DEFAULTS = { each: 12, findings: 20, recent: 200 } as const;
 
-/** Names of the inputs whose usual values `my-defaults` learns. Only text at the top level of the input is learned. */
-export const LEARNABLE_INPUTS = [
-  'persona',
-  'audience',
-  'angle',
-  'model',
-  'theme',
-  'voice',
-  'persona_used',
-  'kind',
-  'format',
-  'title',
-  'author',
-] as const;
-
 /** Limits of requests that packs send to other hosts. Times are in seconds. */
 export const EGRESS = {
   bytes: 1024 * KIB,
@@ -184,6 +156,3 @@ export const EMBEDDING = {
   /** Maximum number of running and queued requests in total. */
   queued: 64,
 } as const;
-
-/** File name of the extension bundle for Claude Desktop, in the folder of the window's static files. */
-export const CLAUDE_BUNDLE = 'helmdeck-memory.mcpb';

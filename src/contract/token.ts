@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { TOKEN_DAYS, TOKEN_SCOPES } from './limits.ts';
+import { TOKEN_DAYS } from './limits.ts';
+import { TOKEN_SCOPES } from './names.ts';
 import { flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 export type TokenScope = (typeof TOKEN_SCOPES)[number];

@@ -1,7 +1,8 @@
 import * as z from 'zod';
+import { CATEGORY } from './categories.ts';
 import { CategoryField, PageCursor, KeyField, LifetimeField, TagsField, FactValue } from './fact-fields.ts';
 import { FactSummary } from './fact.ts';
-import { CATEGORY, PAGE, IMPORT_REQUEST } from './limits.ts';
+import { PAGE, IMPORT_REQUEST } from './limits.ts';
 import { count, flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 const FactLine = lazy(() =>

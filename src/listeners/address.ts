@@ -1,5 +1,5 @@
 import { Failure } from '../contract/failure.ts';
-import { DEFAULT_ADDRESS } from '../contract/limits.ts';
+import { DEFAULT_ADDRESS } from '../contract/names.ts';
 
 export interface ListenAddress {
   readonly host: '127.0.0.1' | '::1';

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../contract/failure.ts';
-import { DEFAULT_ADDRESS } from '../contract/limits.ts';
+import { DEFAULT_ADDRESS } from '../contract/names.ts';
 import type { TokenRegistry } from '../core/access/token-registry.ts';
 import { diskFailureOf } from '../core/file/disk-failure.ts';
 import { errorCodeOf } from '../core/file/files.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { RESERVED_CATEGORIES, RESERVED_KEY_PREFIXES } from '../../src/contract/categories.ts';
 import { FactInput } from '../../src/contract/fact.ts';
-import { RESERVED_CATEGORIES, RESERVED_KEY_PREFIXES } from '../../src/contract/limits.ts';
 import { disguises } from '../support/disguises.ts';
 import { aFact, refusal } from './asking.ts';
 

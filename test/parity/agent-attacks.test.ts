@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { RESERVED_KEY_PREFIXES, TTL } from '../../src/contract/limits.ts';
+import { RESERVED_KEY_PREFIXES } from '../../src/contract/categories.ts';
+import { TTL } from '../../src/contract/limits.ts';
 import type { OperationName } from '../../src/contract/operations.ts';
 import { disguises } from '../support/disguises.ts';
 import { sendRequest as request } from '../support/listener.ts';

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { TOKEN_SCOPES } from '../../src/contract/limits.ts';
+import { TOKEN_SCOPES } from '../../src/contract/names.ts';
 import type { OperationName, OperationOutput, OperationRequest } from '../../src/contract/operations.ts';
 import type { TokenScope } from '../../src/contract/token.ts';
 import type { Caller } from '../../src/core/access/caller.ts';

@@ -1,5 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
-import { TOKEN_SCOPES } from '../../contract/limits.ts';
+import { TOKEN_SCOPES } from '../../contract/names.ts';
 import type { TokenScope } from '../../contract/token.ts';
 import { type Caller, hasScope } from './caller.ts';
 import { isSameClient } from './fair-share.ts';

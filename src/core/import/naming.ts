@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
+import { CATEGORY, RESERVED_CATEGORIES } from '../../contract/categories.ts';
 import type { ImportSource } from '../../contract/import-preview.ts';
-import { CATEGORY, RESERVED_CATEGORIES, TAGS } from '../../contract/limits.ts';
+import { TAGS } from '../../contract/limits.ts';
 import { foldCase } from '../../contract/schema.ts';
 import type { ImportEntry } from './import-entry.ts';
 

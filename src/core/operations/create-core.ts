@@ -1,6 +1,6 @@
 import { absoluteCliCommand } from '../../contract/cli-command.ts';
 import { Failure } from '../../contract/failure.ts';
-import { DEFAULT_ADDRESS } from '../../contract/limits.ts';
+import { DEFAULT_ADDRESS } from '../../contract/names.ts';
 import type { TokenRegistry } from '../access/token-registry.ts';
 import { WriteLimit } from '../access/write-limit.ts';
 import { memoryPacks } from '../packs/builtin/memory.ts';

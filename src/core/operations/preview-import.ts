@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CATEGORY } from '../../contract/categories.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { PreviewedFact, SkippedEntry } from '../../contract/import-preview.ts';
-import { CATEGORY, PAGE } from '../../contract/limits.ts';
+import { PAGE } from '../../contract/limits.ts';
 import { explainIssue } from '../../contract/schema.ts';
 import { ImportLine } from '../../contract/transfer.ts';
 import { namespaceOf } from '../access/caller.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
-import { LEARNABLE_INPUTS, PACK } from '../../contract/limits.ts';
+import { PACK } from '../../contract/limits.ts';
 import { PackFinding } from '../../contract/pack.ts';
 import { lazy, oneLine, type SchemaOutput } from '../../contract/schema.ts';
 import { isKeyAvailable } from '../../contract/status.ts';
@@ -8,6 +8,21 @@ import { authorOf, type Caller } from '../access/caller.ts';
 import { findSecret } from '../operations/secret-guard.ts';
 import type { Author, Entry, MemoryStore } from '../store/store.ts';
 import type { PackHook } from './hook.ts';
+
+/** Names of the inputs whose usual values `my-defaults` learns. Only text at the top level of the input is learned. */
+const LEARNABLE_INPUTS = [
+  'persona',
+  'audience',
+  'angle',
+  'model',
+  'theme',
+  'voice',
+  'persona_used',
+  'kind',
+  'format',
+  'title',
+  'author',
+] as const;
 
 /** Maximum characters of an input that is learned. */
 const LEARNED_CHARACTERS = 200;

@@ -1,5 +1,6 @@
+import { CATEGORY } from '../../contract/categories.ts';
 import { Failure } from '../../contract/failure.ts';
-import { CATEGORY, CONTEXT, KEY_BYTES, PAGE, TTL, VALUE_BYTES } from '../../contract/limits.ts';
+import { CONTEXT, KEY_BYTES, PAGE, TTL, VALUE_BYTES } from '../../contract/limits.ts';
 import { fitsBytes } from '../../contract/schema.ts';
 import { isKeyAvailable } from '../../contract/status.ts';
 import { authorOf, type Caller } from '../access/caller.ts';

@@ -1,4 +1,4 @@
-import { CATEGORY as DEFAULT_CATEGORY } from '../../contract/limits.ts';
+import { CATEGORY as DEFAULT_CATEGORY } from '../../contract/categories.ts';
 import { HASH_SEED, HashChains, NOT_FOUND, PostingLists, growTo, hash } from './tables.ts';
 import { CategoryTable, NameTable, TextPages } from './text-pages.ts';
 import { Vocabulary } from './vocabulary.ts';

@@ -56,7 +56,7 @@ interface Deps {
   readonly keys: KeyKeeper;
   readonly queue: CommitQueue;
   readonly clock: Clock;
-  /** Called when the clock was set back during a doubt, or when a doubt ended in another way. */
+  /** Called when a doubt ends, or when the clock is set back during a doubt. */
   corrected(): void;
 }
 
@@ -87,13 +87,14 @@ export class StoredClock {
     this.#time = new Timekeeper(deps.clock, this.#hasEarlierTime ? 0 : undefined, () => deps.corrected(), suspected);
   }
 
+  /** Reads the clocks and returns the time. Saves a doubt that begins, and calls `corrected` when a doubt ends. */
   now(): number {
     return this.#time.update();
   }
 
-  /** Whether the clock is in doubt. During a doubt, entries that seem expired are not deleted. */
+  /** Like `now`, but returns whether the clock is in doubt. During a doubt, entries that seem expired are not deleted. */
   get inDoubt(): boolean {
-    return this.#time.inDoubt;
+    return this.#time.checkDoubt();
   }
 
   get state(): ClockState {

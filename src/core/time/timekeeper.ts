@@ -12,7 +12,7 @@ const JUMP = DAY;
 const PROBATION = HOUR;
 /** Longest sleep, or time between two runs, that is accepted without the owner's confirmation, in milliseconds. */
 const MAX_UNCONFIRMED = 30 * DAY;
-/** Minimum clock correction, in milliseconds, that restarts the probation. */
+/** If the clock changes by at least this many milliseconds during a doubt, `PROBATION` starts again. */
 const ADJUSTMENT = 5 * 60 * SECOND;
 
 /** A doubt about the wall clock: the clock is later than the expected time and not yet confirmed. */
@@ -63,6 +63,8 @@ export type ClockReading =
  * - While the wall clock is in doubt, nothing irreversible is allowed, and the trusted time advances by elapsed time only. When
  *   the clock is corrected, the hidden entries are visible again.
  *
+ * Every public method first reads the clocks, which can begin or end a doubt and so call `suspected` or `corrected`.
+ *
  * ADRs 0062 and 0072 explain which events end a doubt, and why.
  */
 export class Timekeeper {
@@ -80,7 +82,7 @@ export class Timekeeper {
 
   /**
    * `trusted` is the latest time known from earlier runs: undefined for a new memory, 0 if it cannot be read yet. `corrected` is
-   * called when the wall clock was set back during a doubt, or when a doubt ended in another way. `suspected` is called when a
+   * called when a doubt ends, or when the wall clock is set back during a doubt. `suspected` is called when a
    * doubt begins or changes.
    */
   constructor(
@@ -110,15 +112,15 @@ export class Timekeeper {
     return this.#trust(Math.max(wall, Math.floor(expected)));
   }
 
-  /** Whether the clock is in doubt. During a doubt, entries that seem expired are not deleted. */
-  get inDoubt(): boolean {
+  /** Reads the clocks and returns whether they are in doubt. During a doubt, entries that seem expired are not deleted. */
+  checkDoubt(): boolean {
     this.update();
     return this.#doubt !== undefined;
   }
 
   /** Returns the latest time that is not in doubt. The next run starts with this time. */
   trusted(): number {
-    return this.inDoubt ? Math.floor(this.#expected()) : this.#trusted;
+    return this.checkDoubt() ? Math.floor(this.#expected()) : this.#trusted;
   }
 
   read(): ClockReading {

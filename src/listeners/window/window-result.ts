@@ -1,5 +1,5 @@
 import { asFailure } from '../../contract/failure.ts';
-import { TOKEN_SCOPES } from '../../contract/limits.ts';
+import { TOKEN_SCOPES } from '../../contract/names.ts';
 import type { BridgeResponse } from '../../contract/window.ts';
 import type { Caller } from '../../core/access/caller.ts';
 

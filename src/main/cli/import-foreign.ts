@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Failure } from '../../contract/failure.ts';
 import type { ImportPreview, ImportSource } from '../../contract/import-preview.ts';
-import { IMPORT_SOURCES } from '../../contract/limits.ts';
+import { IMPORT_SOURCES } from '../../contract/names.ts';
 import type { CommandContext } from './command-context.ts';
 import { UsageError } from './errors.ts';
 import { exits } from './exit-codes.ts';

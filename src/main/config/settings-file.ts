@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { DEFAULT_ADDRESS } from '../../contract/limits.ts';
+import { DEFAULT_ADDRESS } from '../../contract/names.ts';
 import { resolveDataFolder, type HostMachine } from './config.ts';
 import { configFailure, isSettingName, type SettingName, settingOf, SETTINGS } from './settings-table.ts';
 

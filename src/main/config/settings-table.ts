@@ -1,7 +1,8 @@
 import { posix, win32 } from 'node:path';
 import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
-import { DEFAULT_ADDRESS, QUOTA } from '../../contract/limits.ts';
+import { QUOTA } from '../../contract/limits.ts';
+import { DEFAULT_ADDRESS } from '../../contract/names.ts';
 import { parseHostAllowlist } from '../../core/packs/hosts.ts';
 import { parseListenAddress } from '../../listeners/address.ts';
 

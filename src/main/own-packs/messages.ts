@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { CATEGORY, PACK, TTL } from '../../contract/limits.ts';
+import { CATEGORY } from '../../contract/categories.ts';
+import { PACK, TTL } from '../../contract/limits.ts';
 import { PackVersion } from '../../contract/pack.ts';
 import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 

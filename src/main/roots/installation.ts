@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
-import { CLAUDE_BUNDLE } from '../../contract/limits.ts';
+import { CLAUDE_BUNDLE } from '../../contract/names.ts';
 
 /** Folder that contains package.json, above the sources or the built program. */
 export const ROOT = findRoot(import.meta.dirname);

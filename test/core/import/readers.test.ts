@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { CATEGORY } from '../../../src/contract/categories.ts';
 import { Failure } from '../../../src/contract/failure.ts';
-import { IMPORT_TEXT, CATEGORY, IMPORT_SOURCES } from '../../../src/contract/limits.ts';
+import { IMPORT_TEXT } from '../../../src/contract/limits.ts';
+import { IMPORT_SOURCES } from '../../../src/contract/names.ts';
 import { ImportLine } from '../../../src/contract/transfer.ts';
 import type { SourceReader } from '../../../src/core/import/import-entry.ts';
 import { toCategory, importKey, comparableText } from '../../../src/core/import/naming.ts';

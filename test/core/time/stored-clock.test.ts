@@ -106,7 +106,7 @@ describe('the stored time of a memory', () => {
          import { systemClock } from ${JSON.stringify(join(root, 'time/clock.ts'))};
          import { environmentSource } from ${JSON.stringify(join(root, 'crypto/keys/environment-source.ts'))};
          const store = await openStore({ folder: ${JSON.stringify(folder)}, clock: systemClock, sources: () => [environmentSource(process.env)] });
-         const draft = { key: 'k', value: 'v', category: 'c', tags: [], author: { client: '', transport: '', token: '' }, lifetime: 3_600_000 };
+         const draft = { key: 'k', value: 'v', category: 'c', tags: [], author: { client: '', origin: '', token: '' }, lifetime: 3_600_000 };
          await store.space({ subject: 'me' }, 'fact').put(draft);
          console.log('stored');`,
       ],

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { TOKEN_DAYS, TOKEN_SCOPES } from '../../../contract/limits.ts';
+import { TOKEN_DAYS } from '../../../contract/limits.ts';
+import { TOKEN_SCOPES } from '../../../contract/names.ts';
 import { writeDurableFile } from '../../../core/file/files.ts';
 import { type Command, command } from '../command.ts';
 import { UsageError } from '../errors.ts';

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
-import { IMPORT_SOURCES } from '../../../contract/limits.ts';
+import { IMPORT_SOURCES } from '../../../contract/names.ts';
 import { previewInParts } from '../../../contract/preview-in-parts.ts';
 import { errorCodeOf } from '../../../core/file/files.ts';
 import type { CommandContext } from '../command-context.ts';

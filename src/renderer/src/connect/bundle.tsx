@@ -1,4 +1,4 @@
-import { CLAUDE_BUNDLE } from '../../../contract/limits.ts';
+import { CLAUDE_BUNDLE } from '../../../contract/names.ts';
 import { showBundle } from '../desktop-bridge.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';

@@ -1,5 +1,6 @@
 import { useState } from 'react';
-import { TOKEN_DAYS, TOKEN_SCOPES } from '../../../contract/limits.ts';
+import { TOKEN_DAYS } from '../../../contract/limits.ts';
+import { TOKEN_SCOPES } from '../../../contract/names.ts';
 import type { MintReceipt } from '../../../contract/token.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';

@@ -1,4 +1,4 @@
-import { DEFAULT_ADDRESS } from '../../../contract/limits.ts';
+import { DEFAULT_ADDRESS } from '../../../contract/names.ts';
 import { useOperation } from '../memory-context.tsx';
 import { Copyable } from '../ui/copyable.tsx';
 

@@ -1,6 +1,7 @@
 import { type RefObject, useRef, useState } from 'react';
 import type { ImportPreview } from '../../../contract/import-preview.ts';
-import { IMPORT_SOURCES, TTL } from '../../../contract/limits.ts';
+import { TTL } from '../../../contract/limits.ts';
+import { IMPORT_SOURCES } from '../../../contract/names.ts';
 import { previewInParts } from '../../../contract/preview-in-parts.ts';
 import { PRESETS } from '../facts/lifetime.ts';
 import { useMemory } from '../memory-context.tsx';

@@ -1,0 +1,13 @@
+/** Names that the core and the window share. Like limits.ts, this file must not import zod. */
+
+/** The scopes that a token can have. `admin` includes all other scopes. */
+export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'admin'] as const;
+
+/** Formats of other programs' memories that can be imported. */
+export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
+
+/** Address of the program, unless HELMDECK_ADDR sets another. */
+export const DEFAULT_ADDRESS = '127.0.0.1:7345';
+
+/** File name of the extension bundle for Claude Desktop, in the folder of the window's static files. */
+export const CLAUDE_BUNDLE = 'helmdeck-memory.mcpb';
