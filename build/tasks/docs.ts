@@ -20,8 +20,8 @@ const architecture = async (): Promise<string> =>
 
 function settings(): string {
   const rows = (Object.keys(SETTINGS) as SettingName[]).map((name) => {
-    const { help, default: usual, whenUnset = '', changeable } = settingOf(name);
-    return [`\`${name}\`${changeable ? ' \\*' : ''}`, help, usual === undefined ? whenUnset : `\`${usual}\``];
+    const { help, default: usual, whenUnset = '', label } = settingOf(name);
+    return [`\`${name}\`${label !== undefined ? ' \\*' : ''}`, help, usual === undefined ? whenUnset : `\`${usual}\``];
   });
   return replaceMarked('docs/settings.md', 'settings', `${renderTable(['setting', 'what it sets', 'default'], rows)}\n`);
 }

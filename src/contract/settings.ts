@@ -18,6 +18,12 @@ export const SettingsInput = lazy(() =>
 export const SettingRow = lazy(() =>
   z.object({
     name: z.string().describe('Name of the setting: the same in the environment and in the configuration file.'),
+    label: z
+      .string()
+      .exactOptional()
+      .describe('Name of the setting in the window. Absent for settings that the window cannot change.'),
+    help: z.string().describe('Description of the setting.'),
+    unit: z.literal('bytes').exactOptional().describe('`bytes` if the value is a number of bytes.'),
     from: z
       .enum(['environment', 'file', 'nowhere'])
       .describe('Where the value comes from: the environment, the configuration file, or `nowhere` if the default applies.'),

@@ -203,7 +203,7 @@ describe('every route, with documented and mutated requests', () => {
         {
           documented: Object.hasOwn(about.responses, answer.status),
           // A memory in RAM has no backups and no embeddings, so these failures are expected. Other 5xx responses are errors.
-          fault: answer.status >= 500 && !/^(embeddings_)?unavailable$/.test(answer.json.error ?? ''),
+          fault: answer.status >= 500 && !/^(embeddings_|key_)?unavailable$/.test(answer.json.error ?? ''),
           fits: fits(answer.status < 300 ? schema : failure, answer.json),
         },
         `${answer.status} ${answer.text}`,

@@ -145,7 +145,7 @@ describe('a setting', () => {
     const row = choices.getByRole('listitem').filter({ hasText: 'HELMDECK_LOCK_AFTER' });
     await row.getByText('never').waitFor();
     await choices.getByRole('button', { name: 'Change HELMDECK_LOCK_AFTER' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Lock after minutes of inactivity' });
+    const dialog = page.getByRole('dialog', { name: 'Minutes of inactivity before the memory locks' });
     const [field, hint] = await Promise.all([dialog.getByRole('textbox').boundingBox(), dialog.locator('.hint').boundingBox()]);
     expect(hint?.y).toBeGreaterThanOrEqual((field?.y ?? 0) + (field?.height ?? 0));
     expect(await accessibilityViolations(page)).toEqual([]);

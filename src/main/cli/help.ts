@@ -31,7 +31,8 @@ const overview = (groups: readonly Group[]): string[] => [
   ...groups.flatMap(({ title, commands }) => ['', `${title}:`, ...rowsOf(commands)]),
   '',
   `${PROGRAM} help <command> shows details and examples. See also: help settings, help exit-codes.`,
-  '--json prints JSON. Each command is sent to the running program. If no program is running, the command opens the memory itself.',
+  '--json prints JSON. Each command is sent to the running program.',
+  'If no program is running, the command opens the memory itself.',
 ];
 
 const rowsOf = (commands: readonly Command[]): string[] => {

@@ -33,7 +33,7 @@ export class SettingsEditor implements OwnerSettings {
   }
 
   change(name: string, value: string | undefined): SettingRow {
-    if (!isSettingName(name) || !settingOf(name).changeable) {
+    if (!isSettingName(name) || settingOf(name).label === undefined) {
       throw refused(
         `${shown(name)} cannot be changed here; change it with an environment variable or in the configuration file.`,
       );
@@ -54,14 +54,17 @@ export class SettingsEditor implements OwnerSettings {
   }
 
   #row(name: SettingName): SettingRow {
-    const { choices, changeable, secret, default: usual = settingOf(name).whenUnset } = settingOf(name);
+    const { label, help, unit, choices, secret, default: usual = settingOf(name).whenUnset } = settingOf(name);
     const value = this.#settings.environment?.[name];
     const from = this.#from(name);
     const next = this.#changed.get(name);
     return {
       name,
       from,
-      changeable: changeable === true && from !== 'environment',
+      ...(label !== undefined && { label }),
+      help,
+      ...(unit && { unit }),
+      changeable: label !== undefined && from !== 'environment',
       ...(choices && { choices: [...choices] }),
       ...(value !== undefined && !secret && { value }),
       ...(usual !== undefined && { usual }),

@@ -24,10 +24,12 @@ export interface Setting {
   readonly whenUnset?: string;
   readonly choices?: readonly string[];
   /**
-   * The owner can change the setting in the window. Absent for settings that decide where a key or a secret is read, which code
-   * runs, or which hosts the program connects to.
+   * Name of the setting in the window, which lets the owner change the setting. Absent for settings that decide where a key or a
+   * secret is read, which code runs, or which hosts the program connects to.
    */
-  readonly changeable?: true;
+  readonly label?: string;
+  /** The value is a number of bytes. */
+  readonly unit?: 'bytes';
   /** The value of the setting is never shown. */
   readonly secret?: true;
 }
@@ -136,11 +138,11 @@ export const SETTINGS = {
     schema: absolutePath('must be an absolute path; write it in full, or remove the setting to use the default folder'),
   },
   HELMDECK_ADDR: {
-    help: 'The address to listen on: 127.0.0.1, localhost or [::1], with a port. Port 0 takes any free port.',
+    label: 'Address and port',
+    help: 'The address to listen on: 127.0.0.1, localhost or [::1], with a port. Port 0 takes any free port. After a change, agents must use the new address.',
     fileType: 'text',
     schema: () => z.string().transform(parseListenAddress),
     default: DEFAULT_ADDRESS,
-    changeable: true,
   },
   HELMDECK_ALLOWED_HOSTS: {
     help: 'Additional Host headers to accept, for a proxy or tunnel in front of Helmdeck Memory.',
@@ -189,45 +191,46 @@ export const SETTINGS = {
     fileType: 'text',
   },
   HELMDECK_QUOTA_FACTS: {
+    label: 'Maximum number of facts per memory',
     help: 'Maximum number of facts that one subject can store.',
     fileType: 'number',
     schema: wholeNumber,
     default: String(QUOTA.facts),
-    changeable: true,
   },
   HELMDECK_QUOTA_BYTES: {
+    label: 'Maximum size of a memory',
     help: 'Maximum number of bytes that one subject can store, including earlier versions of facts.',
     fileType: 'number',
     schema: wholeNumber,
     default: String(QUOTA.bytes),
-    changeable: true,
+    unit: 'bytes',
   },
   HELMDECK_WRITES_PER_MINUTE: {
+    label: 'Maximum writes per minute and agent',
     help: 'Maximum number of writes per minute for each token.',
     fileType: 'number',
     schema: wholeNumber,
     whenUnset: 'no limit',
-    changeable: true,
   },
   HELMDECK_SECRETS: {
-    help: '`refuse` rejects a value that looks like a credential. `warn` stores the value and adds a warning.',
+    label: 'Values that look like credentials',
+    help: 'refuse: values that look like credentials are not stored. warn: such values are stored, and the agent is warned.',
     ...oneOf(['refuse', 'warn']),
     default: 'refuse',
-    changeable: true,
   },
   HELMDECK_LOCK_AFTER: {
-    help: 'Minutes without use after which the memory locks itself, at most 1440.',
+    label: 'Minutes of inactivity before the memory locks',
+    help: 'Minutes without use after which the memory locks itself, from 1 to 1440. While the memory is locked, agents have no access.',
     fileType: 'number',
     schema: lockAfter,
     whenUnset: 'never',
-    changeable: true,
   },
   HELMDECK_SHORTCUT: {
+    label: 'Shortcut that opens the window',
     help: 'Keyboard shortcut that opens the desktop window from any program, such as Ctrl+Shift+M.',
     fileType: 'text',
     schema: shortcut,
     whenUnset: 'none',
-    changeable: true,
   },
   HELMDECK_PACKS: {
     help: 'Names of your own packs to load.',
@@ -235,10 +238,10 @@ export const SETTINGS = {
     schema: packNames,
   },
   HELMDECK_OPENCLAW_QMD: {
-    help: '`on` or `off`. With `off`, connecting OpenClaw does not register the search of this memory with mcporter.',
+    label: 'OpenClaw: search through mcporter',
+    help: 'on or off. With off, connecting OpenClaw does not register the search of this memory with mcporter. A change takes effect when you next connect OpenClaw.',
     ...oneOf(['on', 'off']),
     default: 'on',
-    changeable: true,
   },
   HELMDECK_OLLAMA: {
     help: 'Absolute path of the program ollama. If not set, the usual places are searched.',

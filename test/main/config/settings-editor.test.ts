@@ -5,6 +5,7 @@ import { operations } from '../../../src/contract/operations.ts';
 import { type HostMachine, readConfig } from '../../../src/main/config/config.ts';
 import { SettingsEditor } from '../../../src/main/config/settings-editor.ts';
 import { readSettings } from '../../../src/main/config/settings-file.ts';
+import { SETTINGS } from '../../../src/main/config/settings-table.ts';
 import { openMemory } from '../../../src/main/roots/open-memory.ts';
 import { theOwner } from '../../support/memory.ts';
 import { A_KEY } from '../../support/store.ts';
@@ -34,6 +35,8 @@ test('every setting is listed with its value and source, and a secret without it
   expect(answer).toMatchObject({ folder, address: '127.0.0.1:7400', file: join(folder, 'config.json') });
   expect(of('HELMDECK_ADDR')).toEqual({
     name: 'HELMDECK_ADDR',
+    label: 'Address and port',
+    help: SETTINGS.HELMDECK_ADDR.help,
     from: 'file',
     value: '127.0.0.1:7400',
     usual: '127.0.0.1:7345',
@@ -42,12 +45,20 @@ test('every setting is listed with its value and source, and a secret without it
   expect(of('HELMDECK_QUOTA_FACTS')).toMatchObject({ from: 'environment', value: '7', usual: '10000' });
   expect(of('HELMDECK_SECRETS')).toEqual({
     name: 'HELMDECK_SECRETS',
+    label: 'Values that look like credentials',
+    help: SETTINGS.HELMDECK_SECRETS.help,
     from: 'nowhere',
     usual: 'refuse',
     changeable: true,
     choices: ['refuse', 'warn'],
   });
-  expect(of('HELMDECK_MEMORY_KEY')).toEqual({ name: 'HELMDECK_MEMORY_KEY', from: 'environment', changeable: false });
+  expect(of('HELMDECK_MEMORY_KEY')).toEqual({
+    name: 'HELMDECK_MEMORY_KEY',
+    help: SETTINGS.HELMDECK_MEMORY_KEY.help,
+    from: 'environment',
+    changeable: false,
+  });
+  expect(of('HELMDECK_QUOTA_BYTES')).toMatchObject({ label: 'Maximum size of a memory', unit: 'bytes' });
   expect(JSON.stringify(answer)).not.toMatch(A_KEY);
   expect(answer.quota).toEqual({ facts: { used: 0, most: 7 }, bytes: { used: 0, most: 67_108_864 } });
 });
@@ -85,6 +96,8 @@ describe('a setting that is changed (R-SET-01)', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(row(start(), 'HELMDECK_QUOTA_FACTS')).toEqual({
       name: 'HELMDECK_QUOTA_FACTS',
+      label: 'Maximum number of facts per memory',
+      help: SETTINGS.HELMDECK_QUOTA_FACTS.help,
       from: 'file',
       value: '7',
       usual: '10000',

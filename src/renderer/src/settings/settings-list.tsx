@@ -11,48 +11,11 @@ import { sizeOf } from './size.ts';
 
 const ORIGINS = { environment: 'from the environment', file: 'from the file', nowhere: '' } as const;
 
-interface Description {
-  readonly label: string;
-  readonly hint: string;
-  /** Formats a numeric value for display. */
-  readonly format?: (value: number) => string;
-}
-
-const count = (value: number): string => value.toLocaleString();
-
-/** Labels and hints of the most common settings, by environment variable. */
-const DESCRIPTIONS: Readonly<Record<string, Description>> = {
-  HELMDECK_ADDR: {
-    label: 'Address and port',
-    hint: '127.0.0.1, localhost or [::1], with a port. Agents must then use the new address.',
-  },
-  HELMDECK_QUOTA_FACTS: { label: 'Maximum number of facts per memory', hint: 'A whole number.', format: count },
-  HELMDECK_QUOTA_BYTES: {
-    label: 'Maximum size of a memory',
-    hint: 'In bytes, including earlier versions of facts.',
-    format: sizeOf,
-  },
-  HELMDECK_WRITES_PER_MINUTE: { label: 'Maximum writes per minute and agent', hint: 'A whole number.', format: count },
-  HELMDECK_SECRETS: {
-    label: 'Values that look like credentials',
-    hint: 'refuse: such values are not stored. warn: such values are stored, and the agent is warned.',
-  },
-  HELMDECK_LOCK_AFTER: {
-    label: 'Lock after minutes of inactivity',
-    hint: 'From 1 to 1440 minutes. While the memory is locked, agents have no access.',
-  },
-  HELMDECK_SHORTCUT: { label: 'Shortcut that opens the window', hint: 'Works only in the desktop app. Example: Ctrl+Shift+M.' },
-  HELMDECK_OPENCLAW_QMD: {
-    label: 'OpenClaw: search through mcporter',
-    hint: "The change takes effect when you next connect OpenClaw. OpenClaw's own memory search always uses the Helmdeck Memory plugin.",
-  },
-};
-
 /** Shows the settings that were read at startup. Common settings can be changed here; other settings are only listed. */
 export function SettingsList({ settings: { folder, file, settings } }: { settings: SettingsReport }) {
   const [changing, setChanging] = useState<SettingRow>();
-  const described = settings.filter(({ name }) => DESCRIPTIONS[name]);
-  const others = settings.filter(({ name }) => !DESCRIPTIONS[name]);
+  const described = settings.filter(({ label }) => label !== undefined);
+  const others = settings.filter(({ label }) => label === undefined);
   const isSet = ({ from, usual }: SettingRow): boolean => from !== 'nowhere' || usual !== undefined;
   const unset = others.filter((row) => !isSet(row));
   return (
@@ -63,7 +26,7 @@ export function SettingsList({ settings: { folder, file, settings } }: { setting
           {described.map((row) => (
             <li key={row.name} className="line">
               <span>
-                {DESCRIPTIONS[row.name]?.label} <code className="quiet">{row.name}</code>
+                {row.label} <code className="quiet">{row.name}</code>
               </span>
               <span>
                 <Value {...row} />{' '}
@@ -109,9 +72,9 @@ export function SettingsList({ settings: { folder, file, settings } }: { setting
   );
 }
 
-function Value({ name, from, value, usual, next }: SettingRow) {
+function Value({ unit, from, value, usual, next }: SettingRow) {
   const formatted = (text: string): string =>
-    (/^\d+$/.test(text) ? DESCRIPTIONS[name]?.format?.(Number(text)) : undefined) ?? text;
+    !/^\d+$/.test(text) ? text : unit === 'bytes' ? sizeOf(Number(text)) : Number(text).toLocaleString();
   return (
     <span className={from === 'nowhere' ? 'quiet' : 'small'}>
       {from === 'nowhere' ? formatted(usual ?? 'not set') : <bdi>{formatted(value ?? 'set (secret)')}</bdi>}
@@ -125,7 +88,13 @@ function Value({ name, from, value, usual, next }: SettingRow) {
   );
 }
 
-function ChangeSetting({ row: { name, value, usual, next, choices }, close }: { row: SettingRow; close: () => void }) {
+function ChangeSetting({
+  row: { name, label = name, help, value, usual, next, choices },
+  close,
+}: {
+  row: SettingRow;
+  close: () => void;
+}) {
   const { call } = useMemory();
   const { showToast } = useToast();
   const refresh = useRefresh();
@@ -135,13 +104,12 @@ function ChangeSetting({ row: { name, value, usual, next, choices }, close }: { 
     showToast({ text: 'Saved. Restart Helmdeck Memory to apply the change.' });
     refresh();
   };
-  const { label = name, hint = '' } = DESCRIPTIONS[name] ?? {};
   const defaultValue = usual === undefined ? 'default' : `default (${usual})`;
   const field = { value: typed, onChange: ({ target }: { target: { value: string } }) => setTyped(target.value) };
   return (
     <Confirm title={label} button="Save" harmless labels={{ value: name }} run={change} close={close}>
       <div className="fields">
-        <Field label={name} hint={`${hint} Leave the field empty to use the ${defaultValue}.`}>
+        <Field label={name} hint={`${help} Leave the field empty to use the ${defaultValue}.`}>
           {(about) =>
             choices ? (
               <select {...about} {...field}>
