@@ -8,7 +8,7 @@ import { findSecret } from '../operations/secret-guard.ts';
 import type { Entry, MemoryStore, Namespace, Space } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { allEntries } from './all-entries.ts';
-import { putFairly } from './fair-room.ts';
+import { putFairly } from './fair-quota.ts';
 import type { HookRun, PackHook } from './hook.ts';
 import type { Pack, PackMemory, PackMemoryEntry } from './pack.ts';
 import type { PackSessions } from './sessions.ts';

@@ -5,7 +5,7 @@ import { type DefinitionAuthor, mayChange } from '../access/authorship.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
 import { mayTakePlace } from '../access/fair-share.ts';
 import { allEntries } from '../packs/all-entries.ts';
-import { putFairly } from '../packs/fair-room.ts';
+import { putFairly } from '../packs/fair-quota.ts';
 import { clientId } from '../store/entry.ts';
 import type { Author, Entry, MemoryStore, ActivityNote, Space, UndoRange } from '../store/store.ts';
 import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';

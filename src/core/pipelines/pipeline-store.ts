@@ -3,7 +3,7 @@ import { Failure } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineRun } from '../../contract/pipeline.ts';
 import { allEntries } from '../packs/all-entries.ts';
-import { putFairly } from '../packs/fair-room.ts';
+import { putFairly } from '../packs/fair-quota.ts';
 import { collectPage } from '../store/collect-page.ts';
 import { clientId } from '../store/entry.ts';
 import { fairEviction } from '../store/fair-eviction.ts';
