@@ -1,5 +1,5 @@
 // Dependencies point one way: contract ← core ← listeners ← main, contract ← preload, contract ← renderer.
-// test/architecture.test.ts plants an offence for every rule. Add one there for a new rule.
+// test/architecture.test.ts plants a violation of every rule. Add one there for a new rule.
 
 import { Visitor } from '@swc/core/Visitor.js';
 
@@ -10,80 +10,90 @@ Visitor.prototype.visitStatement = function (statement) {
   return { ...statement, decls: this.visitVariableDeclarators(statement.decls) };
 };
 
-/** A package by its name: as resolved below node_modules, or bare where it is not installed. */
+/** Matches imports of the packages, whether they resolve below node_modules or not. */
 const packages = (...names) => `(^|node_modules/)(${names.join('|')})(/|$)`;
 
-/** One of our folders leaning on another that it must not know. */
-const folder = (name, from, mayKnow, comment) => ({
+/** Forbids the modules of one folder of src to import from folders that are not in `mayImport`. */
+const folder = (name, from, mayImport, comment) => ({
   name,
   comment,
   severity: 'error',
   from: { path: `^src/${from}/` },
-  to: { path: '^(src|test|build|bench)/', pathNot: `^src/(${[from, ...mayKnow].join('|')})/` },
+  to: { path: '^(src|test|build|bench)/', pathNot: `^src/(${[from, ...mayImport].join('|')})/` },
 });
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 export default {
   forbidden: [
     {
-      name: 'contract-stands-alone',
+      name: 'contract-imports-only-zod',
       comment: 'All sides use the contract, including the window. It may import only zod.',
       severity: 'error',
       from: { path: '^src/contract/' },
       to: { pathNot: ['^src/contract/', packages('zod')] },
     },
-    folder('core-below-listeners', 'core', ['contract'], 'The core is used by listeners and knows none of them.'),
+    folder(
+      'core-imports-contract',
+      'core',
+      ['contract'],
+      'Listeners import the core. The core must not import listeners, main or the window.',
+    ),
     {
-      name: 'core-speaks-no-wire',
-      comment: 'The core is plain Node: no Electron, no HTTP, no MCP.',
+      name: 'core-without-electron-http-mcp',
+      comment: 'The core must not use Electron, HTTP or MCP.',
       severity: 'error',
       from: { path: '^src/core/' },
-      to: { path: [packages('electron', 'hono', '@hono', '@modelcontextprotocol'), '^(node:)?(http|https|http2|net|tls)$'] },
+      to: { path: [packages('electron', '@modelcontextprotocol'), '^(node:)?(http|https|http2|net|tls)$'] },
     },
-    folder('listeners-below-main', 'listeners', ['core', 'contract'], 'A listener is handed what it needs by main.'),
+    folder(
+      'listeners-import-core',
+      'listeners',
+      ['core', 'contract'],
+      'Main passes dependencies to the listeners. A listener must not import main.',
+    ),
     {
-      name: 'listeners-own-no-window-and-no-file',
+      name: 'listeners-without-electron-sqlite',
       comment: 'A listener turns a request into a call of perform. It must not use Electron or SQLite.',
       severity: 'error',
       from: { path: '^src/listeners/' },
       to: { path: packages('electron', 'better-sqlite3') },
     },
     folder(
-      'main-beside-the-window',
+      'main-without-renderer',
       'main',
       ['listeners', 'core', 'contract'],
-      'Main loads the built window; it imports none of it.',
+      'Main loads the built window, and must not import its sources.',
     ),
     {
-      name: 'electron-in-the-shell',
-      comment: 'Only the shell may use Electron. The rest of main also runs headless.',
+      name: 'electron-in-shell-only',
+      comment: 'Only main/shell, roots/index.ts and the preload may use Electron. The rest of main also runs headless.',
       severity: 'error',
       from: { path: '^src/', pathNot: ['^src/main/(roots/index\\.ts|shell/)', '^src/preload/'] },
       to: { path: packages('electron') },
     },
     {
-      name: 'preload-carries-types-only',
+      name: 'preload-imports-types-only',
       comment: 'The sandboxed preload may import only Electron, and types from the contract.',
       severity: 'error',
       from: { path: '^src/preload/' },
       to: { pathNot: ['^src/preload/', packages('electron')], dependencyTypesNot: ['type-only'] },
     },
-    folder('preload-knows-the-contract', 'preload', ['contract'], 'The preload is a pipe between contract and window.'),
     folder(
-      'window-knows-the-contract',
-      'renderer',
+      'preload-imports-contract',
+      'preload',
       ['contract'],
-      'The window runs in Chromium, over HTTP as well as in Electron.',
+      'The preload passes calls of the window to main, and needs only the types of the contract.',
     ),
+    folder('window-imports-contract', 'renderer', ['contract'], 'The window runs in Chromium, in Electron or in a browser.'),
     {
-      name: 'window-has-no-node',
+      name: 'window-without-node',
       comment: 'The window runs in a browser, without Node.',
       severity: 'error',
       from: { path: '^src/renderer/' },
       to: { dependencyTypes: ['core'] },
     },
     {
-      name: 'window-carries-no-zod',
+      name: 'window-without-zod',
       comment: 'Main validates. The window may import types, and contract modules without schemas.',
       severity: 'error',
       from: { path: '^src/renderer/' },
@@ -94,7 +104,7 @@ export default {
       },
     },
     {
-      name: 'no-circle',
+      name: 'no-cycle',
       comment: 'Modules must not import each other in a cycle. Merge them, or move the shared part to a third module.',
       severity: 'error',
       from: { path: '^src/' },

@@ -2,20 +2,20 @@ import * as z from 'zod';
 import { CategoryField } from './fact-fields.ts';
 import { count, flag, inputObject, lazy, type SchemaOutput } from './schema.ts';
 
-const whole = ['all', 'facts', 'packs', 'pipelines'] as const;
-const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client'] as const;
+const wholeKinds = ['all', 'facts', 'packs', 'pipelines'] as const;
+const namedKinds = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client'] as const;
 
-type Whole = (typeof whole)[number];
-type Named = (typeof named)[number];
+type WholeKind = (typeof wholeKinds)[number];
+type NamedKind = (typeof namedKinds)[number];
 
 /** The entries to forget. `name` is the text after the kind and a colon. A category is in lower case, as it is stored. */
-export type Scope = { kind: Whole } | { kind: Named; name: string };
+export type Scope = { kind: WholeKind } | { kind: NamedKind; name: string };
 
 const spellings =
   'all, facts, packs, pipelines, pack:<id>, pipeline:<id>, key:<key>, prefix:<text>, category:<name>, tag:<tag> or client:<name>';
 
-const isWhole = (word: string): word is Whole => whole.some((known) => known === word);
-const isNamed = (word: string): word is Named => named.some((known) => known === word);
+const isWhole = (word: string): word is WholeKind => wholeKinds.some((known) => known === word);
+const isNamed = (word: string): word is NamedKind => namedKinds.some((known) => known === word);
 
 /**
  * Parses a scope. Returns undefined for other text, because a guess could delete too much. Text with a lone surrogate is refused

@@ -29,7 +29,7 @@ const GRACE_MS = MINUTE;
 /** Minimum milliseconds between two stored uses of a token. */
 const USE_MS = MINUTE;
 const LISTED_AFTER_EXPIRY_MS = 30 * DAY;
-const MOST_VALID = 200;
+const MAX_TOKENS = 200;
 const MAX_CACHED_TOKENS = 256;
 /** The expiry of a revocation if the expiry of its token is unknown. */
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -153,8 +153,8 @@ export class TokenRegistry implements AsyncDisposable {
       const key = await this.#signing();
       const now = this.#deps.now();
       const valid = (await this.#records()).filter(([, { expires }]) => expires > now);
-      if (valid.length >= MOST_VALID) {
-        throw new Failure('quota_exceeded', `This memory already has ${MOST_VALID} tokens; revoke unused tokens first.`);
+      if (valid.length >= MAX_TOKENS) {
+        throw new Failure('quota_exceeded', `This memory already has ${MAX_TOKENS} tokens; revoke unused tokens first.`);
       }
       const id = randomBytes(8).toString('hex');
       const iat = Math.floor(now / SECOND);

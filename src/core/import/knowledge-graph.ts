@@ -55,14 +55,14 @@ interface Relation {
   readonly relationType: string;
 }
 
-interface Numbered {
+interface NumberedRecord {
   readonly line: number;
   /** The parsed record; undefined if the line is not JSON. */
   readonly record: unknown;
   readonly text: string;
 }
 
-function recordsIn(text: string): Numbered[] {
+function recordsIn(text: string): NumberedRecord[] {
   const whole = parsed(text.replace(/^\uFEFF/, ''));
   const together = Array.isArray(whole) ? (whole as unknown[]) : graphIn(whole);
   if (together) return together.map((record) => ({ line: 1, record, text: spelled(record) }));

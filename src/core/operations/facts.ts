@@ -83,7 +83,7 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     return summary(entry);
   },
 
-  async forget(caller, { scope, dry_run: dry }, during) {
+  async forget(caller, { scope, dry_run: dry }, context) {
     const { subject, session } = caller;
     const selection = { ...selectionOf(scope), ...(session !== undefined && { session }) };
     const spelled = spellScope(scope);
@@ -98,7 +98,7 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
         subject,
         runs,
         'The run was cancelled, because the memory that it belongs to was forgotten.',
-        during,
+        context,
       );
     }
     const details = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };

@@ -21,7 +21,7 @@ export type Memory = {
   readonly [Name in OperationName]: (
     caller: Caller,
     input: OperationInput<Name>,
-    during: CallContext,
+    context: CallContext,
   ) => Promise<OperationOutput<Name>>;
 };
 

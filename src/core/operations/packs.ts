@@ -14,7 +14,7 @@ export const packs = ({
     return detailOf(engine.catalogue.find(name));
   },
 
-  runPack: (caller, input, during) => engine.run(caller, input, during),
+  runPack: (caller, input, context) => engine.run(caller, input, context),
 
   async endSession(caller, { id }) {
     return { session_id: id, deleted: await sessions.end(caller, id) };

@@ -52,11 +52,11 @@ export const pipelines = ({ store, secrets, packs: { pipelines: runner, authorsh
     return { ...kept.definition, ...heading(kept, isRunnable) };
   },
 
-  async createPipeline(caller, definition, during) {
+  async createPipeline(caller, definition, context) {
     runner.validate(definition);
     const warning = refuseSecretsIn(secrets, definition);
     const { status, expiresAt } = await runner.definitions.put(caller, definition, notesOf(caller));
-    if (status === 'updated') await cancelRuns(runner, caller, definition.id, during);
+    if (status === 'updated') await cancelRuns(runner, caller, definition.id, context);
     const notes = [warning, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter((each) => each !== undefined);
     return {
       id: definition.id,
@@ -66,30 +66,30 @@ export const pipelines = ({ store, secrets, packs: { pipelines: runner, authorsh
     };
   },
 
-  async adoptPipeline(caller, { id, updated_at: seen }, during) {
+  async adoptPipeline(caller, { id, updated_at: seen }, context) {
     const kept = await runner.definitions.adopt(caller, id, seen);
-    if (kept.updatedAt !== Date.parse(seen)) await cancelRuns(runner, caller, id, during);
+    if (kept.updatedAt !== Date.parse(seen)) await cancelRuns(runner, caller, id, context);
     const { expires_at: _expires, ...rest } = heading(kept, await authorship.runnableBy(caller));
     return { id, ...rest };
   },
 
-  async deletePipeline(caller, { id }, during) {
+  async deletePipeline(caller, { id }, context) {
     await runner.definitions.delete(caller, id, notesOf(caller));
-    await cancelRuns(runner, caller, id, during);
+    await cancelRuns(runner, caller, id, context);
     await store.forget(caller.subject, selectionOf({ kind: 'pipeline', name: id }));
     return { id, deleted: true };
   },
 
-  runPipeline: (caller, input, during) => runner.startRun(caller, input, during),
-  finishPipeline: (caller, input, during) => runner.runToEnd(caller, input, during),
+  runPipeline: (caller, input, context) => runner.startRun(caller, input, context),
+  finishPipeline: (caller, input, context) => runner.runToEnd(caller, input, context),
   pipelineRuns: async (caller, { limit }) => ({ runs: await runner.listRuns(caller, limit) }),
   pipelineRun: (caller, { run_id: runId }) => runner.getRun(caller, runId),
   cancelPipelineRun: (caller, { run_id: runId }) => runner.cancelRun(caller, runId),
 });
 
 /** Cancels the runs of a pipeline that was changed or deleted, because they must not continue with the old definition. */
-const cancelRuns = (runner: PipelineRunner, { subject }: Caller, id: string, during: CallContext): Promise<void> =>
-  runner.cancelRuns(subject, ({ pipeline }) => pipeline === id, DEFINITION_CHANGED, during);
+const cancelRuns = (runner: PipelineRunner, { subject }: Caller, id: string, context: CallContext): Promise<void> =>
+  runner.cancelRuns(subject, ({ pipeline }) => pipeline === id, DEFINITION_CHANGED, context);
 
 /** Returns a function that creates activity rows with the pipeline's id as their `target`. */
 export const notesOf =

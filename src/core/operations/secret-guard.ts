@@ -388,7 +388,7 @@ export function refuseSecretsIn(setting: 'refuse' | 'warn', fields: object): str
   return undefined;
 }
 
-function refuse(setting: 'refuse' | 'warn', found: Found | undefined): string | undefined {
+function refuse(setting: 'refuse' | 'warn', found: CredentialMatch | undefined): string | undefined {
   if (!found) return undefined;
   const looks = `${found.field} looks like ${found.kind}`;
   if (setting === 'warn') return `${looks}; store it in a password manager, and forget it here.`;
@@ -398,12 +398,12 @@ function refuse(setting: 'refuse' | 'warn', found: Found | undefined): string | 
 /** Maximum characters of a value that is also checked together with its key. The key can reveal that the value is a password. */
 const CHECKED_WITH_KEY = 256;
 
-interface Found {
+interface CredentialMatch {
   readonly field: string;
   readonly kind: string;
 }
 
-function credentialIn({ key = '', value = '', tags = [], category = '' }: Texts): Found | undefined {
+function credentialIn({ key = '', value = '', tags = [], category = '' }: Texts): CredentialMatch | undefined {
   const named = value !== '' && value.length <= CHECKED_WITH_KEY ? [`${key}: ${value}`] : [];
   // Check all texts together first, because usually none contains a credential.
   const any = findSecret([value, key, ...named, ...tags, category].join('\n'));

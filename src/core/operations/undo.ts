@@ -16,11 +16,11 @@ const SLICE = 24;
 const UNDONE = 'The run was cancelled, because the changes of the client that started it or that wrote its pipeline were undone.';
 
 export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
-  async undo(caller, { client, since, from, until, dry_run: dry }, during) {
+  async undo(caller, { client, since, from, until, dry_run: dry }, context) {
     // Undoing an earlier forget must not restore facts of this client.
     using _exclusion = dry ? undefined : forgotten.exclude(caller.subject, ({ author }) => isWrittenFor(author, client));
     const between = (): Promise<void> => scheduler.yieldTurn(caller.subject);
-    if (!dry) await pipelines.cancelRuns(caller.subject, isRunOf(client), UNDONE, during);
+    if (!dry) await pipelines.cancelRuns(caller.subject, isRunOf(client), UNDONE, context);
     const space = store.space(namespaceOf(caller), 'fact');
     const unwanted = { client, since: Date.parse(since), ...(until !== undefined && { until: Date.parse(until) }) };
     const lastSpared =

@@ -14,7 +14,7 @@ import { whyPrivate } from './private-output.ts';
 type SharedResult = { readonly ready: CachedResult } | { readonly failure: Failure } | 'unshared' | 'cut short';
 
 /** A run in progress. Callers with the same request wait for its result. */
-interface Flight {
+interface SharedRun {
   readonly place: string;
   readonly key: string;
   readonly result: Promise<SharedResult>;
@@ -26,8 +26,8 @@ interface Flight {
  * which facts cannot be stored.
  */
 export function cacheHook(store: MemoryStore): PackHook {
-  const flights = new Map<string, Flight>();
-  const runFlights = new WeakMap<HookRun, Flight>();
+  const sharedRuns = new Map<string, SharedRun>();
+  const runsByHook = new WeakMap<HookRun, SharedRun>();
 
   const cached = async ({ caller: { subject } }: HookRun, key: string): Promise<CachedResult | undefined> => {
     const entry = await store.space({ subject }, 'cache').get(key);
@@ -41,9 +41,9 @@ export function cacheHook(store: MemoryStore): PackHook {
     for (;;) {
       const ready = await cached(run, key);
       if (ready) return ready;
-      const flight = flights.get(place);
-      if (!flight) break;
-      const result = await flight.result;
+      const shared = sharedRuns.get(place);
+      if (!shared) break;
+      const result = await shared.result;
       if (result === 'unshared') return undefined;
       // If one caller cancels, times out or loses its token, the other callers must not fail. The next waiting caller runs the
       // pack.
@@ -54,9 +54,9 @@ export function cacheHook(store: MemoryStore): PackHook {
     // A caller that has cancelled must not run the pack for the callers that wait.
     run.context.signal.throwIfAborted();
     const { promise, resolve } = Promise.withResolvers<SharedResult>();
-    const flight = { place, key, result: promise, settle: resolve };
-    flights.set(place, flight);
-    runFlights.set(run, flight);
+    const shared = { place, key, result: promise, settle: resolve };
+    sharedRuns.set(place, shared);
+    runsByHook.set(run, shared);
     return undefined;
   };
 
@@ -84,14 +84,14 @@ export function cacheHook(store: MemoryStore): PackHook {
     },
 
     async after(run, runResult) {
-      const flight = runFlights.get(run);
-      if (!flight) return;
+      const shared = runsByHook.get(run);
+      if (!shared) return;
       let result: SharedResult = 'unshared';
       try {
-        result = await keep(run, flight.key, runResult);
+        result = await keep(run, shared.key, runResult);
       } finally {
-        flights.delete(flight.place);
-        flight.settle(result);
+        sharedRuns.delete(shared.place);
+        shared.settle(result);
       }
     },
   };

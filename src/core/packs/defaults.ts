@@ -10,9 +10,9 @@ import { type AuditRow, parseAuditRow } from './audit.ts';
 /** Number of rows that are decrypted in one turn of the event loop. It is small, so that other callers are not delayed. */
 const SLICE = 50;
 /** Maximum subjects with an index in memory. The index of the least recently used subject is dropped. */
-const MOST_INDEXED = 16;
+const MAX_INDEXES = 16;
 
-type Learned = Omit<MyDefaults, 'scope' | 'fetched_at'>;
+type LearnedDefaults = Omit<MyDefaults, 'scope' | 'fetched_at'>;
 
 type Finding = NonNullable<MyDefaults['common_findings']>[number];
 
@@ -37,7 +37,7 @@ interface HabitIndex {
    * What was learned for each client, and for all clients together under the empty string. Valid until a row is added or removed,
    * or expires.
    */
-  readonly learned: Map<string, Learned>;
+  readonly learned: Map<string, LearnedDefaults>;
   learnedUntil: number;
 }
 
@@ -57,7 +57,7 @@ export class Defaults implements Disposable {
   }
 
   /** A client gets only what was learned from its own runs: inputs and findings are text that other clients could write. */
-  async of(caller: Pick<Caller, 'subject' | 'client' | 'token' | 'owner'>): Promise<Learned> {
+  async of(caller: Pick<Caller, 'subject' | 'client' | 'token' | 'owner'>): Promise<LearnedDefaults> {
     const client = caller.owner === true ? '' : clientId(caller);
     const index = this.#indexOf(caller.subject);
     await index.built;
@@ -92,7 +92,7 @@ export class Defaults implements Disposable {
     this.#indexes.set(subject, index);
     if (known) return known;
     this.#subscription ??= this.#store.onEntryEvent((change) => this.#update(change));
-    const [oldest] = this.#indexes.size > MOST_INDEXED ? this.#indexes.keys() : [];
+    const [oldest] = this.#indexes.size > MAX_INDEXES ? this.#indexes.keys() : [];
     if (oldest !== undefined) this.#indexes.delete(oldest);
     index.built = this.#build(subject, index).catch((error: unknown) => {
       if (this.#indexes.get(subject) === index) this.#indexes.delete(subject);
@@ -160,7 +160,7 @@ const nameOf = ({ client = '', code, severity }: Omit<Finding, 'count'> & { read
   JSON.stringify([client, code, severity]);
 
 /** Computes habits from successful runs only, and findings from all runs. */
-function learn(index: HabitIndex, client: string): Learned {
+function learn(index: HabitIndex, client: string): LearnedDefaults {
   const rows = [...index.rows.values()].filter((row) => client === '' || row.client === client);
   const newest = rows.toSorted((one, other) => (one.sequence < other.sequence ? 1 : -1));
   const habits = (kind: IndexedRow['kind']) => habitsOf(rows.filter((row) => row.kind === kind && row.succeeded));

@@ -13,7 +13,7 @@ import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
 import type { Artifact, ArtifactStore, Pack } from './pack.ts';
 
 /** Maximum number of cached outputs that are returned before their audit rows are written. */
-const MOST_UNRECORDED = 256;
+const MAX_UNRECORDED = 256;
 
 interface Deps {
   readonly catalogue: Catalogue;
@@ -30,7 +30,7 @@ interface RunRequest {
   readonly caller: Caller;
   readonly session: string | undefined;
   readonly input: unknown;
-  readonly during: CallContext;
+  readonly callContext: CallContext;
 }
 
 type Outcome = Answer | { readonly failure: Failure };
@@ -58,7 +58,7 @@ export class PackEngine {
     this.catalogue = deps.catalogue;
   }
 
-  async run(caller: Caller, { name, input: given, session }: RunPackInput, during: CallContext = {}): Promise<PackResult> {
+  async run(caller: Caller, { name, input: given, session }: RunPackInput, callContext: CallContext = {}): Promise<PackResult> {
     const pack = this.catalogue.find(name);
     const unavailable = pack.unavailable?.();
     if (unavailable !== undefined) throw new Failure('unavailable', unavailable);
@@ -67,10 +67,10 @@ export class PackEngine {
     const effect = effectOfPack(pack);
     if (effect) {
       const input = { name, input: given, ...(session !== undefined && { session }) };
-      await askConsent(during, { caller, name: 'runPack', input, effect });
+      await askConsent(callContext, { caller, name: 'runPack', input, effect });
     }
     using _place = this.#takePlace(caller.subject);
-    return await this.#run({ pack, caller, session, input: parsed.data, during });
+    return await this.#run({ pack, caller, session, input: parsed.data, callContext });
   }
 
   /** Cancels the runs of a token that was revoked or paused (R-PACK-32). */
@@ -85,18 +85,18 @@ export class PackEngine {
     for (const { limit } of this.#running) limit.withhold(why);
   }
 
-  async #run({ pack, caller, session, input, during }: RunRequest): Promise<PackResult> {
+  async #run({ pack, caller, session, input, callContext }: RunRequest): Promise<PackResult> {
     const { clock, hooks } = this.#deps;
     const startedAt = clock.steady();
-    using limit = timeLimit(clock, pack, during.signal);
+    using limit = timeLimit(clock, pack, callContext.signal);
     using _running = this.#register({ caller, limit });
-    const run = this.#begin({ pack, caller, session, input, during }, limit);
+    const run = this.#begin({ pack, caller, session, input, callContext }, limit);
     const begun: PackHook[] = [];
     const outcome = await this.#outcome(run, hooks, begun, limit.signal);
     const durationMs = Math.max(0, Math.round(clock.steady() - startedAt));
     const recorded = this.#after(run, begun, resultOf(outcome, durationMs));
     // A cached output is returned without waiting until its audit row is written.
-    if ('failure' in outcome || !outcome.ready || this.#unrecorded > MOST_UNRECORDED) await recorded;
+    if ('failure' in outcome || !outcome.ready || this.#unrecorded > MAX_UNRECORDED) await recorded;
     if ('failure' in outcome) throw outcome.failure;
     if (limit.withheld) throw limit.withheld;
     const { ready, output, artifacts } = outcome;
@@ -112,10 +112,10 @@ export class PackEngine {
     };
   }
 
-  #begin({ pack, caller, session, input, during }: RunRequest, limit: TimeLimit): HookRun {
+  #begin({ pack, caller, session, input, callContext }: RunRequest, limit: TimeLimit): HookRun {
     const { log } = this.#deps;
     const { signal } = limit;
-    const { consent, pipelineRun } = during;
+    const { consent, pipelineRun } = callContext;
     let uncacheable = false;
     return {
       pack,
@@ -137,7 +137,7 @@ export class PackEngine {
         },
         progress(done, of, saying) {
           // Ignore progress after the end, because a handler can ignore its signal and continue.
-          if (!signal.aborted) during.progress?.(done, of, saying);
+          if (!signal.aborted) callContext.progress?.(done, of, saying);
         },
         log: (text) => log?.(pack.name, text),
         doNotCache: () => {

@@ -90,7 +90,7 @@ export interface ExecutionContext<Input = unknown> {
   readonly doNotCache: () => void;
 }
 
-interface Described {
+interface PackProperties {
   /** The group and name of the pack, such as `github.list_issues`. */
   readonly name: string;
   /** The version of the pack. A cached output is returned only for the same version. */
@@ -117,22 +117,22 @@ interface Described {
   readonly unavailable?: () => string | undefined;
 }
 
-export interface Pack extends Described {
+export interface Pack extends PackProperties {
   readonly input: z.ZodType;
   readonly output: z.ZodType;
   readonly handler: (context: ExecutionContext) => Promise<unknown>;
 }
 
-interface Typed<Input extends z.ZodType, Output extends z.ZodType> extends Described {
+interface TypedPack<Input extends z.ZodType, Output extends z.ZodType> extends PackProperties {
   readonly input: Input;
   readonly output: Output;
   readonly handler: (context: ExecutionContext<z.output<Input>>) => Promise<z.input<Output>>;
 }
 
 /** Defines a pack. The compiler checks the handler against the pack's schemas. */
-export const definePack = <Input extends z.ZodType, Output extends z.ZodType>(pack: Typed<Input, Output>): Pack =>
+export const definePack = <Input extends z.ZodType, Output extends z.ZodType>(pack: TypedPack<Input, Output>): Pack =>
   // This cast is safe, because the engine passes only parsed input to the handler.
-  pack as Typed<Input, Output> & { readonly handler: Pack['handler'] };
+  pack as TypedPack<Input, Output> & { readonly handler: Pack['handler'] };
 
 /** Returns the name of the pack's MCP tool. Tool names contain no dots, and built-in packs lose the prefix `helmdeck.`. */
 export const toolNameOf = ({ name }: Pick<Pack, 'name'>): string => name.replace(/^helmdeck\./, '').replaceAll('.', '_');

@@ -22,7 +22,7 @@ const VERSION = { category: 'pipeline:version', begin: 'pipeline-versions/' } as
 const SLICE = 20;
 
 /** The stored JSON of a definition. In entries written before authors were recorded, the value is the definition itself. */
-interface Stored {
+interface StoredDefinition {
   readonly definition: PipelineDefinition;
   /** True if the owner wrote or adopted the definition. */
   readonly owner?: true;
@@ -32,7 +32,7 @@ interface Stored {
 }
 
 /** A stored version of a definition, either the latest version or an earlier one. */
-interface Numbered extends Stored {
+interface StoredVersion extends StoredDefinition {
   /** The version number, which starts at 1. */
   readonly version: number;
   /**
@@ -53,12 +53,12 @@ export interface AttributedDefinition {
   readonly expiresAt: number;
 }
 
-interface Found {
+interface StoredEntry {
   readonly entry: Entry;
-  readonly stored: Numbered;
+  readonly stored: StoredVersion;
 }
 
-interface Undone {
+interface UndoResult {
   readonly removed: string[];
   readonly restored: string[];
   readonly skipped: string[];
@@ -102,7 +102,7 @@ export class DefinitionStore {
       const { id } = definition;
       const space = this.#space(caller.subject);
       const entry = await space.get(DEFINITION.begin + id);
-      const stored: Stored = { definition, ...(caller.owner === true && { owner: true }) };
+      const stored: StoredDefinition = { definition, ...(caller.owner === true && { owner: true }) };
       if (!entry) {
         // A new definition does not evict another one, because clients may rely on that definition. Instead, each client can
         // store only a share of the definitions.
@@ -144,7 +144,7 @@ export class DefinitionStore {
           `This pipeline was changed at ${formatTime(entry.updatedAt)}, after the version that you reviewed. Review the new version before you adopt it.`,
         );
       }
-      const adopted: Stored = {
+      const adopted: StoredDefinition = {
         definition: stored.definition,
         ...(caller.owner === true && { owner: true }),
         wrote: stored.wrote ?? entry.author.client,
@@ -172,10 +172,10 @@ export class DefinitionStore {
    * Undoes a client's changes of definitions by the same rule as for facts. With `dry`, only reports the changes that it would
    * undo.
    */
-  undo(caller: Caller, rangeOf: (id: string) => UndoRange, dry: boolean, noteOf: NoteOf): Promise<Undone> {
+  undo(caller: Caller, rangeOf: (id: string) => UndoRange, dry: boolean, noteOf: NoteOf): Promise<UndoResult> {
     return this.#serialize(caller.subject, async () => {
-      const undone: Undone = { removed: [], restored: [], skipped: [] };
-      const suspects: Found[] = [];
+      const undone: UndoResult = { removed: [], restored: [], skipped: [] };
+      const suspects: StoredEntry[] = [];
       for await (const found of this.#each(caller.subject))
         if (isInUndoRange(found.entry, rangeOf(found.stored.definition.id))) suspects.push(found);
       for (const found of suspects) {
@@ -192,7 +192,7 @@ export class DefinitionStore {
           else if (reversal.what === 'restored') {
             const { author, value, expiresAt } = restoredVersion(present, reversal.to, this.#store.now());
             const lifetime = expiresAt - this.#store.now();
-            await this.#supersede(caller.subject, found, author, JSON.parse(value) as Stored, note, lifetime);
+            await this.#supersede(caller.subject, found, author, JSON.parse(value) as StoredDefinition, note, lifetime);
           }
         }
       }
@@ -200,19 +200,19 @@ export class DefinitionStore {
     });
   }
 
-  async #find(subject: string, id: string): Promise<Found> {
+  async #find(subject: string, id: string): Promise<StoredEntry> {
     const entry = await this.#space(subject).get(DEFINITION.begin + id);
     if (entry) return { entry, stored: read(entry) };
     throw new Failure('not_found', 'There is no such pipeline; list the pipelines to see their ids.');
   }
 
-  async *#each(subject: string): AsyncGenerator<Found> {
+  async *#each(subject: string): AsyncGenerator<StoredEntry> {
     const query = { sort: 'updated', category: DEFINITION.category, limit: SLICE } as const;
     for await (const entry of allEntries(this.#space(subject), query)) yield { entry, stored: read(entry) };
   }
 
   /** Returns the earlier versions, newest first, up to the first missing version. */
-  async #versions(subject: string, { entry, stored: { definition, version } }: Found): Promise<Entry[]> {
+  async #versions(subject: string, { entry, stored: { definition, version } }: StoredEntry): Promise<Entry[]> {
     const versions: Entry[] = [];
     for (let number = version - 1; number >= 1 && versions.length < HISTORY_VERSIONS; number -= 1) {
       const slot = await this.#space(subject).get(slotOf(definition.id, number));
@@ -229,15 +229,15 @@ export class DefinitionStore {
    */
   async #supersede(
     subject: string,
-    { entry, stored }: Found,
+    { entry, stored }: StoredEntry,
     author: Author,
-    next: Stored,
+    next: StoredDefinition,
     note?: ActivityNote,
     lifetime = PIPELINE.ttl * 1000,
   ): Promise<Entry> {
     await this.#space(subject).put({
       key: slotOf(stored.definition.id, stored.version),
-      value: JSON.stringify({ ...stored, at: entry.updatedAt } satisfies Numbered),
+      value: JSON.stringify({ ...stored, at: entry.updatedAt } satisfies StoredVersion),
       category: VERSION.category,
       tags: [],
       author: entry.author,
@@ -249,7 +249,7 @@ export class DefinitionStore {
   async #write(
     subject: string,
     author: Author,
-    stored: Numbered,
+    stored: StoredVersion,
     note?: ActivityNote,
     lifetime = PIPELINE.ttl * 1000,
   ): Promise<Entry> {
@@ -258,7 +258,7 @@ export class DefinitionStore {
     return (await putFairly(this.#store, subject, author, () => this.#space(subject).put(draft, note))).entry;
   }
 
-  async #remove(subject: string, { entry, stored: { definition, version } }: Found, note: ActivityNote): Promise<void> {
+  async #remove(subject: string, { entry, stored: { definition, version } }: StoredEntry, note: ActivityNote): Promise<void> {
     const oldest = Math.max(1, version - HISTORY_VERSIONS);
     for (let number = oldest; number < version; number += 1) {
       await this.#store.forget(subject, { kinds: ['pack'], key: slotOf(definition.id, number), session: '' });
@@ -282,15 +282,15 @@ export class DefinitionStore {
 /** Returns the key of the slot for a version. The number of slots is fixed, so a new version overwrites the oldest. */
 const slotOf = (id: string, version: number): string => `${VERSION.begin}${id}/${version % HISTORY_VERSIONS}`;
 
-function read({ value }: Entry): Numbered {
-  const parsed = JSON.parse(value) as Numbered | PipelineDefinition;
+function read({ value }: Entry): StoredVersion {
+  const parsed = JSON.parse(value) as StoredVersion | PipelineDefinition;
   return 'definition' in parsed ? parsed : { definition: parsed, legacy: true, version: 1 };
 }
 
 const attributed = ({
   entry: { author, updatedAt, expiresAt },
   stored: { definition, owner, wrote, legacy },
-}: Found): AttributedDefinition => ({
+}: StoredEntry): AttributedDefinition => ({
   definition,
   author: { client: author.client, token: author.token, owner: owner === true },
   originalClient: wrote,
@@ -300,20 +300,20 @@ const attributed = ({
 });
 
 /** Returns the entry without its version number, so that contents can be compared. */
-const withoutNumber = ({ entry, stored: { version: _version, at: _at, ...stored } }: Found): Entry => ({
+const withoutNumber = ({ entry, stored: { version: _version, at: _at, ...stored } }: StoredEntry): Entry => ({
   ...entry,
   category: DEFINITION.category,
   value: JSON.stringify(stored),
 });
 
 /** Whether a write would change neither the definition nor its author. */
-const isSame = ({ entry, stored }: Found, caller: Caller, next: Stored): boolean =>
+const isSame = ({ entry, stored }: StoredEntry, caller: Caller, next: StoredDefinition): boolean =>
   JSON.stringify(stored.definition) === JSON.stringify(next.definition) &&
   stored.legacy !== true &&
   stored.owner === next.owner &&
   clientId(entry.author) === clientId(caller);
 
-function requireMayChange(caller: Caller, found: Found): void {
+function requireMayChange(caller: Caller, found: StoredEntry): void {
   const { author } = attributed(found);
   if (mayChange(caller, author)) return;
   const whose = author.owner ? 'the owner' : author.client;

@@ -47,7 +47,7 @@ interface ActiveRun {
   readonly cancelling: AbortController;
   /** Aborted when the run is cancelled, or when the caller that waits for the run cancels. */
   readonly signal: AbortSignal;
-  readonly during: CallContext;
+  readonly context: CallContext;
   readonly startedAt: number;
   /** Bytes left for the outputs of later steps. */
   outputBytesLeft: number;
@@ -55,7 +55,7 @@ interface ActiveRun {
   shownBytesLeft: number;
 }
 
-interface Running {
+interface RunInProgress {
   readonly active: ActiveRun;
   /** Resolves to the final state, or to undefined if the final state could not be recorded. */
   readonly ended: Promise<PipelineRun | undefined>;
@@ -76,7 +76,7 @@ interface RunStart {
   readonly acting: Caller;
   readonly kept: AttributedDefinition;
   readonly inputs: Map<string, unknown>;
-  readonly during: CallContext;
+  readonly context: CallContext;
 }
 
 export const DEFINITION_CHANGED = 'The pipeline was changed or deleted during this run, so the run was cancelled.';
@@ -92,7 +92,7 @@ export class PipelineRunner implements Disposable {
   readonly definitions: DefinitionStore;
   readonly #runs: PipelineStore;
   /** The runs in progress of all subjects, by run id. */
-  readonly #running = new Map<string, Running>();
+  readonly #running = new Map<string, RunInProgress>();
   #closed = false;
   #cleanUp: Promise<void> = Promise.resolve();
 
@@ -120,8 +120,8 @@ export class PipelineRunner implements Disposable {
   }
 
   /** Starts a run, and resolves once the run has ended. Throws if the run did not succeed. */
-  async runToEnd(caller: Caller, request: RunPipelineInput, during: CallContext): Promise<PipelineRun> {
-    const { active, ended } = await this.#start(caller, request, during);
+  async runToEnd(caller: Caller, request: RunPipelineInput, context: CallContext): Promise<PipelineRun> {
+    const { active, ended } = await this.#start(caller, request, context);
     const run = (await ended) ?? (await this.getRun(caller, active.run.run_id));
     requireKey(this.#deps.store);
     if (run.status === 'succeeded') return run;
@@ -134,13 +134,13 @@ export class PipelineRunner implements Disposable {
     throw new Failure(error as FailureCode, step === undefined ? message : `In the step ${step}: ${message}`);
   }
 
-  async #start(caller: Caller, { id, inputs: sent }: RunPipelineInput, during: CallContext = {}): Promise<Running> {
+  async #start(caller: Caller, { id, inputs: sent }: RunPipelineInput, context: CallContext = {}): Promise<RunInProgress> {
     const { audit } = this.#deps;
     audit.requireRecordable();
     const { subject } = caller;
     const kept = await this.definitions.get(subject, id);
     const acting = await this.#acting(caller, kept);
-    const active = this.#createRun({ caller, acting, kept, sent, inputs: resolveInputs(kept.definition, sent), during });
+    const active = this.#createRun({ caller, acting, kept, sent, inputs: resolveInputs(kept.definition, sent), context });
     const { promise: ended, resolve: end } = Promise.withResolvers<PipelineRun | undefined>();
     const running = { active, ended };
     this.#running.set(active.run.run_id, running);
@@ -264,7 +264,7 @@ export class PipelineRunner implements Disposable {
     return running ? snapshotOf(running.active) : interruptedRun(kept);
   }
 
-  #of(subject: string, runId: string): Running | undefined {
+  #of(subject: string, runId: string): RunInProgress | undefined {
     const running = this.#running.get(runId);
     return running?.active.caller.subject === subject ? running : undefined;
   }
@@ -280,7 +280,7 @@ export class PipelineRunner implements Disposable {
     );
   }
 
-  #createRun({ caller, acting, kept, sent, inputs, during }: RunStart): ActiveRun {
+  #createRun({ caller, acting, kept, sent, inputs, context }: RunStart): ActiveRun {
     const { store, clock } = this.#deps;
     const { definition, author } = kept;
     const running = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject);
@@ -310,8 +310,8 @@ export class PipelineRunner implements Disposable {
       },
       outputs: new Map(),
       cancelling,
-      signal: during.signal ? AbortSignal.any([cancelling.signal, during.signal]) : cancelling.signal,
-      during,
+      signal: context.signal ? AbortSignal.any([cancelling.signal, context.signal]) : cancelling.signal,
+      context,
       startedAt: clock.steady(),
       outputBytesLeft: PIPELINE.outputBytes,
       shownBytesLeft: PIPELINE.shownBytes,
@@ -334,7 +334,7 @@ export class PipelineRunner implements Disposable {
     for (const [index, step] of active.run.steps.entries()) {
       if (signal.aborted) return cancelled(signal);
       step.status = 'running';
-      active.during.progress?.(index, active.run.steps.length, step.id);
+      active.context.progress?.(index, active.run.steps.length, step.id);
       const startedAt = this.#deps.clock.steady();
       try {
         await this.#saveProgress(active);
@@ -368,15 +368,15 @@ export class PipelineRunner implements Disposable {
     const acting = await this.#acting(caller, { author, legacy: false });
     const request = definition.steps[index]?.input;
     const input = fillReferences(request, (reference) => lookUp(active, step.id, reference)) as Record<string, unknown>;
-    const during: CallContext = {
+    const stepContext: CallContext = {
       signal,
       pipelineRun: run.run_id,
-      ...(active.during.consent && { consent: active.during.consent }),
+      ...(active.context.consent && { consent: active.context.consent }),
       // Convert the progress of the step to the progress of the whole pipeline.
       progress: (done, of, saying) =>
-        active.during.progress?.(index + fractionOf(done, of), active.run.steps.length, saying ?? step.id),
+        active.context.progress?.(index + fractionOf(done, of), active.run.steps.length, saying ?? step.id),
     };
-    const { output, cached } = await engine.run(acting, { name: step.pack, input }, during);
+    const { output, cached } = await engine.run(acting, { name: step.pack, input }, stepContext);
     step.cached = cached;
     const text = JSON.stringify(output);
     const bytes = Buffer.byteLength(text);

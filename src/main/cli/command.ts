@@ -31,7 +31,7 @@ type ReadOptions<O extends Options> = {
 };
 
 /** Arguments and options that the parser read from the command line, under their names in `Spec`. */
-interface Typed<A extends Arguments, O extends Options> {
+interface TypedArguments<A extends Arguments, O extends Options> {
   readonly arguments: ReadArguments<A>;
   readonly options: ReadOptions<O>;
 }
@@ -48,7 +48,7 @@ interface Spec<A extends Arguments, O extends Options> {
   /** Example command lines, without the program name. */
   readonly examples?: readonly string[];
   /** Returns an exit code; undefined means success. */
-  readonly run: (typed: Typed<A, O>, context: CommandContext) => Promise<number | void>;
+  readonly run: (typed: TypedArguments<A, O>, context: CommandContext) => Promise<number | void>;
 }
 
 /** Any command, for code that does not know the types of the command's own arguments and options. */

@@ -33,13 +33,13 @@ export async function initKey({ folder }: Config, environment: HostMachine['envi
     file ? newKeyFile(folder) : keychainSource(memory, { creates: true }),
   ]);
   if (kept === 'memory') {
-    throw new Failure('key_unavailable', `No OS keychain is available, so no key was created. ${INSTEAD}`);
+    throw new Failure('key_unavailable', `No OS keychain is available, so no key was created. ${USE_KEY_FILE}`);
   }
   if (key.at !== 'ok') throw keyNotCreated(before.kept === 'memory' ? key : before.key);
   return { source: key.source, path: file ? keyFileOf(folder) : undefined, memory: join(folder, MEMORY_FILE) };
 }
 
-const INSTEAD = 'To use a key file instead, run: helmdeck-memory key init --file';
+const USE_KEY_FILE = 'To use a key file instead, run: helmdeck-memory key init --file';
 
 async function statusWith(folder: string, sources: KeySources): Promise<StoreStatus> {
   await using store = await openStore({ folder, clock: systemClock, sources });
@@ -48,7 +48,7 @@ async function statusWith(folder: string, sources: KeySources): Promise<StoreSta
 
 function keyNotCreated(key: Exclude<KeyState, { at: 'ok' }>): Failure {
   const why = 'why' in key ? `${key.at}: ${key.why}` : key.at;
-  const other = key.at === 'locked' ? ` ${INSTEAD}` : '';
+  const other = key.at === 'locked' ? ` ${USE_KEY_FILE}` : '';
   return new Failure('key_unavailable', `No key was created, because the key of this memory is ${why}. ${key.remedy}${other}`);
 }
 

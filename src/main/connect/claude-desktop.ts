@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HostMachine } from '../config/config.ts';
-import { type Connector, ENTRY, type LocalMachine, type Look } from './connector.ts';
+import { type Connector, ENTRY, type LocalMachine, type EntryState } from './connector.ts';
 import { jsonClient } from './json-client.ts';
 import { dropValue } from './json-text.ts';
 import { applicationData, namesInFolder } from './places.ts';
@@ -29,7 +29,7 @@ const byConfig = jsonClient({
  */
 export const claudeDesktop: Connector = {
   ...byConfig,
-  async look(machine): Promise<Look> {
+  async look(machine): Promise<EntryState> {
     const look = await byConfig.look(machine);
     if (look.at !== 'absent') return look;
     return bundleIn(machine) ?? look;
@@ -78,7 +78,7 @@ function isInstalled(machine: LocalMachine): boolean {
 }
 
 /** Returns the state of our extension bundle, or undefined if the bundle is not installed. */
-function bundleIn(machine: HostMachine): Look | undefined {
+function bundleIn(machine: HostMachine): EntryState | undefined {
   for (const folder of foldersOf(machine)) {
     const id = namesInFolder(join(folder, 'Claude Extensions'))
       .toSorted()

@@ -23,7 +23,7 @@ import { Failure } from '../../contract/failure.ts';
 import { errorCodeOf, syncFolder } from '../../core/file/files.ts';
 
 /** Maximum bytes of a configuration file. Larger files are refused. Handwritten files are far smaller. */
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /** A configuration file of another program, as it was read. */
 export interface ConfigFile {
@@ -45,7 +45,7 @@ export function readConfigFile(path: string): ConfigFile | undefined {
   try {
     const stats = fstatSync(file);
     if (!stats.isFile()) throw refused(`${path} is not a regular file. Replace it with a regular file and try again.`);
-    if (stats.size > MOST_BYTES)
+    if (stats.size > MAX_BYTES)
       throw refused(`${path} is larger than 16 MiB, so it was not changed. Make the file smaller and try again.`);
     const bytes = readFileSync(file);
     return { target, bytes, text: textOf(bytes, path), mode: stats.mode & 0o7777 };

@@ -21,7 +21,7 @@ import type { ClientConnections } from '../../core/operations/clients-port.ts';
 import { formatTime } from '../../core/time/format-time.ts';
 import { addPath, editsIn, pathsIn, StepRunner, withPathsInErrors } from './changes.ts';
 import { digestOf, isReadableByOthers, restoreMode, readConfigFile, requireWritable } from './config-file.ts';
-import type { Connector, EditStep, ClientEntry, OriginalTexts, Look, Offer, Step, LocalMachine } from './connector.ts';
+import type { Connector, EditStep, ClientEntry, OriginalTexts, EntryState, Offer, Step, LocalMachine } from './connector.ts';
 import { changedLines } from './diff.ts';
 import { COMMAND, entryFor, installBridge, startsBridge, startsBridgeFor } from './launch.ts';
 import { findProgram } from './programs.ts';
@@ -341,7 +341,7 @@ export class Connections implements ClientConnections {
    * Returns the state of our entry in the client's configuration. An error in one client's configuration becomes that client's
    * state, so that the other clients are still listed.
    */
-  async #look(connector: Connector): Promise<Look> {
+  async #look(connector: Connector): Promise<EntryState> {
     try {
       const { machine, folder } = this.#deps;
       const look = await connector.look(machine);
@@ -383,7 +383,7 @@ const textsOf = (bytes: StepRunner['before']): OriginalTexts =>
 
 const digestIn = (text: string | undefined): string => digestOf(text === undefined ? undefined : Buffer.from(text));
 
-function requirePresent({ name }: Connector, look: Look): void {
+function requirePresent({ name }: Connector, look: EntryState): void {
   if (look.at === 'present' || look.at === 'bundled') return;
   const why = look.at === 'broken' ? look.why : `${name} does not show the entry for Helmdeck Memory after it was added.`;
   throw new Failure('handler_failed', `${why} The client was not connected, and its files were restored.`);
@@ -429,7 +429,7 @@ function removeIfEmpty(folder: string): void {
 }
 
 function stateOf(
-  look: Look,
+  look: EntryState,
   installed: boolean,
   { client, record, token }: { client: string; record: Record | undefined; token: boolean },
 ): { state: ClientRow['state']; why?: string } {

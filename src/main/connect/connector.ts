@@ -45,7 +45,7 @@ export interface Offer {
   readonly token: string;
 }
 
-export interface Detected {
+export interface DetectedClient {
   /** True if the client's program or configuration was found. */
   readonly installed: boolean;
   readonly version?: string;
@@ -104,7 +104,7 @@ interface RemoveStep {
 
 export type Step = EditStep | RunStep | RemoveStep;
 
-export type Look =
+export type EntryState =
   | { readonly at: 'absent' }
   /** `entry` is the command in the configuration. Absent if the client starts no command. */
   | { readonly at: 'present'; readonly entry?: ClientEntry; readonly disabled?: true }
@@ -134,8 +134,8 @@ export interface Connector {
   readonly subject?: string;
   /** Text that says what the owner must do so that the client loads the connection, such as a restart. */
   readonly afterwards?: string;
-  detect(machine: LocalMachine): Promise<Detected>;
-  look(machine: LocalMachine): Promise<Look>;
+  detect(machine: LocalMachine): Promise<DetectedClient>;
+  look(machine: LocalMachine): Promise<EntryState>;
   /**
    * For a client that stores the memory's address: returns a message if that address is outdated, otherwise undefined. `folder`
    * is the data folder.

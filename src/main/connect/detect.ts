@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { Detected, LocalMachine } from './connector.ts';
+import type { DetectedClient, LocalMachine } from './connector.ts';
 import { findProgram, versionOf } from './programs.ts';
 
 interface Traces {
@@ -11,7 +11,7 @@ interface Traces {
 }
 
 /** Detects a client by its command line program or its configuration file. */
-export function detectProgram(machine: LocalMachine, { program: name, places, config }: Traces): Detected {
+export function detectProgram(machine: LocalMachine, { program: name, places, config }: Traces): DetectedClient {
   const program = findProgram(machine, name, places);
   const version = versionOf(program);
   return {

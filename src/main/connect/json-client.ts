@@ -1,10 +1,10 @@
 import { cachedByFile } from './config-file.ts';
-import { type ClientEntry, type Connector, type Detected, ENTRY, type LocalMachine, type Look } from './connector.ts';
+import { type ClientEntry, type Connector, type DetectedClient, ENTRY, type LocalMachine, type EntryState } from './connector.ts';
 import { restoreValue, type json5, setValue, valueAt } from './json-text.ts';
 import { startsBridge } from './launch.ts';
 
 interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bringsNode' | 'link'> {
-  detect(machine: LocalMachine): Promise<Detected>;
+  detect(machine: LocalMachine): Promise<DetectedClient>;
   /** Names of the nested keys that lead to the object with the MCP servers, such as `mcpServers`. */
   readonly servers: readonly string[];
   /** Converts an entry to this client's format. The default writes `command`, `args` and, if not empty, `env`. */
@@ -54,7 +54,7 @@ export function withEntry(
   return Object.entries(env).reduce((text, [name, value]) => set(text, [...path, 'env', name], value), withOwn);
 }
 
-function inspectText(text: string | undefined, path: readonly string[]): Look {
+function inspectText(text: string | undefined, path: readonly string[]): EntryState {
   const value = text === undefined ? undefined : valueAt(text, path);
   return value === undefined ? { at: 'absent' } : { at: 'present', ...entryOf(value) };
 }

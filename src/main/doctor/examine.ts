@@ -9,14 +9,14 @@ import { diskFinding, keychainFinding, nodeFinding, settingsFindings } from './m
 import { memoryFindings } from './memory.ts';
 import { packFindings } from './packs.ts';
 
-interface Examined {
+interface DoctorInput {
   readonly machine: HostMachine;
   readonly memory: () => Promise<MemoryConnection>;
   readonly now: number;
 }
 
 /** Runs all checks. Skips checks that depend on a check that failed. */
-export async function examine({ machine, memory, now }: Examined): Promise<Finding[]> {
+export async function examine({ machine, memory, now }: DoctorInput): Promise<Finding[]> {
   const first = [nodeFinding(process.version), await keychainFinding()];
   let settings: LoadedSettings;
   let config: Config;

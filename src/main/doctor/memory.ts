@@ -13,7 +13,7 @@ import { bad, failed, type Finding, ok, warn } from './finding.ts';
 
 type Status = OperationOutput<'status'>['store'];
 
-interface Examined {
+interface MemoryCheck {
   readonly config: Config;
   readonly environment: HostMachine['environment'];
   readonly running: boolean;
@@ -24,7 +24,7 @@ interface Examined {
 const MONTH_MS = 30 * 86_400_000;
 
 /** Checks the memory, its key, its backups and the connected agents. Does not create a memory. */
-export async function memoryFindings(examined: Examined): Promise<Finding[]> {
+export async function memoryFindings(examined: MemoryCheck): Promise<Finding[]> {
   const { config, running, memory, now } = examined;
   if (!running && !existsSync(join(config.folder, MEMORY_FILE))) return newMemoryFindings(examined);
   try {
@@ -42,7 +42,7 @@ export async function memoryFindings(examined: Examined): Promise<Finding[]> {
   }
 }
 
-async function newMemoryFindings({ config: { folder }, environment }: Examined): Promise<Finding[]> {
+async function newMemoryFindings({ config: { folder }, environment }: MemoryCheck): Promise<Finding[]> {
   try {
     const source = environmentSource(environment) ?? fileSource(folder);
     if ((await source.read('current')).at === 'found') {

@@ -7,15 +7,15 @@ import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 /**
  * The task of a pack's process, sent as its first input line. Contains the pack's source, so that the process reads no pack file.
  */
-export type PackTask = Described | Running;
+export type PackTask = DescribeTask | RunTask;
 
-interface Described {
+interface DescribeTask {
   readonly to: 'describe';
   readonly name: string;
   readonly source: string;
 }
 
-interface Running {
+interface RunTask {
   readonly to: 'run';
   readonly name: string;
   readonly source: string;

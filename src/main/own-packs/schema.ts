@@ -27,10 +27,10 @@ export function schemaFrom(json: JsonSchema): z.ZodType {
   return schema;
 }
 
-/** JSON Schema keywords: `ONE` takes a schema, `MANY` a list of schemas, and `NAMED` an object whose values are schemas. */
-const ONE = new Set(['additionalProperties', 'contains', 'else', 'if', 'items', 'not', 'propertyNames', 'then']);
-const MANY = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems']);
-const NAMED = new Set(['$defs', 'definitions', 'dependentSchemas', 'properties']);
+/** JSON Schema keywords: `ONE_SCHEMA` takes a schema, `SCHEMA_LIST` a list of schemas, and `NAMED_SCHEMAS` an object whose values are schemas. */
+const ONE_SCHEMA = new Set(['additionalProperties', 'contains', 'else', 'if', 'items', 'not', 'propertyNames', 'then']);
+const SCHEMA_LIST = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems']);
+const NAMED_SCHEMAS = new Set(['$defs', 'definitions', 'dependentSchemas', 'properties']);
 const PATTERNS = new Set(['contentEncoding', 'format', 'pattern', 'patternProperties']);
 const DEFINITIONS = new Set(['$defs', 'definitions']);
 
@@ -41,9 +41,9 @@ function withoutPatterns(schema: unknown): unknown {
 }
 
 function withoutPatternsIn(keyword: string, value: unknown): unknown {
-  if (MANY.has(keyword) && Array.isArray(value)) return value.map(withoutPatterns);
-  if (ONE.has(keyword)) return withoutPatterns(value);
-  if (!NAMED.has(keyword) || !isObject(value)) return value;
+  if (SCHEMA_LIST.has(keyword) && Array.isArray(value)) return value.map(withoutPatterns);
+  if (ONE_SCHEMA.has(keyword)) return withoutPatterns(value);
+  if (!NAMED_SCHEMAS.has(keyword) || !isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withoutPatterns(schema)]));
 }
 
@@ -59,9 +59,9 @@ function partsOfSchema(json: JsonSchema): number {
     if (typeof to === 'string') waiting.push(resolveReference(json, to));
     for (const [keyword, value] of Object.entries(schema)) {
       if (DEFINITIONS.has(keyword)) continue;
-      if (MANY.has(keyword) && Array.isArray(value)) waiting.push(...(value as unknown[]));
-      else if (ONE.has(keyword)) waiting.push(value);
-      else if (NAMED.has(keyword) && isObject(value)) waiting.push(...Object.values(value));
+      if (SCHEMA_LIST.has(keyword) && Array.isArray(value)) waiting.push(...(value as unknown[]));
+      else if (ONE_SCHEMA.has(keyword)) waiting.push(value);
+      else if (NAMED_SCHEMAS.has(keyword) && isObject(value)) waiting.push(...Object.values(value));
     }
   }
   return parts;

@@ -142,7 +142,7 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
           request.effect === 'discloses'
             ? 'The pack sends its input to servers outside this computer'
             : 'The pack can delete data permanently'
-        }. Input: ${shortened(JSON.stringify(input.input), LONGEST_INPUT)}`,
+        }. Input: ${shortened(JSON.stringify(input.input), MAX_INPUT_CHARACTERS)}`,
         yes: 'Run',
       };
     case 'mintToken': {
@@ -170,7 +170,7 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
       const { clients } = await perform(caller, 'clients', {});
       const plan = await perform(caller, 'planConnection', { client: input.client, subject: input.subject });
       const client = clients.find(({ id }) => id === input.client)?.name ?? input.client;
-      const files = plan.files.map(({ path }) => `\n${shortened(path, LONGEST_PATH)}`).join('');
+      const files = plan.files.map(({ path }) => `\n${shortened(path, MAX_PATH_CHARACTERS)}`).join('');
       return {
         message: `Connect ${shortened(client)}?`,
         detail: `The program gets its own token for the memory ${shortened(input.subject ?? caller.subject)}.${
@@ -304,7 +304,7 @@ async function questionForOllama(
   if (ollama?.sha256 !== hash) throw new Failure('invalid_input', WRONG_HASH);
   return {
     message: 'Allow Helmdeck Memory to start this Ollama?',
-    detail: `${shortened(ollama.path, LONGEST_PATH)}\nSHA-256 ${hash}\n\nOllama runs with your user rights until you turn embeddings off.`,
+    detail: `${shortened(ollama.path, MAX_PATH_CHARACTERS)}\nSHA-256 ${hash}\n\nOllama runs with your user rights until you turn embeddings off.`,
     yes: 'Allow',
   };
 }
@@ -361,7 +361,7 @@ const EFFECTS: Readonly<Record<ConsentRequest['effect'], string>> = {
 };
 
 /** Maximum characters shown of a path: enough to identify the program or file. */
-const LONGEST_PATH = 300;
-const LONGEST_INPUT = 300;
+const MAX_PATH_CHARACTERS = 300;
+const MAX_INPUT_CHARACTERS = 300;
 const WRONG_HASH =
   'The hash does not match the Ollama that was found. Open the page again and approve the hash that the page shows.';

@@ -68,8 +68,11 @@ function isPlace(place: unknown): place is WindowBounds {
 export function isReachable(place: WindowBounds, screens: readonly WindowBounds[]): boolean {
   return screens.some(
     ({ x, y, width, height }) =>
-      place.x < x + width - GRIP && place.x + place.width > x + GRIP && place.y >= y && place.y < y + height - GRIP,
+      place.x < x + width - MIN_VISIBLE_PX &&
+      place.x + place.width > x + MIN_VISIBLE_PX &&
+      place.y >= y &&
+      place.y < y + height - MIN_VISIBLE_PX,
   );
 }
 
-const GRIP = 40;
+const MIN_VISIBLE_PX = 40;

@@ -1,6 +1,6 @@
 import { SidecarFailure } from './sidecar-failure.ts';
 
-interface Known {
+interface ModelSize {
   readonly dimensions: number;
   /** Bytes on disk. Shown to the owner before a download. */
   readonly disk: number;
@@ -10,14 +10,14 @@ interface Known {
 const MB = 1_000_000;
 
 /** Sizes of popular embedding models. For any other model, the first vector defines the number of dimensions. */
-const MODELS: Readonly<Record<string, Known>> = {
+const MODELS: Readonly<Record<string, ModelSize>> = {
   'nomic-embed-text': { dimensions: 768, disk: 275 * MB, memory: 600 * MB },
   'all-minilm': { dimensions: 384, disk: 46 * MB, memory: 200 * MB },
   'mxbai-embed-large': { dimensions: 1024, disk: 670 * MB, memory: 1200 * MB },
   'bge-m3': { dimensions: 1024, disk: 1200 * MB, memory: 1900 * MB },
 };
 
-export const knownModel = (name: string): Known | undefined => {
+export const knownModel = (name: string): ModelSize | undefined => {
   const bare = name.replace(/:latest$/, '');
   return Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
 };

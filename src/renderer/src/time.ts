@@ -6,7 +6,7 @@ const DAY = 24 * 60 * 60 * SECOND;
 
 const SHORT: Record<TimeLeft['unit'], string> = { minute: 'min', hour: 'h', day: 'd' };
 
-interface Left {
+interface TimeLeftText {
   /** Short form for a list row, such as "5 h". */
   readonly label: string;
   /** Long form, such as "5 hours". */
@@ -15,7 +15,7 @@ interface Left {
   readonly soon: boolean;
 }
 
-export function timeLeft(expiresAt: string, now: number): Left {
+export function timeLeft(expiresAt: string, now: number): TimeLeftText {
   const left = roundedTimeLeft(expiresAt, now);
   if (!left) return { label: 'expired', long: 'expired', soon: true };
   const { count, unit } = left;

@@ -16,7 +16,7 @@ import { describe, expect, test } from 'vitest';
 import { claudeCode } from '../../../src/main/connect/claude-code.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
 import { replaceConfigFile } from '../../../src/main/connect/config-file.ts';
-import type { Look } from '../../../src/main/connect/connector.ts';
+import type { EntryState } from '../../../src/main/connect/connector.ts';
 import { localMachine } from '../../../src/main/connect/programs.ts';
 import { createServedHome } from '../../support/clients.ts';
 import { aCaller } from '../../support/memory.ts';
@@ -695,7 +695,7 @@ test('disconnecting a client that is not connected, or unknown, is refused', asy
 
 describe('a connection that fails half-way', () => {
   /** A client with two files and a program that can fail. */
-  const both = async (look: () => Look) => {
+  const both = async (look: () => EntryState) => {
     const home = await createServedHome({
       connectors: [
         {
@@ -738,7 +738,7 @@ describe('a connection that fails half-way', () => {
   });
 
   test('keeps the earlier connection unchanged (R-CONN-13)', async () => {
-    let look: Look = { at: 'present' };
+    let look: EntryState = { at: 'present' };
     const home = await both(() => look);
     home.program('both', 'echo ours > "$HOME/three.json"');
     const first = await connectBoth(home);

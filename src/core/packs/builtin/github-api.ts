@@ -21,7 +21,7 @@ const DEFAULT_WAIT = 60;
 /**
  * Maximum seconds to wait. GitHub's longest rate limit period is an hour, so a longer time in a header is reduced to this value.
  */
-const LONGEST_WAIT = 3600;
+const MAX_WAIT_SECONDS = 3600;
 
 export interface GitHubResponse<Data> {
   readonly data: Data;
@@ -132,7 +132,7 @@ function waitOf({ status, headers }: EgressResponse): number | undefined {
 const seconds = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,12}$/.test(text) ? Number(text) : undefined;
 
-const bounded = (wait: number): number => Math.min(Math.max(wait, 1), LONGEST_WAIT);
+const bounded = (wait: number): number => Math.min(Math.max(wait, 1), MAX_WAIT_SECONDS);
 
 /** Returns the address of the next page from the `Link` header (RFC 8288), in the form that GitHub sends. */
 function nextOf({ headers }: EgressResponse): string | undefined {

@@ -17,7 +17,7 @@ const ISSUES = { default: 30, most: 500 } as const;
 /** Maximum issues per page. With long texts, a larger page could exceed one MiB. */
 const PAGE = 50;
 /** Maximum pages that are read. GitHub lists pull requests among the issues, so a page can contain few issues. */
-const MOST_PAGES = 20;
+const MAX_PAGES = 20;
 const BODY_CHARACTERS = 20_000;
 
 const ListInput = lazy(() =>
@@ -144,7 +144,7 @@ export const githubPacks = (github: GitHubClient): readonly Pack[] => [
       if (since !== undefined) query.set('since', since);
       const issues: SchemaOutput<typeof Issue>[] = [];
       let next: string | undefined = `${GITHUB_API}/repos/${inPath(repo)}/issues?${query.toString()}`;
-      for (let page = 1; next !== undefined && page <= MOST_PAGES && issues.length < limit; page += 1) {
+      for (let page = 1; next !== undefined && page <= MAX_PAGES && issues.length < limit; page += 1) {
         const answer: GitHubResponse<Sent[]> = await github.get(context, next, z.array(Sent()));
         issues.push(...answer.data.filter((sent) => sent.pull_request === undefined).map(issueOf));
         next = answer.nextUrl;

@@ -39,7 +39,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     get output() {
       return FactReceipt();
     },
-    handler: ({ caller, input, callContext: during }) => perform(caller, 'remember', input, during),
+    handler: ({ caller, input, callContext }) => perform(caller, 'remember', input, callContext),
   }),
   definePack({
     name: 'helmdeck.memory_forget',
@@ -68,7 +68,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     get output() {
       return ForgetReceipt();
     },
-    handler: ({ caller, input: { scope, dry_run }, callContext: during }) =>
-      perform(caller, 'forget', { scope: spellScope(scope), dry_run }, during),
+    handler: ({ caller, input: { scope, dry_run }, callContext }) =>
+      perform(caller, 'forget', { scope: spellScope(scope), dry_run }, callContext),
   }),
 ];

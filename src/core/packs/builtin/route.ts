@@ -36,7 +36,7 @@ interface Candidate extends RouteCandidate {
 
 type Habits = Pick<MyDefaults, 'packs' | 'pipelines'>;
 
-const SELF = 'helmdeck.route';
+const ROUTE_PACK = 'helmdeck.route';
 const ALTERNATIVES = 3;
 const ALTERNATIVE_THRESHOLD = 0.3;
 /** Maximum that past use adds to a score. Past use therefore decides only between candidates with similar scores. */
@@ -154,7 +154,7 @@ const Input = lazy(() =>
  */
 export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps): Pack =>
   definePack({
-    name: SELF,
+    name: ROUTE_PACK,
     version: '1.0.0',
     title: 'Find the right pack',
     description:
@@ -183,7 +183,7 @@ export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps):
  * that cannot be read while the memory is locked. `missing` then says which data was left out.
  */
 async function readCandidates({ catalogue, pipelines, authorship, defaults }: Deps, caller: Caller) {
-  const packs = catalogue.all.filter(({ name }) => name !== SELF).map(packCandidate);
+  const packs = catalogue.all.filter(({ name }) => name !== ROUTE_PACK).map(packCandidate);
   if (!hasScope(caller, 'memory:read')) {
     return {
       candidates: [...packs, ...tools],

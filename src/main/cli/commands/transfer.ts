@@ -16,7 +16,7 @@ import { formatCount, formatEntries, jsonText } from '../layout.ts';
 import { given, parseLifetime } from '../values.ts';
 
 /** Maximum bytes of one line. The line of the largest fact is shorter, even if every character is escaped. */
-const LONGEST_LINE = 512 * 1024;
+const MAX_LINE_BYTES = 512 * 1024;
 
 export const exportFacts = command({
   name: 'export',
@@ -133,7 +133,7 @@ export const importFacts = command({
         'import',
       );
     }
-    const total = await importLines(splitLines(chunks, LONGEST_LINE), dry, context);
+    const total = await importLines(splitLines(chunks, MAX_LINE_BYTES), dry, context);
     await context.printResult({ ...total, ...(dry && { dry_run: true }) }, () => [formatReceipt(total, dry)]);
     printErrors(context, total.errors);
     return total.errors.length > 0 ? exits.failed.code : exits.done.code;

@@ -3,14 +3,14 @@ import { findEndpoint } from '../../../listeners/endpoint.ts';
 import { ProvedHttpAgent } from '../../../listeners/owner-client.ts';
 import { SETTINGS } from '../../config/settings-table.ts';
 import { readConfigFile } from '../config-file.ts';
-import type { Connector, EditStep, Look, LocalMachine } from '../connector.ts';
+import type { Connector, EditStep, EntryState, LocalMachine } from '../connector.ts';
 import { json5 } from '../json-text.ts';
 import { findOpenClaw } from './program.ts';
 
 const { dropValue, setValue, valueAt } = json5;
 
 /** Keys that we write, relative to OpenClaw's search settings. */
-const OURS = [['provider'], ['model'], ['remote', 'baseUrl'], ['remote', 'apiKey']] as const;
+const OUR_VALUES = [['provider'], ['model'], ['remote', 'baseUrl'], ['remote', 'apiKey']] as const;
 const PROVIDER = 'openai-compatible';
 
 /**
@@ -29,7 +29,7 @@ export const openClawEmbeddings: Connector = {
     const { state: _, ...detected } = findOpenClaw(machine);
     return detected;
   },
-  async look(machine): Promise<Look> {
+  async look(machine): Promise<EntryState> {
     const { text } = readConfigFile(findOpenClaw(machine).config) ?? {};
     return text !== undefined && isOurs(text, searchOf(machine)) ? { at: 'present' } : { at: 'absent' };
   },
@@ -45,7 +45,7 @@ export const openClawEmbeddings: Connector = {
       for (const path of SEARCHES) requireNoOtherProvider(before, path);
       // Remove our settings from the path that other OpenClaw versions use: this version ignores them there or does not start.
       const rest = SEARCHES.filter((path) => path !== search).reduce(withoutOurs, before);
-      return OURS.reduce((text, path, at) => setValue(text, [...search, ...path], values[at]), rest);
+      return OUR_VALUES.reduce((text, path, at) => setValue(text, [...search, ...path], values[at]), rest);
     };
     return [{ does: 'edit', path: config, edit, holdsToken: true }];
   },
@@ -126,7 +126,7 @@ function isOurs(text: string, search: readonly string[]): boolean {
 
 function withoutOurs(before: string, search: readonly string[]): string {
   if (!isOurs(before, search)) return before;
-  const rest = OURS.reduce((text, path) => dropValue(text, [...search, ...path]), before);
+  const rest = OUR_VALUES.reduce((text, path) => dropValue(text, [...search, ...path]), before);
   // Also remove objects that become empty.
   return [
     [...search, 'remote'],

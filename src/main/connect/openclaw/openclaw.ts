@@ -1,7 +1,15 @@
 import { existsSync } from 'node:fs';
 import { Failure } from '../../../contract/failure.ts';
 import { readConfigFile } from '../config-file.ts';
-import { type Connector, ENTRY, type EditStep, type OriginalTexts, type Look, type Offer, type Step } from '../connector.ts';
+import {
+  type Connector,
+  ENTRY,
+  type EditStep,
+  type OriginalTexts,
+  type EntryState,
+  type Offer,
+  type Step,
+} from '../connector.ts';
 import { entryOf, isOurs, withEntry } from '../json-client.ts';
 import { json5 } from '../json-text.ts';
 import { registerInMcporter, unregisterFromMcporter, wantsMcporter } from './mcporter.ts';
@@ -27,7 +35,7 @@ export const openClaw: Connector = {
     const { state: _, ...detected } = findOpenClaw(machine);
     return detected;
   },
-  async look(machine): Promise<Look> {
+  async look(machine): Promise<EntryState> {
     const { config, state } = findOpenClaw(machine);
     const text = readConfigFile(config)?.text ?? '';
     const server = valueAt(text, SERVER);

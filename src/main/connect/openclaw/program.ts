@@ -1,10 +1,10 @@
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import type { HostMachine } from '../../config/config.ts';
-import type { Detected, ProgramResult, LocalMachine } from '../connector.ts';
+import type { DetectedClient, ProgramResult, LocalMachine } from '../connector.ts';
 import { detectProgram } from '../detect.ts';
 
-export interface OpenClaw extends Detected {
+export interface OpenClaw extends DetectedClient {
   /** OpenClaw's state folder. It also contains the plugins. */
   readonly state: string;
 }

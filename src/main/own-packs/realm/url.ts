@@ -1,7 +1,7 @@
 import { callHost } from './host.ts';
 
 type Pair = [name: string, value: string];
-type Given = readonly [name: unknown, value: unknown];
+type UncheckedPair = readonly [name: unknown, value: unknown];
 
 const FIELDS = ['protocol', 'username', 'password', 'host', 'hostname', 'port', 'pathname', 'search', 'hash'] as const;
 type Parts = Record<(typeof FIELDS)[number] | 'href' | 'origin', string>;
@@ -24,7 +24,7 @@ export class SearchParams {
   constructor(from: unknown = '', onChange: (text: string) => void = () => undefined) {
     this.#onChange = onChange;
     if (typeof from === 'object' && from !== null) {
-      const pairs = Symbol.iterator in from ? [...(from as Iterable<Given>)] : (Object.entries(from) as Given[]);
+      const pairs = Symbol.iterator in from ? [...(from as Iterable<UncheckedPair>)] : (Object.entries(from) as UncheckedPair[]);
       this.#pairs = pairs.map(([name, value]) => [String(name), String(value)]);
     } else {
       this.#pairs = JSON.parse(callHost('pairs', String(from))) as Pair[];
