@@ -44,7 +44,7 @@ interface Deps {
   readonly secret?: string | undefined;
 }
 
-interface Verified {
+interface TokenIdentity {
   readonly id: string;
   readonly subject: string;
   readonly client: string;
@@ -91,11 +91,11 @@ export interface VerifiedToken {
  */
 export class TokenRegistry implements AsyncDisposable {
   readonly #deps: Deps;
-  readonly #owner: { readonly token: string; readonly digest: string; readonly verified: Verified };
+  readonly #owner: { readonly token: string; readonly digest: string; readonly verified: TokenIdentity };
   #key: KeyObject | undefined;
   #loading: Promise<KeyObject> | undefined;
   /** The verified tokens by digest, least recently used first. Does not contain the text of any token. */
-  readonly #verified = new Map<string, Verified>();
+  readonly #verified = new Map<string, TokenIdentity>();
   readonly #revoked = new Set<string>();
   readonly #paused = new Set<string>();
   readonly #recorded = new Set<string>();
@@ -140,7 +140,7 @@ export class TokenRegistry implements AsyncDisposable {
     return { ...callerOf(verified, transport), ...(digest === this.#owner.digest && { owner: true }) };
   }
 
-  async #verifyOther(token: string, digest: string): Promise<Verified> {
+  async #verifyOther(token: string, digest: string): Promise<TokenIdentity> {
     const verified = this.#verified.get(digest) ?? verifiedOf(verifyToken(token, await this.#signing()), digest);
     this.#requireValid(verified);
     this.#remember(digest, verified);
@@ -259,7 +259,7 @@ export class TokenRegistry implements AsyncDisposable {
     await this.#latestJob;
   }
 
-  #requireValid({ id, from, until }: Verified): void {
+  #requireValid({ id, from, until }: TokenIdentity): void {
     const now = this.#deps.now();
     if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new token.');
     if (this.#paused.has(id)) {
@@ -272,7 +272,7 @@ export class TokenRegistry implements AsyncDisposable {
     }
   }
 
-  #remember(digest: string, verified: Verified): void {
+  #remember(digest: string, verified: TokenIdentity): void {
     this.#verified.delete(digest);
     this.#verified.set(digest, verified);
     const [oldest] = this.#verified.size > MAX_CACHED_TOKENS ? this.#verified.keys() : [];
@@ -395,7 +395,7 @@ function ownersToken(now: number): { token: string; claims: TokenClaims } {
   return { token: signToken(claims, signingKey(randomBytes(32).toString('base64url'))), claims };
 }
 
-function verifiedOf({ sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims, digest: string): Verified {
+function verifiedOf({ sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims, digest: string): TokenIdentity {
   return {
     // Identify a token without an id by its digest, which also serves to revoke the token.
     id: jti ?? `sha256-${digest.slice(0, 22)}`,
@@ -407,7 +407,7 @@ function verifiedOf({ sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity
   };
 }
 
-const callerOf = ({ id, subject, client, scopes }: Verified, transport: string): Caller => ({
+const callerOf = ({ id, subject, client, scopes }: TokenIdentity, transport: string): Caller => ({
   subject,
   client,
   transport,

@@ -5,7 +5,7 @@ import { assemble } from './assemble.ts';
 import { type BuildInfo, findWindowFolder } from './installation.ts';
 import { packReport, startReport } from './start-report.ts';
 
-interface Serving extends BuildInfo {
+interface ServeOptions extends BuildInfo {
   readonly machine: HostMachine;
   /** Called once, when the server accepts connections. */
   readonly ready: (started: ServedProgram) => Promise<void>;
@@ -21,7 +21,7 @@ interface ServedProgram {
 }
 
 /** Runs the program without a desktop window, until `ended` resolves. */
-export async function serve({ machine, version, updates, ready, ended }: Serving): Promise<void> {
+export async function serve({ machine, version, updates, ready, ended }: ServeOptions): Promise<void> {
   const settings = readSettings(machine);
   requireValidAddress(settings);
   const config = readConfig(settings);

@@ -2,7 +2,7 @@ import { Failure } from '../../contract/failure.ts';
 import { EMBEDDING } from '../../contract/limits.ts';
 
 /** Functions that start the waiting steps of one subject, in order of arrival. */
-type Waiting = Set<() => void>;
+type WaitingSteps = Set<() => void>;
 
 /**
  * Runs one step at a time, because Ollama uses the whole machine and parallel steps would not be faster. Subjects take turns
@@ -11,8 +11,8 @@ type Waiting = Set<() => void>;
 export class EmbeddingQueue {
   readonly #requests = new Map<string, number>();
   #all = 0;
-  /** Waiting steps by subject. The subject whose turn is next is first. */
-  readonly #waiting = new Map<string, Waiting>();
+  /** WaitingSteps steps by subject. The subject whose turn is next is first. */
+  readonly #waiting = new Map<string, WaitingSteps>();
   #busy = false;
 
   /** Reserves a place in the queue until the returned object is disposed. Throws if the queue is full. */
@@ -49,7 +49,7 @@ export class EmbeddingQueue {
 
   #waitForTurn(subject: string, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiting: Waiting = this.#waiting.get(subject) ?? new Set();
+    const waiting: WaitingSteps = this.#waiting.get(subject) ?? new Set();
     this.#waiting.set(subject, waiting.add(resolve));
     const leave = (): void => {
       // If the turn was already granted, ignore the abort and let the step run.

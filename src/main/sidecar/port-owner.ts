@@ -58,14 +58,14 @@ async function onLinux(port: number, pid: number): Promise<PortOwner> {
   return sockets.every(({ name }) => held.has(name)) ? 'expected' : 'another';
 }
 
-interface Listening {
+interface ListeningSocket {
   /** The socket's name in /proc/<pid>/fd. */
   readonly name: string;
   readonly user: number;
 }
 
 /** Reads the listening sockets of a port from the kernel's tables. */
-async function listening(port: number): Promise<Listening[]> {
+async function listening(port: number): Promise<ListeningSocket[]> {
   const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((table) => readFile(table, 'latin1').catch(() => '')));
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return tables

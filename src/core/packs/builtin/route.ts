@@ -234,18 +234,18 @@ const packCandidate = (pack: Pack): Candidate => ({
   takes: pack.input,
 });
 
-interface Ranked extends RankedCandidate<Candidate> {
+interface RankedPack extends RankedCandidate<Candidate> {
   readonly runs: number;
 }
 
-const scoreWithHabit = ({ score: fit, runs }: Ranked): number => fit + Math.min(HABIT_BONUS, 0.01 * Math.log2(1 + runs));
+const scoreWithHabit = ({ score: fit, runs }: RankedPack): number => fit + Math.min(HABIT_BONUS, 0.01 * Math.log2(1 + runs));
 
 function runsOf({ kind, id }: Candidate, { packs, pipelines }: Habits): number {
   if (kind === 'pack') return packs.find((pack) => pack.id === id)?.calls ?? 0;
   return kind === 'pipeline' ? (pipelines.find((pipeline) => pipeline.id === id)?.runs ?? 0) : 0;
 }
 
-function outputOf(fits: readonly Ranked[], habits: Habits, missing: string | undefined): Output {
+function outputOf(fits: readonly RankedPack[], habits: Habits, missing: string | undefined): Output {
   const chosen = fits.find(({ score: fit, candidate }) => fit >= FIT_THRESHOLD && candidate.unavailable === undefined);
   const others = fits.filter((fit) => fit !== chosen && fit.score >= ALTERNATIVE_THRESHOLD).slice(0, ALTERNATIVES);
   const [nearest] = fits;
@@ -277,7 +277,7 @@ function usualInputs({ kind, id, takes }: Candidate, { packs, pipelines }: Habit
   return fields.length > 0 ? Object.fromEntries(fields) : undefined;
 }
 
-function whyOf({ matchedPhrase: phrase, candidate, runs }: Ranked): string {
+function whyOf({ matchedPhrase: phrase, candidate, runs }: RankedPack): string {
   const successes = runs === 0 ? '' : ` It has succeeded ${runs === 1 ? 'once' : `${runs} times`} for this caller.`;
   const unavailableNote = candidate.unavailable === undefined ? '' : ` At present it cannot run: ${candidate.unavailable}`;
   const phraseText = phrase.length > 120 ? `${phrase.slice(0, 119)}…` : phrase.replace(/[.!?。]{1,3}$/u, '');
@@ -288,7 +288,7 @@ function whyOf({ matchedPhrase: phrase, candidate, runs }: Ranked): string {
   return `${who} says that the pipeline is for: "${displayText(phraseText).replaceAll('"', "'")}".${successes}${unavailableNote}`;
 }
 
-function gapWarningOf(nearest: Ranked | undefined, others: boolean): string {
+function gapWarningOf(nearest: RankedPack | undefined, others: boolean): string {
   if (nearest && nearest.score >= FIT_THRESHOLD)
     return `${nearest.candidate.id} fits, but cannot run at present: ${nearest.candidate.unavailable}`;
   return others
@@ -296,9 +296,9 @@ function gapWarningOf(nearest: Ranked | undefined, others: boolean): string {
     : 'No pack, pipeline or tool fits. Do the task another way, or ask the owner to add a pack.';
 }
 
-function reasoningOf(fits: readonly Ranked[], chosen: Ranked | undefined, missing: string | undefined): string {
+function reasoningOf(fits: readonly RankedPack[], chosen: RankedPack | undefined, missing: string | undefined): string {
   const [first, second] = fits;
-  const shown = ({ candidate, score: fit }: Ranked): string => `${candidate.id} (${fit.toFixed(2)})`;
+  const shown = ({ candidate, score: fit }: RankedPack): string => `${candidate.id} (${fit.toFixed(2)})`;
   const count = `Compared the task with ${fits.length} descriptions.`;
   const nearest = first
     ? ` Best match: ${shown(first)}${second ? `, then ${shown(second)}` : ''}; the minimum score is ${FIT_THRESHOLD}.`
