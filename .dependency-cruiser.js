@@ -99,7 +99,7 @@ export default {
       from: { path: '^src/renderer/' },
       to: {
         path: ['^src/contract/', packages('zod')],
-        pathNot: '^src/contract/(limits|names|failure|preview-in-parts|time-left)\\.ts$',
+        pathNot: '^src/contract/(limits|names|units|failure|preview-in-parts|time-left)\\.ts$',
         dependencyTypesNot: ['type-only'],
       },
     },

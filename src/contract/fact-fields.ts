@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CATEGORY, RESERVED_CATEGORIES, RESERVED_KEY_PREFIXES } from './categories.ts';
+import { CATEGORY, CATEGORY_RULE, RESERVED_CATEGORIES, RESERVED_KEY_PREFIXES } from './categories.ts';
 import { KEY_BYTES, TAGS, TTL, VALUE_BYTES } from './limits.ts';
 import { fitsBytes, foldCase, lazy, notTextError, visibleText } from './schema.ts';
 
@@ -62,21 +62,18 @@ export const FactValue = lazy(() =>
     ),
 );
 
-const categoryShape =
-  'must have 1 to 64 characters of a-z, 0-9, "_", "." and "-" and begin with a letter or digit; choose a simpler one';
-
 /** The category of a fact. Case is folded before the check for reserved categories, so that `CACHE` is refused like `cache`. */
 export const CategoryField = lazy(() =>
   z
     .string({ error: notTextError })
     .trim()
-    // A valid category has at most 128 UTF-16 units before folding. Longer text is refused without the cost of folding.
-    .refine((category) => category.length <= 2 * 64, { error: categoryShape, abort: true })
+    // Refuse text over 128 UTF-16 units before case folding: no valid category is longer, and folding long text is slow.
+    .refine((category) => category.length <= 2 * 64, { error: CATEGORY_RULE, abort: true })
     .transform(foldCase)
     .pipe(
       z
         .string()
-        .regex(CATEGORY.pattern, { error: categoryShape, abort: true })
+        .regex(CATEGORY.pattern, { error: CATEGORY_RULE, abort: true })
         .refine((category) => !RESERVED_CATEGORIES.has(category), { error: 'is reserved; choose another category' }),
     )
     .describe(
@@ -128,7 +125,7 @@ export const CategoryFilter = lazy(() =>
   z
     .string({ error: notTextError })
     .trim()
-    .refine((category) => category.length <= 2 * 64, { error: categoryShape, abort: true })
+    .refine((category) => category.length <= 2 * 64, { error: CATEGORY_RULE, abort: true })
     .transform(foldCase)
     .describe('Returns only facts in this category.'),
 );

@@ -1,6 +1,7 @@
+import { KIB } from './units.ts';
+
 /** Limits that the core and the window share. This file must not import zod, because the window would then load zod too. */
 
-const KIB = 1024;
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 

@@ -1,6 +1,4 @@
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS, MINUTE_MS } from './units.ts';
 
 /** The remaining lifetime of a fact, as the window and the command line show it. */
 export interface TimeLeft {

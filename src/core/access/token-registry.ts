@@ -13,22 +13,19 @@ import {
   type TokenList,
   type TokenScope,
 } from '../../contract/token.ts';
+import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../contract/units.ts';
 import type { Vault } from '../store/store.ts';
 import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
 import { invalidToken, verifyToken, signingKey, signToken } from './jwt.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const DAY = 24 * 60 * MINUTE;
-
 /** Maximum characters of a token. Longer tokens are rejected before they are hashed. */
 const TOKEN_CHARACTERS = 8192;
 /** Maximum accepted difference between the clocks of the signer and this machine, in milliseconds. */
-const GRACE_MS = MINUTE;
+const GRACE_MS = MINUTE_MS;
 /** Minimum milliseconds between two stored uses of a token. */
-const USE_MS = MINUTE;
-const LISTED_AFTER_EXPIRY_MS = 30 * DAY;
+const USE_MS = MINUTE_MS;
+const LISTED_AFTER_EXPIRY_MS = 30 * DAY_MS;
 const MAX_TOKENS = 200;
 const MAX_CACHED_TOKENS = 256;
 /** The expiry of a revocation if the expiry of its token is unknown. */
@@ -157,14 +154,21 @@ export class TokenRegistry implements AsyncDisposable {
         throw new Failure('quota_exceeded', `This memory already has ${MAX_TOKENS} tokens; revoke unused tokens first.`);
       }
       const id = randomBytes(8).toString('hex');
-      const iat = Math.floor(now / SECOND);
-      const exp = iat + (days * DAY) / SECOND;
+      const iat = Math.floor(now / SECOND_MS);
+      const exp = iat + (days * DAY_MS) / SECOND_MS;
       const distinctScopes = [...new Set(scopes)];
       const token = signToken(
         { iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: distinctScopes, iat, exp, jti: id },
         key,
       );
-      const record: TokenRecord = { name, client, subject, scopes: distinctScopes, created: iat * SECOND, expires: exp * SECOND };
+      const record: TokenRecord = {
+        name,
+        client,
+        subject,
+        scopes: distinctScopes,
+        created: iat * SECOND_MS,
+        expires: exp * SECOND_MS,
+      };
       // Store the record before returning the token, because a token without a record could not be listed or revoked.
       await this.#save(id, record);
       return { ...summaryOf(id, record), token };
@@ -380,7 +384,7 @@ export class TokenRegistry implements AsyncDisposable {
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');
 
 function ownersToken(now: number): { token: string; claims: TokenClaims } {
-  const iat = Math.floor(now / SECOND);
+  const iat = Math.floor(now / SECOND_MS);
   const claims: TokenClaims = {
     iss: ISSUER,
     aud: AUDIENCE,
@@ -389,21 +393,24 @@ function ownersToken(now: number): { token: string; claims: TokenClaims } {
     scopes: ['admin'],
     iat,
     // A time so far in the future that the program exits before it.
-    exp: iat + (100 * TOKEN_DAYS * DAY) / SECOND,
+    exp: iat + (100 * TOKEN_DAYS * DAY_MS) / SECOND_MS,
     jti: randomBytes(8).toString('hex'),
   };
   return { token: signToken(claims, signingKey(randomBytes(32).toString('base64url'))), claims };
 }
 
-function verifiedOf({ sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims, digest: string): TokenIdentity {
+function verifiedOf(
+  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims,
+  digest: string,
+): TokenIdentity {
   return {
     // Identify a token without an id by its digest, which also serves to revoke the token.
     id: jti ?? `sha256-${digest.slice(0, 22)}`,
     subject: sub,
     client,
     scopes: new Set(scopes),
-    from: Math.max(nbf, iat) * SECOND,
-    until: exp * SECOND,
+    from: Math.max(nbf, iat) * SECOND_MS,
+    until: exp * SECOND_MS,
   };
 }
 

@@ -1,8 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
+import { MINUTE_MS } from '../../contract/units.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Caller } from './caller.ts';
-
-const MINUTE_MS = 60_000;
 
 export class WriteLimit {
   readonly #most: number;

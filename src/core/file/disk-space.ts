@@ -1,9 +1,9 @@
 import { rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
+import { MIB } from '../../contract/units.ts';
 import type { Clock } from '../time/clock.ts';
 
-const MIB = 1024 * 1024;
 /** Bytes of free space that are left to other programs. */
 const MIN_FREE_BYTES = 100 * MIB;
 /**

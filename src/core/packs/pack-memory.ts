@@ -1,4 +1,4 @@
-import { CATEGORY } from '../../contract/categories.ts';
+import { CATEGORY, CATEGORY_RULE } from '../../contract/categories.ts';
 import { Failure } from '../../contract/failure.ts';
 import { CONTEXT, KEY_BYTES, PAGE, TTL, VALUE_BYTES } from '../../contract/limits.ts';
 import { fitsBytes } from '../../contract/schema.ts';
@@ -139,8 +139,5 @@ function validKey(key: string): string {
 
 function validCategory(category: string): string {
   if (CATEGORY.pattern.test(category)) return category;
-  throw new Failure(
-    'handler_failed',
-    'A category must have 1 to 64 characters of a-z, 0-9, "_", "." and "-"; choose another category.',
-  );
+  throw new Failure('handler_failed', `A category ${CATEGORY_RULE}.`);
 }

@@ -1,4 +1,5 @@
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../../contract/units.ts';
+
 const CACHED_DATES = 1024;
 /** Cache of formatted dates by day number. It is effective because the facts of a page share few days. */
 const dates = new Map<number, string>();

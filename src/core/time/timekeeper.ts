@@ -1,19 +1,17 @@
+import { DAY_MS, HOUR_MS, SECOND_MS } from '../../contract/units.ts';
 import type { Clock } from './clock.ts';
 
-const SECOND = 1000;
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 /** Milliseconds by which the wall clock can be ahead of the expected time before it is in doubt. */
-const JUMP = DAY;
+const JUMP = DAY_MS;
 /**
  * Milliseconds that a clock in doubt must run without another jump before the system's report of synchronization can end the
  * doubt.
  */
-const PROBATION = HOUR;
+const PROBATION = HOUR_MS;
 /** Longest sleep, or time between two runs, that is accepted without the owner's confirmation, in milliseconds. */
-const MAX_UNCONFIRMED = 30 * DAY;
+const MAX_UNCONFIRMED = 30 * DAY_MS;
 /** If the clock changes by at least this many milliseconds during a doubt, `PROBATION` starts again. */
-const ADJUSTMENT = 5 * 60 * SECOND;
+const ADJUSTMENT = 5 * 60 * SECOND_MS;
 
 /** A doubt about the wall clock: the clock is later than the expected time and not yet confirmed. */
 interface Doubt {
@@ -224,7 +222,7 @@ export class Timekeeper {
    * the program may not have been running for up to a day.
    */
   #hasDrifted(wall: number, expected: number): boolean {
-    if (this.#starting || wall - expected <= SECOND) return false;
+    if (this.#starting || wall - expected <= SECOND_MS) return false;
     return wall - this.#anchor.moment - (this.#clock.uptime() - this.#anchor.uptime) > JUMP;
   }
 
@@ -250,7 +248,7 @@ export class Timekeeper {
    */
   #elapsed(wall: number): number {
     const expected = this.#expected();
-    if (wall - expected <= SECOND) return expected;
+    if (wall - expected <= SECOND_MS) return expected;
     const asleep = this.#clock.uptime() - this.#clock.steady();
     const slept = Math.max(0, asleep - this.#asleep);
     // Do not exceed the wall clock, because some systems report the uptime in whole seconds.

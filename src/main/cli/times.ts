@@ -1,24 +1,27 @@
 import { timeLeft } from '../../contract/time-left.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../contract/units.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
-const units: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, y: 365 * DAY };
+const units: Readonly<Record<string, number>> = {
+  s: SECOND_MS,
+  m: MINUTE_MS,
+  h: HOUR_MS,
+  d: DAY_MS,
+  w: 7 * DAY_MS,
+  y: 365 * DAY_MS,
+};
 
 /** Parses a duration such as `90d` or `3600`, and returns seconds. Returns undefined for other text. Callers check the limits. */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit = 's'] = /^(\d{1,12})([smhdwy]?)$/.exec(text) ?? [];
   if (digits === undefined) return undefined;
-  return (Number(digits) * (units[unit || 's'] ?? SECOND)) / SECOND;
+  return (Number(digits) * (units[unit || 's'] ?? SECOND_MS)) / SECOND_MS;
 }
 
 /** Parses 2026-11-18, 2026-11-18T09:00 (with an optional Z or offset), or a duration before now, such as 2h. */
 export function parseMoment(text: string, now: number): string | undefined {
   const ago = parseDuration(text);
   // Reject digits without a unit, because they could mean seconds or a year.
-  if (ago !== undefined && /\D$/.test(text)) return new Date(now - ago * SECOND).toISOString();
+  if (ago !== undefined && /\D$/.test(text)) return new Date(now - ago * SECOND_MS).toISOString();
   const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
   if (!parts) return undefined;
   const [, day = '', hour = '00:00', zone = ''] = parts;

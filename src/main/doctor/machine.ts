@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { MIB } from '../../contract/units.ts';
 import { loadKeychain } from '../../core/crypto/keys/keychain.ts';
 import { readProvidedCredentials } from '../../core/crypto/keys/provided-credentials.ts';
 import { readTokenSecret } from '../../core/crypto/keys/token-secret.ts';
@@ -9,7 +10,6 @@ import { isSettingName } from '../config/settings-table.ts';
 import { bad, failed, type Finding, ok, warn } from './finding.ts';
 
 const OLDEST_NODE = 24;
-const MIB = 1024 * 1024;
 const WARN_BELOW_BYTES = 100 * MIB;
 const BAD_BELOW_BYTES = 8 * MIB;
 

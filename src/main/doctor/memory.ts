@@ -2,6 +2,7 @@ import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { ClientRow } from '../../contract/client.ts';
 import type { OperationOutput } from '../../contract/operations.ts';
+import { DAY_MS } from '../../contract/units.ts';
 import { environmentSource } from '../../core/crypto/keys/environment-source.ts';
 import { fileSource } from '../../core/crypto/keys/file-source.ts';
 import { MEMORY_FILE } from '../../core/store/database.ts';
@@ -21,7 +22,7 @@ interface MemoryCheck {
   readonly now: number;
 }
 
-const MONTH_MS = 30 * 86_400_000;
+const MONTH_MS = 30 * DAY_MS;
 
 /** Checks the memory, its key, its backups and the connected agents. Does not create a memory. */
 export async function memoryFindings(examined: MemoryCheck): Promise<Finding[]> {

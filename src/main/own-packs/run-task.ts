@@ -1,10 +1,9 @@
 import { Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
+import { MIB } from '../../contract/units.ts';
 import { type ProgramMessage, PackMessage, type PackTask } from './messages.ts';
 import type { PackProcess } from './pack-process.ts';
 import { watchProcessMemory } from './process-memory.ts';
-
-const MIB = 1024 * 1024;
 
 /** Limits of one process. A process that exceeds a limit is killed. */
 const LIMITS = {

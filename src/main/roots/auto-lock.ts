@@ -1,10 +1,9 @@
+import { MINUTE_MS } from '../../contract/units.ts';
 import type { Caller } from '../../core/access/caller.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { MemoryStore } from '../../core/store/store.ts';
 import type { Clock } from '../../core/time/clock.ts';
-
-const MINUTE_MS = 60_000;
 
 interface Deps {
   readonly store: Pick<MemoryStore, 'status' | 'lock' | 'onKeyChange'>;

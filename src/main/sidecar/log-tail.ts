@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../contract/units.ts';
 import { findSecret } from '../../core/operations/secret-guard.ts';
 
 const LINES = 40;
@@ -5,7 +6,6 @@ const CHARACTERS = 300;
 /** Maximum log output per minute. A process that logs more is broken, and reading many lines would slow down this program. */
 const FLOOD_BYTES = 8 * 1024 * 1024;
 const FLOOD_LINES = 20_000;
-const MINUTE_MS = 60_000;
 
 /**
  * Stores the last log lines of Ollama. Keeps only lines in a known format, which cannot contain text sent for embedding. All

@@ -1,3 +1,4 @@
+import { MB } from '../../contract/units.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 
 interface ModelSize {
@@ -6,8 +7,6 @@ interface ModelSize {
   readonly disk: number;
   readonly memory: number;
 }
-
-const MB = 1_000_000;
 
 /** Sizes of popular embedding models. For any other model, the first vector defines the number of dimensions. */
 const MODELS: Readonly<Record<string, ModelSize>> = {
@@ -43,3 +42,5 @@ export class DimensionCheck {
     this.#dimensions = wanted;
   }
 }
+
+export const inMegabytes = (bytes: number): string => `${Math.round(bytes / MB).toLocaleString('en-US')} MB`;

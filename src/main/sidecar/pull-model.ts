@@ -1,7 +1,7 @@
 import type { EmbeddingsReport } from '../../contract/embeddings.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { knownModel } from './models.ts';
+import { inMegabytes, knownModel } from './models.ts';
 import type { OllamaClient } from './ollama-client.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 
@@ -67,5 +67,3 @@ export function requireDiskSpace(model: string, free: EmbeddingsReport['free']):
 
 const sum = (layers: ReadonlyMap<string, { done: number; of: number }>, which: 'done' | 'of'): number =>
   [...layers.values()].reduce((all, layer) => all + layer[which], 0);
-
-const inMegabytes = (bytes: number): string => `${Math.round(bytes / 1_000_000).toLocaleString('en-US')} MB`;

@@ -1,8 +1,7 @@
 import { EMBEDDING } from '../../contract/limits.ts';
+import { SECOND_MS } from '../../contract/units.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { embeddingAbandoned, embeddingTimedOut } from './states.ts';
-
-const SECOND = 1000;
 
 /** Time limits in milliseconds. */
 export interface SidecarTimeouts {
@@ -24,14 +23,14 @@ export interface SidecarTimeouts {
 }
 
 export const SIDECAR_TIMEOUTS: SidecarTimeouts = {
-  ready: 20 * SECOND,
-  check: 5 * SECOND,
-  embed: EMBEDDING.batchTimeout * SECOND,
-  request: EMBEDDING.requestTimeout * SECOND,
-  pullIdle: 60 * SECOND,
-  stopGrace: 3 * SECOND,
-  retryDelays: [1, 5, 30, 120, 300].map((seconds) => seconds * SECOND),
-  resetFailuresAfter: 600 * SECOND,
+  ready: 20 * SECOND_MS,
+  check: 5 * SECOND_MS,
+  embed: EMBEDDING.batchTimeout * SECOND_MS,
+  request: EMBEDDING.requestTimeout * SECOND_MS,
+  pullIdle: 60 * SECOND_MS,
+  stopGrace: 3 * SECOND_MS,
+  retryDelays: [1, 5, 30, 120, 300].map((seconds) => seconds * SECOND_MS),
+  resetFailuresAfter: 600 * SECOND_MS,
 };
 
 interface Limit extends Disposable {

@@ -1,8 +1,6 @@
 import { useEffect, useState } from 'react';
 import { type TimeLeft, timeLeft as roundedTimeLeft } from '../../contract/time-left.ts';
-
-const SECOND = 1000;
-const DAY = 24 * 60 * 60 * SECOND;
+import { DAY_MS, SECOND_MS } from '../../contract/units.ts';
 
 const SHORT: Record<TimeLeft['unit'], string> = { minute: 'min', hour: 'h', day: 'd' };
 
@@ -19,7 +17,7 @@ export function timeLeft(expiresAt: string, now: number): TimeLeftText {
   const left = roundedTimeLeft(expiresAt, now);
   if (!left) return { label: 'expired', long: 'expired', soon: true };
   const { count, unit } = left;
-  return { label: `${count} ${SHORT[unit]}`, long: counted(count, unit), soon: Date.parse(expiresAt) - now < DAY };
+  return { label: `${count} ${SHORT[unit]}`, long: counted(count, unit), soon: Date.parse(expiresAt) - now < DAY_MS };
 }
 
 /** Formats a duration in the largest unit that gives a whole number, such as "90 minutes". */
@@ -44,7 +42,7 @@ export const counted = (count: number, noun: string): string => {
 export function useNow(): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 30 * SECOND);
+    const timer = setInterval(() => setNow(Date.now()), 30 * SECOND_MS);
     return () => clearInterval(timer);
   }, []);
   return now;

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { Failure } from '../../../contract/failure.ts';
+import { SECOND_MS } from '../../../contract/units.ts';
 import type { Clock } from '../../time/clock.ts';
 import { formatTime } from '../../time/format-time.ts';
 import type { Egress, EgressResponse } from '../egress.ts';
@@ -15,7 +16,6 @@ const HOSTS: HostAllowlist = {
   remedy: 'only api.github.com is allowed',
 };
 
-const SECOND = 1000;
 /** Seconds to wait if a response names no time, as GitHub documents. */
 const DEFAULT_WAIT = 60;
 /**
@@ -61,7 +61,7 @@ export class GitHubClient {
     });
     if (reply.uncacheable) doNotCache();
     const wait = waitOf(reply);
-    if (wait !== undefined) this.#waits.set(idOf(credential), this.#clock.steady() + wait * SECOND);
+    if (wait !== undefined) this.#waits.set(idOf(credential), this.#clock.steady() + wait * SECOND_MS);
     if (reply.status !== 200) throw await this.#failureOf(context, reply.status, wait);
     const { success, data } = shape.safeParse(jsonOf(reply));
     if (success) return { data, nextUrl: nextOf(reply), limitReached: wait !== undefined };
@@ -75,7 +75,7 @@ export class GitHubClient {
   }
 
   async #failureOf({ credential }: ExecutionContext, status: number, wait: number | undefined): Promise<Failure> {
-    if (wait !== undefined && RATE_LIMIT_STATUSES.has(status)) return this.#exhausted(credential !== undefined, wait * SECOND);
+    if (wait !== undefined && RATE_LIMIT_STATUSES.has(status)) return this.#exhausted(credential !== undefined, wait * SECOND_MS);
     if (status === 401) {
       await credential?.reportRejected?.();
       return failed(
@@ -102,7 +102,7 @@ export class GitHubClient {
     return new Failure(
       'handler_failed',
       `GitHub's rate limit ${whose} is reached; try again after ${formatTime(this.#clock.now() + ms)}${remedy}.`,
-      { retryAfter: Math.ceil(ms / SECOND) },
+      { retryAfter: Math.ceil(ms / SECOND_MS) },
     );
   }
 }
@@ -123,7 +123,7 @@ function waitOf({ status, headers }: EgressResponse): number | undefined {
   if (headers.get('x-ratelimit-remaining') === '0') {
     const reset = seconds(headers.get('x-ratelimit-reset'));
     // Compare with the time in GitHub's response, because the local clock may be wrong.
-    const sent = Date.parse(headers.get('date') ?? '') / SECOND;
+    const sent = Date.parse(headers.get('date') ?? '') / SECOND_MS;
     return bounded(reset === undefined || Number.isNaN(sent) ? DEFAULT_WAIT : reset - sent + 1);
   }
   return status === 429 ? DEFAULT_WAIT : undefined;

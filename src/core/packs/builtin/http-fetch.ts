@@ -2,11 +2,11 @@ import { TextDecoder } from 'node:util';
 import * as z from 'zod';
 import { Failure } from '../../../contract/failure.ts';
 import { flag, inputObject, lazy, notTextError, type SchemaOutput, wholeNumber } from '../../../contract/schema.ts';
+import { KIB } from '../../../contract/units.ts';
 import type { Egress, EgressResponse } from '../egress.ts';
 import { parseHostAllowlist } from '../hosts.ts';
 import { definePack, type Pack } from '../pack.ts';
 
-const KIB = 1024;
 const BYTES = { default: 256 * KIB, most: 512 * KIB } as const;
 
 const MEDIA = String.raw`[a-z0-9*.+-]{1,64}/[a-z0-9*.+-]{1,64}(;q=[01](\.\d{1,3})?)?`;

@@ -3,6 +3,7 @@ import { withCliCommand } from '../../../contract/cli-command.ts';
 import type { EmbeddingsReport } from '../../../contract/embeddings.ts';
 import { Failure } from '../../../contract/failure.ts';
 import type { SidecarState } from '../../../contract/status.ts';
+import { inMegabytes } from '../../sidecar/models.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
 import { UsageError } from '../errors.ts';
@@ -232,7 +233,5 @@ function requirements({ model: { name, disk, memory }, free }: EmbeddingsReport)
     return `The size of ${name} is unknown; ${inMegabytes(free.disk ?? 0)} of disk space is free.`;
   return `${name} needs ${inMegabytes(disk)} of disk space${room(free.disk)}, and about ${inMegabytes(memory)} of RAM while it runs${room(free.memory)}.`;
 }
-
-const inMegabytes = (bytes: number): string => `${Math.round(bytes / 1_000_000).toLocaleString('en-US')} MB`;
 
 const exitCode = ({ at }: SidecarState): number => (at === 'ready' || at === 'off' ? exits.done.code : exits.unavailable.code);

@@ -1,4 +1,5 @@
 import type { OperationOutput } from '../../../contract/operations.ts';
+import { GB, MB } from '../../../contract/units.ts';
 import { ErrorText } from '../ui/errors.tsx';
 import { When } from '../ui/when.tsx';
 
@@ -78,9 +79,7 @@ function titleOf(state: State): string {
   }
 }
 
-const GB = 1_000_000_000;
-
 export const sizeText = (bytes: number): string =>
   bytes < GB
-    ? `${Math.round(bytes / 1_000_000).toLocaleString()} MB`
+    ? `${Math.round(bytes / MB).toLocaleString()} MB`
     : `${(bytes / GB).toLocaleString(undefined, { maximumFractionDigits: 1 })} GB`;

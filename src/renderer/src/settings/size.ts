@@ -1,4 +1,4 @@
-const MIB = 1024 * 1024;
+import { MIB } from '../../../contract/units.ts';
 
 /** Formats a number of bytes in KiB or MiB. */
 export const sizeOf = (bytes: number): string =>
