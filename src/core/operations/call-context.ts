@@ -4,8 +4,8 @@ import type { Caller } from '../access/caller.ts';
 
 export interface CallContext {
   /**
-   * The same object for calls that are sent one after the other, as on one connection. Concurrent calls have different objects.
-   * Absent for calls that the program itself makes, which wait only while the program is busy.
+   * Identifies the sender. Calls on one connection pass the same object; concurrent calls pass different objects. The program's
+   * own calls pass none.
    */
   readonly requester?: object;
   /** Aborted when the caller cancels. */

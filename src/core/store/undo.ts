@@ -26,8 +26,8 @@ export function planRevert(entry: Entry, versions: readonly Entry[], range: Undo
   if (!unwanted(last)) return { what: 'untouched' };
   const to = before.find((version) => !unwanted(version));
   if (to && isWrittenFor(to.author, range.client) && sameContent(to, entry)) return { what: 'untouched' };
-  // The restored version would be stored twice, so its copy in the history can be deleted too, but only after the undone
-  // versions.
+  // The restored version is then both the current version and in the history. If space is needed, delete the undone versions
+  // from the history first, and then this copy.
   if (to) return { what: 'restored', to, expendable: [...before.slice(0, before.indexOf(to)).toReversed(), to] };
   // The client is known to have created the fact only if the history is complete, back to the creation.
   const first = versions.at(-1) ?? entry;

@@ -33,7 +33,7 @@ export async function writeBackup(
       );
     ({ broken } = verified);
     asOneFile(draft);
-    // In the background, because it takes long for a large file.
+    // Flush in the background, because a large file takes long to flush.
     await flushFile(draft);
     renameSync(draft, file);
     syncFolder(dirname(file));

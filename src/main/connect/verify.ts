@@ -79,7 +79,7 @@ const bridgeEnvironment = (machine: LocalMachine): ClientEntry['env'] =>
 const bridgeSettings = (environment: ClientEntry['env']): ClientEntry['env'] =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => BRIDGE_SETTINGS.includes(name)));
 
-/** Determines which program an entry can start. `recorded` is the entry that we wrote for this client. */
+/** The information that decides which program an entry starts. `recorded` is the entry that we wrote for this client. */
 export interface EntryContext {
   readonly machine: LocalMachine;
   readonly recorded: ClientEntry | undefined;

@@ -120,7 +120,11 @@ if (!fails(() => fs.readFileSync(file)) || !fails(() => fs.writeFileSync(file, '
 const socket = require('node:net').connect(Number(port), '127.0.0.1');
 socket.on('connect', () => process.exit(4)).on('error', () => process.stdout.write(${JSON.stringify(CONFINED)}));`;
 
-/** @internal True if Node starts in the sandbox, and there cannot reach a file or a port of this process. */
+/**
+ * Tests the sandbox. True if Node starts in it and there can neither read or write a file nor connect to a port of this process.
+ *
+ * @internal
+ */
 export async function isEffective({ wrap: around }: Confinement): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-trial-'));
   const file = join(folder, 'file');
