@@ -2,7 +2,7 @@ import type { ApproveOllamaInput } from '../../contract/embeddings.ts';
 import { Failure } from '../../contract/failure.ts';
 import { type Scope, spellScope } from '../../contract/forget.ts';
 import { BACKUPS_KEPT } from '../../contract/limits.ts';
-import type { OperationInput, OperationRequest } from '../../contract/operations.ts';
+import type { OperationInput, OperationName, OperationRequest } from '../../contract/operations.ts';
 import type { Caller } from '../../core/access/caller.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';
@@ -89,159 +89,159 @@ export function desktopConsent({ perform, clock, askOwner }: Deps): Consent {
 const removesOneFact = ({ name, input }: ConsentRequest): boolean =>
   (name === 'forget' && input.scope.kind === 'key') || name === 'remember' || name === 'patch';
 
-/**
- * Returns the question for a request, or undefined if nothing would be lost or disclosed. Operations without a question of their
- * own get a general question.
- */
-async function questionFor(request: ConsentRequest, perform: Perform): Promise<ConsentQuestion | undefined> {
-  const { caller, name, input } = request;
-  // The default case covers all operations that have no case of their own.
-  // oxlint-disable-next-line typescript/switch-exhaustiveness-check
-  switch (name) {
-    case 'remember':
-    case 'patch':
-      return questionForMoreRemovals(input.key);
-    case 'forget':
-      return questionForForget(caller, input.scope, perform);
-    case 'undo':
-      return questionForUndo(caller, input, perform);
-    case 'createPipeline':
-      return {
-        message: `Save the pipeline ${shortened(input.title ?? input.id)} as yours?`,
-        detail: `You become the pipeline's author, and agents can run the pipeline. It runs these packs: ${shortened(input.steps.map(({ pack }) => pack).join(', '))}.`,
-        yes: 'Save',
-      };
-    case 'adoptPipeline': {
-      const { title = input.id, client, steps } = await perform(caller, 'pipeline', { id: input.id });
-      return {
-        message: `Adopt the pipeline ${shortened(title)}?`,
-        detail: `${shortened(client)} wrote this pipeline. You become its author. The pipeline runs with the rights of the agent that starts it. It runs these packs: ${shortened(
-          steps.map(({ pack }) => pack).join(', '),
-        )}.`,
-        yes: 'Adopt',
-      };
-    }
-    case 'deletePipeline': {
-      const { title = input.id } = await perform(caller, 'pipeline', input);
-      return {
-        message: `Delete the pipeline ${shortened(title)}?`,
-        detail: "The pipeline's definition is deleted permanently. This cannot be undone.",
-        yes: 'Delete',
-      };
-    }
-    case 'endSession':
-      return {
-        message: `End the session ${shortened(input.id)}?`,
-        detail: "The session's working memory is deleted. This cannot be undone.",
-        yes: 'End Session',
-      };
-    case 'runPack':
-      return {
-        message: `Run ${shortened(input.name)}?`,
-        detail: `${
-          request.effect === 'discloses'
-            ? 'The pack sends its input to servers outside this computer'
-            : 'The pack can delete data permanently'
-        }. Input: ${shortened(JSON.stringify(input.input), MAX_INPUT_CHARACTERS)}`,
-        yes: 'Run',
-      };
-    case 'mintToken': {
-      const admin = input.scopes.includes('admin');
-      return {
-        message: admin ? 'Create a token with all your rights?' : `Create a token for the memory ${shortened(input.subject)}?`,
-        detail: `The token's name is ${shortened(input.name)}. ${
-          admin
-            ? 'A program with this token can read and change every memory and every key on this computer.'
-            : `A program with this token can ${shortened(input.scopes.map((scope) => SCOPES[scope]).join(', '))}.`
-        }`,
-        yes: 'Create Token',
-      };
-    }
-    case 'pauseToken': {
-      const { tokens } = await perform(caller, 'tokens', {});
-      const token = tokens.find(({ id }) => id === input.id);
-      return {
-        message: `Resume access for ${shortened(token?.name ?? input.id)}?`,
-        detail: `The agent can use the memory ${shortened(token?.subject ?? '')} again.`,
-        yes: 'Resume',
-      };
-    }
-    case 'connectClient': {
-      const { clients } = await perform(caller, 'clients', {});
-      const plan = await perform(caller, 'planConnection', { client: input.client, subject: input.subject });
-      const client = clients.find(({ id }) => id === input.client)?.name ?? input.client;
-      const files = plan.files.map(({ path }) => `\n${shortened(path, MAX_PATH_CHARACTERS)}`).join('');
-      return {
-        message: `Connect ${shortened(client)}?`,
-        detail: `The program gets its own token for the memory ${shortened(input.subject ?? caller.subject)}.${
-          files === '' ? '' : ` These files will be changed:\n${files}`
-        }`,
-        yes: 'Connect',
-      };
-    }
-    case 'setCredential': {
-      const stored = (await perform(caller, 'credentials', {})).credentials.find((credential) => credential.name === input.name);
-      if (stored?.kept_in === undefined) return undefined;
-      return {
-        message: `Replace the credential ${input.name}?`,
-        detail: 'The credential in the keychain is overwritten. This cannot be undone.',
-        yes: 'Replace',
-      };
-    }
-    case 'dropCredential':
-      return {
-        message: `Delete the credential ${input.name}?`,
-        detail:
-          'The credential is deleted from the keychain. Results that packs cached with this credential are also deleted. This cannot be undone.',
-        yes: 'Delete',
-      };
-    case 'unlock': {
-      const { store } = await perform(caller, 'status', {});
-      // Ask only if the owner locked the memory. In other states, unlocking restores no access that the owner had removed.
-      if (store.key.at !== 'locked') return undefined;
-      return { message: 'Unlock the memory?', detail: 'Agents can read and write the memory again.', yes: 'Unlock' };
-    }
-    case 'setEmbeddings':
-      // Ask even while embeddings are off, because the choice is saved.
-      return {
-        message: 'Use the Ollama that is already running?',
-        detail:
-          "The program at Ollama's address receives every text that is embedded. That program may not be Ollama. Continue only if you or the system started it.",
-        yes: 'Use It',
-      };
-    case 'approveOllama':
-      return questionForOllama(caller, input, perform);
-    case 'trustClock': {
-      const { expired } = await perform(caller, 'trustClock', { ...input, dry_run: true });
-      return {
-        message: `Is today ${input.time.slice(0, 10)}?`,
-        detail: `By that date, ${expired === 1 ? 'one fact has' : `${expired.toLocaleString()} facts have`} expired and will be deleted permanently. If the date is wrong, cancel and correct the clock of this computer.`,
-        yes: 'Yes, Delete Expired Facts',
-      };
-    }
-    case 'backup':
-      return {
-        message: 'Make another backup?',
-        detail: `Only the ${BACKUPS_KEPT} newest backups are kept. Older ones are deleted for good.`,
-        yes: 'Back Up',
-      };
-    case 'rotateKey':
-      return {
-        message: 'Re-encrypt the memory with a new key?',
-        detail: 'You can use the memory meanwhile. Existing backups can be opened only with the old key or the recovery key.',
-        yes: 'Rotate Key',
-      };
-    case 'makeRecoveryKey':
-      return {
-        message: 'Create a new recovery key?',
-        detail:
-          'The new key is shown only once. Anyone who has it can open this memory. Your earlier recovery key stops working.',
-        yes: 'Create Key',
-      };
-    default:
-      return { message: `Allow ${name}?`, detail: EFFECTS[request.effect], yes: 'Allow' };
-  }
+/** What the builder of a question can use besides the input of the operation. */
+interface QuestionContext {
+  readonly caller: Caller;
+  readonly perform: Perform;
+  readonly effect: ConsentRequest['effect'];
 }
+
+type QuestionBuilder<Name extends OperationName> = (
+  input: OperationInput<Name>,
+  context: QuestionContext,
+) => ConsentQuestion | undefined | Promise<ConsentQuestion | undefined>;
+
+/** Returns the question for a request, or undefined if nothing would be lost or disclosed. */
+async function questionFor(
+  { caller, name, input, effect }: ConsentRequest,
+  perform: Perform,
+): Promise<ConsentQuestion | undefined> {
+  // The table pairs each name with its input. The compiler cannot follow that pairing through a union.
+  const build = QUESTIONS[name];
+  if (!build) return { message: `Allow ${name}?`, detail: EFFECTS[effect], yes: 'Allow' };
+  return build(input as never, { caller, perform, effect });
+}
+
+/** Builds the questions of operations. Operations without a question of their own get a general question. */
+const QUESTIONS: { readonly [Name in OperationName]?: QuestionBuilder<Name> } = {
+  remember: ({ key }) => questionForMoreRemovals(key),
+  patch: ({ key }) => questionForMoreRemovals(key),
+  forget: ({ scope }, { caller, perform }) => questionForForget(caller, scope, perform),
+  undo: (input, { caller, perform }) => questionForUndo(caller, input, perform),
+  createPipeline: ({ id, title = id, steps }) => ({
+    message: `Save the pipeline ${shortened(title)} as yours?`,
+    detail: `You become the pipeline's author, and agents can run the pipeline. It runs these packs: ${packsOf(steps)}.`,
+    yes: 'Save',
+  }),
+  async adoptPipeline({ id }, { caller, perform }) {
+    const { title = id, client, steps } = await perform(caller, 'pipeline', { id });
+    return {
+      message: `Adopt the pipeline ${shortened(title)}?`,
+      detail: `${shortened(client)} wrote this pipeline. You become its author. The pipeline runs with the rights of the agent that starts it. It runs these packs: ${packsOf(steps)}.`,
+      yes: 'Adopt',
+    };
+  },
+  async deletePipeline(input, { caller, perform }) {
+    const { title = input.id } = await perform(caller, 'pipeline', input);
+    return {
+      message: `Delete the pipeline ${shortened(title)}?`,
+      detail: "The pipeline's definition is deleted permanently. This cannot be undone.",
+      yes: 'Delete',
+    };
+  },
+  endSession: ({ id }) => ({
+    message: `End the session ${shortened(id)}?`,
+    detail: "The session's working memory is deleted. This cannot be undone.",
+    yes: 'End Session',
+  }),
+  runPack: ({ name, input }, { effect }) => ({
+    message: `Run ${shortened(name)}?`,
+    detail: `${
+      effect === 'discloses'
+        ? 'The pack sends its input to servers outside this computer'
+        : 'The pack can delete data permanently'
+    }. Input: ${shortened(JSON.stringify(input), MAX_INPUT_CHARACTERS)}`,
+    yes: 'Run',
+  }),
+  mintToken({ name, subject, scopes }) {
+    const admin = scopes.includes('admin');
+    return {
+      message: admin ? 'Create a token with all your rights?' : `Create a token for the memory ${shortened(subject)}?`,
+      detail: `The token's name is ${shortened(name)}. ${
+        admin
+          ? 'A program with this token can read and change every memory and every key on this computer.'
+          : `A program with this token can ${shortened(scopes.map((scope) => SCOPES[scope]).join(', '))}.`
+      }`,
+      yes: 'Create Token',
+    };
+  },
+  async pauseToken(input, { caller, perform }) {
+    const { tokens } = await perform(caller, 'tokens', {});
+    const token = tokens.find(({ id }) => id === input.id);
+    return {
+      message: `Resume access for ${shortened(token?.name ?? input.id)}?`,
+      detail: `The agent can use the memory ${shortened(token?.subject ?? '')} again.`,
+      yes: 'Resume',
+    };
+  },
+  async connectClient(input, { caller, perform }) {
+    const { clients } = await perform(caller, 'clients', {});
+    const plan = await perform(caller, 'planConnection', { client: input.client, subject: input.subject });
+    const client = clients.find(({ id }) => id === input.client)?.name ?? input.client;
+    const files = plan.files.map(({ path }) => `\n${shortened(path, MAX_PATH_CHARACTERS)}`).join('');
+    return {
+      message: `Connect ${shortened(client)}?`,
+      detail: `The program gets its own token for the memory ${shortened(input.subject ?? caller.subject)}.${
+        files === '' ? '' : ` These files will be changed:\n${files}`
+      }`,
+      yes: 'Connect',
+    };
+  },
+  async setCredential({ name }, { caller, perform }) {
+    const stored = (await perform(caller, 'credentials', {})).credentials.find((credential) => credential.name === name);
+    if (stored?.kept_in === undefined) return undefined;
+    return {
+      message: `Replace the credential ${name}?`,
+      detail: 'The credential in the keychain is overwritten. This cannot be undone.',
+      yes: 'Replace',
+    };
+  },
+  dropCredential: ({ name }) => ({
+    message: `Delete the credential ${name}?`,
+    detail:
+      'The credential is deleted from the keychain. Results that packs cached with this credential are also deleted. This cannot be undone.',
+    yes: 'Delete',
+  }),
+  async unlock(_input, { caller, perform }) {
+    const { store } = await perform(caller, 'status', {});
+    // Ask only if the owner locked the memory. In other states, unlocking restores no access that the owner had removed.
+    if (store.key.at !== 'locked') return undefined;
+    return { message: 'Unlock the memory?', detail: 'Agents can read and write the memory again.', yes: 'Unlock' };
+  },
+  // Asked even while embeddings are off, because the choice is saved.
+  setEmbeddings: () => ({
+    message: 'Use the Ollama that is already running?',
+    detail:
+      "The program at Ollama's address receives every text that is embedded. That program may not be Ollama. Continue only if you or the system started it.",
+    yes: 'Use It',
+  }),
+  approveOllama: (input, { caller, perform }) => questionForOllama(caller, input, perform),
+  async trustClock(input, { caller, perform }) {
+    const { expired } = await perform(caller, 'trustClock', { ...input, dry_run: true });
+    return {
+      message: `Is today ${input.time.slice(0, 10)}?`,
+      detail: `By that date, ${expired === 1 ? 'one fact has' : `${expired.toLocaleString()} facts have`} expired and will be deleted permanently. If the date is wrong, cancel and correct the clock of this computer.`,
+      yes: 'Yes, Delete Expired Facts',
+    };
+  },
+  backup: () => ({
+    message: 'Make another backup?',
+    detail: `Only the ${BACKUPS_KEPT} newest backups are kept. Older ones are deleted for good.`,
+    yes: 'Back Up',
+  }),
+  rotateKey: () => ({
+    message: 'Re-encrypt the memory with a new key?',
+    detail: 'You can use the memory meanwhile. Existing backups can be opened only with the old key or the recovery key.',
+    yes: 'Rotate Key',
+  }),
+  makeRecoveryKey: () => ({
+    message: 'Create a new recovery key?',
+    detail: 'The new key is shown only once. Anyone who has it can open this memory. Your earlier recovery key stops working.',
+    yes: 'Create Key',
+  }),
+};
+
+const packsOf = (steps: readonly { readonly pack: string }[]): string => shortened(steps.map(({ pack }) => pack).join(', '));
 
 const questionForMoreRemovals = (key: string): ConsentQuestion => ({
   message: 'Allow more facts to be removed?',
