@@ -45,14 +45,12 @@ export function FactsPage({ filter, go }: Props) {
   const { showToast } = useToast();
   const { copy, startEdit } = useFactCommands(selected);
   const forgetFact = useForgetFact(reselect);
-  const [opened, setOpened] = useState(false);
+  const { opened, setOpened, listHandle, detail, focusInList, openDetail, backToList } = useOpenedFact();
   const [history, setHistory] = useState(false);
   const [overlay, setOverlay] = useState<Overlay>();
   const closeOverlay = (): void => setOverlay(undefined);
   const search = useRef<HTMLInputElement>(null);
   const names = useRef<HTMLSelectElement>(null);
-  const listHandle = useRef<ListHandle>(null);
-  const detail = useRef<HTMLElement>(null);
 
   useEffect(() => {
     // While the memory is locked, do not focus the search box, so that single-letter shortcuts work.
@@ -67,58 +65,28 @@ export function FactsPage({ filter, go }: Props) {
     if (anchor === 'row') listHandle.current?.reveal();
     setOverlay({ lifetimeOf: selected, anchor });
   };
-  /** Closes the opened fact, which covers the list in a narrow window, and then focuses the given field. */
-  const focusInList = (field: { readonly current: { focus(): void; select?(): void } | null }): void => {
-    setOpened(false);
-    field.current?.focus();
-    field.current?.select?.();
-  };
-  const openDetail = (): void => {
-    // Render immediately, because only a visible element can take the focus.
-    flushSync(() => setOpened(true));
-    // Focus the value if it is long enough to scroll, so that the arrow keys scroll the value.
-    (detail.current?.querySelector<HTMLElement>('.value[tabindex]') ?? detail.current)?.focus();
-  };
-  const backToList = (): void => {
-    setOpened(false);
-    listHandle.current?.enter();
-  };
   const forget = (): void => {
     if (selected !== undefined) void forgetFact(selected);
   };
   const { scope, forgetAll, onForgotten } = useForgetMany(filter, words, () => setOverlay('forget-many'));
   const canForgetAll = scope !== undefined && rows.length > 0;
-  const filtered = filterName(filter);
-
-  const factActions: readonly Action[] = [
-    { name: 'Copy value', keys: ['Enter'], run: copy },
-    { name: 'Preview value', keys: [' '], run: () => setOverlay(overlay === 'preview' ? undefined : 'preview') },
-    { name: 'Change lifetime', keys: ['e'], run: () => changeLifetime('row') },
-    { name: 'Edit value, category and tags', keys: ['v'], run: edit },
-    { name: 'Show or hide history', keys: ['h'], run: () => setHistory(!history) },
-    { name: 'Open fact', keys: ['ArrowRight'], run: openDetail },
-    { name: 'Forget fact', keys: ['Backspace', 'Delete'], run: forget },
-  ];
-  useActions([
-    { name: 'Search facts', keys: ['/', 'mod+f'], whileTyping: true, run: () => focusInList(search) },
-    { name: 'Filter by tag or client', keys: ['t'], run: () => focusInList(names) },
-    ...(selected === undefined ? [] : factActions),
-    { name: 'Back to the list', keys: ['ArrowLeft', 'Escape'], run: backToList },
-    ...(canForgetAll
-      ? [
-          {
-            name: filtered === undefined ? 'Forget all facts…' : `Forget all facts ${filtered}…`,
-            keys: ['shift+Backspace', 'shift+Delete'],
-            run: forgetAll,
-          },
-        ]
-      : []),
-    {
-      name: sort === 'updated' ? 'Sort by expiry' : 'Sort by last change',
-      keys: ['s'],
-      run: () => setSort(sort === 'updated' ? 'expires' : 'updated'),
-    },
-  ]);
+  useFactsActions({
+    filter,
+    selected,
+    focusSearch: () => focusInList(search),
+    focusNames: () => focusInList(names),
+    copy,
+    preview: () => setOverlay(overlay === 'preview' ? undefined : 'preview'),
+    changeLifetime: () => changeLifetime('row'),
+    edit,
+    toggleHistory: () => setHistory(!history),
+    open: openDetail,
+    forget,
+    backToList,
+    forgetAll: canForgetAll ? forgetAll : undefined,
+    sort,
+    setSort,
+  });
 
   return (
     <>
@@ -199,6 +167,88 @@ export function FactsPage({ filter, go }: Props) {
       )}
     </>
   );
+}
+
+/**
+ * Whether the selected fact is opened, and functions that move the focus between the list and the fact. In a narrow window, an
+ * opened fact covers the list.
+ */
+function useOpenedFact() {
+  const [opened, setOpened] = useState(false);
+  const listHandle = useRef<ListHandle>(null);
+  const detail = useRef<HTMLElement>(null);
+  /** Closes the opened fact, and then focuses the given field. */
+  const focusInList = (field: { readonly current: { focus(): void; select?(): void } | null }): void => {
+    setOpened(false);
+    field.current?.focus();
+    field.current?.select?.();
+  };
+  const openDetail = (): void => {
+    // Render immediately, because only a visible element can take the focus.
+    flushSync(() => setOpened(true));
+    // Focus the value if it is long enough to scroll, so that the arrow keys scroll the value.
+    (detail.current?.querySelector<HTMLElement>('.value[tabindex]') ?? detail.current)?.focus();
+  };
+  const backToList = (): void => {
+    setOpened(false);
+    listHandle.current?.enter();
+  };
+  return { opened, setOpened, listHandle, detail, focusInList, openDetail, backToList };
+}
+
+type ActionName =
+  | 'focusSearch'
+  | 'focusNames'
+  | 'copy'
+  | 'preview'
+  | 'changeLifetime'
+  | 'edit'
+  | 'toggleHistory'
+  | 'open'
+  | 'forget'
+  | 'backToList';
+
+interface FactsActions extends Readonly<Record<ActionName, () => void>> {
+  readonly filter: FactsFilter;
+  readonly selected: string | undefined;
+  /** Undefined if the list does not offer this action. */
+  readonly forgetAll: (() => void) | undefined;
+  readonly sort: Sort;
+  readonly setSort: (sort: Sort) => void;
+}
+
+/** Registers the keyboard shortcuts and palette actions of the page. */
+function useFactsActions({ filter, selected, forgetAll, sort, setSort, ...run }: FactsActions): void {
+  const filtered = filterName(filter);
+  const factActions: readonly Action[] = [
+    { name: 'Copy value', keys: ['Enter'], run: run.copy },
+    { name: 'Preview value', keys: [' '], run: run.preview },
+    { name: 'Change lifetime', keys: ['e'], run: run.changeLifetime },
+    { name: 'Edit value, category and tags', keys: ['v'], run: run.edit },
+    { name: 'Show or hide history', keys: ['h'], run: run.toggleHistory },
+    { name: 'Open fact', keys: ['ArrowRight'], run: run.open },
+    { name: 'Forget fact', keys: ['Backspace', 'Delete'], run: run.forget },
+  ];
+  useActions([
+    { name: 'Search facts', keys: ['/', 'mod+f'], whileTyping: true, run: run.focusSearch },
+    { name: 'Filter by tag or client', keys: ['t'], run: run.focusNames },
+    ...(selected === undefined ? [] : factActions),
+    { name: 'Back to the list', keys: ['ArrowLeft', 'Escape'], run: run.backToList },
+    ...(forgetAll
+      ? [
+          {
+            name: filtered === undefined ? 'Forget all facts…' : `Forget all facts ${filtered}…`,
+            keys: ['shift+Backspace', 'shift+Delete'],
+            run: forgetAll,
+          },
+        ]
+      : []),
+    {
+      name: sort === 'updated' ? 'Sort by expiry' : 'Sort by last change',
+      keys: ['s'],
+      run: () => setSort(sort === 'updated' ? 'expires' : 'updated'),
+    },
+  ]);
 }
 
 /** Returns the sort order of the list. "Expiring soon" has its own sort order, which lists the earliest expiry first (R-WIN-51). */
