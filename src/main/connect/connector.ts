@@ -73,7 +73,7 @@ export interface EditStep {
 /** Runs the client's own program, which writes the client's configuration. */
 export interface RunStep {
   readonly does: 'run';
-  /** Absolute path. */
+  /** Absolute path of the program. */
   readonly program: string;
   /** Command line arguments. Never contain a token, because every user of the machine can read command lines. */
   readonly args: readonly string[];

@@ -5,16 +5,16 @@ import { embeddingAbandoned, embeddingTimedOut } from './states.ts';
 
 /** Time limits in milliseconds. */
 export interface SidecarTimeouts {
-  /** From the start of Ollama until it listens on its port. */
+  /** Time that Ollama has to start listening on its port. */
   readonly ready: number;
-  /** For a request that only checks Ollama's version or models. */
+  /** Time limit of a request that only checks Ollama's version or models. */
   readonly check: number;
-  /** For one batch of a request's texts. */
+  /** Time limit for embedding one batch of a request's texts. */
   readonly embed: number;
   readonly request: number;
   /** Maximum time without progress during a download. */
   readonly pullIdle: number;
-  /** From the signal to stop until the process is killed. */
+  /** Time between the signal to stop and the kill of the process. */
   readonly stopGrace: number;
   /** Delays before each restart. The last delay is repeated. Limits restarts to 5 in 10 minutes. */
   readonly retryDelays: readonly number[];
