@@ -116,7 +116,7 @@ export const FactFilter = lazy(() =>
       sort: z
         .enum(['updated', 'expires'], { error: 'must be `updated` or `expires`; send one of them' })
         .default('updated')
-        .describe('Order of the facts. `updated`: most recently changed first. `expires`: those that expire soonest first.'),
+        .describe('Order of the facts. `updated`: most recently changed first. `expires`: soonest expiry first.'),
       limit: wholeNumber(1, PAGE.max)
         .default(PAGE.default)
         .describe(`Number of facts per page. At most ${PAGE.max}. A page with long values can have fewer facts.`),

@@ -274,7 +274,7 @@ export const PipelineRun = lazy(() =>
     ended_at: Time()
       .exactOptional()
       .describe(
-        'When the run ended. Absent while the run is in progress, and if Helmdeck Memory stopped or was locked before the run ended.',
+        'When the run ended. Absent while the run is in progress, and if the program stopped or the memory was locked before the run ended.',
       ),
     duration_ms: milliseconds(),
     steps: z.array(RunStep()).describe('Steps, in the order in which they run.'),

@@ -89,7 +89,7 @@ export const MyDefaults = lazy(() =>
         }),
       )
       .max(MY_DEFAULTS.each)
-      .describe('Packs, those with the most successful runs first. Ties are ordered by last use.'),
+      .describe('Packs, with the most successful runs first. Ties are ordered by last use.'),
     pipelines: z
       .array(
         z.object({
@@ -100,7 +100,7 @@ export const MyDefaults = lazy(() =>
         }),
       )
       .max(MY_DEFAULTS.each)
-      .describe('Pipelines, those with the most successful runs first. Ties are ordered by last use.'),
+      .describe('Pipelines, with the most successful runs first. Ties are ordered by last use.'),
     common_findings: z
       .array(
         z.object({

@@ -627,7 +627,7 @@ describe('an interrupted run', () => {
 
   const interrupted = {
     status: 'failed',
-    failure: { error: 'cancelled', step: 'second', message: expect.stringContaining('stopped or was locked') },
+    failure: { error: 'cancelled', step: 'second', message: expect.stringContaining('the memory was locked before this run ended') },
     steps: [{ status: 'succeeded' }, { status: 'failed' }, { status: 'skipped' }],
   };
 
