@@ -6,7 +6,8 @@ import { withCliCommand } from './cli-command.ts';
  * - `insufficient_scope`: the token, or the author of a pipeline, does not have the required scope. The owner can grant the
  *   scope.
  * - `declined`: the operation needs the owner's consent, and the owner refused.
- * - `invalid_config`: a setting, or the folder or file that it names, is wrong. Only the owner can correct the setting.
+ * - `key_unavailable`: the master key is locked, lost, wrong or not created yet, or the keychain is not available.
+ * - `invalid_config`: a setting, or a folder or file of the program, is wrong. Only the owner can correct it.
  * - `store_unavailable`: the memory's own file cannot be opened, read or written.
  * - `unavailable`: a resource other than the memory's file, such as a port or a program, is missing, busy or not running.
  * - `handler_failed`: a pack, or a server or program that it called, failed or sent an unexpected response.

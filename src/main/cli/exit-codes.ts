@@ -5,7 +5,8 @@ export const exits = {
   done: { code: 0, description: 'Success.' },
   failed: {
     code: 1,
-    description: 'Failed or cancelled: the input is invalid, a confirmation was declined, or damage was found.',
+    description:
+      'Failed or cancelled: the input is invalid, such as an unusable backup, a confirmation was declined, or damage was found.',
   },
   usage: { code: 2, description: 'The command line is invalid; nothing was attempted.' },
   notFound: { code: 3, description: 'The named item, such as a fact, a token, a pack or a backup, does not exist.' },
@@ -17,7 +18,11 @@ export const exits = {
   quota: { code: 6, description: 'A quota or the limit of writes per minute was reached.' },
   full: { code: 7, description: 'The disk is full.' },
   noNode: { code: 70, description: 'No suitable Node was found, or the installation is incomplete.' },
-  config: { code: 78, description: 'A setting is invalid, or refers to a folder or file that cannot be used.' },
+  config: {
+    code: 78,
+    description:
+      'A setting is invalid, or a folder or file of the program cannot be used, such as a secret that other users can read.',
+  },
   interrupted: {
     code: 130,
     description: 'Interrupted with Ctrl+C (SIGINT). The code is 143 after SIGTERM and 129 after SIGHUP.',

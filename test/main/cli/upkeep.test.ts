@@ -51,6 +51,18 @@ describe('a backup', () => {
     });
     expect((await say('recall', 'k')).out).toBe('v\n');
   });
+
+  test('is refused if the file is not a backup, and the message names that file (R-DUR-16)', async () => {
+    const file = join(folder, 'random.db');
+    writeFileSync(file, Buffer.alloc(8192, 'random'));
+    expect(await say('restore', file, '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        /^The backup .*random\.db cannot be restored: it has no SQLite header\. Choose another/,
+      ) as string,
+    });
+    expect((await say('recall', 'k')).out).toBe('v\n');
+  });
 });
 
 test('verify reports no damage, or lists the damage and exits with 1 (R-SEAL-04)', async () => {
