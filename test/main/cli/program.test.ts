@@ -57,7 +57,7 @@ test('an entry of the owner records the token of the running program, and no tok
   await end();
   const store = await openFileStore(folder, systemClock);
   const facts = store.space({ subject: 'me' }, 'fact');
-  const author = { client: 'command-line', transport: 'owner' };
+  const author = { client: 'command-line', origin: 'owner' };
   expect((await facts.get('alone'))?.author).toEqual({ ...author, token: '' });
   expect((await facts.get('asked'))?.author).toEqual({ ...author, token });
   expect(token).toMatch(/^[0-9a-f]{16}$/);
@@ -179,7 +179,7 @@ describe('while the program runs', () => {
       code: 0,
       err: expect.stringMatching(/RAM only/) as string,
     });
-    expect(await say('key', 'rotate')).toMatchObject({ code: 5 });
+    expect(await say('key', 'rotate')).toMatchObject({ code: 4 });
   });
 
   test('lock affects every command until unlock', async () => {
