@@ -269,5 +269,5 @@ test('every write records the client and the transport (R-ISO-02)', async () => 
   const client = await connectClient(served, await served.token('me', ['memory:read', 'memory:write'], 'OpenClaw'));
   await client.callTool({ name: 'memory_store', arguments: { key: 'a', value: 'b' } });
   const [entry] = (await served.store.space({ subject: 'me' }, 'fact').page({ sort: 'updated', limit: 1 })).entries;
-  expect(entry?.author).toMatchObject({ client: 'OpenClaw', transport: 'mcp' });
+  expect(entry?.author).toMatchObject({ client: 'OpenClaw', origin: 'mcp' });
 });
