@@ -49,7 +49,7 @@ describe('an administrator', () => {
     expect(JSON.stringify(activity)).not.toContain(minted.token);
     expect(JSON.stringify(activity)).not.toContain(secret);
     expect((await memory.store.space({ subject: 'me' }, 'activity').page({ sort: 'updated', limit: 1 })).entries).toMatchObject([
-      { author: { client: 'command-line', transport: 'owner' } },
+      { author: { client: 'command-line', origin: 'owner' } },
     ]);
   });
 

@@ -869,7 +869,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(await facts.get('made')).toBeUndefined();
       expect(await facts.get('changed')).toEqual({
         ...before,
-        author: { ...anAuthor, transport: 'undo' },
+        author: { ...anAuthor, origin: 'undo' },
         updatedAt: START + 2 * HOUR,
       });
       expect(before).toMatchObject({ value: 'good', author: anAuthor, expiresAt: START + 10 * DAY });
