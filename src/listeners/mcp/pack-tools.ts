@@ -1,10 +1,10 @@
-import { PackResult } from '../../contract/pack.ts';
 import { type Caller, hasScope } from '../../core/access/caller.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { Catalogue } from '../../core/packs/catalogue.ts';
 import { type Pack, toolNameOf } from '../../core/packs/pack.ts';
-import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
+import { type CallToolResult, quotedResult } from './tool-result.ts';
+import { toolInputSchema } from './tool-schema.ts';
 import { SERVER_NAME_PREFIX } from './tools.ts';
 
 /**
@@ -12,9 +12,6 @@ import { SERVER_NAME_PREFIX } from './tools.ts';
  * fields of a pack result.
  */
 const BUILT_IN_PREFIX = 'helmdeck.';
-
-/** Names of the output fields whose descriptions are sent to the model. */
-const DESCRIBED_OUTPUT = ['output'];
 
 interface Call {
   readonly pack: Pack;
@@ -59,10 +56,10 @@ export class PackTools {
     return this.#all().find((pack) => wanted.has(toolNameOf(pack)) || wanted.has(pack.name));
   }
 
-  async call({ pack, caller, input, packSession, context }: Call): Promise<object> {
+  async call({ pack, caller, input, packSession, context }: Call): Promise<CallToolResult> {
     const request = { name: pack.name, input, ...(packSession !== undefined && { session: packSession }) };
     const result = await this.#perform(caller, 'runPack', request, context);
-    return isBuiltIn(pack) ? (result.output as object) : result;
+    return quotedResult(isBuiltIn(pack) ? (result.output as object) : result);
   }
 
   #packs(caller: Caller): readonly Pack[] {
@@ -77,16 +74,12 @@ export class PackTools {
 const isBuiltIn = ({ name }: Pack): boolean => name.startsWith(BUILT_IN_PREFIX);
 
 function describe(pack: Pack): object {
-  const { title, description, input, output, changes = 'nothing', usesNetwork = false } = pack;
-  const answer = isBuiltIn(pack)
-    ? output
-    : PackResult().extend({ output: output.describe(PackResult().shape.output.description ?? '') });
+  const { title, description, input, changes = 'nothing', usesNetwork = false } = pack;
   return {
     name: toolNameOf(pack),
     title,
     description,
     inputSchema: { ...toolInputSchema(input), type: 'object' },
-    outputSchema: { ...toolOutputSchema(answer, DESCRIBED_OUTPUT), type: 'object' },
     annotations: {
       readOnlyHint: changes === 'nothing',
       destructiveHint: changes === 'destroys',
