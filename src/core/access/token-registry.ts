@@ -1,5 +1,5 @@
 import { hash, type KeyObject, randomBytes } from 'node:crypto';
-import type { PauseReceipt, PauseTokenInput } from '../../contract/client.ts';
+import type { PackOffer, PauseReceipt, PauseTokenInput } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
 import { TOKEN_DAYS } from '../../contract/limits.ts';
 import {
@@ -17,6 +17,7 @@ import type { Vault } from '../store/store.ts';
 import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
 import { invalidToken, verifyToken, signingKey, signToken } from './jwt.ts';
+import { PackOffers } from './pack-offers.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -90,6 +91,7 @@ export interface VerifiedToken {
  * memory is locked. A request with a valid token is then refused because of the lock, and not because of an invalid token.
  */
 export class TokenRegistry implements AsyncDisposable {
+  readonly offers: PackOffers;
   readonly #deps: Deps;
   readonly #owner: { readonly token: string; readonly digest: string; readonly verified: Verified };
   #key: KeyObject | undefined;
@@ -105,6 +107,7 @@ export class TokenRegistry implements AsyncDisposable {
 
   private constructor(deps: Deps, owner: { token: string; claims: TokenClaims }) {
     this.#deps = deps;
+    this.offers = new PackOffers(deps.vault);
     const digest = digestOf(owner.token);
     this.#owner = { token: owner.token, digest, verified: verifiedOf(owner.claims, digest) };
   }
@@ -113,6 +116,7 @@ export class TokenRegistry implements AsyncDisposable {
     const tokens = new TokenRegistry(deps, ownersToken(deps.now()));
     // Read the secret now, because the memory may be locked later. If it cannot be read yet, it is read on first use.
     await tokens.#signing().catch(() => undefined);
+    await tokens.offers.prepare();
     return tokens;
   }
 
@@ -137,7 +141,11 @@ export class TokenRegistry implements AsyncDisposable {
     // An ordinary comparison is safe, because its timing helps only an attacker who can find a text with this digest.
     const verified = digest === this.#owner.digest ? this.#owner.verified : await this.#verifyOther(token, digest);
     if (sent && sent.token !== token) Object.assign(sent, { token, digest });
-    return { ...callerOf(verified, transport), ...(digest === this.#owner.digest && { owner: true }) };
+    const caller = callerOf(verified, transport);
+    if (digest === this.#owner.digest) return { ...caller, owner: true };
+    if (!this.offers.isLoaded) await this.offers.prepare();
+    const packs = this.offers.of(verified.client);
+    return packs ? { ...caller, packs } : caller;
   }
 
   async #verifyOther(token: string, digest: string): Promise<Verified> {
@@ -242,6 +250,11 @@ export class TokenRegistry implements AsyncDisposable {
       }
       return { id, paused };
     });
+  }
+
+  /** Changes which packs a client is offered. Applies to the client's next request. */
+  offerPacks(offer: PackOffer): Promise<PackOffer> {
+    return this.#serialize(() => this.offers.change(offer));
   }
 
   /** Calls `callback` whenever a token is revoked or paused, with the token's id, so that open connections can be closed. */

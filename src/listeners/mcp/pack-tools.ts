@@ -1,4 +1,5 @@
 import { type Caller, hasScope } from '../../core/access/caller.ts';
+import { isOffered } from '../../core/access/pack-offers.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { Catalogue } from '../../core/packs/catalogue.ts';
@@ -27,7 +28,7 @@ export class PackTools {
   readonly #catalogue: Pick<Catalogue, 'all'>;
   readonly #perform: Perform;
   readonly #isTaken: (tool: string) => boolean;
-  #list: readonly object[] = [];
+  readonly #descriptions = new Map<Pack, object>();
 
   /** `isTaken` returns whether a tool name belongs to a memory tool. A pack cannot replace a memory tool. */
   constructor(catalogue: Pick<Catalogue, 'all'>, perform: Perform, isTaken: (tool: string) => boolean) {
@@ -36,14 +37,13 @@ export class PackTools {
     this.#isTaken = isTaken;
   }
 
-  /**
-   * Returns the tools of all packs. The list is cached, and built again only when the number of packs changes, because packs are
-   * never removed or replaced while the program runs.
-   */
+  /** Returns the tools of the packs that the caller is offered. Each description is built once, because packs never change. */
   list(caller: Caller): readonly object[] {
-    const packs = this.#packs(caller);
-    if (packs.length !== this.#list.length && packs.length > 0) this.#list = packs.map(describe);
-    return packs.length === 0 ? [] : this.#list;
+    return this.#packs(caller).map((pack) => {
+      const described = this.#descriptions.get(pack) ?? describe(pack);
+      this.#descriptions.set(pack, described);
+      return described;
+    });
   }
 
   names(caller: Caller): string[] {
@@ -63,7 +63,7 @@ export class PackTools {
   }
 
   #packs(caller: Caller): readonly Pack[] {
-    return hasScope(caller, 'packs:run') ? this.#all().filter(({ off }) => !off) : [];
+    return hasScope(caller, 'packs:run') ? this.#all().filter((pack) => !pack.off && isOffered(caller, pack)) : [];
   }
 
   #all(): readonly Pack[] {

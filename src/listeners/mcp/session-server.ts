@@ -55,7 +55,10 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
   const methods = new Map(
     Object.entries({ ...toolMethods(profile, clock, log), ...(profile.resources && resourceMethods(perform)) }),
   );
-  const capabilities = { tools: {}, ...(profile.resources && { resources: { subscribe: true } }) };
+  const capabilities = {
+    tools: profile.packs ? { listChanged: true } : {},
+    ...(profile.resources && { resources: { subscribe: true } }),
+  };
   const options = { capabilities, instructions: profile.instructions, jsonSchemaValidator: noValidator };
   return async ({ Server }, session) => {
     const server = new Server(profile.info, options);

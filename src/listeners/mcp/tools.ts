@@ -31,7 +31,10 @@ export interface ToolRow {
   /** Converts the output of the operation to the answer. If absent, the answer is the output. */
   readonly answer?: (output: never) => object;
   readonly changes: 'nothing' | 'adds' | 'destroys';
-  /** Whether the tool runs packs. Such a tool needs the scope `packs:run`, and its effects are not known in advance. */
+  /**
+   * Whether the tool runs packs. Such a tool needs the scope `packs:run` and a client that is offered packs, and its effects are
+   * not known in advance.
+   */
   readonly runsPacks?: boolean;
 }
 
@@ -216,7 +219,8 @@ export class OperationTools {
   }
 
   #visible(caller: Caller): readonly ToolRow[] {
-    return [...this.#rows.values()].filter(({ runsPacks }) => !runsPacks || hasScope(caller, 'packs:run'));
+    const canRunPacks = hasScope(caller, 'packs:run') && caller.packs?.size !== 0;
+    return [...this.#rows.values()].filter(({ runsPacks }) => !runsPacks || canRunPacks);
   }
 
   #describe(row: ToolRow): object {
