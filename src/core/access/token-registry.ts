@@ -53,6 +53,8 @@ interface Verified {
   /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
   readonly from: number;
   readonly until: number;
+  /** The packs that the client is offered. Undefined means all packs. */
+  readonly packs?: ReadonlySet<string>;
 }
 
 export interface TokenGrant {
@@ -108,6 +110,8 @@ export class TokenRegistry implements AsyncDisposable {
   private constructor(deps: Deps, owner: { token: string; claims: TokenClaims }) {
     this.#deps = deps;
     this.offers = new PackOffers(deps.vault);
+    // The verified tokens contain the packs that their clients were offered.
+    this.offers.onChange(() => this.#verified.clear());
     const digest = digestOf(owner.token);
     this.#owner = { token: owner.token, digest, verified: verifiedOf(owner.claims, digest) };
   }
@@ -141,19 +145,24 @@ export class TokenRegistry implements AsyncDisposable {
     // An ordinary comparison is safe, because its timing helps only an attacker who can find a text with this digest.
     const verified = digest === this.#owner.digest ? this.#owner.verified : await this.#verifyOther(token, digest);
     if (sent && sent.token !== token) Object.assign(sent, { token, digest });
-    const caller = callerOf(verified, transport);
-    if (digest === this.#owner.digest) return { ...caller, owner: true };
-    if (!this.offers.isLoaded) await this.offers.prepare();
-    const packs = this.offers.of(verified.client);
-    return packs ? { ...caller, packs } : caller;
+    return { ...callerOf(verified, transport), ...(digest === this.#owner.digest && { owner: true }) };
   }
 
   async #verifyOther(token: string, digest: string): Promise<Verified> {
-    const verified = this.#verified.get(digest) ?? verifiedOf(verifyToken(token, await this.#signing()), digest);
+    const known = this.#verified.get(digest);
+    const verified = known ?? (await this.#verifyUnknown(token, digest));
     this.#requireValid(verified);
-    this.#remember(digest, verified);
+    // While the packs of the client cannot be read, the token is verified again for each request.
+    if (known || this.offers.isLoaded) this.#remember(digest, verified);
     this.#recordUse(verified.id);
     return verified;
+  }
+
+  async #verifyUnknown(token: string, digest: string): Promise<Verified> {
+    const verified = verifiedOf(verifyToken(token, await this.#signing()), digest);
+    if (!this.offers.isLoaded) await this.offers.prepare();
+    const packs = this.offers.of(verified.client);
+    return packs ? { ...verified, packs } : verified;
   }
 
   mint({ name, client, subject, scopes, days }: MintInput): Promise<MintReceipt> {
@@ -420,12 +429,13 @@ function verifiedOf({ sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity
   };
 }
 
-const callerOf = ({ id, subject, client, scopes }: Verified, transport: string): Caller => ({
+const callerOf = ({ id, subject, client, scopes, packs }: Verified, transport: string): Caller => ({
   subject,
   client,
   transport,
   token: id,
   scopes,
+  ...(packs && { packs }),
 });
 
 const time = (moment: number): string => new Date(moment).toISOString();
