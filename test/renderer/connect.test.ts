@@ -213,8 +213,7 @@ describe('the agents on this computer', () => {
     await connect();
     const dialog = page.getByRole('dialog', { name: 'Packs for Codex' });
     await page.getByRole('button', { name: 'Packs for Codex' }).click();
-    expect(await dialog.getByRole('radio', { name: /^All packs/ }).isChecked()).toBe(true);
-    await dialog.getByRole('radio', { name: 'Only the selected packs' }).check();
+    await dialog.getByRole('checkbox', { name: /^All packs/ }).uncheck();
     await dialog.getByRole('checkbox', { name: /helmdeck\.route$/ }).check();
     expect(await dialog.getByRole('checkbox', { name: /memory_store/ }).count()).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -222,7 +221,7 @@ describe('the agents on this computer', () => {
     await line.getByText('Offered one pack.').waitFor();
     await page.getByRole('button', { name: 'Packs for Codex' }).click();
     expect(await dialog.getByRole('checkbox', { name: /helmdeck\.route$/ }).isChecked()).toBe(true);
-    await dialog.getByRole('radio', { name: /^All packs/ }).check();
+    await dialog.getByRole('checkbox', { name: /^All packs/ }).check();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await line.getByText('Offered one pack.').waitFor({ state: 'detached' });
   });

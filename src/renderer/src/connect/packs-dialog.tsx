@@ -34,20 +34,13 @@ export function PacksDialog({ client: { id, name, packs: offered }, close }: { c
           {name} reads the description of each of its packs in every conversation. Offer it only the packs that it needs.
         </p>
         <fieldset>
-          <legend>Offer</legend>
+          <legend>Packs</legend>
           <label>
-            <input type="radio" name="packs" checked={isAll} onChange={() => setAll(true)} />
+            <input type="checkbox" checked={isAll} onChange={({ target }) => setAll(target.checked)} />
             All packs, also packs that you add later
           </label>
-          <label>
-            <input type="radio" name="packs" checked={!isAll} onChange={() => setAll(false)} />
-            Only the selected packs
-          </label>
-        </fieldset>
-        {!isAll && (
-          <fieldset>
-            <legend>Packs</legend>
-            {packs.map((pack) => (
+          {!isAll &&
+            packs.map((pack) => (
               <label key={pack.name}>
                 <input
                   type="checkbox"
@@ -59,8 +52,7 @@ export function PacksDialog({ client: { id, name, packs: offered }, close }: { c
                 </span>
               </label>
             ))}
-          </fieldset>
-        )}
+        </fieldset>
         <ErrorText text={failure ?? error?.message} />
         <DialogButtons close={close}>
           <Button label="Save" type="submit" look="primary" disabled={busy || !data} />
