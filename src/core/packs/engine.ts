@@ -225,11 +225,13 @@ function effectOfPack({ usesNetwork, own, changes }: Pack): ConsentEffect | unde
  * Explains an invalid input. The schemas of built-in packs contain readable messages. For an owner's pack, the message of the
  * schema library is used, with the field added.
  */
-const notOffered = ({ client }: Caller, { name }: Pack): Failure =>
-  new Failure(
+function notOffered({ client }: Caller, { name }: Pack): Failure {
+  const argument = client.includes(' ') ? `"${client}"` : client;
+  return new Failure(
     'insufficient_scope',
-    `The owner of this memory does not offer the pack ${name} to ${client}. The owner can offer all packs with: helmdeck-memory connect ${client} --packs all.`,
+    `The owner of this memory does not offer the pack ${name} to ${client}. The owner can offer all packs with: helmdeck-memory connect ${argument} --packs all.`,
   );
+}
 
 function explainInput({ own }: Pack, error: z.ZodError): string {
   const [first] = error.issues;

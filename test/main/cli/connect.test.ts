@@ -110,6 +110,10 @@ test('the packs of an agent are chosen with --packs (R-CONN-14)', async () => {
   expect(await say(['connect', 'codex', '--packs', 'helmdeck.rout'])).toMatchObject({ code: 3 });
   expect((await say(['connect', 'codex', '--packs', 'all'])).out).toBe('codex is offered all packs.\n');
   expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\)\s/);
+  // An agent that is not in the list, but has a token.
+  await say(['token', 'mint', 'mine', '--client', 'My Agent']);
+  expect((await say(['connect', 'My Agent', '--packs', 'none'])).out).toBe('My Agent is offered no packs.\n');
+  expect((await say(['connect', 'Another', '--packs', 'none', '--yes'])).code).not.toBe(0);
   // The agent stays connected with the same token.
   expect((await row('codex')).token?.id).toBe(token?.id);
 });

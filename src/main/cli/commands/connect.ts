@@ -91,9 +91,12 @@ const packsIn = (text: string): PackOffer['packs'] =>
 const offerLine = ({ client, packs }: PackOffer): string =>
   `${client} is offered ${packs === 'all' ? 'all packs' : packs.length === 0 ? 'no packs' : packs.join(', ')}.`;
 
+/** Whether the agent is connected, or is not in the list of agents but has a token. */
 async function isConnected(context: CommandContext, client: string): Promise<boolean> {
-  const { clients } = await context.call('clients', {});
-  return clients.some(({ id, state }) => id === client && state === 'connected');
+  const row = (await context.call('clients', {})).clients.find(({ id }) => id === client);
+  if (row) return row.state === 'connected';
+  const { tokens } = await context.call('tokens', {});
+  return tokens.some((token) => token.client === client);
 }
 
 async function listClients(context: CommandContext): Promise<undefined> {
