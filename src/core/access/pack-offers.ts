@@ -63,6 +63,7 @@ export class PackOffers {
     const text = await this.#vault.read(OFFERED_PACKS);
     // This cast is safe, because decryption proves that this program wrote the text.
     const stored = text === undefined ? [] : (JSON.parse(text) as [client: string, packs: string[]][]);
-    this.#offers = new Map(stored.map(([client, packs]) => [client, new Set(packs)]));
+    // A change may have been stored during the read. It is newer.
+    this.#offers ??= new Map(stored.map(([client, packs]) => [client, new Set(packs)]));
   }
 }
