@@ -166,6 +166,14 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
         yes: 'Resume',
       };
     }
+    case 'offerPacks': {
+      const offered = input.packs === 'all' ? 'all packs, also packs that are added later' : input.packs.join(', ');
+      return {
+        message: `Offer ${input.packs === 'all' ? 'all packs' : 'these packs'} to ${shortened(input.client)}?`,
+        detail: `The program can run ${shortened(offered, LONGEST_INPUT)}.`,
+        yes: 'Offer',
+      };
+    }
     case 'connectClient': {
       const { clients } = await perform(caller, 'clients', {});
       const plan = await perform(caller, 'planConnection', { client: input.client, subject: input.subject });
