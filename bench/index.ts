@@ -2,6 +2,7 @@
  * Compares our code with a floor in the same run: bare SQLite with the same tables, indexes, pragmas and bytes, and a bare HTTP
  * server. A floor only writes or reads the bytes and, where needed, decrypts them.
  */
+import { context } from './context.ts';
 import { crowd } from './crowd.ts';
 import { forgetting } from './forgetting.ts';
 import { listener } from './listener.ts';
@@ -32,6 +33,7 @@ for (const measure of [
   size,
   listener,
   mcp,
+  context,
   steady,
   crowd,
   starts,

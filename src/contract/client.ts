@@ -1,6 +1,7 @@
 import * as z from 'zod';
+import { PackName } from './pack.ts';
 import { count, flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
-import { Subject } from './token.ts';
+import { ClientName, Subject } from './token.ts';
 
 const clientShape = 'must be the id of a client, such as `claude-code`; list the clients to see their ids';
 
@@ -55,6 +56,10 @@ export const ClientRow = lazy(() =>
       })
       .exactOptional()
       .describe('The token that was created for the client. Absent if the client has no token.'),
+    packs: z
+      .array(z.string())
+      .exactOptional()
+      .describe('Names of the packs that the client is offered. Absent if the client is offered all packs.'),
   }),
 );
 export type ClientRow = SchemaOutput<typeof ClientRow>;
@@ -251,3 +256,23 @@ export const PauseReceipt = lazy(() =>
   }),
 );
 export type PauseReceipt = SchemaOutput<typeof PauseReceipt>;
+
+const packsShape = 'must be `all` or a list of names of packs; send a JSON array';
+
+/** The packs that a client is offered. This is both the input and the output of `offerPacks`. */
+export const PackOffer = lazy(() =>
+  inputObject(
+    {
+      client: ClientName().describe('Name of the client, as in its tokens, such as `claude-code`.'),
+      packs: z
+        .union([z.literal('all'), z.array(PackName()).max(256)], { error: packsShape })
+        .describe('Names of the packs that the client is offered, or `all` for all packs, also packs that are added later.'),
+    },
+    {
+      title: 'Choose the packs of a client',
+      description:
+        'Changes which packs a client is offered. The client sees only these packs in lists, and calls of other packs are refused. By default, a client is offered all packs.',
+    },
+  ),
+);
+export type PackOffer = SchemaOutput<typeof PackOffer>;

@@ -3,8 +3,8 @@ import { withCliCommand } from './cli-command.ts';
 /**
  * Every failure code with its HTTP status. Codes that MCP reports as a specific JSON-RPC error also have the error number.
  *
- * - `insufficient_scope`: the token, or the author of a pipeline, does not have the required scope. The owner can grant the
- *   scope.
+ * - `insufficient_scope`: the token, or the author of a pipeline, does not have the required scope, or the owner does not offer
+ *   the pack to the client. The owner can grant either.
  * - `declined`: the operation needs the owner's consent, and the owner refused.
  * - `key_unavailable`: the master key is locked, lost, wrong or not created yet, or the keychain is not available.
  * - `invalid_config`: a setting, or a folder or file of the program, is wrong. Only the owner can correct it.

@@ -80,6 +80,7 @@ export const RECORDED_ACTIONS = {
   endWindowSession: 'id',
   connectClient: 'client',
   disconnectClient: 'client',
+  offerPacks: 'client',
   setCredential: 'name',
   dropCredential: 'name',
   changeSetting: 'name',

@@ -98,6 +98,9 @@ export const PACK = {
   outputBytes: 1024 * KIB,
 } as const;
 
+/** Packs that do the same as a memory tool, for use in pipelines. They are offered to every client. */
+export const MEMORY_PACKS: ReadonlySet<string> = new Set(['helmdeck.memory_store', 'helmdeck.memory_forget']);
+
 /** Limits of pipelines. Lifetimes are in seconds. */
 export const PIPELINE = {
   steps: 20,

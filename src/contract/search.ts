@@ -36,6 +36,7 @@ export const SearchResponse = lazy(() =>
         z.object({
           key: z.string().describe('Key of the fact.'),
           category: z.string().describe('Category of the fact.'),
+          tags: z.array(z.string()).describe('Tags of the fact.'),
           client: z.string().describe('The program that last wrote the fact.'),
           defined_by: DefinedBy(),
           updated_at: Time().describe('When the fact was last changed.'),

@@ -75,6 +75,9 @@ export type TokenClaims = SchemaOutput<typeof TokenClaims>;
 
 const visibleName = lazy(() => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u);
 
+/** The name of a client, as opposed to the names of the owner's own programs. */
+export const ClientName = lazy(() => Client().refine((client) => !isOwnName(client), { error: ownNameShape }));
+
 export const MintInput = lazy(() =>
   inputObject(
     {
@@ -83,8 +86,7 @@ export const MintInput = lazy(() =>
         .trim()
         .refine((name) => visibleName().test(name), { error: nameShape })
         .describe('A name that helps you recognize the token, such as "OpenClaw on the laptop".'),
-      client: Client()
-        .refine((client) => !isOwnName(client), { error: ownNameShape })
+      client: ClientName()
         .default('unknown')
         .describe('Name of the program that will use the token. It is shown with each fact that the program writes.'),
       subject: Subject()

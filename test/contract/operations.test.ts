@@ -120,6 +120,7 @@ describe('the table (R-OPS-01)', () => {
       'planConnection',
       'connectClient',
       'disconnectClient',
+      'offerPacks',
       'verifyClient',
       'credentials',
       'setCredential',

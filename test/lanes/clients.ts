@@ -11,6 +11,7 @@ import { startListener } from '../../src/listeners/listener.ts';
 import { registerInMcporter } from '../../src/main/connect/openclaw/mcporter.ts';
 import { bundle } from './clients-bundle.ts';
 import { conformance, TokenProxy } from './clients-conformance.ts';
+import { models } from './clients-models.ts';
 import { Checks } from './faults/checks.ts';
 import { timed } from './faults/timed.ts';
 
@@ -65,6 +66,9 @@ await checks.through(
     await mcporter();
     await conformance(`http://${proxy.host}${MCP}`, { run: (program, ...args) => run(home, program, ...args), check });
     await bundle(check);
+    const stored = 'The needle lies under the oak.';
+    await perform(await tokens.verify(token, 'lane'), 'remember', { key: 'models', value: stored });
+    await models({ url: listener.url + MCP, token }, stored, checks);
   },
   async () => {
     proxy[Symbol.dispose]();

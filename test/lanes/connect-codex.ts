@@ -24,7 +24,8 @@ export async function askCodex(program: string, environment: Record<string, stri
     const fact = { key: 'codex/says', value: 'I came through' };
     const stored = await ask('mcpServer/tool/call', { ...to, tool: 'memory_store', arguments: fact });
     const summary = await ask('mcpServer/resource/read', { ...to, uri: 'helmdeck://my-memory' });
-    return { server: Object(data)[0]?.serverInfo, stored: stored['structuredContent'], summary };
+    const [block] = stored['content'] as { text: string }[];
+    return { server: Object(data)[0]?.serverInfo, stored: JSON.parse(block?.text ?? '') as object, summary };
   } finally {
     child.stdin.end();
     await once(child, 'close');

@@ -69,6 +69,7 @@ describe('facts', () => {
         {
           key: 'preferences/editor',
           category: 'preferences',
+          tags: ['editor'],
           client: 'claude-code',
           updated_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
           score: expect.any(Number) as number,

@@ -251,8 +251,12 @@ function called(result: Awaited<ReturnType<Client['callTool']>>): Outcome {
   const said = JSON.parse(block?.text ?? '') as Record<string, unknown>;
   expect({ others, type: block?.type }).toEqual({ others: [], type: 'text' });
   if (result.isError !== true) {
-    expect(result.structuredContent).toEqual(said);
-    return { answer: said };
+    // Only the search server returns the answer as structure too (R-MCP-05).
+    if (result.structuredContent !== undefined) expect(Object.keys(said)).toEqual(['results']);
+    expect(result.structuredContent ?? said).toEqual(said);
+    // The notice frames stored text as quoted data (R-MCP-08).
+    const { notice: _notice, ...answer } = said;
+    return { answer };
   }
   const { error, message } = said as { error: string; message: string };
   expect({ fields: Object.keys(said), whole: Object.keys(result).toSorted() }).toEqual({

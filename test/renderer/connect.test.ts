@@ -208,6 +208,24 @@ describe('the agents on this computer', () => {
     expect(await line.getByRole('button').allInnerTexts()).toEqual(['Repair…', 'Disconnect…']);
   });
 
+  test('are offered only the packs that the owner selects (R-CONN-11, R-CONN-14)', async () => {
+    const { page, line, connect } = await withCodex();
+    await connect();
+    const dialog = page.getByRole('dialog', { name: 'Packs for Codex' });
+    await page.getByRole('button', { name: 'Packs for Codex' }).click();
+    await dialog.getByRole('checkbox', { name: /^All packs/ }).uncheck();
+    await dialog.getByRole('checkbox', { name: /helmdeck\.route$/ }).check();
+    expect(await dialog.getByRole('checkbox', { name: /memory_store/ }).count()).toBe(0);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await line.getByText('Offered one pack.').waitFor();
+    await page.getByRole('button', { name: 'Packs for Codex' }).click();
+    expect(await dialog.getByRole('checkbox', { name: /helmdeck\.route$/ }).isChecked()).toBe(true);
+    await dialog.getByRole('checkbox', { name: /^All packs/ }).check();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await line.getByText('Offered one pack.').waitFor({ state: 'detached' });
+  });
+
   test('that lost our entry are detected and repaired (R-CONN-11, R-CONN-04)', async () => {
     const { page, line, path, connect, now } = await withCodex({ colorScheme: 'dark' });
     await connect();

@@ -3,6 +3,7 @@ import { TOKEN_SCOPES } from '../../contract/names.ts';
 import type { TokenScope } from '../../contract/token.ts';
 import { type Caller, hasScope } from './caller.ts';
 import { isSameClient } from './fair-share.ts';
+import type { OfferedPacks } from './pack-offers.ts';
 import type { TokenRegistry } from './token-registry.ts';
 
 /** The author of a definition that other clients can run. The author is responsible for the definition. */
@@ -23,10 +24,10 @@ export const mayChange = (caller: Caller, author: DefinitionAuthor): boolean =>
  * clients have (R-DEFINE-02). Otherwise a client could use the rights of other clients by writing definitions that they run.
  */
 export class Authorship {
-  readonly #tokens: Pick<TokenRegistry, 'grants'> | undefined;
+  readonly #tokens: Pick<TokenRegistry, 'grants' | 'offers'> | undefined;
 
   /** If `tokens` is undefined, no author has rights, so each client can run only its own definitions. */
-  constructor(tokens: Pick<TokenRegistry, 'grants'> | undefined) {
+  constructor(tokens: Pick<TokenRegistry, 'grants' | 'offers'> | undefined) {
     this.#tokens = tokens;
   }
 
@@ -42,7 +43,9 @@ export class Authorship {
     if (author.owner) return signed;
     const rights = await this.#rightsOf(author, runner.subject);
     if (rights.size === 0) throw orphaned(author);
-    return { ...signed, scopes: new Set(TOKEN_SCOPES.filter((scope) => has(runner.scopes, scope) && has(rights, scope))) };
+    const packs = inBoth(runner.packs, this.#tokens?.offers.of(author.client));
+    const scopes = new Set(TOKEN_SCOPES.filter((scope) => has(runner.scopes, scope) && has(rights, scope)));
+    return { ...signed, scopes, ...(packs && { packs }) };
   }
 
   async runnableBy(runner: Caller): Promise<(author: DefinitionAuthor) => boolean> {
@@ -57,6 +60,9 @@ export class Authorship {
 }
 
 const has = (scopes: ReadonlySet<TokenScope>, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');
+
+const inBoth = (one: OfferedPacks, other: OfferedPacks): OfferedPacks =>
+  one && other ? one.intersection(other) : (one ?? other);
 
 const orphaned = ({ client }: DefinitionAuthor): Failure =>
   new Failure(

@@ -15,6 +15,8 @@ export interface Caller {
   readonly scopes: ReadonlySet<TokenScope>;
   /** True for the window, the command line and the running program's own token. Never true for the token of a client. */
   readonly owner?: boolean;
+  /** Names of the packs that the owner offers to the client. Undefined means all packs. */
+  readonly packs?: ReadonlySet<string>;
   /**
    * The client whose pipeline makes this call for the caller. Stored encrypted with the entry, as part of its author
    * (R-DEFINE-03).

@@ -1,5 +1,5 @@
 import { hash, type KeyObject, randomBytes } from 'node:crypto';
-import type { PauseReceipt, PauseTokenInput } from '../../contract/client.ts';
+import type { PackOffer, PauseReceipt, PauseTokenInput } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
 import { TOKEN_DAYS } from '../../contract/limits.ts';
 import {
@@ -18,6 +18,7 @@ import type { Vault } from '../store/store.ts';
 import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
 import { invalidToken, verifyToken, signingKey, signToken } from './jwt.ts';
+import { PackOffers } from './pack-offers.ts';
 
 /** Maximum characters of a token. Longer tokens are rejected before they are hashed. */
 const TOKEN_CHARACTERS = 8192;
@@ -49,6 +50,8 @@ interface TokenIdentity {
   /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
   readonly from: number;
   readonly until: number;
+  /** The packs that the client is offered. Undefined means all packs. */
+  readonly packs?: ReadonlySet<string>;
 }
 
 export interface TokenGrant {
@@ -87,6 +90,7 @@ export interface VerifiedToken {
  * memory is locked. A request with a valid token is then refused because of the lock, and not because of an invalid token.
  */
 export class TokenRegistry implements AsyncDisposable {
+  readonly offers: PackOffers;
   readonly #deps: Deps;
   readonly #owner: { readonly token: string; readonly digest: string; readonly verified: TokenIdentity };
   #key: KeyObject | undefined;
@@ -102,6 +106,9 @@ export class TokenRegistry implements AsyncDisposable {
 
   private constructor(deps: Deps, owner: { token: string; claims: TokenClaims }) {
     this.#deps = deps;
+    this.offers = new PackOffers(deps.vault);
+    // The verified tokens contain the packs that their clients were offered.
+    this.offers.onChange(() => this.#verified.clear());
     const digest = digestOf(owner.token);
     this.#owner = { token: owner.token, digest, verified: verifiedOf(owner.claims, digest) };
   }
@@ -110,6 +117,7 @@ export class TokenRegistry implements AsyncDisposable {
     const tokens = new TokenRegistry(deps, ownersToken(deps.now()));
     // Read the secret now, because the memory may be locked later. If it cannot be read yet, it is read on first use.
     await tokens.#signing().catch(() => undefined);
+    await tokens.offers.prepare();
     return tokens;
   }
 
@@ -138,11 +146,20 @@ export class TokenRegistry implements AsyncDisposable {
   }
 
   async #verifyOther(token: string, digest: string): Promise<TokenIdentity> {
-    const verified = this.#verified.get(digest) ?? verifiedOf(verifyToken(token, await this.#signing()), digest);
+    const known = this.#verified.get(digest);
+    const verified = known ?? (await this.#verifyUnknown(token, digest));
     this.#requireValid(verified);
-    this.#remember(digest, verified);
+    // While the packs of the client cannot be read, the token is verified again for each request.
+    if (known || this.offers.isLoaded) this.#remember(digest, verified);
     this.#recordUse(verified.id);
     return verified;
+  }
+
+  async #verifyUnknown(token: string, digest: string): Promise<TokenIdentity> {
+    const verified = verifiedOf(verifyToken(token, await this.#signing()), digest);
+    if (!this.offers.isLoaded) await this.offers.prepare();
+    const packs = this.offers.of(verified.client);
+    return packs ? { ...verified, packs } : verified;
   }
 
   mint({ name, client, subject, scopes, days }: MintInput): Promise<MintReceipt> {
@@ -246,6 +263,11 @@ export class TokenRegistry implements AsyncDisposable {
       }
       return { id, paused };
     });
+  }
+
+  /** Changes which packs a client is offered. Applies to the client's next request. */
+  offerPacks(offer: PackOffer): Promise<PackOffer> {
+    return this.#serialize(() => this.offers.change(offer));
   }
 
   /** Calls `callback` whenever a token is revoked or paused, with the token's id, so that open connections can be closed. */
@@ -414,12 +436,13 @@ function verifiedOf(
   };
 }
 
-const callerOf = ({ id, subject, client, scopes }: TokenIdentity, transport: string): Caller => ({
+const callerOf = ({ id, subject, client, scopes, packs }: TokenIdentity, transport: string): Caller => ({
   subject,
   client,
   transport,
   token: id,
   scopes,
+  ...(packs && { packs }),
 });
 
 const time = (moment: number): string => new Date(moment).toISOString();

@@ -9,6 +9,7 @@ type OwnerOperations = Pick<
   | 'connectClient'
   | 'disconnectClient'
   | 'verifyClient'
+  | 'offerPacks'
   | 'credentials'
   | 'setCredential'
   | 'dropCredential'
@@ -22,8 +23,12 @@ type OwnerOperations = Pick<
 export const owner = ({
   clients: loadClients,
   credentials,
+  packs: {
+    engine: { catalogue },
+  },
   settings,
   store,
+  tokens,
   program: { version, updates, windowSessions },
 }: MemoryDeps): OwnerOperations => {
   const connections = async () => {
@@ -34,10 +39,23 @@ export const owner = ({
     );
   };
   return {
-    clients: async () => (loadClients ? (await loadClients()).list() : { clients: [] }),
+    async clients() {
+      const { clients } = loadClients ? await (await loadClients()).list() : { clients: [] };
+      return {
+        clients: clients.map((row) => {
+          const packs = tokens.offers.isLoaded ? tokens.offers.of(row.id) : undefined;
+          return packs ? { ...row, packs: [...packs] } : row;
+        }),
+      };
+    },
     planConnection: async (_caller, input) => (await connections()).plan(input),
     connectClient: async (_caller, input) => (await connections()).connect(input),
     disconnectClient: async (_caller, input) => (await connections()).disconnect(input),
+    async offerPacks(_caller, offer) {
+      // Refuse unknown names, which are usually misspelled.
+      if (offer.packs !== 'all') for (const name of offer.packs) catalogue.find(name);
+      return tokens.offerPacks(offer);
+    },
     verifyClient: async (_caller, input) => (await connections()).verify(input),
 
     credentials: () => credentials.list(),

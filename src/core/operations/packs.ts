@@ -1,13 +1,15 @@
 import * as z from 'zod';
 import type { PackDetail, PackSummary } from '../../contract/pack.ts';
+import { isOffered } from '../access/pack-offers.ts';
 import { type Pack, toolNameOf } from '../packs/pack.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
 export const packs = ({
   packs: { engine, sessions, skipped },
 }: MemoryDeps): Pick<Memory, 'packs' | 'pack' | 'runPack' | 'endSession'> => ({
-  async packs() {
-    return { packs: engine.catalogue.all.map(summaryOf), ...(skipped.length > 0 && { skipped: [...skipped] }) };
+  async packs(caller) {
+    const offered = engine.catalogue.all.filter((pack) => isOffered(caller, pack));
+    return { packs: offered.map(summaryOf), ...(skipped.length > 0 && { skipped: [...skipped] }) };
   },
 
   async pack(_caller, { name }) {

@@ -32,6 +32,7 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
     const hits = found.map(({ fact, score, spans, why }, place) => ({
       key: fact.key,
       category: fact.category,
+      tags: [...fact.tags],
       ...signatures(fact),
       updated_at: formatTime(fact.updatedAt),
       score: roundScore(score),

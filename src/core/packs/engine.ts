@@ -5,6 +5,7 @@ import type { ConsentEffect } from '../../contract/operations.ts';
 import type { PackResult, RunPackInput } from '../../contract/pack.ts';
 import { explainIssue } from '../../contract/schema.ts';
 import type { Caller } from '../access/caller.ts';
+import { isOffered } from '../access/pack-offers.ts';
 import { askConsent, type CallContext, orAborted } from '../operations/call-context.ts';
 import type { Clock } from '../time/clock.ts';
 import { formatTime } from '../time/format-time.ts';
@@ -60,6 +61,7 @@ export class PackEngine {
 
   async run(caller: Caller, { name, input: given, session }: RunPackInput, callContext: CallContext = {}): Promise<PackResult> {
     const pack = this.catalogue.find(name);
+    if (!isOffered(caller, pack)) throw notOffered(caller, pack);
     const unavailable = pack.unavailable?.();
     if (unavailable !== undefined) throw new Failure('unavailable', unavailable);
     const parsed = pack.input.safeParse(given);
@@ -223,6 +225,14 @@ function effectOfPack({ usesNetwork, own, changes }: Pack): ConsentEffect | unde
  * Explains an invalid input. The schemas of built-in packs contain readable messages. For an owner's pack, the message of the
  * schema library is used, with the field added.
  */
+function notOffered({ client }: Caller, { name }: Pack): Failure {
+  const argument = client.includes(' ') ? `"${client}"` : client;
+  return new Failure(
+    'insufficient_scope',
+    `The owner of this memory does not offer the pack ${name} to ${client}. The owner can offer all packs with: helmdeck-memory connect ${argument} --packs all.`,
+  );
+}
+
 function explainInput({ own }: Pack, error: z.ZodError): string {
   const [first] = error.issues;
   if (!own || first === undefined) return explainIssue(error);

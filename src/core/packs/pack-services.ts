@@ -34,7 +34,7 @@ export interface PackServicesOptions {
   readonly store: MemoryStore;
   readonly clock: Clock;
   /** The tokens that clients use. Absent if the program accepts no tokens. */
-  readonly tokens?: Pick<TokenRegistry, 'onRevoked' | 'grants'>;
+  readonly tokens?: Pick<TokenRegistry, 'onRevoked' | 'grants' | 'offers'>;
   readonly packs?: readonly Pack[];
   readonly skipped?: PackServices['skipped'];
   readonly credentials?: CredentialProvider;

@@ -12,6 +12,8 @@ export const TOKEN_RECORD = 'token ';
  */
 export const PAUSED_TOKEN = 'paused token ';
 export const CREDENTIAL = 'credential ';
+/** The packs that each client is offered. */
+export const OFFERED_PACKS = 'offered packs';
 
 /** Upper bound of the vault's names: sorts after all names that begin with `VAULT_PREFIX`. */
 const AFTER = 'vault!';

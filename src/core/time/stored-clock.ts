@@ -116,7 +116,11 @@ export class StoredClock {
     if (this.#loaded) return;
     const bytes = this.#deps.keys.readSecret(STORED_CLOCK);
     const stored = bytes && decode(bytes);
-    if (stored) this.#time.restore(stored);
+    if (stored) {
+      // Until the stored time is known, every clock seems to be in doubt. Only a doubt that `restore` finds must be saved.
+      this.#hasUnsavedDoubt = false;
+      this.#time.restore(stored);
+    }
     this.#savedTime = stored?.trusted ?? 0;
     this.#loaded = true;
     // A new memory stores its time immediately. Otherwise, a restart with a wrong clock would have no stored time to compare that

@@ -7,7 +7,7 @@ import { wrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/re
 import { Connection } from '../store/connection.ts';
 import { openDatabase } from '../store/database.ts';
 import { migrations } from '../store/migrations/index.ts';
-import { CREDENTIAL, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault.ts';
+import { CREDENTIAL, OFFERED_PACKS, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault.ts';
 
 /** Expiry of a revocation if the expiry of the token is unknown. */
 const NEVER_EXPIRES = Number.MAX_SAFE_INTEGER;
@@ -114,6 +114,7 @@ export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: 
     if (ofThisMemory || !has(VAULT_PREFIX + SIGNING_SECRET)) carry(VAULT_PREFIX + SIGNING_SECRET);
     if (ofThisMemory) {
       carryCredentials(connection, keys, newer);
+      carryOffers(keys, newer);
       carryRecoveryKey(connection, keys, newer);
     }
     carryClock(keys, newer);
@@ -169,6 +170,14 @@ function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secr
     const secret = secrets.get(name);
     if (secret) keys.saveSecret(name, secret);
   }
+}
+
+/** Copies the owner's choice of the packs that each client is offered. */
+function carryOffers(keys: KeyKeeper, { names, secrets }: NewerState): void {
+  const name = VAULT_PREFIX + OFFERED_PACKS;
+  const offers = secrets.get(name);
+  if (offers) keys.saveSecret(name, offers);
+  else if (!names.has(name)) keys.deleteSecret(name);
 }
 
 /** Copies the newest recovery key's public half, so that an older recovery key stays invalid. */

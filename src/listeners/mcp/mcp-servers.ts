@@ -21,7 +21,7 @@ import { MEMORY_TOOLS, OperationTools, PIPELINE_RUN, QUERY } from './tools.ts';
 interface Deps {
   readonly perform: Perform;
   readonly catalogue?: Pick<Catalogue, 'all'> | undefined;
-  readonly tokens: Pick<TokenRegistry, 'onRevoked'>;
+  readonly tokens: Pick<TokenRegistry, 'onRevoked' | 'offers'>;
   readonly onChange: MemoryStore['onChange'];
   readonly bodies: BodyReader;
   readonly streams: StreamRegistry;
@@ -107,6 +107,7 @@ function createMcpServer(deps: Deps, transport: string, path: string, profile: S
     clock,
     tokens,
     onChange,
+    offersPacks: profile.packs !== undefined,
     isAffected: isResourceAffected,
     startServer: async (session) => connect(await loadSdk(), session),
   });

@@ -1,10 +1,11 @@
-import { PackResult } from '../../contract/pack.ts';
 import { type Caller, hasScope } from '../../core/access/caller.ts';
+import { isOffered } from '../../core/access/pack-offers.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { Catalogue } from '../../core/packs/catalogue.ts';
 import { type Pack, toolNameOf } from '../../core/packs/pack.ts';
-import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
+import { type CallToolResult, quotedResult } from './tool-result.ts';
+import { toolInputSchema } from './tool-schema.ts';
 import { SERVER_NAME_PREFIX } from './tools.ts';
 
 /**
@@ -12,9 +13,6 @@ import { SERVER_NAME_PREFIX } from './tools.ts';
  * fields of a pack result.
  */
 const BUILT_IN_PREFIX = 'helmdeck.';
-
-/** Names of the output fields whose descriptions are sent to the model. */
-const DESCRIBED_OUTPUT = ['output'];
 
 interface Call {
   readonly pack: Pack;
@@ -30,7 +28,7 @@ export class PackTools {
   readonly #catalogue: Pick<Catalogue, 'all'>;
   readonly #perform: Perform;
   readonly #isTaken: (tool: string) => boolean;
-  #list: readonly object[] = [];
+  readonly #descriptions = new Map<Pack, object>();
 
   /** `isTaken` returns whether a tool name belongs to a memory tool. A pack cannot replace a memory tool. */
   constructor(catalogue: Pick<Catalogue, 'all'>, perform: Perform, isTaken: (tool: string) => boolean) {
@@ -39,14 +37,13 @@ export class PackTools {
     this.#isTaken = isTaken;
   }
 
-  /**
-   * Returns the tools of all packs. The list is cached, and built again only when the number of packs changes, because packs are
-   * never removed or replaced while the program runs.
-   */
+  /** Returns the tools of the packs that the caller is offered. Each description is built once, because packs never change. */
   list(caller: Caller): readonly object[] {
-    const packs = this.#packs(caller);
-    if (packs.length !== this.#list.length && packs.length > 0) this.#list = packs.map(describe);
-    return packs.length === 0 ? [] : this.#list;
+    return this.#packs(caller).map((pack) => {
+      const described = this.#descriptions.get(pack) ?? describe(pack);
+      this.#descriptions.set(pack, described);
+      return described;
+    });
   }
 
   names(caller: Caller): string[] {
@@ -59,14 +56,14 @@ export class PackTools {
     return this.#all().find((pack) => wanted.has(toolNameOf(pack)) || wanted.has(pack.name));
   }
 
-  async call({ pack, caller, input, packSession, context }: Call): Promise<object> {
+  async call({ pack, caller, input, packSession, context }: Call): Promise<CallToolResult> {
     const request = { name: pack.name, input, ...(packSession !== undefined && { session: packSession }) };
     const result = await this.#perform(caller, 'runPack', request, context);
-    return isBuiltIn(pack) ? (result.output as object) : result;
+    return quotedResult(isBuiltIn(pack) ? (result.output as object) : result);
   }
 
   #packs(caller: Caller): readonly Pack[] {
-    return hasScope(caller, 'packs:run') ? this.#all().filter(({ off }) => !off) : [];
+    return hasScope(caller, 'packs:run') ? this.#all().filter((pack) => !pack.off && isOffered(caller, pack)) : [];
   }
 
   #all(): readonly Pack[] {
@@ -77,16 +74,12 @@ export class PackTools {
 const isBuiltIn = ({ name }: Pack): boolean => name.startsWith(BUILT_IN_PREFIX);
 
 function describe(pack: Pack): object {
-  const { title, description, input, output, changes = 'nothing', usesNetwork = false } = pack;
-  const answer = isBuiltIn(pack)
-    ? output
-    : PackResult().extend({ output: output.describe(PackResult().shape.output.description ?? '') });
+  const { title, description, input, changes = 'nothing', usesNetwork = false } = pack;
   return {
     name: toolNameOf(pack),
     title,
     description,
     inputSchema: { ...toolInputSchema(input), type: 'object' },
-    outputSchema: { ...toolOutputSchema(answer, DESCRIBED_OUTPUT), type: 'object' },
     annotations: {
       readOnlyHint: changes === 'nothing',
       destructiveHint: changes === 'destroys',

@@ -27,10 +27,12 @@ const NOTIFY_DELAY_MS = 100;
 
 interface Deps {
   readonly clock: Clock;
-  readonly tokens: Pick<TokenRegistry, 'onRevoked'>;
+  readonly tokens: Pick<TokenRegistry, 'onRevoked' | 'offers'>;
   readonly onChange: MemoryStore['onChange'];
   /** Creates the SDK's server object for a new session and connects the two. */
   readonly startServer: (session: Session) => Promise<void>;
+  /** Whether the list of tools contains packs, so that the owner can change it for each client. */
+  readonly offersPacks: boolean;
   /** Whether a change to entries of this kind changes the content of the resource. */
   readonly isAffected: (uri: string, kind: SpaceChange['kind']) => boolean;
 }
@@ -52,6 +54,7 @@ export class SessionRegistry implements Disposable {
     this.#listeners = [
       deps.tokens.onRevoked((id) => this.#closeWhere(({ owner }) => owner.caller.token === id)),
       deps.onChange((change) => this.#collect(change)),
+      ...(deps.offersPacks ? [deps.tokens.offers.onChange((client) => this.#announceTools(client))] : []),
     ];
   }
 
@@ -82,6 +85,8 @@ export class SessionRegistry implements Disposable {
     ) {
       throw new ProtocolError('unknown_session', 'Session not found; send `initialize` to open a new session.');
     }
+    // The owner may have changed which packs the client is offered since its last request.
+    session.owner = { ...owner, caller };
     session.usedAt = this.#deps.clock.steady();
     return session;
   }
@@ -118,6 +123,11 @@ export class SessionRegistry implements Disposable {
       );
     }
     void oldest.close();
+  }
+
+  #announceTools(client: string): void {
+    for (const session of this.#sessions.values())
+      if (session.owner.caller.client === client) session.notify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
   }
 
   #closeWhere(matches: (session: Session) => boolean): void {

@@ -10,6 +10,7 @@ import type { PackTools } from './pack-tools.ts';
 import { readResource, requireResource, RESOURCE_LIST } from './resources.ts';
 import { ProtocolError, toRpcErrorBody } from './rpc.ts';
 import type { Session } from './session.ts';
+import type { CallToolResult } from './tool-result.ts';
 import { type OperationTools, unknownToolFailure } from './tools.ts';
 
 export interface ServerProfile {
@@ -54,7 +55,10 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
   const methods = new Map(
     Object.entries({ ...toolMethods(profile, clock, log), ...(profile.resources && resourceMethods(perform)) }),
   );
-  const capabilities = { tools: {}, ...(profile.resources && { resources: { subscribe: true } }) };
+  const capabilities = {
+    tools: profile.packs ? { listChanged: true } : {},
+    ...(profile.resources && { resources: { subscribe: true } }),
+  };
   const options = { capabilities, instructions: profile.instructions, jsonSchemaValidator: noValidator };
   return async ({ Server }, session) => {
     const server = new Server(profile.info, options);
@@ -83,7 +87,7 @@ const toolMethods = ({ tools, packs }: ServerProfile, clock: Clock, log: Deps['l
     session: Session,
     { name, arguments: input = {}, _meta }: Params,
     { requestId, signal }: SdkRequestContext,
-  ): { operation: string; run: () => Promise<object> } => {
+  ): { operation: string; run: () => Promise<CallToolResult> } => {
     const { caller } = session.owner;
     if (typeof name !== 'string') throw new ProtocolError('invalid_params', '`name` must be a string; send the name of a tool.');
     const context = callContextOf({ session, requestId, progressToken: _meta?.progressToken, signal, clock });
@@ -106,8 +110,7 @@ const toolMethods = ({ tools, packs }: ServerProfile, clock: Clock, log: Deps['l
       try {
         const call = findCall(session, params, context);
         operation = call.operation;
-        const output = await call.run();
-        return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output };
+        return await call.run();
       } catch (error) {
         if (error instanceof ProtocolError) throw error;
         const failure = asFailure(error);

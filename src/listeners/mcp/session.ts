@@ -54,7 +54,7 @@ export interface SessionOwner {
  */
 export class Session implements Transport {
   readonly id = randomBytes(24).toString('base64url');
-  readonly owner: SessionOwner;
+  owner: SessionOwner;
   readonly subscriptions = new Set<string>();
   /** Time of the last request, in milliseconds on the steady clock. */
   usedAt: number;

@@ -5,9 +5,13 @@ type JsonSchema = z.core.JSONSchema.BaseSchema;
 /** The bounds that zod adds to every integer. They are left out of tool schemas. */
 const BOUNDS: ReadonlySet<unknown> = new Set([Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]);
 
+/** Maximum characters of a pattern in a tool schema. A model understands the description of a field better than a long pattern. */
+const MAX_PATTERN = 40;
+
 /**
  * Returns the JSON Schema of a tool's input. The schema is short, because models read it on every turn. Its title and description
- * are left out, because the tool already has them. `shortDescriptions` replaces the descriptions of fields.
+ * are left out, because the tool already has them. `shortDescriptions` replaces the descriptions of fields. The server checks the
+ * input with the full schema, and its error message says what to send.
  */
 export function toolInputSchema(
   schema: z.ZodType,
@@ -24,7 +28,7 @@ export function toolInputSchema(
   });
   for (const [name, description] of Object.entries(shortDescriptions))
     Object.assign(rest.properties?.[name] ?? {}, { description });
-  return pruned(rest, isUnbounded) as JsonSchema & { type: 'object' };
+  return pruned(rest, isNeedless) as JsonSchema & { type: 'object' };
 }
 
 /**
@@ -41,7 +45,11 @@ export function toolOutputSchema(schema: z.ZodType, described: readonly string[]
   }) as JsonSchema & { type: 'object' };
 }
 
-const isUnbounded = (name: string, value: unknown): boolean => (name === 'maximum' || name === 'minimum') && BOUNDS.has(value);
+const isNeedless = (name: string, value: unknown): boolean =>
+  ((name === 'maximum' || name === 'minimum') && BOUNDS.has(value)) ||
+  (name === 'pattern' && String(value).length > MAX_PATTERN) ||
+  // Every name of a JSON object is a string.
+  name === 'propertyNames';
 
 type Drop = (name: string, value: unknown, path: readonly string[]) => boolean;
 

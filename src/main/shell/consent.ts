@@ -174,6 +174,14 @@ const QUESTIONS: { readonly [Name in OperationName]?: QuestionBuilder<Name> } = 
       yes: 'Resume',
     };
   },
+  offerPacks({ client, packs }) {
+    const offered = packs === 'all' ? 'all packs, also packs that are added later' : packs.join(', ');
+    return {
+      message: `Offer ${packs === 'all' ? 'all packs' : 'these packs'} to ${shortened(client)}?`,
+      detail: `The program can run ${shortened(offered, MAX_INPUT_CHARACTERS)}.`,
+      yes: 'Offer',
+    };
+  },
   async connectClient(input, { caller, perform }) {
     const { clients } = await perform(caller, 'clients', {});
     const plan = await perform(caller, 'planConnection', { client: input.client, subject: input.subject });

@@ -55,6 +55,28 @@ describe('the stored time of a memory', () => {
     expect(next.now()).toBeGreaterThanOrEqual(START + 47 * HOUR);
   });
 
+  test('is not saved again by a start whose clock is right, so the first request does not wait for a commit', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    {
+      await using store = await openStore({ folder, clock, sources: withKey() });
+      await facts(store).put(aDraft());
+    }
+    const saved = (): unknown => {
+      const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
+      const bytes: unknown = db.prepare("SELECT value FROM meta WHERE name = 'clock'").pluck().get();
+      db.close();
+      return bytes;
+    };
+    const before = saved();
+    expect(before).toBeInstanceOf(Buffer);
+    await clock.advance(MINUTE);
+    const store = await openFileStore(folder, clock);
+    await facts(store).get(aDraft().key);
+    await settle();
+    expect(saved()).toEqual(before);
+  });
+
   test.each([
     { what: 'changed', edit: "UPDATE meta SET value = zeroblob(length(value)) WHERE name = 'clock'" },
     { what: 'replaced by a number', edit: "UPDATE meta SET value = 99999999999999 WHERE name = 'clock'" },

@@ -89,6 +89,17 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
     await expect(again.tokens.verify(newer.token, 'rest')).rejects.toThrow(/has been revoked/);
   });
 
+  test('a client is offered the packs that the owner chose last (R-CONN-14)', async () => {
+    const { tokens, store } = memory;
+    await tokens.offerPacks({ client: 'codex', packs: ['github.get_issue'] });
+    await tokens.offerPacks({ client: 'gemini-cli', packs: [] });
+    copyFileSync((await store.upkeep!.backup()).file, backup);
+    await tokens.offerPacks({ client: 'codex', packs: [] });
+    await tokens.offerPacks({ client: 'gemini-cli', packs: 'all' });
+    const { offers } = (await reopened()).tokens;
+    expect([offers.of('codex'), offers.of('gemini-cli')]).toEqual([new Set(), undefined]);
+  });
+
   test('a token that was revoked since is not listed (R-AUTH-10)', async () => {
     const newer = await memory.tokens.mint(mintInput('newer'));
     for (const { id } of [old, newer]) await memory.tokens.revoke({ id, unrecorded: false });

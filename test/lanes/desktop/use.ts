@@ -51,8 +51,8 @@ export const use: readonly Check[] = [
       await editor.getByRole('radio', { name: '1 week' }).check();
       await editor.getByRole('button', { name: 'Save' }).click();
       await editor.waitFor({ state: 'detached' });
-      const { structuredContent } = await agent.client.callTool({ name: 'memory_recall', arguments: { key: 'editor/name' } });
-      const { expires_at: end } = structuredContent as { expires_at: string };
+      const { content } = await agent.client.callTool({ name: 'memory_recall', arguments: { key: 'editor/name' } });
+      const { expires_at: end } = JSON.parse((content as { text: string }[])[0]?.text ?? '') as { expires_at: string };
       const days = (Date.parse(end) - Date.now()) / 86_400_000;
       must(`the agent reads the new expiry (${end})`, days > 6.9 && days <= 7);
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../../src/core/access/caller.ts';
 import { sendRequest, serve } from '../../support/listener.ts';
-import { initialize, MCP, openSession, openSse, post, QMD, rpcErrorOf } from './mcp-client.ts';
+import { initialize, MCP, openSession, openSse, post, QMD, rpcErrorOf, toolResultOf } from './mcp-client.ts';
 
 describe('an invalid message', () => {
   test.each([
@@ -97,7 +97,7 @@ test('a request to run as a task runs directly', async () => {
   const session = await openSession(served, await served.token());
   const params = { name: 'memory_store', arguments: { key: 'a', value: 'b' }, task: { ttl: 60_000 } };
   const answer = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
-  expect(answer.json).toMatchObject({ result: { structuredContent: { status: 'created' } } });
+  expect(toolResultOf(answer.json['result'])).toMatchObject({ status: 'created' });
 });
 
 test('notifications are accepted without a response', async () => {
@@ -175,9 +175,7 @@ test('two requests with the same id each get their own response (R-MCP-10)', asy
   await session.call('memory_store', { key: 'two', value: '2' });
   const keys = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? 'one' : 'two'));
   const answers = await Promise.all(keys.map((key) => session.call('memory_recall', { key }, 1)));
-  expect(answers.map(({ json }) => (json['result'] as { structuredContent: { key: string } }).structuredContent.key)).toEqual(
-    keys,
-  );
+  expect(answers.map(({ json }) => toolResultOf(json['result'])['key'])).toEqual(keys);
 });
 
 test('requests of many clients with the same id are each answered to their client, on each transport (R-MCP-10, R-ISO-01)', async () => {
@@ -202,7 +200,7 @@ test('requests of many clients with the same id are each answered to their clien
   expect(answers.filter(([subject, said]) => said !== `of ${subject}.`)).toEqual([]);
   expect(answers).toHaveLength(100);
   for (const { subject, listening } of asked) {
-    const heard = await listening.line.waitFor(/(structuredContent[^]*){10}/);
+    const heard = await listening.line.waitFor(/(notice[^]*){10}/);
     expect(new Set(heard.match(/of subject-\d+\./g))).toEqual(new Set([`of ${subject}.`]));
   }
 });

@@ -8,7 +8,7 @@ import { SESSION_IDLE_MS, MAX_SESSIONS } from '../../../src/listeners/mcp/sessio
 import { DAY, manualClock, HOUR, MINUTE, SECOND } from '../../support/clock.ts';
 import { sendRequest, serve, type ServedMemory } from '../../support/listener.ts';
 import { measureWait } from '../../support/work.ts';
-import { initialize, MCP, openSession, openSse, post, rpcErrorOf, openStream } from './mcp-client.ts';
+import { initialize, MCP, openSession, openSse, post, rpcErrorOf, openStream, toolResultOf } from './mcp-client.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
@@ -110,10 +110,7 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
         return session.call('memory_recall', { key: 'name' }, 1);
       }),
     );
-    const values = answers.map(
-      ({ json }) => (json['result'] as { structuredContent: { value: string } }).structuredContent.value,
-    );
-    expect(values).toEqual(subjects);
+    expect(answers.map(({ json }) => toolResultOf(json['result'])['value'])).toEqual(subjects);
   });
 });
 

@@ -94,6 +94,30 @@ test('a token is paused and resumed (R-CONN-09)', async () => {
   expect(await say(['token', 'pause', 'nobody'])).toMatchObject({ code: 3 });
 });
 
+test('the packs of an agent are chosen with --packs (R-CONN-14)', async () => {
+  const { say, row } = await aDesk();
+  const none = await say(['connect', 'codex', '--packs', 'none', '--yes']);
+  expect(none.out).toMatch(
+    /^codex is connected to the memory "me"\.\nConnection tested: 6 tools\.\ncodex is offered no packs\.\n/,
+  );
+  const { token } = await row('codex');
+  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\), packs: none/);
+  expect(await say(['connect', 'codex', '--packs', 'helmdeck.route'])).toMatchObject({
+    code: 0,
+    out: 'codex is offered helmdeck.route.\n',
+  });
+  expect((await say(['connect', 'codex', '--try'])).out).toBe('Connection tested: 8 tools.\n');
+  expect(await say(['connect', 'codex', '--packs', 'helmdeck.rout'])).toMatchObject({ code: 3 });
+  expect((await say(['connect', 'codex', '--packs', 'all'])).out).toBe('codex is offered all packs.\n');
+  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\)\s/);
+  // An agent that is not in the list, but has a token.
+  await say(['token', 'mint', 'mine', '--client', 'My Agent']);
+  expect((await say(['connect', 'My Agent', '--packs', 'none'])).out).toBe('My Agent is offered no packs.\n');
+  expect((await say(['connect', 'Another', '--packs', 'none', '--yes'])).code).not.toBe(0);
+  // The agent stays connected with the same token.
+  expect((await row('codex')).token?.id).toBe(token?.id);
+});
+
 test('a refusal says why, and an unknown agent is not found', async () => {
   const { say, path, now } = await aDesk();
   expect(await say(['connect', 'nobody', '--yes'])).toMatchObject({

@@ -26,7 +26,7 @@ test('mcp serves a client over standard input and output, and prints nothing els
     .map((line) => JSON.parse(line) as { id?: number });
   expect(answers.filter(({ id }) => id !== undefined)).toMatchObject([
     { id: 1, result: { serverInfo: { name: 'helmdeck' } } },
-    { id: 2, result: { structuredContent: { status: 'created' } } },
+    { id: 2, result: { content: [{ text: expect.stringContaining('"status":"created"') as string }] } },
   ]);
   expect(await err).toBe('');
 });

@@ -5,6 +5,7 @@ import { inputObject, lazy, notTextError, type SchemaOutput } from '../../../con
 import type { MyDefaults } from '../../../contract/views.ts';
 import type { Authorship, DefinitionAuthor } from '../../access/authorship.ts';
 import { type Caller, hasScope } from '../../access/caller.ts';
+import { isOffered } from '../../access/pack-offers.ts';
 import { whyAdoptionNeeded } from '../../pipelines/definition-store.ts';
 import type { PipelineRunner } from '../../pipelines/pipeline-runner.ts';
 import type { Catalogue } from '../catalogue.ts';
@@ -183,7 +184,7 @@ export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps):
  * that cannot be read while the memory is locked. `missing` then says which data was left out.
  */
 async function readCandidates({ catalogue, pipelines, authorship, defaults }: Deps, caller: Caller) {
-  const packs = catalogue.all.filter(({ name }) => name !== ROUTE_PACK).map(packCandidate);
+  const packs = catalogue.all.filter((pack) => pack.name !== ROUTE_PACK && isOffered(caller, pack)).map(packCandidate);
   if (!hasScope(caller, 'memory:read')) {
     return {
       candidates: [...packs, ...tools],

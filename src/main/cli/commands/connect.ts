@@ -1,5 +1,5 @@
 import { withCliCommand } from '../../../contract/cli-command.ts';
-import type { ClientRow, ConnectionPlan, ClientVerification } from '../../../contract/client.ts';
+import type { ClientRow, ConnectionPlan, ClientVerification, PackOffer } from '../../../contract/client.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
@@ -12,6 +12,10 @@ export const connect = command({
   arguments: { client: { description: 'Id of the agent in the list of agents.', optional: true } },
   options: {
     subject: { value: '<name>', description: 'Name of a separate memory for the agent. Default: `me`, your own memory.' },
+    packs: {
+      value: '<packs>',
+      description: 'Packs that the agent is offered: `all`, `none`, or names separated by commas. Default: `all`.',
+    },
     show: { description: 'Shows the planned changes without making them.' },
     try: { description: 'Tests an existing connection, without changing anything.' },
     list: { description: 'Lists the supported agents and their state.' },
@@ -19,25 +23,40 @@ export const connect = command({
   },
   details: [
     "First shows the planned change to the agent's configuration: one entry, which starts the bridge of Helmdeck Memory. Nothing else in the configuration changes. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
+    'With `--packs`, an agent that is already connected stays connected, and only its packs change. An agent reads the descriptions of its packs in every conversation, so offer it only the packs that it needs. The command `packs` lists the packs.',
     'If you connect an agent again, it gets a new token, and a removed entry is restored. After the change, the connection is tested with the command that the agent starts. Helmdeck Memory must be running for the test.',
   ],
-  examples: ['connect', 'connect claude-code --show', 'connect claude-code', 'connect codex --subject work --yes'],
-  async run({ arguments: { client }, options: { subject, show, try: tried, list, yes } }, context) {
+  examples: [
+    'connect',
+    'connect claude-code --show',
+    'connect claude-code',
+    'connect codex --subject work --yes',
+    'connect codex --packs none',
+  ],
+  async run({ arguments: { client }, options: { subject, packs, show, try: tried, list, yes } }, context) {
     if (client === undefined || list) return listClients(context);
     if (tried) {
       const verified = await context.call('verifyClient', { client });
       await context.printResult({ client, ...verified }, () => [verificationLine(verified)]);
       return verified.works ? exits.done.code : exits.failed.code;
     }
+    const offer = packs === undefined ? undefined : { client, packs: packsIn(packs) };
+    if (offer && !show && (await isConnected(context, client))) {
+      const offered = await context.call('offerPacks', offer);
+      return context.printResult(offered, () => [offerLine(offered)]);
+    }
     const wanted = { client, ...(subject !== undefined && { subject }) };
     const plan = await context.call('planConnection', wanted);
     if (show) return context.printResult(plan, () => [...planLines(plan), ...linkOf(plan)]);
     if (!yes) context.hint(...planLines(plan));
     if (!(await context.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
+    // Change the packs first, so that the agent's first session has the right tools.
+    const offered = offer && (await context.call('offerPacks', offer));
     const done = await context.call('connectClient', { ...wanted, basis: plan.basis });
     await context.printResult(done, () => [
       `${client} is connected to the memory "${escapeControls(done.subject)}".`,
       verificationLine(done.verified),
+      ...(offered ? [offerLine(offered)] : []),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
       withCliCommand(`To undo this, run: helmdeck-memory disconnect ${client}`),
     ]);
@@ -66,6 +85,20 @@ export const disconnect = command({
   },
 });
 
+const packsIn = (text: string): PackOffer['packs'] =>
+  text === 'all' ? 'all' : text === 'none' ? [] : text.split(',').map((name) => name.trim());
+
+const offerLine = ({ client, packs }: PackOffer): string =>
+  `${client} is offered ${packs === 'all' ? 'all packs' : packs.length === 0 ? 'no packs' : packs.join(', ')}.`;
+
+/** Whether the agent is connected, or is not in the list of agents but has a token. */
+async function isConnected(context: CommandContext, client: string): Promise<boolean> {
+  const row = (await context.call('clients', {})).clients.find(({ id }) => id === client);
+  if (row) return row.state === 'connected';
+  const { tokens } = await context.call('tokens', {});
+  return tokens.some((token) => token.client === client);
+}
+
 async function listClients(context: CommandContext): Promise<undefined> {
   const answer = await context.call('clients', {});
   const { clients } = answer;
@@ -90,9 +123,10 @@ const STATES: Readonly<Record<ClientRow['state'], string>> = {
   no_token: 'has no token; connect it again',
 };
 
-const stateOf = ({ state, token, transport }: ClientRow): string => {
+const stateOf = ({ state, token, transport, packs }: ClientRow): string => {
   if (state !== 'connected') return STATES[state];
-  return `${STATES[state]} (${transport})${token?.paused ? ', paused' : ''}`;
+  const offered = packs ? `, packs: ${packs.join(', ') || 'none'}` : '';
+  return `${STATES[state]} (${transport})${token?.paused ? ', paused' : ''}${offered}`;
 };
 
 function usedOf({ token }: ClientRow): string {

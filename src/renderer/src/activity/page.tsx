@@ -31,6 +31,7 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
   endWindowSession: 'ended the browser session',
   connectClient: 'connected',
   disconnectClient: 'disconnected',
+  offerPacks: 'changed the packs of',
   setCredential: 'set the credential',
   dropCredential: 'removed the credential',
   changeSetting: 'changed the setting',

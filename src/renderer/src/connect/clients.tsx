@@ -10,10 +10,14 @@ import { Section } from '../ui/page.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { When } from '../ui/when.tsx';
 import { ConnectDialog } from './connect-dialog.tsx';
+import { PacksDialog } from './packs-dialog.tsx';
 
 const POLL_MS = 5000;
 
-type DialogKind = 'connect' | 'disconnect' | 'revoke';
+type DialogKind = 'connect' | 'disconnect' | 'packs' | 'revoke';
+
+/** OpenClaw has a second row for its embeddings settings. The second row is not an agent. */
+const EMBEDDINGS_ROW = 'openclaw-embeddings';
 
 /** Lists the agents on this computer, with the state of each agent and the actions for that state (R-CONN-11). */
 export function Clients() {
@@ -24,8 +28,7 @@ export function Clients() {
   const [dialog, setDialog] = useState<{ readonly kind: DialogKind; readonly client: ClientRow }>();
   const close = (): void => setDialog(undefined);
   const installed = data?.clients.filter(({ state }) => state !== 'not_installed') ?? [];
-  // OpenClaw has a second row for its embeddings settings. The second row is not an agent.
-  const missing = data?.clients.filter(({ id, state }) => state === 'not_installed' && id !== 'openclaw-embeddings') ?? [];
+  const missing = data?.clients.filter(({ id, state }) => state === 'not_installed' && id !== EMBEDDINGS_ROW) ?? [];
   const disconnect = async ({ id, name }: ClientRow): Promise<void> => {
     const { files } = await call('disconnectClient', { client: id });
     const restored = files.every(({ as_before: asBefore }) => asBefore);
@@ -56,6 +59,7 @@ export function Clients() {
         </p>
       )}
       {dialog?.kind === 'connect' && <ConnectDialog client={dialog.client} close={close} />}
+      {dialog?.kind === 'packs' && <PacksDialog client={dialog.client} close={close} />}
       {dialog?.kind === 'disconnect' && (
         <Confirm
           title={`Disconnect ${dialog.client.name}?`}
@@ -128,6 +132,9 @@ function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (ki
                 onClick={() => setPaused(!token.paused)}
               />
             )}
+            {id !== EMBEDDINGS_ROW && (
+              <Button label="Packs…" look="link" aria-label={`Packs for ${name}`} onClick={() => openDialog('packs')} />
+            )}
             <Button label="Revoke…" look="link" aria-label={`Revoke the token of ${name}`} onClick={() => openDialog('revoke')} />
           </>
         ) : (
@@ -151,7 +158,7 @@ const PROBLEMS: Readonly<Partial<Record<ClientRow['state'], string>>> = {
   no_token: "The agent's token was revoked or has expired.",
 };
 
-function ClientState({ client: { state, why, transport, subject, token } }: { client: ClientRow }) {
+function ClientState({ client: { state, why, transport, subject, token, packs } }: { client: ClientRow }) {
   const problem = why ?? PROBLEMS[state];
   if (problem !== undefined) return <span className="warned">{problem}</span>;
   if (state !== 'connected') return 'Not connected.';
@@ -166,6 +173,7 @@ function ClientState({ client: { state, why, transport, subject, token } }: { cl
           Last used <When at={token.last_used_at} />.
         </>
       )}
+      {packs && ` Offered ${packs.length === 0 ? 'no packs' : packs.length === 1 ? 'one pack' : `${packs.length} packs`}.`}
     </>
   );
 }
