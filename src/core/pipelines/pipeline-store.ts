@@ -132,7 +132,8 @@ export function interruptedRun({ run }: RunRecord): PipelineRun {
     })),
     failure: {
       error: 'cancelled',
-      message: 'The program stopped or the memory was locked before this run ended. If its result is still needed, start it again.',
+      message:
+        'The program stopped or the memory was locked before this run ended. If its result is still needed, start it again.',
       ...(step !== undefined && { step }),
     },
   };

@@ -627,7 +627,11 @@ describe('an interrupted run', () => {
 
   const interrupted = {
     status: 'failed',
-    failure: { error: 'cancelled', step: 'second', message: expect.stringContaining('the memory was locked before this run ended') },
+    failure: {
+      error: 'cancelled',
+      step: 'second',
+      message: expect.stringContaining('the memory was locked before this run ended'),
+    },
     steps: [{ status: 'succeeded' }, { status: 'failed' }, { status: 'skipped' }],
   };
 
