@@ -171,7 +171,7 @@ describe.each(WRITERS)('the life of a fact created by %s', (name) => {
         same[operation] = await answer('in process', operation, input);
         for (const reader of speaking(operation, input)) {
           const expected =
-            operation === 'search' && at(reader).author.transport === 'mcp' ? onlyValues(same[operation]) : same[operation];
+            operation === 'search' && at(reader).author.origin === 'mcp' ? onlyValues(same[operation]) : same[operation];
           expect(await answer(reader, operation, input), `${operation} by ${reader}`).toEqual(expected);
         }
       }
