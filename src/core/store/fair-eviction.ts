@@ -2,7 +2,6 @@ import type { Connection } from './connection.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { writerOf } from './entry.ts';
 import type { SealedRows } from './sealed-rows.ts';
-import { KIND_NUMBERS } from './statements.ts';
 import type { EntryCursor, EntryEvent, Kind, Namespace } from './store.ts';
 
 /**
@@ -44,18 +43,22 @@ interface RecordWriters {
   next: EntryCursor | undefined;
 }
 
+type EvictionConnection = Pick<Connection, 'events' | 'namespaceId'>;
+type EvictionRows = Pick<SealedRows, 'isAt' | 'deleteRow'>;
+type EvictionReader = Pick<EntryReader, 'writersAfter'>;
+
 /**
  * Evicts rows of a kind that several clients write, so that each client keeps its fair share. The writer of a row is encrypted.
  * So the writers of all rows are read once, a few rows per write, and are then updated by entry events.
  */
 export class FairEviction {
-  readonly #connection: Connection;
-  readonly #rows: SealedRows;
-  readonly #reader: EntryReader;
+  readonly #connection: EvictionConnection;
+  readonly #rows: EvictionRows;
+  readonly #reader: EvictionReader;
   readonly #records = new Map<string, RecordWriters>();
   #subscribed = false;
 
-  constructor(connection: Connection, rows: SealedRows, reader: EntryReader) {
+  constructor(connection: EvictionConnection, rows: EvictionRows, reader: EvictionReader) {
     this.#connection = connection;
     this.#rows = rows;
     this.#reader = reader;
@@ -82,9 +85,8 @@ export class FairEviction {
     const id = this.#connection.namespaceId(namespace);
     for (const position of fairEviction([...writers.values()], count)) {
       const row = numbers[position] ?? NaN;
-      const found = this.#connection.sql.rowById.get(row) as { namespace: number; kind: number } | undefined;
       // A row outside this namespace and kind was read in a transaction that was rolled back, so remove it from the list.
-      if (found?.namespace !== id || found?.kind !== KIND_NUMBERS[kind]) record.writers.delete(row);
+      if (id === undefined || !this.#rows.isAt(row, id, kind)) record.writers.delete(row);
       else this.#rows.deleteRow({ row });
     }
   }
