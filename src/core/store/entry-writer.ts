@@ -225,7 +225,7 @@ export class EntryWriter {
     if (surplus < ROWS_EVICTED_AT_ONCE) return;
     if (isShared) this.#fairEviction.evict(namespace, kind, surplus);
     else rows.deleteOldest(id, kind, surplus);
-    disk.purgeSoon();
+    disk.purgeLater();
   }
 
   /**
