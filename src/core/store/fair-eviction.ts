@@ -56,18 +56,22 @@ interface RecordWriters {
   next: EntryCursor | undefined;
 }
 
+type EvictionConnection = Pick<Connection, 'events' | 'namespaceId'>;
+type EvictionRows = Pick<SealedRows, 'deleteRows'>;
+type EvictionReader = Pick<EntryReader, 'writersAfter'>;
+
 /**
  * Evicts rows of a kind that several clients write, so that each client keeps its fair share. The writer of a row is encrypted.
  * So the writers of all rows are read once, a few rows per write, and are then updated by entry events.
  */
 export class FairEviction {
-  readonly #connection: Connection;
-  readonly #rows: SealedRows;
-  readonly #reader: EntryReader;
+  readonly #connection: EvictionConnection;
+  readonly #rows: EvictionRows;
+  readonly #reader: EvictionReader;
   readonly #records = new Map<string, RecordWriters>();
   #subscribed = false;
 
-  constructor(connection: Connection, rows: SealedRows, reader: EntryReader) {
+  constructor(connection: EvictionConnection, rows: EvictionRows, reader: EvictionReader) {
     this.#connection = connection;
     this.#rows = rows;
     this.#reader = reader;

@@ -170,6 +170,20 @@ export class SealedRows {
     this.#gone(row);
   }
 
+  /** Returns the versions of a fact that expire after a time, newest first. */
+  versions(namespaceId: number, hash: Buffer, expiringAfter: number): EntryRow[] {
+    return this.#connection.sql.versions.all(namespaceId, hash, expiringAfter) as EntryRow[];
+  }
+
+  countVersions(namespaceId: number, hash: Buffer): number {
+    return this.#connection.sql.countVersions.get(namespaceId, hash) as number;
+  }
+
+  /** Deletes the tombstones of one key whose row numbers are greater than `last`. */
+  deleteTombstonesAfter(hash: Buffer, last: number): void {
+    this.#connection.sql.deleteTombstonesAfter.run(hash, last);
+  }
+
   #gone(row: number): void {
     this.#broken.delete(row);
     this.#events?.record({ what: 'deleted', row });
