@@ -54,7 +54,7 @@ export interface WriterContext extends Pick<StoreContext, 'keys' | 'sweeper' | '
     | 'deleteTombstonesAfter'
   >;
   readonly time: Pick<StoreContext['time'], 'now' | 'trusted' | 'inDoubt'>;
-  readonly disk: Pick<StoreContext['disk'], 'purgeSoon'>;
+  readonly disk: Pick<StoreContext['disk'], 'purgeSoon' | 'purgeLater'>;
 }
 
 interface WriterParts {
@@ -254,7 +254,7 @@ export class EntryWriter {
     if (surplus < ROWS_EVICTED_AT_ONCE) return;
     if (isShared) this.#fairEviction.evict(namespace, kind, surplus);
     else rows.deleteOldest(id, kind, surplus);
-    disk.purgeSoon();
+    disk.purgeLater();
   }
 
   /**
