@@ -138,7 +138,7 @@ export class PostgresStore implements MemoryStore {
       },
     };
     // Vacuuming does not erase the bytes of deleted rows, so there is nothing to purge.
-    const disk = { purgeSoon: () => undefined };
+    const disk = { purgeSoon: () => undefined, purgeLater: () => undefined };
     this.#writer = new EntryWriter(
       { connection, keys, rows, time, disk, sweeper: this.#sweeper, quota, freeSpace: undefined },
       { reader: writeReader, forgetting: this.#forgetting, fairEviction: new FairEviction(connection, rows, writeReader) },

@@ -134,15 +134,19 @@ export class ServerRows {
   }
 
   /**
-   * Whether the row with this number is in this namespace and of this kind. The events of all processes were published before the
-   * batch began, so the list of the caller is right, and only rows that this batch deleted are wrong.
+   * Deletes the rows that belong to the namespace and the kind. Returns their numbers. Only for kinds without versions. The events of
+   * all processes were published before the batch began, so only rows that this batch deleted are missing.
    */
-  isAt(row: number, namespace: number, kind: Kind): boolean {
-    if (this.#set.isDeleted(row)) return false;
-    if (!this.#set.known(row)) {
-      this.#set.know({ row, namespace, kind: KIND_NUMBERS[kind], key_hash: Buffer.alloc(0), bytes: 0 });
+  deleteRows(namespace: Namespace, kind: Kind, rows: readonly number[]): readonly number[] {
+    const id = this.#set.ensureNamespace(namespace);
+    const present = rows.filter((row) => !this.#set.isDeleted(row));
+    for (const row of present) {
+      if (!this.#set.known(row)) {
+        this.#set.know({ row, namespace: id, kind: KIND_NUMBERS[kind], key_hash: Buffer.alloc(0), bytes: 0 });
+      }
+      this.deleteRow({ row });
     }
-    return true;
+    return present;
   }
 
   /** Returns the next rows of a kind, oldest first, including expired rows. */
