@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { ClientConfig } from 'pg';
+import pg from 'pg';
 import type { DatabaseOptions } from '../../src/core/store/postgres/database.ts';
 
 /** A user without rights, which exists on every Linux. PostgreSQL refuses to run as root. */
@@ -14,7 +14,11 @@ export interface PostgresServer extends AsyncDisposable {
   readonly folder: string;
   readonly port: number;
   /** Connects as the superuser. */
-  readonly config: ClientConfig;
+  readonly config: pg.ClientConfig;
+  /** Runs SQL as the superuser. */
+  query(sql: string): Promise<Record<string, unknown>[]>;
+  /** Writes a file of the data folder, which the server can read. */
+  writeData(name: string, text: string): void;
   /** Returns the options of a new, empty memory in this server. */
   newMemory(): DatabaseOptions;
   /** Kills the server as a power cut would, and starts it again. */
@@ -52,7 +56,10 @@ function linkLibraries(native: string): void {
 }
 
 /** Starts a PostgreSQL server in a temporary folder, on a socket and on a loopback port. */
-export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
+export async function startPostgres(
+  settings: Readonly<Record<string, string>> = {},
+  prepare: (server: PostgresServer) => void = () => undefined,
+): Promise<PostgresServer> {
   const bin = await programs();
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-postgres-'));
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
@@ -73,6 +80,20 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
     folder,
     port,
     config: { host: '127.0.0.1', port, user: 'owner', database: 'postgres' },
+    async query(sql) {
+      const client = new pg.Client(server.config);
+      await client.connect();
+      try {
+        return (await client.query<Record<string, unknown>>(sql)).rows;
+      } finally {
+        await client.end();
+      }
+    },
+    writeData(name, text) {
+      const path = join(data, name);
+      writeFileSync(path, text, { mode: 0o600 });
+      if (user.uid !== undefined) chownSync(path, user.uid, user.gid);
+    },
     newMemory: () => ({ connection: server.config, schema: `memory_${Math.random().toString(36).slice(2)}` }),
     async start() {
       const parameters = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
@@ -85,7 +106,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
       await new Promise<void>((resolve, reject) => {
         started.stderr.on('data', (text: Buffer) => {
           log = (log + String(text)).slice(-10_000);
-          if (log.includes('ready to accept connections')) resolve();
+          if (/ready to accept (read-only )?connections/.test(log)) resolve();
         });
         started.once('exit', () => reject(new Error(`PostgreSQL did not start: ${log}`)));
       });
@@ -105,6 +126,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
       rmSync(folder, { recursive: true, force: true });
     },
   };
+  prepare(server);
   await server.start();
   return server;
 }

@@ -53,9 +53,10 @@ async function opened(store: MemoryStore, secret?: string, vault: Vault = store.
 }
 
 /** The vault of a store, with some of its functions replaced. */
-const vaultOf = ({ vault }: MemoryStore, otherwise: Partial<Vault>): Vault => ({
+const vaultOf = ({ vault }: MemoryStore, otherwise: Partial<Omit<Vault, 'revision'>>): Vault => ({
   read: (name) => vault.read(name),
   write: (name, text) => vault.write(name, text),
+  create: (name, text) => vault.create(name, text),
   delete: (name) => vault.delete(name),
   names: () => vault.names(),
   revokeToken: (id, until) => vault.revokeToken(id, until),

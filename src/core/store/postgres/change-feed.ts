@@ -28,7 +28,7 @@ interface LoggedChange {
   readonly topics: readonly string[];
 }
 
-export const EVERYTHING: ReadonlySet<string> = new Set(['meta', 'keys', 'namespaces']);
+export const EVERYTHING: ReadonlySet<string> = new Set(['meta', 'keys', 'namespaces', 'revocations']);
 /** Changes that are read at once. A process that is further behind reads everything again. */
 const MOST_BEHIND = 1000;
 

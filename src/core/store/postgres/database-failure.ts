@@ -31,6 +31,11 @@ export function isConnectionLost(error: unknown): boolean {
 /** Whether the server undid a transaction because of another one. It can be run again. */
 export const isConflict = (error: unknown): boolean => /^40(001|P01)$/.test(codeOf(error));
 
+/** Errors of Node when it verifies the certificate of a server. */
+const CERTIFICATE = /CERT|ALTNAME|UNABLE_TO_|SIGNATURE/;
+/** The driver's message if the server refuses TLS. */
+const WITHOUT_TLS = 'The server does not support SSL connections';
+
 /** Whether an error is a bug or a failure of this program, and not of the database. */
 const isOwn = (error: unknown): boolean => codeOf(error) === '' && !isConnectionLost(error);
 
@@ -47,6 +52,10 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
  * of rows.
  */
 export function databaseFailure(error: unknown): unknown {
+  if (error instanceof Error && error.message === WITHOUT_TLS) {
+    const message = 'The database server does not offer TLS. Turn TLS on at the server.';
+    return new Failure('store_unavailable', message, { cause: error });
+  }
   if (error instanceof Failure || isOwn(error)) return error;
   const code = codeOf(error);
   if (/^53100|^53200/.test(code)) {
@@ -56,6 +65,10 @@ export function databaseFailure(error: unknown): unknown {
   }
   const remedy = REMEDIES.find(([pattern]) => pattern.test(code))?.[1];
   if (remedy !== undefined) return new Failure('store_unavailable', remedy, { cause: error });
+  if (CERTIFICATE.test(code)) {
+    const message = `The certificate of the database server cannot be verified (${code}). Correct it, or name its issuer with sslrootcert.`;
+    return new Failure('store_unavailable', message, { cause: error });
+  }
   if (isConnectionLost(error)) {
     return new Failure('store_unavailable', 'The database cannot be reached. Start it, or check HELMDECK_DATABASE_URL.', {
       cause: error,

@@ -33,12 +33,12 @@ import { Mirror, namespaceAt } from './mirror.ts';
 import { ServerRows } from './rows.ts';
 import { prepareSchema } from './schema.ts';
 import { ServerForgetting } from './server-forgetting.ts';
-import { type Reads, ServerQueue } from './server-queue.ts';
+import { ServerQueue } from './server-queue.ts';
 import { ServerReader } from './server-reader.ts';
 import { ServerSweeper } from './server-sweeper.ts';
 import { ServerVault } from './server-vault.ts';
 import { ServerWriteReader } from './server-write-reader.ts';
-import { WorkingSet } from './working-set.ts';
+import { type Reads, WorkingSet } from './working-set.ts';
 
 /** Milliseconds from startup to the first sweep, so that the sweep does not delay the first requests. */
 const FIRST_SWEEP_MS = 500;
@@ -50,7 +50,8 @@ const LOCKS = 'locks';
 
 export interface ServerOptions {
   readonly database: DatabaseOptions;
-  readonly clock: Clock;
+  /** A clock that follows the clock of the database, or a clock that a test sets. */
+  readonly clock: Clock & { observe?(now: number): void };
   readonly sources: KeySources;
   /** Quota of each subject. If absent, storage is unlimited. */
   readonly quota?: Quota;
@@ -77,6 +78,8 @@ export class PostgresStore implements MemoryStore {
   readonly #writer: EntryWriter;
   readonly #unrecorded: { readonly subject: string; readonly note: ActivityNote; readonly at: number }[] = [];
   #locks: number;
+  /** How often another process has changed secrets or revocations. */
+  #vaultRevision = 0;
   #closed = false;
 
   /** Opens the database. Creates its tables if needed, after all checks have passed. */
@@ -116,7 +119,7 @@ export class PostgresStore implements MemoryStore {
       keys,
       changes: this.#changes,
       reread: (topics) => this.#reread(topics),
-      observeClock: () => undefined,
+      observeClock: (now) => clock.observe?.(now),
     });
     const queue = (this.#queue = new ServerQueue(database, set, rows, this.#feed));
     set.commit = (step) => queue.run(step);
@@ -150,6 +153,7 @@ export class PostgresStore implements MemoryStore {
         writeUnopened: (job) => this.#writeUnopened(job),
         read: (query) => this.#read(query),
         readUnopened: (query) => this.#readUnopened(query),
+        revision: () => this.#readUnopened(() => this.#vaultRevision),
       },
     );
     this.#locks = 0;
@@ -314,8 +318,14 @@ export class PostgresStore implements MemoryStore {
     return Number(this.#set.meta(LOCKS) ?? 0);
   }
 
+  async refresh(): Promise<void> {
+    this.#requireOpen();
+    await this.#feed.refresh();
+  }
+
   /** Follows another process that locked the memory or changed its keys. */
   #reread(topics: ReadonlySet<string>): void {
+    if (topics.has('meta') || topics.has('revocations')) this.#vaultRevision += 1;
     if (!topics.has('meta')) return;
     const locks = this.#lockCount();
     if (locks > this.#locks) this.#lockHere('the owner locked it');

@@ -5,9 +5,8 @@ import { type EntryRow, INCLUDE_EXPIRED } from '../connection.ts';
 import { KIND_NUMBERS } from '../statements.ts';
 import type { Entry, Kind, Namespace } from '../store.ts';
 import type { RunQuery } from './database.ts';
-import type { Target } from './server-queue.ts';
 import { COLUMNS, KEYED } from './sql.ts';
-import type { PlacedRow, RowSize, WorkingSet } from './working-set.ts';
+import type { PlacedRow, RowSize, Target, WorkingSet } from './working-set.ts';
 
 /** Encrypts entries into the rows of the running batch, and decrypts rows. */
 export class ServerRows {

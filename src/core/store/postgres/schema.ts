@@ -179,7 +179,7 @@ export async function prepareSchema(client: pg.Client, run: RunQuery, schema: st
         `The database was written by a newer version of Helmdeck Memory (schema ${found}; this version supports up to ${MIGRATIONS.length}); update Helmdeck Memory. Nothing was changed.`,
       );
     }
-    if (found === 0) await client.query(`CREATE SCHEMA IF NOT EXISTS "${schema}"`);
+    if (found === 0) await createSchema(client, run, schema);
     for (const sql of MIGRATIONS.slice(found)) await client.query(sql);
     if (found < MIGRATIONS.length) await client.query(`UPDATE schema_version SET version = ${MIGRATIONS.length}`);
     await requireObjects(run, schema);
@@ -188,6 +188,12 @@ export async function prepareSchema(client: pg.Client, run: RunQuery, schema: st
     await client.query('ROLLBACK').catch(() => undefined);
     throw error;
   }
+}
+
+/** Creates the schema unless an administrator has created it, because a role needs no right to create schemas then. */
+async function createSchema(client: pg.Client, run: RunQuery, schema: string): Promise<void> {
+  const [found] = await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
+  if (!found) await client.query(`CREATE SCHEMA "${schema}"`);
 }
 
 async function requireServer(run: RunQuery): Promise<void> {

@@ -1,27 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../../contract/failure.ts';
-import type { Kind, Namespace } from '../store.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { databaseFailure, isConflict, isConnectionLost } from './database-failure.ts';
 import type { Database, RunQuery } from './database.ts';
 import { flush, isEmpty } from './flush.ts';
 import type { ServerRows } from './rows.ts';
-import { type Counters, NotLoaded, type WorkingSet } from './working-set.ts';
-
-/** An entry that a write reads. */
-export interface Target {
-  readonly namespace: Namespace;
-  readonly kind: Kind;
-  readonly key: string;
-}
-
-/** What a write will probably read, so that it can be read together with what the other writes of the batch need. */
-export interface Reads {
-  readonly target?: Target;
-  /** Reads further rows. Called after the lock was taken. */
-  readonly load?: (run: RunQuery) => Promise<unknown>;
-}
+import { type Counters, NotLoaded, type Reads, type WorkingSet } from './working-set.ts';
 
 interface Job {
   run(): unknown;

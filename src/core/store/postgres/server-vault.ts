@@ -22,10 +22,12 @@ interface Deps {
 
 /** Stores texts, encrypted like the other secrets of the database, and the ids of revoked tokens, which are not encrypted. */
 export class ServerVault implements Vault {
+  readonly revision: () => Promise<number>;
   readonly #deps: Deps;
   readonly #access: Access;
 
-  constructor(deps: Deps, access: Access) {
+  constructor(deps: Deps, access: Access & { revision: () => Promise<number> }) {
+    this.revision = access.revision;
     this.#deps = deps;
     this.#access = access;
   }
@@ -36,6 +38,15 @@ export class ServerVault implements Vault {
 
   write(name: string, text: string): Promise<void> {
     return this.#access.write(() => this.#deps.keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text)));
+  }
+
+  create(name: string, text: string): Promise<string> {
+    return this.#access.write(() => {
+      const { keys } = this.#deps;
+      const known = keys.readSecret(VAULT_PREFIX + name)?.toString();
+      if (known === undefined) keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text));
+      return known ?? text;
+    });
   }
 
   delete(name: string): Promise<void> {

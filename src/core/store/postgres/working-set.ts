@@ -46,6 +46,20 @@ export interface Counters {
   last_tombstone: number;
 }
 
+/** An entry that a write reads. */
+export interface Target {
+  readonly namespace: Namespace;
+  readonly kind: Kind;
+  readonly key: string;
+}
+
+/** What a write will probably read, so that it can be read together with what the other writes of the batch need. */
+export interface Reads {
+  readonly target?: Target;
+  /** Reads further rows. Called after the lock was taken. */
+  readonly load?: (run: RunQuery) => Promise<unknown>;
+}
+
 /**
  * Thrown when a write needs rows that were not read from the database yet. The queue undoes what the write has done so far, reads
  * the rows, and runs the write again.
