@@ -8,6 +8,8 @@ export interface PostgresProxy extends AsyncDisposable {
   readonly port: number;
   /** Called for each COMMIT. */
   fateOf: () => CommitFate;
+  /** Whether new connections are refused. */
+  refuses: boolean;
   /** Whether notifications of the server are dropped. */
   dropsNotifications: boolean;
   /** Number of connections that the proxy has cut. */
@@ -42,6 +44,7 @@ export async function startProxy(serverPort: number): Promise<PostgresProxy> {
   let cut = 0;
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
+    if (proxy.refuses) return void client.destroy();
     const upstream = connect(serverPort, '127.0.0.1');
     const end = (): void => {
       client.destroy();
@@ -94,6 +97,7 @@ export async function startProxy(serverPort: number): Promise<PostgresProxy> {
   const proxy: PostgresProxy = {
     port: address.port,
     fateOf: () => 'pass',
+    refuses: false,
     dropsNotifications: false,
     get cut() {
       return cut;

@@ -485,11 +485,11 @@ describe('the signing secret (R-AUTH-03)', () => {
     await (await openFileStore(folder, clock))[Symbol.asyncDispose]();
     const store = await openFileStore(folder, clock, () => [source]);
     let secrets = 0;
-    const keep = (name: string, text: string): Promise<void> => {
+    const create = (name: string, text: string): Promise<string> => {
       if (name === 'signing secret') secrets += 1;
-      return store.vault.write(name, text);
+      return store.vault.create(name, text);
     };
-    const tokens = await opened(store, undefined, vaultOf(store, { write: keep }));
+    const tokens = await opened(store, undefined, vaultOf(store, { create }));
     source.set({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
     await clock.advance(3 * SECOND);
     const [one, other] = await Promise.all([

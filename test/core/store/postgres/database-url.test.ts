@@ -37,7 +37,7 @@ test('TLS is verified unless sslmode says otherwise or the server is on this mac
     cert: 'the cert',
     key: 'the key',
   });
-  const { checkServerIdentity } = sslOf('?sslmode=verify-ca') as { checkServerIdentity(): unknown };
+  const { checkServerIdentity } = sslOf('?sslmode=verify-ca') as { checkServerIdentity: () => unknown };
   expect(checkServerIdentity()).toBeUndefined();
 });
 
