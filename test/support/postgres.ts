@@ -4,9 +4,12 @@ import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, sy
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseOptions } from '../../src/core/store/postgres/database.ts';
 
+/** Milliseconds for which a start is repeated. */
+const START_MS = 20_000;
 /** A user without rights, which exists on every Linux. PostgreSQL refuses to run as root. */
 const NOBODY = 65_534;
 
@@ -76,6 +79,23 @@ export async function startPostgres(
   const port = await freePort();
   const given = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: folder, ...settings };
   let child: ChildProcess | undefined;
+  /** Starts the server. Returns its log if it exits. */
+  const launch = (): Promise<string | undefined> => {
+    const parameters = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const started = spawn(join(bin, 'postgres'), ['-D', data, ...parameters], {
+      ...options,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    child = started;
+    let log = '';
+    return new Promise((resolve) => {
+      started.stderr.on('data', (text: Buffer) => {
+        log = (log + String(text)).slice(-10_000);
+        if (/ready to accept (read-only )?connections/.test(log)) resolve(undefined);
+      });
+      started.once('exit', () => resolve(log));
+    });
+  };
   const server: PostgresServer = {
     folder,
     port,
@@ -96,20 +116,13 @@ export async function startPostgres(
     },
     newMemory: () => ({ connection: server.config, schema: `memory_${Math.random().toString(36).slice(2)}` }),
     async start() {
-      const parameters = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-      const started = spawn(join(bin, 'postgres'), ['-D', data, ...parameters], {
-        ...options,
-        stdio: ['ignore', 'ignore', 'pipe'],
-      });
-      child = started;
-      let log = '';
-      await new Promise<void>((resolve, reject) => {
-        started.stderr.on('data', (text: Buffer) => {
-          log = (log + String(text)).slice(-10_000);
-          if (/ready to accept (read-only )?connections/.test(log)) resolve();
-        });
-        started.once('exit', () => reject(new Error(`PostgreSQL did not start: ${log}`)));
-      });
+      for (const until = performance.now() + START_MS; ;) {
+        const failed = await launch();
+        if (failed === undefined) return;
+        // The processes of the connections outlive a killed server for a moment.
+        if (!failed.includes('still in use') || performance.now() > until) throw new Error(`PostgreSQL did not start: ${failed}`);
+        await delay(50);
+      }
     },
     async stop(signal) {
       if (!child || child.exitCode !== null || child.signalCode !== null) return;
