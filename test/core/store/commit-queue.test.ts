@@ -121,15 +121,38 @@ describe('writes that arrive together (R-DUR-01)', () => {
   });
 
   test('each is tried alone when SQLite rolls back the whole transaction', async () => {
-    let first = true;
+    let runs = 0;
     const givesUp = (): never => {
-      if (first) connection.rollback();
-      first = false;
+      runs += 1;
+      if (connection.inTransaction && runs <= 2) connection.rollback();
       throw new Error('full');
     };
     const [kept1, failed, kept2] = await Promise.allSettled([queue.run(keep('a')), queue.run(givesUp), queue.run(keep('b'))]);
     expect([kept1.status, failed.status, kept2.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect([kept('a'), kept('b')]).toEqual([true, true]);
+    expect([runs, commits]).toEqual([3, 2]);
+  });
+
+  test('writes after a failed one run once, and later without savepoints again', async () => {
+    const fails = (): never => {
+      throw new Error('no');
+    };
+    let runs = 0;
+    const counts = (): number => (runs += 1);
+    const pair = (job: () => unknown) => Promise.allSettled([queue.run(counts), queue.run(job)]);
+    const steps: string[] = [];
+    const { savepoint } = connection;
+    connection.savepoint = () => {
+      steps.push('savepoint');
+      savepoint.call(connection);
+    };
+    await pair(fails);
+    expect(runs).toBe(2);
+    for (let turn = 0; turn < 64; turn += 1) await pair(turn % 2 === 0 ? fails : keep(`n${turn}`));
+    expect(runs).toBe(66);
+    steps.length = 0;
+    await pair(keep('last'));
+    expect([runs, steps.length]).toEqual([67, 0]);
   });
 
   test('all fail when the contents of the disk are in doubt (R-DUR-04)', async () => {
