@@ -16,6 +16,7 @@ import { rotation } from './rotation.ts';
 import { size } from './size.ts';
 import { starts } from './start.ts';
 import { steady } from './steady.ts';
+import { stores } from './stores.ts';
 import { sweep } from './sweep.ts';
 import { writes } from './writes.ts';
 
@@ -24,6 +25,7 @@ const results: Result[] = [];
 for (const measure of [
   rotation,
   writes,
+  stores,
   reads,
   myMemory,
   packs,
