@@ -48,7 +48,7 @@ const { fact, history, pack } = KIND_NUMBERS;
 
 /** Returns SQL for the number of a namespace and a kind in the usage counters. Every kind is below 8. */
 const placeOf = (namespace: string, kind: string | number): string => `${namespace} * 8 + ${kind}`;
-const kinds = Object.values(KIND_NUMBERS)
+const allKinds = Object.values(KIND_NUMBERS)
   .map((kind) => `(${kind})`)
   .join(', ');
 
@@ -61,10 +61,10 @@ const ROWS = `
   CREATE TEMP TABLE tally (place INTEGER PRIMARY KEY, rows INTEGER NOT NULL, bytes INTEGER NOT NULL);
 
   INSERT INTO tally SELECT ${placeOf('namespace', 'kind')}, count(*), sum(length(sealed)) FROM main.entry GROUP BY namespace, kind;
-  INSERT OR IGNORE INTO tally SELECT ${placeOf('id', 'column1')}, 0, 0 FROM main.namespace CROSS JOIN (VALUES ${kinds});
+  INSERT OR IGNORE INTO tally SELECT ${placeOf('id', 'column1')}, 0, 0 FROM main.namespace CROSS JOIN (VALUES ${allKinds});
 
   CREATE TEMP TRIGGER tally_namespace AFTER INSERT ON main.namespace BEGIN
-    INSERT OR IGNORE INTO tally SELECT ${placeOf('new.id', 'column1')}, 0, 0 FROM (VALUES ${kinds});
+    INSERT OR IGNORE INTO tally SELECT ${placeOf('new.id', 'column1')}, 0, 0 FROM (VALUES ${allKinds});
   END;
   CREATE TEMP TRIGGER tally_insert AFTER INSERT ON main.entry BEGIN
     UPDATE tally SET rows = rows + 1, bytes = bytes + length(new.sealed) WHERE place = ${placeOf('new.namespace', 'new.kind')};
@@ -86,13 +86,13 @@ export class UsageCounters {
   constructor(db: Database) {
     db.transaction(() => db.exec(ROWS))();
     const subject = 'namespace IN (SELECT id FROM namespace WHERE subject = @subject)';
-    const usage = (kind: number, more: number): Statement =>
+    const usage = (kind: number, kinds: string): Statement =>
       db.prepare(
-        `SELECT coalesce(sum(iif(place = ${placeOf('id', kind)}, rows, 0)), 0) AS facts, coalesce(sum(bytes), 0) AS bytes
-           FROM main.namespace JOIN temp.tally ON place IN (${placeOf('id', kind)}, ${placeOf('id', more)})
-           WHERE subject = @subject`,
+        `SELECT coalesce(sum(iif(place % 8 = ${kind}, rows, 0)), 0) AS facts, coalesce(sum(bytes), 0) AS bytes
+           FROM main.namespace JOIN temp.tally ON place BETWEEN ${placeOf('id', 0)} AND ${placeOf('id', 7)}
+           WHERE place % 8 IN (${kinds}) AND subject = @subject`,
       );
-    this.#usage = { fact: usage(fact, history), pack: usage(pack, pack) };
+    this.#usage = { fact: usage(fact, `${fact}, ${history}`), pack: usage(pack, `${pack}`) };
     // Counts expired facts with all their versions, and expired versions of other facts.
     const expiredFacts = db.prepare(
       `SELECT count(*) FILTER (WHERE kind = ${fact}) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM (
