@@ -153,10 +153,10 @@ class FactReading {
    * two words.
    */
   #nearness(): number {
-    const { words } = this.#query;
+    const { words, phraseWords } = this.#query;
     let sum = 0;
     let most = 0;
-    for (let word = 1; word < words.length; word += 1) {
+    for (let word = 1; word < phraseWords; word += 1) {
       const pairWeight = Math.min(words[word]?.weight ?? 0, words[word - 1]?.weight ?? 0);
       most += pairWeight;
       sum += pairWeight * (this.#near[word] ?? 0);
