@@ -60,8 +60,6 @@ CREATE TABLE author (
   sealed BLOB NOT NULL
 ) STRICT;
 
-CREATE TABLE sqlite_sequence(name,seq);
-
 CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at) WHERE kind <> 6;
 
 CREATE INDEX entry_key ON entry (namespace, kind, substr(key_hash, 1, 4)) WHERE kind <> 2 AND kind <> 6;
