@@ -192,6 +192,8 @@ function create(file: string, steps: readonly Migration[]): void {
     db.pragma(`page_size = ${PAGE_BYTES}`);
     db.pragma(`application_id = ${APPLICATION_ID}`);
     migrate(db, steps);
+    // Later migrations replace parts of the first schema. Their remnants would be purged at the next start, which changes the file.
+    db.exec('VACUUM');
   } finally {
     db.close();
   }
