@@ -58,6 +58,7 @@ export class Connection implements KeyTables {
   #usageCounters: UsageCounters | undefined;
   #categoryCounters: CategoryCounters | undefined;
   #countsUsage = false;
+  #rollbacks = 0;
   #logLimit = LOG_FRAMES;
   /** Last known length of the file in bytes; 0 if unknown. */
   #fileBytes = 0;
@@ -100,6 +101,11 @@ export class Connection implements KeyTables {
     this.#countsUsage = true;
   }
 
+  /** A number that increases with every rollback, and whenever the SQLite connection is replaced. */
+  get rollbacks(): number {
+    return this.#rollbacks;
+  }
+
   get hasUsageCounters(): boolean {
     return this.#usageCounters !== undefined;
   }
@@ -118,6 +124,7 @@ export class Connection implements KeyTables {
    */
   reopen(): void {
     if (this.#path === undefined) return this.rollback();
+    this.#rollbacks += 1;
     this.#ids.clear();
     this.#usageCounters = undefined;
     this.#categoryCounters = undefined;
@@ -178,6 +185,7 @@ export class Connection implements KeyTables {
   /** Rolls back the transaction. Does nothing to the database if SQLite already rolled back. */
   rollback(): void {
     this.onRollback?.();
+    this.#rollbacks += 1;
     this.events.rollback();
     this.#ids.clear();
     if (this.#db.inTransaction) this.#sql.rollback.run();
@@ -194,6 +202,7 @@ export class Connection implements KeyTables {
 
   rollbackToSavepoint(): void {
     this.onRollback?.();
+    this.#rollbacks += 1;
     this.events.rollbackToSavepoint();
     this.#ids.clear();
     this.#sql.rollbackTo.run();
@@ -322,8 +331,11 @@ export class Connection implements KeyTables {
     return Number(this.#sql.insertNamespace.run(namespace.subject, namespace.session ?? '').lastInsertRowid);
   }
 
+  /** Deletes sessions without entries, with their authors, because another session can get the same number. */
   deleteEmptySessions(): void {
-    if (this.#sql.deleteEmptySessions.run().changes > 0) this.#ids.clear();
+    if (this.#sql.deleteEmptySessions.run().changes === 0) return;
+    this.#sql.deleteAuthorsOfSessions.run();
+    this.#ids.clear();
   }
 
   namespaces(): NamespaceRow[] {
