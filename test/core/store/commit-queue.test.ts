@@ -325,9 +325,9 @@ describe('writes that arrive together (R-DUR-01)', () => {
           throw new Error('gone');
         },
         savepoint: () => {
-        savepoints += 1;
-        connection.savepoint();
-      },
+          savepoints += 1;
+          connection.savepoint();
+        },
         releaseSavepoint: () => connection.releaseSavepoint(),
         rollbackToSavepoint: () => connection.rollbackToSavepoint(),
         inTransaction: true,
@@ -350,9 +350,9 @@ describe('writes that arrive together (R-DUR-01)', () => {
         commit: () => connection.commit(),
         rollback: () => connection.rollback(),
         savepoint: () => {
-        savepoints += 1;
-        connection.savepoint();
-      },
+          savepoints += 1;
+          connection.savepoint();
+        },
         releaseSavepoint: () => connection.releaseSavepoint(),
         rollbackToSavepoint: () => connection.rollbackToSavepoint(),
         get inTransaction() {
