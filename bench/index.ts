@@ -13,6 +13,7 @@ import { quota } from './quota.ts';
 import { reads } from './reads.ts';
 import { report, type Result } from './report.ts';
 import { rotation } from './rotation.ts';
+import { searchClasses } from './search-classes.ts';
 import { size } from './size.ts';
 import { starts } from './start.ts';
 import { steady } from './steady.ts';
@@ -31,6 +32,7 @@ for (const measure of [
   sweep,
   forgetting,
   size,
+  searchClasses,
   listener,
   mcp,
   context,

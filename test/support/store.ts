@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { environmentSource } from '../../src/core/crypto/keys/environment-source.ts';
 import type { KeySource } from '../../src/core/crypto/keys/key-source.ts';
 import { type KeySources, openStore } from '../../src/core/store/open-store.ts';
-import type { Author, EntryDraft, MemoryStore } from '../../src/core/store/store.ts';
+import type { Author, EntryDraft, MemoryStore, Quota } from '../../src/core/store/store.ts';
 import type { Clock } from '../../src/core/time/clock.ts';
 import { DAY } from './clock.ts';
 
@@ -55,8 +55,13 @@ export function manualKeySource(
 }
 
 /** Opens a memory in a file. It is closed after the test if the test does not close it. */
-export async function openFileStore(folder: string, clock: Clock, sources: KeySources = withKey()): Promise<MemoryStore> {
-  const store = await openStore({ folder, clock, sources });
+export async function openFileStore(
+  folder: string,
+  clock: Clock,
+  sources: KeySources = withKey(),
+  quota?: Quota,
+): Promise<MemoryStore> {
+  const store = await openStore({ folder, clock, sources, ...(quota && { quota }) });
   onTestFinished(() => store[Symbol.asyncDispose]());
   return store;
 }

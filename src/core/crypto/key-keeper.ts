@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 import { type KeyState, type StoreStatus, describeMissingKey } from '../../contract/status.ts';
-import type { Connection } from '../store/connection.ts';
 import type { Clock } from '../time/clock.ts';
 import { BrokenSeal, type KeyRing, type SealingKey, openBytes, sealBytes } from './cipher.ts';
 import { excludeFromCoreDumps } from './core-dumps.ts';
@@ -19,12 +18,27 @@ export const STORED_CLOCK = 'clock';
 
 type WithoutKey = Exclude<KeyState, { at: 'ok' | 'ephemeral' }>;
 
+/** The tables of a database that the keys need. The methods are synchronous, so a server's tables are mirrored in RAM. */
+export interface KeyTables {
+  /** Called when a transaction or a savepoint is rolled back. */
+  onRollback: (() => void) | undefined;
+  meta(name: string): unknown;
+  setMeta(name: string, value: number | Buffer | string): void;
+  deleteMeta(name: string): void;
+  /** Names of the encrypted secrets and of the wrapped keys. */
+  secretNames(): string[];
+  keyRecords(): (KeyRecord & { segment: number })[];
+  insertKeyRecord(record: KeyRecord): void;
+  setSegment(keyId: Buffer, segment: number): void;
+  transaction<T>(step: () => T): T | Promise<T>;
+}
+
 /**
  * Holds the keys while the memory is unlocked. Everything that encrypts or decrypts uses these keys, so dropping them locks the
  * memory.
  */
 export class KeyKeeper {
-  readonly #connection: Connection;
+  readonly #connection: KeyTables;
   readonly #clock: Clock;
   readonly sources: readonly KeySource[];
   rotation: StoreStatus['rotation'] = { at: 'none' };
@@ -38,7 +52,7 @@ export class KeyKeeper {
   #readAt = -Infinity;
   #pendingUnlock: { lockCount: number; result: Promise<KeyState> } | undefined;
 
-  constructor(connection: Connection, clock: Clock, sources: readonly KeySource[]) {
+  constructor(connection: KeyTables, clock: Clock, sources: readonly KeySource[]) {
     this.#connection = connection;
     this.#clock = clock;
     this.sources = sources;
@@ -117,7 +131,7 @@ export class KeyKeeper {
     if (key.recordsLeft === 0) {
       const stored = this.records().find((record) => record.id.equals(key.id))?.segment ?? 0;
       const segment = Math.max(stored, key.currentSegment) + 1;
-      this.#connection.sql.updateSegment.run(segment, key.id);
+      this.#connection.setSegment(key.id, segment);
       key.openSegment(segment);
     }
     return key;
@@ -129,7 +143,7 @@ export class KeyKeeper {
   }
 
   records(): (KeyRecord & { segment: number })[] {
-    return this.#connection.sql.keyRecords.all() as (KeyRecord & { segment: number })[];
+    return this.#connection.keyRecords();
   }
 
   /** Replaces the held keys during a rotation. Throws if the memory was locked meanwhile. */
@@ -161,8 +175,8 @@ export class KeyKeeper {
   }
 
   /** Counts the secrets that cannot be decrypted in `connection`, which can be a backup. */
-  countBrokenSecrets(connection: Connection): number {
-    const names = (connection.sql.metaBlobs.all() as string[]).filter((name) => !WRAPPED_KEY_NAMES.has(name));
+  countBrokenSecrets(connection: KeyTables): number {
+    const names = connection.secretNames().filter((name) => !WRAPPED_KEY_NAMES.has(name));
     return names.filter((name) => !opens(this.ring, name, connection.meta(name))).length;
   }
 
@@ -195,7 +209,7 @@ export class KeyKeeper {
    * broken seal. Call it in a transaction.
    */
   resealSecrets(): void {
-    for (const name of this.#connection.sql.metaBlobs.all() as string[]) {
+    for (const name of this.#connection.secretNames()) {
       const secret = WRAPPED_KEY_NAMES.has(name) ? undefined : this.readSecret(name);
       if (secret) this.saveSecret(name, secret);
     }
@@ -212,7 +226,7 @@ export class KeyKeeper {
     if (keys) {
       this.#lockedByOwner = false;
       this.#keys = keys;
-      if (records.length === 0) this.#recordFirstKey(keys);
+      if (records.length === 0) await this.#recordFirstKey(keys);
       else await finishRotation(keys);
     } else {
       this.#keys = undefined;
@@ -222,10 +236,11 @@ export class KeyKeeper {
   }
 
   /** Records the first key. Afterwards, only this key opens the memory. */
-  #recordFirstKey({ ring, source }: HeldKeys): void {
+  async #recordFirstKey({ ring, source }: HeldKeys): Promise<void> {
     try {
-      this.#connection.transaction(() => {
-        this.#connection.sql.insertKeyRecord.run(ring.current.id, 'current', ring.current.proof(), source.name);
+      await this.#connection.transaction(() => {
+        const { id } = ring.current;
+        this.#connection.insertKeyRecord({ id, role: 'current', proof: ring.current.proof(), source: source.name });
         this.tombstoneKey();
       });
     } catch (error) {

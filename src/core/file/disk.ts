@@ -104,6 +104,11 @@ export class Disk {
     this.#purger.purgeSoon();
   }
 
+  /** Purges the bytes of evicted surplus rows, which no promise covers, less often than other deleted bytes. */
+  purgeLater(): void {
+    this.#purger.purgeLater();
+  }
+
   /**
    * Runs a step in a transaction on a full disk. The reserve provides space for the log. The log is truncated immediately, before
    * other writers can use that space.

@@ -5,6 +5,8 @@ import type { Clock } from '../time/clock.ts';
  * second (R-PURGE-02).
  */
 const SOON_MS = 500;
+/** Milliseconds from the eviction of surplus rows to their purge. No promise covers these bytes, and a purge slows down writes. */
+const LATER_MS = 30_000;
 
 /**
  * Removes deleted bytes from the write-ahead log. `secure_delete` overwrites the bytes in their pages, but the log contains
@@ -13,7 +15,7 @@ const SOON_MS = 500;
 export class Purger {
   readonly #truncateLog: () => boolean;
   readonly #clock: Clock;
-  #scheduled: Disposable | undefined;
+  #scheduled: { readonly delay: number; readonly timer: Disposable } | undefined;
   #stopped = false;
 
   /** `truncateLog` must return false while another connection reads the log. */
@@ -35,11 +37,21 @@ export class Purger {
   }
 
   purgeSoon(): void {
-    if (this.#stopped) return;
-    this.#scheduled ??= this.#clock.after(SOON_MS, () => {
+    this.#schedule(SOON_MS);
+  }
+
+  purgeLater(): void {
+    this.#schedule(LATER_MS);
+  }
+
+  #schedule(delay: number): void {
+    if (this.#stopped || (this.#scheduled && this.#scheduled.delay <= delay)) return;
+    this.#cancel();
+    const timer = this.#clock.after(delay, () => {
       this.#scheduled = undefined;
       this.purgeNow();
     });
+    this.#scheduled = { delay, timer };
   }
 
   stop(): void {
@@ -48,7 +60,7 @@ export class Purger {
   }
 
   #cancel(): void {
-    this.#scheduled?.[Symbol.dispose]();
+    this.#scheduled?.timer[Symbol.dispose]();
     this.#scheduled = undefined;
   }
 

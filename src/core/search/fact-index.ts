@@ -129,7 +129,9 @@ export class FactIndex {
     this.#expiresAt[number] = fact.expiresAt ?? Infinity;
     this.#category[number] = this.#categories.retain(fact.category);
     this.#held[number] = this.#terms.weigh(fact, true, (term, weight) => {
-      this.#postings.add(term, number * WEIGHT_LEVELS + Math.round((WEIGHT_LEVELS - 1) * (weight / (weight + SATURATION))));
+      // The lowest level is 1, because a posting of 0 means that a fact does not contain the term.
+      const level = Math.max(1, Math.round((WEIGHT_LEVELS - 1) * (weight / (weight + SATURATION))));
+      this.#postings.add(term, number * WEIGHT_LEVELS + level);
     });
   }
 
@@ -224,6 +226,19 @@ export class FactIndex {
 
   get postings(): Uint32Array {
     return this.#postings.entries;
+  }
+
+  /** Whether the postings of a term are in the order of fact numbers, so that `findPostings` can be used. */
+  isSorted(term: number): boolean {
+    return this.#postings.isSorted(term);
+  }
+
+  /**
+   * Looks up single facts among the postings of a term. Each of the first `count` limits is the highest posting that its fact can
+   * have, in ascending order. It is replaced with the highest posting that is not above it, which may belong to another fact.
+   */
+  findPostings(term: number, limits: Uint32Array, count: number): void {
+    this.#postings.findBelow(term, limits, count);
   }
 
   #grow(number: number): void {

@@ -11,11 +11,19 @@ interface QueryWord {
   readonly alternatives: readonly Alternative[];
   /** True for a word with little meaning of its own, such as "what" or "the". */
   readonly isStopWord: boolean;
+  /** How the word relates to the identifiers of the query that some fact contains as a whole. */
+  readonly role: 'plain' | 'identifier' | 'part';
 }
 
 export interface ParsedQuery {
-  /** The distinct words, in the order of the query. */
+  /**
+   * The distinct words, in the order of the query. An identifier that some fact contains as a whole is added after them.
+   */
   readonly words: readonly QueryWord[];
+  /** The number of `words` that a fact with the exact phrase contains: all of them but the identifiers. */
+  readonly phraseWords: number;
+  /** True if the query has only identifiers that some fact contains as a whole. */
+  readonly onlyIdentifiers: boolean;
   /** All words with their positions. A name is represented by its parts only. */
   readonly phrase: readonly Word[];
   /** The query without the characters before its first word and after its last word. */
@@ -33,33 +41,100 @@ const SHORT_PART = 0.45;
 const UNKNOWN = 0.5;
 const JOINED = 0.95;
 /**
+ * The weight of all parts of an identifier as a fraction of the weight of the identifier. It is low, so that the parts only order
+ * the facts with the identifier, and a search need not read every fact with one of the parts.
+ */
+const PARTS_FRACTION = 0.25;
+/**
  * Factor for the weight of a word of which only other forms are indexed. It is above 1, because the word itself is in no fact.
  */
 const OTHER_FORM_ONLY = 1.3;
 
 const kana = /^[\u3040-\u309f\u30fc]+$/;
 
-/** Splits a query into words, and finds the terms that match the first `most` words. */
-export function parseQuery(text: string, facts: FactIndex, most: number): ParsedQuery {
+interface Limits {
+  /** Maximum number of words. */
+  readonly words: number;
+  /** True if the filter of the search may exclude most facts with a common word, but not facts with similar words. */
+  readonly narrowed: boolean;
+}
+
+/** Splits a query into words, and finds the terms that match the words. */
+export function parseQuery(text: string, facts: FactIndex, limits: Limits): ParsedQuery {
   const all = wordsOf(text);
   const [only, ...others] = all;
   const phrase = all.filter((word) => word.parts === 0 || standsAlone(word, all));
-  const words = only && others.length === 0 ? [weigh(only, [], false, facts)] : weighAll(all, phrase, facts, most);
+  const words = only && others.length === 0 ? [weigh(only, [], facts)] : weighAll(all, phrase, facts, limits);
   let maxWeight = 0;
   for (const { weight, alternatives } of words) maxWeight += weight * (alternatives.length > 0 ? 1 : UNKNOWN);
-  return { words, phrase, text: text.slice(only?.start, all.at(-1)?.end), maxWeight };
+  const phraseWords = words.filter(({ role }) => role !== 'identifier').length;
+  const onlyIdentifiers = words.every(({ role }) => role !== 'plain');
+  return { words, phraseWords, onlyIdentifiers, phrase, text: text.slice(only?.start, all.at(-1)?.end), maxWeight };
 }
 
 /** Whether a name has no parts of its own. The name a-b has none, because single letters are not reported as parts. */
 const standsAlone = (whole: Word, all: readonly Word[]): boolean => !all.some((word) => word.parts === 0 && covers(whole, word));
 
-function weighAll(all: readonly Word[], phrase: readonly Word[], facts: FactIndex, most: number): QueryWord[] {
+function weighAll(all: readonly Word[], phrase: readonly Word[], facts: FactIndex, limits: Limits): QueryWord[] {
   const distinct = new Map<string, Word>();
   for (const word of phrase) if (!distinct.has(word.term)) distinct.set(word.term, word);
-  return limited([...distinct.values()], most).map((word) => {
+  const identifiers = identifiersOf(all, phrase, facts);
+  const elsewhere = new Set<string>();
+  for (const word of phrase) if (!identifiers.some(({ whole }) => covers(whole, word))) elsewhere.add(word.term);
+  const words = limited([...distinct.values()], limits.words).map((word) => {
+    if (!elsewhere.has(word.term)) return weighPart(word, facts);
     const names = all.filter((whole) => whole.parts > 0 && whole !== word && covers(whole, word));
-    return weigh(word, [...names.map(({ term }) => term), ...neighbours(word, phrase)], names.length > 0, facts);
+    const joined = [...names.map(({ term }) => term), ...neighbours(word, phrase)];
+    return weigh(word, joined, facts, { part: names.length > 0, commonAlone: !limits.narrowed });
   });
+  return identifiers.length === 0 ? words : withIdentifiers(words, phrase, identifiers, facts);
+}
+
+interface Identifier {
+  readonly whole: Word;
+  readonly id: number;
+}
+
+/**
+ * Returns the names with digits that some fact contains, such as `PROJ-1234` and `v1.2.3`. Other names are found by their parts,
+ * because they are often spelled as several words.
+ */
+function identifiersOf(all: readonly Word[], phrase: readonly Word[], { vocabulary }: FactIndex): Identifier[] {
+  const found: Identifier[] = [];
+  for (const whole of all) {
+    if (whole.parts === 0 || !digit.test(whole.term) || phrase.includes(whole)) continue;
+    const id = vocabulary.find(whole.term);
+    if (id !== undefined && found.length < MAX_IDENTIFIERS) found.push({ whole, id });
+  }
+  return found;
+}
+
+/** Returns the words with the identifiers at their end. The parts of an identifier share a fraction of its weight. */
+function withIdentifiers(
+  words: readonly QueryWord[],
+  phrase: readonly Word[],
+  identifiers: readonly Identifier[],
+  facts: FactIndex,
+): QueryWord[] {
+  const weights = new Map<string, number>();
+  const wholes = new Map<string, QueryWord>();
+  for (const { whole, id } of identifiers) {
+    const alternatives: Alternative[] = [{ id, term: whole.term, weight: 1, kind: 'same' }];
+    const weight = rarity(alternatives, facts);
+    wholes.set(whole.term, { term: whole.term, alternatives, isStopWord: false, weight, role: 'identifier' });
+    const terms = new Set(phrase.filter((word) => covers(whole, word)).map(({ term }) => term));
+    const parts = words.filter(({ term, role }) => role === 'part' && terms.has(term));
+    const total = parts.reduce((sum, part) => sum + part.weight, 0);
+    for (const part of parts) weights.set(part.term, (PARTS_FRACTION * weight * part.weight) / total);
+  }
+  return [...words.map((word) => ({ ...word, weight: weights.get(word.term) ?? word.weight })), ...wholes.values()];
+}
+
+/** Weighs a part of an identifier. Only the part itself is looked up, because facts with the identifier contain it. */
+function weighPart({ term }: Word, facts: FactIndex): QueryWord {
+  const id = facts.vocabulary.find(term);
+  const alternatives: Alternative[] = id === undefined ? [] : [{ id, term, weight: 1, kind: 'same' }];
+  return { term, alternatives, isStopWord: stopWords.has(term), weight: rarity(alternatives, facts), role: 'part' };
 }
 
 const covers = (whole: Word, { position }: Word): boolean =>
@@ -82,15 +157,23 @@ function neighbours(word: Word, sequence: readonly Word[]): string[] {
   return [...(usable(before) ? [before.term + word.term] : []), ...(usable(after) ? [word.term + after.term] : [])];
 }
 
-function weigh({ term }: Word, joined: readonly string[], part: boolean, facts: FactIndex): QueryWord {
+/** With `commonAlone`, similar terms are not sought for a word that many facts contain. */
+function weigh(
+  { term }: Word,
+  joined: readonly string[],
+  facts: FactIndex,
+  { part, commonAlone } = { part: false, commonAlone: false },
+): QueryWord {
   const { vocabulary } = facts;
   const isStopWord = stopWords.has(term);
-  const alternatives = isStopWord ? sameWord(term, vocabulary) : alternativesOf(term, vocabulary);
+  const known = vocabulary.find(term);
+  const isCommon = commonAlone && known !== undefined && facts.count(known) >= Math.max(MIN_COMMON, COMMON * facts.size);
+  const alternatives = isStopWord || isCommon ? sameWord(term, vocabulary) : alternativesOf(term, vocabulary);
   for (const whole of joined) {
     const id = vocabulary.find(whole);
     if (id === undefined) continue;
-    const known = alternatives.findIndex((alternative) => alternative.id === id);
-    if (known >= 0) alternatives.splice(known, 1);
+    const at = alternatives.findIndex((alternative) => alternative.id === id);
+    if (at >= 0) alternatives.splice(at, 1);
     alternatives.push({ id, term: whole, weight: JOINED, kind: 'joined' });
   }
   alternatives.sort((one, other) => other.weight - one.weight);
@@ -103,7 +186,7 @@ function weigh({ term }: Word, joined: readonly string[], part: boolean, facts: 
         : 1;
   const [closest] = alternatives;
   const formFactor = closest === undefined || closest.weight === 1 ? 1 : OTHER_FORM_ONLY;
-  return { term, alternatives, isStopWord, weight: importance * formFactor * rarity(alternatives, facts) };
+  return { term, alternatives, isStopWord, weight: importance * formFactor * rarity(alternatives, facts), role: 'plain' };
 }
 
 /**
@@ -138,8 +221,13 @@ const CLOSEST = 0.75;
 /** Words of at least this length are unlikely to be part of another term by coincidence. */
 const LONG_PART = 5;
 
+/** A word in at least this fraction of all facts, and in at least this number of facts, is common. */
+const COMMON = 1 / 16;
+const MIN_COMMON = 1000;
+
 const MAX_ALTERNATIVES = 24;
 const MAX_SCANNED = 2000;
+const MAX_IDENTIFIERS = 16;
 
 /**
  * Returns the terms that match a word: the word itself and its forms, then terms that contain it. If no such term exists, returns
@@ -247,12 +335,7 @@ function similarTerms(word: string, vocabulary: Vocabulary): Alternative[] {
   if (word.length < MIN_MISSPELLED || digits.test(word)) return [];
   const most = word.length >= TWO_EDITS ? 2 : 1;
   const pieces = new Set(gramsOfTerm(word));
-  const common = new Map<number, number>();
-  for (const piece of pieces) {
-    for (const id of vocabulary.withGram(piece, MAX_SCANNED)) common.set(id, (common.get(id) ?? 0) + 1);
-  }
-  const candidates = [...common].toSorted(([, one], [, other]) => other - one).slice(0, MAX_COMPARED);
-  const found = candidates.flatMap(([id, count]): Alternative[] => {
+  const found = vocabulary.sharingGrams(pieces, MAX_SCANNED, MAX_COMPARED).flatMap(([id, count]): Alternative[] => {
     const term = vocabulary.text(id);
     if (term.length < MIN_MISSPELLED) return [];
     const edits = editDistance(word, term, most);

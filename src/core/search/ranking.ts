@@ -6,17 +6,65 @@ export interface RankedFact {
   readonly number: number;
   /** The weight of the fact as a fraction of the highest possible weight, from 0 to 1. */
   readonly share: number;
-  /** The number of query words that the fact contains. */
+  /** The number of query words that the fact contains, or may contain. */
   readonly words: number;
+  /** A bit for each of the first 32 query words that the fact contains, or may contain. */
+  readonly mask: number;
 }
 
 /** Whether the filter of a search accepts the fact with this number. */
 export type FactPredicate = (number: number) => boolean;
 
+/** How many facts a search needs, and how much work it can do to find them. */
+export interface Extent {
+  /** The number of hits. Facts that cannot be among them may be left out. */
+  readonly limit: number;
+  /** The maximum number of facts to return: the best ones, from which the hits are chosen by reading their text. */
+  readonly most: number;
+  /** Maximum number of postings to read. */
+  readonly postings: number;
+  /** True if the filter rejects facts for another reason than their expiry. */
+  readonly narrowed: boolean;
+}
+
 /**
- * Ranks facts by the total weight of the query words that they contain. Reads the postings of the rarest word first, and stops
- * after a limit, because common words distinguish facts the least. If the filter then leaves fewer facts than requested, reads
- * all postings.
+ * A fact with less than this fraction of a hit's weight cannot replace the hit when the text of both is read, because nearness
+ * changes the weight by at most a tenth.
+ */
+const REPLACEABLE = 0.89;
+/**
+ * A word with less than this fraction of the highest weight finds no facts by itself, only together with another word. The word
+ * is in most facts, or is a stop word.
+ */
+const NEGLIGIBLE = 0.01;
+/** A word with less than this fraction of the highest weight is not looked up at all, as if every fact could contain it. */
+const WORTHLESS = 0.001;
+/** Maximum number of facts that are looked up without dropping those that cannot become hits first. */
+const MAX_LOOKED_UP = 64;
+/** Maximum number of facts that are found by one part of an identifier after facts with the whole identifier were found. */
+const MAX_PART_POSTINGS = 256;
+/** Number of postings that can be read in the time that it takes to look up one fact in a posting list. */
+const LOOKUP_COST = 12;
+
+/** One word of a query, with its place among the words and the highest weight that it can add to a fact. */
+interface RankedWord {
+  readonly word: ParsedQuery['words'][number];
+  readonly mark: number;
+  readonly bound: number;
+}
+
+interface LookUp extends Pick<Extent, 'limit' | 'postings'> {
+  readonly accepts: FactPredicate;
+  /** The number of query words that a fact with the exact phrase can lack. */
+  readonly missable: number;
+  /** The highest weight that the words to look up can add to a fact. */
+  readonly remaining: number;
+}
+
+/**
+ * Ranks facts by the total weight of the query words that they contain, with the MaxScore algorithm. Reads the postings of the
+ * rarest word first. Once the remaining words together cannot lift another fact among the best, they are only looked up in the
+ * facts that were already found.
  */
 export class Ranking {
   readonly #facts: FactIndex;
@@ -28,28 +76,76 @@ export class Ranking {
   #latest = new Float32Array(0);
   #latestWord = new Uint8Array(0);
   #words = new Uint8Array(0);
+  #masks = new Uint32Array(0);
   #count = 0;
+  #limits = new Uint32Array(0);
 
   constructor(facts: FactIndex) {
     this.#facts = facts;
   }
 
   get bytes(): number {
-    return 4 * this.#places.length + 14 * this.#numbers.length;
+    return 4 * (this.#places.length + this.#limits.length) + 18 * this.#numbers.length;
   }
 
   /** Returns the best facts that the filter accepts, best first. Facts with equal weights are ordered newest first. */
-  best(query: ParsedQuery, accepts: FactPredicate, most: number, postings: number): RankedFact[] {
+  best(query: ParsedQuery, accepts: FactPredicate, extent: Extent): RankedFact[] {
     this.#places = growTo(this.#places, this.#facts.top);
     try {
-      const whole = this.#add(query, postings);
-      const chosen = this.#choose(accepts, most, query.maxWeight);
-      if (whole || chosen.length === most) return chosen;
+      const { words, skipped } = rarestFirst(query, isExhaustive(extent));
+      const collected = this.#collect(query, words, accepts, extent);
+      const chosen = this.#choose(accepts, extent.most, query.maxWeight, skipped);
+      const enough = extent.narrowed ? extent.most : collected === 'limited' ? extent.limit : 1;
+      if ((collected === 'complete' && skipped.length === 0) || chosen.length >= enough) return chosen;
     } finally {
       for (let at = 0; at < this.#count; at += 1) this.#places[this.#numbers[at] ?? 0] = 0;
       this.#count = 0;
     }
-    return this.best(query, accepts, most, Infinity);
+    return this.best(query, accepts, { ...extent, postings: Infinity });
+  }
+
+  /**
+   * Adds up the weights of the facts that can become hits. The result is `shortened` if facts that contain only common words were
+   * left out, and `limited` if the limit of postings was reached.
+   */
+  #collect(
+    query: ParsedQuery,
+    words: readonly RankedWord[],
+    accepts: FactPredicate,
+    extent: Extent,
+  ): 'complete' | 'shortened' | 'limited' {
+    // No fact contains a phrase with an unknown word.
+    const unknown = query.words.some(({ alternatives }) => alternatives.length === 0);
+    const missable = unknown ? -Infinity : query.words.length - query.phraseWords;
+    const exhaustive = isExhaustive(extent);
+    const all = words.reduce((sum, { bound }) => sum + bound, 0);
+    let remaining = all;
+    let left = extent.postings;
+    let result: 'complete' | 'shortened' | 'limited' = 'complete';
+    let at = 0;
+    for (; at < words.length; at += 1) {
+      const ranked = words[at] as RankedWord;
+      const found = this.#count > 0;
+      if (found && !exhaustive && ranked.bound < NEGLIGIBLE * (words[0]?.bound ?? 0)) {
+        result = 'shortened';
+        break;
+      }
+      // No hit weighs more than the words that were read, so that the weight of the last hit need not be computed each time.
+      const likely = this.#count >= extent.limit && remaining < REPLACEABLE * (all - remaining);
+      if (likely && remaining < REPLACEABLE * this.#leastHit(accepts, extent.limit)) break;
+      const most = found && !exhaustive && ranked.word.role === 'part' ? Math.min(left, MAX_PART_POSTINGS) : left;
+      const read = this.#addWord(ranked, most);
+      left -= read;
+      remaining -= ranked.bound;
+      if (left <= 0) {
+        result = 'limited';
+        at += 1;
+        break;
+      }
+      if (read === most) result = 'shortened';
+    }
+    this.#lookUp(words, at, { ...extent, accepts, missable, remaining });
+    return result;
   }
 
   /**
@@ -78,61 +174,136 @@ export class Ranking {
     }
     const sorted = best.sorted();
     if (sorted.length < most && count < this.#facts.count(id)) return this.#bestOf(term, accepts, most, Infinity);
-    return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHT_LEVELS - 1), words: 1 }));
+    return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHT_LEVELS - 1), words: 1, mask: 1 }));
   }
 
-  /** Adds the weights of all query words to the sums. Returns false if the limit was reached before all postings were read. */
-  #add({ words }: ParsedQuery, postings: number): boolean {
-    const rarestFirst = words
-      .map((word, index) => ({ word, index }))
-      .toSorted((one, other) => other.word.weight - one.word.weight);
-    let left = postings;
-    for (const { word, index } of rarestFirst) {
-      for (const { id, weight } of word.alternatives) {
-        if (left <= 0) return false;
-        const listed = this.#addTerm(id, weight * word.weight, index + 1, left);
-        if (listed < this.#facts.count(id)) return false;
-        left -= listed;
-      }
+  /** Adds the weight of a word to every fact that contains it. Returns the number of postings that were read. */
+  #addWord({ word, mark }: RankedWord, most: number): number {
+    let read = 0;
+    for (const { id, weight } of word.alternatives) {
+      if (read >= most) break;
+      const worth = weight * word.weight;
+      // If only the newest postings are read, look up the facts that were already found among the others.
+      if (this.#facts.count(id) > most - read) this.#lookUpTerm(id, worth, mark);
+      const listed = this.#facts.readPostings(id, most - read);
+      this.#grow(this.#count + listed);
+      this.#apply(this.#facts.postings, listed, worth, mark);
+      read += listed;
     }
-    return true;
+    return read;
   }
 
-  #addTerm(term: number, worth: number, word: number, most: number): number {
-    const listed = this.#facts.readPostings(term, most);
-    this.#grow(this.#count + listed);
-    const { postings } = this.#facts;
+  /** Adds the weights of the words from `from` on to the facts that were found, and drops facts that cannot become hits. */
+  #lookUp(words: readonly RankedWord[], from: number, { accepts, limit, missable, remaining, postings }: LookUp): void {
+    let [open, left] = [remaining, postings];
+    for (let at = from; at <= words.length && left > 0; at += 1) {
+      if (this.#count > Math.max(limit, MAX_LOOKED_UP))
+        this.#prune(REPLACEABLE * this.#leastHit(accepts, limit) - open, at - missable);
+      const ranked = words[at];
+      if (ranked === undefined) return;
+      for (const { id, weight } of ranked.word.alternatives)
+        left -= this.#lookUpTerm(id, weight * ranked.word.weight, ranked.mark);
+      open -= ranked.bound;
+    }
+  }
+
+  /** Adds the weight of a term to the facts that were found. Returns the work that it took, as a number of postings. */
+  #lookUpTerm(id: number, worth: number, mark: number): number {
+    const count = this.#count;
+    if (!this.#facts.isSorted(id) || this.#facts.count(id) <= LOOKUP_COST * count) {
+      const listed = this.#facts.readPostings(id, Infinity);
+      this.#applyToFound(this.#facts.postings, listed, worth, mark);
+      return listed;
+    }
+    this.#limits = growTo(this.#limits, count);
+    for (let at = 0; at < count; at += 1) this.#limits[at] = (this.#numbers[at] ?? 0) * WEIGHT_LEVELS + WEIGHT_LEVELS - 1;
+    this.#limits.subarray(0, count).sort();
+    this.#facts.findPostings(id, this.#limits, count);
+    this.#applyToFound(this.#limits, count, worth, mark);
+    return LOOKUP_COST * count;
+  }
+
+  /** Adds a term's weight to the facts of its postings. */
+  #apply(postings: Uint32Array, listed: number, worth: number, mark: number): void {
     const [places, numbers, sums] = [this.#places, this.#numbers, this.#sums];
-    const [latest, latestWord, words] = [this.#latest, this.#latestWord, this.#words];
+    const [latest, latestWord, words, masks] = [this.#latest, this.#latestWord, this.#words, this.#masks];
     const full = worth / (WEIGHT_LEVELS - 1);
+    const bit = maskOf(mark);
     let count = this.#count;
     for (let index = 0; index < listed; index += 1) {
       const posting = postings[index] ?? 0;
       const number = posting >>> 8;
-      const gain = full * (posting % WEIGHT_LEVELS);
       const place = places[number] ?? 0;
-      const at = place - 1;
-      if (place === 0) {
-        numbers[count] = number;
-        sums[count] = gain;
-        latest[count] = gain;
-        latestWord[count] = word;
-        words[count] = 1;
-        count += 1;
-        places[number] = count;
-      } else if (latestWord[at] !== word) {
-        sums[at] = (sums[at] ?? 0) + gain;
-        latest[at] = gain;
-        latestWord[at] = word;
-        words[at] = (words[at] ?? 0) + 1;
-      } else if (gain > (latest[at] ?? 0)) {
-        // A word counts only once for each fact, with its best alternative.
-        sums[at] = (sums[at] ?? 0) + gain - (latest[at] ?? 0);
-        latest[at] = gain;
+      if (place > 0) {
+        this.#gain(place - 1, full * (posting % WEIGHT_LEVELS), mark);
+        continue;
       }
+      const gain = full * (posting % WEIGHT_LEVELS);
+      numbers[count] = number;
+      sums[count] = gain;
+      latest[count] = gain;
+      latestWord[count] = mark;
+      words[count] = 1;
+      masks[count] = bit;
+      count += 1;
+      places[number] = count;
     }
     this.#count = count;
-    return listed;
+  }
+
+  /** Adds a term's weight to those facts of its postings that were already found. A posting can occur several times. */
+  #applyToFound(postings: Uint32Array, listed: number, worth: number, mark: number): void {
+    const places = this.#places;
+    const full = worth / (WEIGHT_LEVELS - 1);
+    for (let index = 0; index < listed; index += 1) {
+      const posting = postings[index] ?? 0;
+      const place = places[posting >>> 8] ?? 0;
+      if (place > 0 && posting > 0) this.#gain(place - 1, full * (posting % WEIGHT_LEVELS), mark);
+    }
+  }
+
+  /** Adds a weight to a fact. A word counts only once for each fact, with its best alternative. */
+  #gain(at: number, gain: number, mark: number): void {
+    const known = this.#latestWord[at] === mark ? (this.#latest[at] ?? 0) : 0;
+    if (known === 0) {
+      this.#words[at] = (this.#words[at] ?? 0) + 1;
+      this.#masks[at] = (this.#masks[at] ?? 0) | maskOf(mark);
+    }
+    if (gain <= known) return;
+    this.#sums[at] = (this.#sums[at] ?? 0) + gain - known;
+    this.#latest[at] = gain;
+    this.#latestWord[at] = mark;
+  }
+
+  /** Returns the weight of the last of the best facts, or 0 if fewer facts than the limit were found. */
+  #leastHit(accepts: FactPredicate, limit: number): number {
+    const best = new Best(this.#facts, limit);
+    for (let seen = 0; seen < this.#count; seen += 1) {
+      const at = fromEitherEnd(seen, this.#count);
+      best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
+    }
+    return best.least;
+  }
+
+  /** Drops the facts with less than this weight, except facts with at least this number of words, which may contain the phrase. */
+  #prune(least: number, phraseWords: number): void {
+    let kept = 0;
+    for (let at = 0; at < this.#count; at += 1) {
+      const number = this.#numbers[at] ?? 0;
+      if ((this.#sums[at] ?? 0) < least && (this.#words[at] ?? 0) < phraseWords) {
+        this.#places[number] = 0;
+        continue;
+      }
+      this.#numbers[kept] = number;
+      this.#sums[kept] = this.#sums[at] ?? 0;
+      this.#latest[kept] = this.#latest[at] ?? 0;
+      this.#latestWord[kept] = this.#latestWord[at] ?? 0;
+      this.#words[kept] = this.#words[at] ?? 0;
+      this.#masks[kept] = this.#masks[at] ?? 0;
+      kept += 1;
+      this.#places[number] = kept;
+    }
+    this.#count = kept;
   }
 
   #grow(count: number): void {
@@ -142,19 +313,21 @@ export class Ranking {
     this.#latest = growTo(this.#latest, count);
     this.#latestWord = growTo(this.#latestWord, count);
     this.#words = growTo(this.#words, count);
+    this.#masks = growTo(this.#masks, count);
   }
 
-  #choose(accepts: FactPredicate, most: number, maxWeight: number): RankedFact[] {
+  #choose(accepts: FactPredicate, most: number, maxWeight: number, skipped: readonly RankedWord[]): RankedFact[] {
     const best = new Best(this.#facts, most);
     for (let seen = 0; seen < this.#count; seen += 1) {
       const at = fromEitherEnd(seen, this.#count);
       best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
     }
-    return best.sorted().map(({ number, sum }) => ({
-      number,
-      share: Math.min(1, sum / maxWeight),
-      words: this.#words[(this.#places[number] ?? 0) - 1] ?? 0,
-    }));
+    const bits = skipped.reduce((mask, { mark }) => mask | maskOf(mark), 0);
+    return best.sorted().map(({ number, sum }) => {
+      const at = (this.#places[number] ?? 0) - 1;
+      const [words = 0, mask = 0] = [this.#words[at], this.#masks[at]];
+      return { number, share: Math.min(1, sum / maxWeight), words: words + skipped.length, mask: mask | bits };
+    });
   }
 
   newest(accepts: FactPredicate, most: number): number[] {
@@ -163,6 +336,20 @@ export class Ranking {
     for (let seen = 0; seen < top; seen += 1) best.offer(fromEitherEnd(seen, top), 0, accepts);
     return best.sorted().map(({ number }) => number);
   }
+}
+
+const isExhaustive = ({ narrowed, postings }: Extent): boolean => narrowed || postings === Infinity;
+
+const maskOf = (mark: number): number => (mark > 32 ? 0 : 1 << (mark - 1));
+
+/** Returns the words of which the index contains an alternative, the rarest word first, and the words to skip. */
+function rarestFirst({ words }: ParsedQuery, exhaustive: boolean): { words: RankedWord[]; skipped: RankedWord[] } {
+  const known = words
+    .map((word, index) => ({ word, mark: index + 1, bound: word.weight * (word.alternatives[0]?.weight ?? 0) }))
+    .filter(({ bound }) => bound > 0)
+    .toSorted((one, other) => other.word.weight - one.word.weight);
+  const least = exhaustive ? 0 : WORTHLESS * (known[0]?.bound ?? 0);
+  return { words: known.filter(({ bound }) => bound >= least), skipped: known.filter(({ bound }) => bound < least) };
 }
 
 /**
@@ -203,6 +390,11 @@ class Best {
     if (this.#numbers.length < this.#most) return;
     this.#least = this.#sums[0] ?? 0;
     this.#oldest = this.#moments[0] ?? 0;
+  }
+
+  /** The weight of the last fact, or 0 if there are fewer facts than wanted. */
+  get least(): number {
+    return Math.max(0, this.#least);
   }
 
   sorted(): { number: number; sum: number }[] {

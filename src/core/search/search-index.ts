@@ -1,7 +1,7 @@
 import { type FactId, FactIndex, type IndexedFact, type NameFilter, type SearchableFact } from './fact-index.ts';
-import { type FactMatch, FactReader, type Span } from './fact-reader.ts';
+import { type FactMatch, FactReader, type Span, highestNearness } from './fact-reader.ts';
 import { type Alternative, type ParsedQuery, parseQuery } from './parsed-query.ts';
-import { type FactPredicate, type RankedFact, Ranking } from './ranking.ts';
+import { type Extent, type FactPredicate, type RankedFact, Ranking } from './ranking.ts';
 import type { NameCount } from './text-pages.ts';
 import { foldText } from './words.ts';
 
@@ -174,14 +174,16 @@ class SearchRun {
   }
 
   search(text: string): Hit[] {
-    const query = parseQuery(text, this.#facts, this.#effort.words);
+    const query = parseQuery(text, this.#facts, { words: this.#effort.words, narrowed: this.#narrowed });
     if (query.words.length === 0) return [];
     const reader = new FactReader(query, this.#effort.characters);
     const found: ReadFact[] = [];
-    for (const { number, share } of this.#worthReading(query)) {
-      if (this.#isBeaten(number, share, found)) continue;
+    for (const candidate of this.#worthReading(query)) {
+      const { number, share } = candidate;
+      if (this.#isBeaten(candidate, query, found)) continue;
       const { id, fact } = this.#open(number);
-      const match = reader.read(fact);
+      const read = reader.read(fact);
+      const match = isIncomplete(query, candidate) ? { ...read, phrase: undefined, nearness: 0 } : read;
       found.push({ id, fact, match, score: score(share, match) });
       moveLastIntoPlace(found);
       if (found.length > this.#limit) found.pop();
@@ -195,11 +197,14 @@ class SearchRun {
     }));
   }
 
-  /** Whether the fact cannot become a hit, even if it contains the exact phrase. */
-  #isBeaten(number: number, share: number, found: readonly ReadFact[]): boolean {
+  /** Whether the fact cannot become a hit, even if its words are next to each other. */
+  #isBeaten(candidate: RankedFact, query: ParsedQuery, found: readonly ReadFact[]): boolean {
     const last = found[this.#limit - 1];
     if (last === undefined) return false;
-    const most = PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
+    const { number, share, words } = candidate;
+    const incomplete = isIncomplete(query, candidate);
+    const phrase = words < query.phraseWords || incomplete ? undefined : 'value';
+    const most = score(share, { phrase, nearness: incomplete ? 0 : highestNearness(query, candidate.mask) });
     return most < last.score || (most === last.score && this.#facts.updatedAt(number) < last.fact.updatedAt);
   }
 
@@ -211,10 +216,10 @@ class SearchRun {
     const most = Math.max(MAX_READ_CANDIDATES, this.#limit);
     if (query.words.length === 1) return this.#aboutOneWord(query, most);
     const sought = Math.max(most, MAX_PHRASE_CANDIDATES);
-    const candidates = this.#ranking.best(query, this.#accepts, sought, this.#effort.postings);
+    const candidates = this.#ranking.best(query, this.#accepts, this.#extent(sought));
     const least = (1 - NEARNESS_FRACTION) * (candidates[this.#limit - 1]?.share ?? 0);
     const likely = candidates.slice(0, most).filter(({ share }) => share >= least);
-    const rest = candidates.slice(likely.length).filter(({ words }) => words === query.words.length);
+    const rest = candidates.slice(likely.length).filter(({ words }) => words >= query.phraseWords);
     return [...likely, ...this.#containing(foldText(query.text), rest)];
   }
 
@@ -231,13 +236,15 @@ class SearchRun {
     // A filter by name or category is slow, so it must not check the same fact again for each form of the word.
     const apart = others.length === 0 || !this.#narrowed;
     const lists = apart ? best(alternatives) : [];
-    const candidates = apart
-      ? this.#bestOf(lists).slice(0, most)
-      : this.#ranking.best(query, this.#accepts, most, this.#effort.postings);
+    const candidates = apart ? this.#bestOf(lists).slice(0, most) : this.#ranking.best(query, this.#accepts, this.#extent(most));
     if (candidates.length < most || others.length === 0 || surest.kind !== 'same') return candidates;
     const known = new Set(candidates.map(({ number }) => number));
     const [itself = []] = apart ? lists : best([surest]);
     return [...candidates, ...itself.filter(({ number }) => !known.has(number))];
+  }
+
+  #extent(most: number): Extent {
+    return { limit: this.#limit, most, postings: this.#effort.postings, narrowed: this.#narrowed };
   }
 
   /** Returns each fact once with its highest share, best first. Facts with equal shares are ordered newest first. */
@@ -275,10 +282,17 @@ class SearchRun {
   }
 }
 
-const score = (share: number, { phrase, nearness }: FactMatch): number =>
+const score = (share: number, { phrase, nearness }: Pick<FactMatch, 'phrase' | 'nearness'>): number =>
   phrase === undefined
     ? PHRASE_SCORE * (share * (1 - NEARNESS_FRACTION + NEARNESS_FRACTION * nearness)) ** SCORE_EXPONENT
     : PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
+
+/**
+ * Whether a fact lacks an identifier of a query of nothing else. The fact contains some of the parts, whose order in the fact does
+ * not change its score, so that it is read only if it becomes a hit.
+ */
+const isIncomplete = ({ words, onlyIdentifiers }: ParsedQuery, found: RankedFact): boolean =>
+  onlyIdentifiers && found.words < words.length;
 
 /** Moves the last element to its sorted place. The move is usually short, because candidates arrive nearly sorted. */
 function moveLastIntoPlace(found: ReadFact[]): void {

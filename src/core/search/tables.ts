@@ -153,6 +153,8 @@ export class PostingLists {
   #counts = new Uint32Array(0);
   /** The number of dead entries by list. Lists without dead entries are absent. */
   readonly #dead = new Map<number, number>();
+  /** Lists to which an entry was added that is lower than the entry before it. */
+  readonly #unsorted = new Set<number>();
   #scratch = new Uint32Array(1024);
 
   constructor(owner: PostingOwner) {
@@ -178,6 +180,7 @@ export class PostingLists {
     }
     const { size, used } = newestBlock(count);
     let address = this.#heads[list] ?? 0;
+    if (entry < (count === 1 ? address : this.#at(address + used))) this.#unsorted.add(list);
     if (count === 1) {
       const block = this.#allocate(SMALLEST_BLOCK);
       this.#write(block, 0);
@@ -232,9 +235,43 @@ export class PostingLists {
     return this.#scratch;
   }
 
+  /** Whether the entries of the list ascend. Only such a list can be searched with `findBelow`. */
+  isSorted(list: number): boolean {
+    return !this.#unsorted.has(list);
+  }
+
+  /**
+   * Replaces each of the first `count` limits, which must ascend, with the highest entry of the list that is not above it, or with
+   * 0. Reads a few entries of each block instead of the whole list. The list must be sorted.
+   */
+  findBelow(list: number, limits: Uint32Array, count: number): void {
+    let at = count - 1;
+    let left = this.#counts[list] ?? 0;
+    let address = this.#heads[list] ?? 0;
+    if (left === 1) {
+      for (; at >= 0 && (limits[at] ?? 0) >= address; at -= 1) limits[at] = address;
+      left = 0;
+    }
+    while (at >= 0 && left > 0) {
+      const { used } = newestBlock(left);
+      const page = this.#pageOf(address);
+      const start = (address % PAGE) + 1;
+      let end = start + used;
+      for (const first = page[start] ?? 0; at >= 0 && (limits[at] ?? 0) >= first; at -= 1) {
+        end = lastNotAbove(page, start, end, limits[at] ?? 0) + 1;
+        limits[at] = page[end - 1] ?? 0;
+      }
+      left -= used;
+      address = page[start - 1] ?? 0;
+    }
+    limits.fill(0, 0, at + 1);
+  }
+
+  /** Removes the dead entries of a list, and sorts the others. */
   #compact(list: number): void {
     const count = this.read(list, Infinity);
     const entries = this.#scratch.slice(0, count);
+    if (this.#unsorted.delete(list)) entries.sort();
     this.#freeBlocks(list);
     this.#counts[list] = 0;
     this.#dead.delete(list);
@@ -286,9 +323,32 @@ export class PostingLists {
     return page;
   }
 
+  #at(address: number): number {
+    return this.#pageOf(address)[address % PAGE] ?? 0;
+  }
+
   #write(address: number, value: number): void {
     this.#pageOf(address)[address % PAGE] = value;
   }
+}
+
+/**
+ * Returns the index of the last number that is not above `limit`, of ascending numbers of which the first is not above it. Searches
+ * from the end, because consecutive limits are often close to each other.
+ */
+function lastNotAbove(numbers: Uint32Array, start: number, end: number, limit: number): number {
+  let high = end;
+  let low = end - 1;
+  for (let step = 1; low > start && (numbers[low] ?? 0) > limit; step *= 2) {
+    high = low;
+    low = Math.max(start, low - step);
+  }
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if ((numbers[middle] ?? 0) > limit) high = middle;
+    else low = middle;
+  }
+  return low;
 }
 
 /** Returns the number of entries that fit into a chain with one block of each size up to `size`. */

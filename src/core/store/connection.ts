@@ -1,4 +1,6 @@
 import type { Database, Statement } from 'better-sqlite3';
+import type { KeyRecord } from '../crypto/find-keys.ts';
+import type { KeyTables } from '../crypto/key-keeper.ts';
 import { DatabaseFile } from '../file/database-file.ts';
 import { errorCodeOf } from '../file/files.ts';
 import { CategoryCounters } from './category-counters.ts';
@@ -39,7 +41,7 @@ const CHANGED_PAGES = 4000;
  * The only connection to the file, with its prepared statements, transactions and entry events. After a disk error, `reopen`
  * replaces the SQLite connection, because the old connection can have cached pages that never reached the disk.
  */
-export class Connection {
+export class Connection implements KeyTables {
   /** Events of entries. `commit` publishes them and `rollback` discards them. */
   readonly events = new EntryEvents();
   /** Called when a transaction or a savepoint is rolled back. */
@@ -335,6 +337,22 @@ export class Connection {
 
   setMeta(name: string, value: number | Buffer | string): void {
     this.#sql.setMeta.run(name, value);
+  }
+
+  secretNames(): string[] {
+    return this.#sql.metaBlobs.all() as string[];
+  }
+
+  keyRecords(): (KeyRecord & { segment: number })[] {
+    return this.#sql.keyRecords.all() as (KeyRecord & { segment: number })[];
+  }
+
+  insertKeyRecord({ id, role, proof, source }: KeyRecord): void {
+    this.#sql.insertKeyRecord.run(id, role, proof, source);
+  }
+
+  setSegment(keyId: Buffer, segment: number): void {
+    this.#sql.updateSegment.run(segment, keyId);
   }
 }
 

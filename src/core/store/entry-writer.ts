@@ -1,12 +1,13 @@
 import { HISTORY_VERSIONS, VALUE_BYTES } from '../../contract/limits.ts';
 import { lowDiskSpace } from '../file/disk-space.ts';
-import { INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import { aheadBy } from './correct-dates.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { activityEntryOf, outcomeOf, expiryOf, entryOf, sameContent, writerOf, shortens } from './entry.ts';
-import { FairEviction, fairEviction } from './fair-eviction.ts';
+import { type FairEviction, fairEviction } from './fair-eviction.ts';
 import { type Forgetting, tombstoneHash } from './forgetting.ts';
-import { type QuotaKind, isQuotaKind, isSharedKind, rowLimit, quotaExceeded, quotaOf } from './quota.ts';
+import { type QuotaKind, type UsageCounters, isQuotaKind, isSharedKind, rowLimit, quotaExceeded, quotaOf } from './quota.ts';
+import type { SealedRows } from './sealed-rows.ts';
 import type { StoreContext } from './store-context.ts';
 import type {
   EntryUpdate,
@@ -34,23 +35,51 @@ const ROWS_EVICTED_AT_ONCE = 100;
  */
 const MAX_ADDED_BYTES = 4 * VALUE_BYTES;
 
+/** What a write needs of a store. The SQLite store and the PostgreSQL store provide it, so both decide alike. */
+export interface WriterContext extends Pick<StoreContext, 'keys' | 'sweeper' | 'quota' | 'freeSpace'> {
+  readonly connection: Pick<Connection, 'ensureNamespace' | 'namespaceId' | 'countUsage'> & {
+    readonly usageCounters: Pick<UsageCounters, 'rows' | 'usage' | 'expired'>;
+  };
+  readonly rows: Pick<
+    SealedRows,
+    | 'find'
+    | 'open'
+    | 'insert'
+    | 'replace'
+    | 'deleteRow'
+    | 'deleteOldest'
+    | 'deleteWithVersions'
+    | 'versions'
+    | 'countVersions'
+    | 'deleteTombstonesAfter'
+  >;
+  readonly time: Pick<StoreContext['time'], 'now' | 'trusted' | 'inDoubt'>;
+  readonly disk: Pick<StoreContext['disk'], 'purgeSoon' | 'purgeLater'>;
+}
+
+interface WriterParts {
+  readonly reader: Pick<EntryReader, 'findLiving' | 'versions' | 'writersOf'>;
+  readonly forgetting: Pick<Forgetting, 'run'>;
+  readonly fairEviction: Pick<FairEviction, 'scan' | 'evict'>;
+}
+
 /** Writes entries. Call the methods in a transaction. */
 export class EntryWriter {
-  readonly #context: StoreContext;
-  readonly #reader: EntryReader;
-  readonly #forgetting: Forgetting;
-  readonly #fairEviction: FairEviction;
+  readonly #context: WriterContext;
+  readonly #reader: WriterParts['reader'];
+  readonly #forgetting: WriterParts['forgetting'];
+  readonly #fairEviction: WriterParts['fairEviction'];
   /**
    * The subject of the last checked write, and how many more writes of this subject certainly fit into the quota without a
    * check.
    */
   #fitting = { subject: '', writes: 0 };
 
-  constructor(context: StoreContext, reader: EntryReader, forgetting: Forgetting) {
+  constructor(context: WriterContext, parts: WriterParts) {
     this.#context = context;
-    this.#reader = reader;
-    this.#forgetting = forgetting;
-    this.#fairEviction = new FairEviction(context.connection, context.rows, reader);
+    this.#reader = parts.reader;
+    this.#forgetting = parts.forgetting;
+    this.#fairEviction = parts.fairEviction;
     if (context.quota) context.connection.countUsage();
   }
 
@@ -111,14 +140,14 @@ export class EntryWriter {
 
   restoreForgotten(namespace: Namespace, { entry, versions, row, lastTombstone }: FactWithHistory, note: ActivityNote): boolean {
     return this.#withinQuota(namespace, 'fact', () => {
-      const { connection, keys, rows } = this.#context;
+      const { keys, rows } = this.#context;
       if (entry.expiresAt <= this.#now() || rows.find(namespace, 'fact', entry.key)) return false;
       rows.insert(namespace, 'fact', this.#scheduleExpiry(entry), row);
       for (const version of versions.toReversed()) rows.insert(namespace, 'history', this.#scheduleExpiry(version));
       const secret = keys.tombstoneKey();
       // Select tombstones by row number and not by time, because an older tombstone can have a later time if the clock was
       // wrong.
-      if (secret) connection.sql.deleteTombstonesAfter.run(tombstoneHash(secret, namespace, 'fact', entry.key), lastTombstone);
+      if (secret) rows.deleteTombstonesAfter(tombstoneHash(secret, namespace, 'fact', entry.key), lastTombstone);
       this.recordActivity(namespace, note);
       return true;
     });
@@ -225,7 +254,7 @@ export class EntryWriter {
     if (surplus < ROWS_EVICTED_AT_ONCE) return;
     if (isShared) this.#fairEviction.evict(namespace, kind, surplus);
     else rows.deleteOldest(id, kind, surplus);
-    disk.purgeSoon();
+    disk.purgeLater();
   }
 
   /**
@@ -246,7 +275,7 @@ export class EntryWriter {
     rows.replace(namespace, kind, row, after);
     if (kind === 'fact') {
       rows.insert(namespace, 'history', before);
-      const [hash] = keys.ring.hashes(namespace, after.key);
+      const hash = keys.ring.current.hash(namespace, after.key);
       if (!this.#evictVersions(namespace, hash, after)) return;
     }
     disk.purgeSoon();
@@ -257,12 +286,12 @@ export class EntryWriter {
    * of its author. Of the versions of one writer, the version that was current for the shortest time is evicted first. So a loop
    * of writes evicts its own versions and not earlier versions.
    */
-  #evictVersions(namespace: Namespace, hash: Buffer | undefined, { author, updatedAt }: Entry): boolean {
+  #evictVersions(namespace: Namespace, hash: Buffer, { author, updatedAt }: Entry): boolean {
     const { connection, rows } = this.#context;
     const id = connection.ensureNamespace(namespace);
-    const surplus = (connection.sql.countVersions.get(id, hash) as number) - HISTORY_VERSIONS;
+    const surplus = rows.countVersions(id, hash) - HISTORY_VERSIONS;
     if (surplus <= 0) return false;
-    const found = (connection.sql.versions.all(id, hash, INCLUDE_EXPIRED) as EntryRow[]).toReversed();
+    const found = rows.versions(id, hash, INCLUDE_EXPIRED).toReversed();
     const oldestFirst = this.#reader.writersOf(namespace, 'history', found);
     const times = [...found.map((version) => version.updated_at), updatedAt, Infinity];
     const timeAsCurrent = (position: number): number => (times[position + 1] ?? 0) - (times[position] ?? 0);
@@ -276,8 +305,8 @@ export class EntryWriter {
 
   #deleteVersion(namespace: Namespace, { key, updatedAt }: Entry): void {
     const { connection, keys, rows, disk } = this.#context;
-    const [hash] = keys.ring.hashes(namespace, key);
-    const versions = connection.sql.versions.all(connection.namespaceId(namespace), hash, INCLUDE_EXPIRED) as EntryRow[];
+    const hash = keys.ring.current.hash(namespace, key);
+    const versions = rows.versions(connection.ensureNamespace(namespace), hash, INCLUDE_EXPIRED);
     for (const version of versions.filter((each) => each.updated_at === updatedAt)) rows.deleteRow(version);
     disk.purgeSoon();
   }

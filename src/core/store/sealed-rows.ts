@@ -150,6 +150,14 @@ export class SealedRows {
     for (const row of this.#connection.statementsOf(kind).trim.all(namespaceId, count) as number[]) this.#gone(row);
   }
 
+  /** Deletes the rows that belong to the namespace and the kind. Returns their numbers. Only for kinds without versions. */
+  deleteRows(namespace: Namespace, kind: Kind, rows: readonly number[]): readonly number[] {
+    const id = this.#connection.namespaceId(namespace);
+    const deleted = this.#connection.statementsOf(kind).deleteThese.all(id, JSON.stringify(rows)) as number[];
+    for (const row of deleted) this.#gone(row);
+    return deleted;
+  }
+
   /** Deletes one row, without versions. */
   deleteRow({ row }: Pick<EntryRow, 'row'>): void {
     // Deleting a row that was just read fails only if the schema was changed or the file is damaged.
@@ -160,6 +168,20 @@ export class SealedRows {
       );
     }
     this.#gone(row);
+  }
+
+  /** Returns the versions of a fact that expire after a time, newest first. */
+  versions(namespaceId: number, hash: Buffer, expiringAfter: number): EntryRow[] {
+    return this.#connection.sql.versions.all(namespaceId, hash, expiringAfter) as EntryRow[];
+  }
+
+  countVersions(namespaceId: number, hash: Buffer): number {
+    return this.#connection.sql.countVersions.get(namespaceId, hash) as number;
+  }
+
+  /** Deletes the tombstones of one key whose row numbers are greater than `last`. */
+  deleteTombstonesAfter(hash: Buffer, last: number): void {
+    this.#connection.sql.deleteTombstonesAfter.run(hash, last);
   }
 
   #gone(row: number): void {

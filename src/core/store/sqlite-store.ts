@@ -14,6 +14,7 @@ import { EntryReader } from './entry-reader.ts';
 import { EntryWriter } from './entry-writer.ts';
 import { isUnchanged } from './entry.ts';
 import { ChangeNotifier } from './events.ts';
+import { FairEviction } from './fair-eviction.ts';
 import { type ForgetJob, Forgetting, namespaceOf, needsKey, type ForgetProgress, FORGET_START } from './forgetting.ts';
 import { OverviewReader } from './overview.ts';
 import { SealedRows } from './sealed-rows.ts';
@@ -87,7 +88,8 @@ export class SqliteStore implements MemoryStore {
     this.#forgetting = new Forgetting(this.#context);
     this.#reader = new EntryReader(this.#context);
     this.#overviews = new OverviewReader(this.#context);
-    this.#writer = new EntryWriter(this.#context, this.#reader, this.#forgetting);
+    const fairEviction = new FairEviction(connection, rows, this.#reader);
+    this.#writer = new EntryWriter(this.#context, { reader: this.#reader, forgetting: this.#forgetting, fairEviction });
     this.vault = new SqliteVault(this.#context, {
       write: (job) => this.#write(job),
       writeUnopened: (job) => this.#writeUnopened(job),

@@ -52,9 +52,9 @@ function decode(bytes: Buffer): StoredTime {
 }
 
 interface Deps {
-  readonly connection: Connection;
+  readonly connection: Pick<Connection, 'meta' | 'setMeta' | 'deleteMeta'>;
   readonly keys: KeyKeeper;
-  readonly queue: CommitQueue;
+  readonly queue: Pick<CommitQueue, 'run'>;
   readonly clock: Clock;
   /** Called when a doubt ends, or when the clock is set back during a doubt. */
   corrected(): void;

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { BrokenSeal, type KeyRing, openBytes } from '../crypto/cipher.ts';
-import { findKeys, type KeyRecord } from '../crypto/find-keys.ts';
+import { findKeys } from '../crypto/find-keys.ts';
 import { STORED_CLOCK, type KeyKeeper } from '../crypto/key-keeper.ts';
 import type { KeySource } from '../crypto/keys/key-source.ts';
 import { wrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/recovery-key.ts';
@@ -56,12 +56,12 @@ export async function readNewerState(
     // Accept unknown objects in the schema, because nothing is written to the file.
     const connection = new Connection(file, openDatabase(file, migrations, undefined, 'our tables'));
     try {
-      const names = connection.sql.metaBlobs.all() as string[];
+      const names = connection.secretNames();
       return {
         memory: String(connection.meta('memory')),
         tombstones: connection.sql.tombstones.all() as Tombstone[],
         revocations: connection.sql.revocations.all() as NewerState['revocations'],
-        segments: connection.sql.keyRecords.all() as NewerState['segments'],
+        segments: connection.keyRecords(),
         names: new Set(names),
         secrets: secretsIn(connection, names, await ringOf(connection, keySources(connection))),
       };
@@ -74,7 +74,7 @@ export async function readNewerState(
 }
 
 async function ringOf(connection: Connection, keySources: readonly KeySource[]): Promise<KeyRing | undefined> {
-  const records = connection.sql.keyRecords.all() as KeyRecord[];
+  const records = connection.keyRecords();
   // Return no key, because without a key record `findKeys` would accept any key.
   if (records.length === 0) return undefined;
   const found = await findKeys(records, keySources);
@@ -129,7 +129,7 @@ export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: 
 function carrySegments(connection: Connection, keys: KeyKeeper, newer: NewerState): void {
   for (const { id, segment } of keys.records()) {
     const reached = openedSegments(newer, id);
-    if (reached > segment) connection.sql.updateSegment.run(reached, id);
+    if (reached > segment) connection.setSegment(id, reached);
   }
   keys.abandonSegment();
 }
@@ -164,8 +164,7 @@ function carryTokens(connection: Connection, keys: KeyKeeper, { names, secrets }
  */
 function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secrets }: NewerState): void {
   const prefix = VAULT_PREFIX + CREDENTIAL;
-  for (const name of withPrefix(new Set(connection.sql.metaBlobs.all() as string[]), prefix))
-    if (!names.has(name)) keys.deleteSecret(name);
+  for (const name of withPrefix(new Set(connection.secretNames()), prefix)) if (!names.has(name)) keys.deleteSecret(name);
   for (const name of withPrefix(names, prefix)) {
     const secret = secrets.get(name);
     if (secret) keys.saveSecret(name, secret);

@@ -84,8 +84,8 @@ export class Rotation {
       // Check again, because the memory may have been locked while the key source was read.
       keys.requireKeys();
       connection.sql.retireKey.run();
-      connection.sql.insertKeyRecord.run(next.id, 'current', next.proof(), source.name);
-      connection.sql.updateSegment.run(this.#deps.segmentsOf?.(next.id) ?? 0, next.id);
+      connection.insertKeyRecord({ id: next.id, role: 'current', proof: next.proof(), source: source.name });
+      connection.setSegment(next.id, this.#deps.segmentsOf?.(next.id) ?? 0);
       connection.setMeta(PLACE, 0);
       // Wrap both keys for the recovery key, because both are needed until the rotation ends.
       const recovery = keys.readSecret(RECOVERY_PUBLIC_KEY);

@@ -220,6 +220,67 @@ describe('the order', () => {
   });
 });
 
+describe('an identifier', () => {
+  const fill = (): void => {
+    for (let id = 0; id < 300; id += 1)
+      addFact(id, `grp${String(id).padStart(6, '0')} of PROJ-${1000 + (id % 100)} in v1.2.${id % 30}`);
+  };
+
+  test.each([
+    { text: 'grp000123', expected: [123] },
+    { text: 'PROJ-1042', expected: [242, 142, 42] },
+    { text: 'v1.2.17', expected: [287, 257, 227, 197, 167, 137, 107, 77, 47, 17] },
+  ])('is found before facts with its parts: $text', ({ text, expected }) => {
+    fill();
+    const hits = find(text);
+    expect(
+      hits
+        .slice(0, expected.length)
+        .map(({ id }) => Number(id))
+        .toSorted((one, other) => other - one),
+    ).toEqual(expected);
+    expect(hits[0]?.why).toContain('exact phrase in value');
+    expect(hits[0]?.score).toBeGreaterThan(0.75);
+    expect(hits[expected.length]?.score ?? 0).toBeLessThan(0.5);
+  });
+
+  test('is followed by facts with a part that distinguishes them', () => {
+    fill();
+    addFact('other', 'ticket 000123 of the old system');
+    expect(ids('grp000123')).toEqual([123, 'other']);
+    addFact('sibling', 'ticket 1042 of the old system');
+    expect(new Set(ids('PROJ-1042'))).toEqual(new Set([42, 142, 242, 'sibling']));
+    expect(ids('PROJ-1042').at(-1)).toBe('sibling');
+  });
+
+  test('does not hide facts with its parts from a filter (R-SEEK-01)', () => {
+    fill();
+    addFact('mine', 'grp000999 moved', { tags: ['mine'] });
+    expect(index.search({ text: 'grp000123', limit: 10, tag: 'mine' }).map(({ id }) => id)).toEqual(['mine']);
+  });
+
+  test('in an expired fact does not hide facts with its parts', () => {
+    fill();
+    addFact(123, 'grp000123', { expiresAt: 5 });
+    expect(index.search({ text: 'grp000123', limit: 10, now: 10 })).toHaveLength(10);
+  });
+
+  test('is found by the very next search, also after its fact was changed', () => {
+    fill();
+    addFact('new', 'moved to grp000777');
+    expect(ids('grp000777')[0]).toBe('new');
+    addFact('new', 'moved to grp000778');
+    expect(ids('grp000778')[0]).toBe('new');
+    expect(find('grp000777')[0]?.why).not.toContain('exact phrase');
+  });
+
+  test('outweighs the other words of a question', () => {
+    fill();
+    for (let id = 0; id < 20; id += 1) addFact(`reason${id}`, 'the reason for the move to another region');
+    expect(ids('what is the reason for the move of grp000123 to PROJ')[0]).toBe(123);
+  });
+});
+
 describe('scores', () => {
   test('are comparable across queries: a full match is near 1, a passing mention near 0', () => {
     for (let id = 0; id < 100; id += 1) addFact(id, `unrelated notes number ${id} about the garden`);

@@ -50,6 +50,39 @@ describe('posting lists', () => {
     );
   });
 
+  test('of ascending entries are searched without reading all of them', () => {
+    const entries = fc.uniqueArray(fc.integer({ min: 1, max: 20_000 }), { minLength: 1, maxLength: 3000 });
+    fc.assert(
+      fc.property(entries, fc.array(fc.nat(21_000), { maxLength: 50 }), (added, limits) => {
+        const lists = new PostingLists({ isLive: () => true, onRemoved: () => {} });
+        const ascending = Uint32Array.from(added).toSorted();
+        for (const entry of ascending) lists.add(3, entry);
+        expect(lists.isSorted(3)).toBe(true);
+        const results = Uint32Array.from(limits).toSorted();
+        const expected = Array.from(results, (limit) => ascending.findLast((entry) => entry <= limit) ?? 0);
+        lists.findBelow(3, results, results.length);
+        expect([...results]).toEqual(expected);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('are sorted until a lower entry is added, and sorted again when dead entries are removed', () => {
+    const dead = new Set<number>();
+    const lists = new PostingLists({ isLive: (entry) => !dead.has(entry), onRemoved: () => {} });
+    for (const entry of [10, 20, 30, 5]) lists.add(0, entry);
+    expect([lists.isSorted(0), lists.isSorted(1)]).toEqual([false, true]);
+    for (const entry of [10, 20, 30]) {
+      dead.add(entry);
+      lists.markDead(0);
+    }
+    for (const entry of [40, 50]) lists.add(0, entry);
+    expect(lists.isSorted(0)).toBe(true);
+    const limits = Uint32Array.of(4, 5, 45, 60);
+    lists.findBelow(0, limits, 4);
+    expect([...limits]).toEqual([0, 5, 40, 50]);
+  });
+
   test('free the memory of dead entries', () => {
     const live = new Set<number>();
     const lists = new PostingLists({ isLive: (entry) => live.has(entry), onRemoved: () => {} });

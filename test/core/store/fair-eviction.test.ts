@@ -157,6 +157,24 @@ describe.each([
     },
   );
 
+  test('evicts the oldest rows if each client wrote one, also rows of the same commit (R-OPS-08)', async () => {
+    const { store } = await openTestMemory({ keyless, quota: QUOTA });
+    const rows = store.space({ subject: 'me' }, 'audit');
+    const write = (from: number, count: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, more) => {
+          const key = `${from + more}`;
+          return rows.put(aDraft({ key, author: { ...anAuthor, client: `client-${key}` } }));
+        }),
+      );
+    const written = RECORD_ROWS.audit + 250;
+    await write(0, RECORD_ROWS.audit - 6);
+    await write(RECORD_ROWS.audit - 6, 256);
+    const left = await keysOf(rows);
+    expect(left.length).toBeLessThan(RECORD_ROWS.audit + 100);
+    expect(left).toEqual(Array.from({ length: left.length }, (_, more) => `${written - left.length + more}`));
+  });
+
   test('records no write that changed nothing (R-VIEW-05)', async () => {
     const memory = await openTestMemory({ keyless });
     const [good, bad] = [memory.as(aCaller()), memory.as(attacker)];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { ForgetInput } from '../../../src/contract/forget.ts';
-import { HISTORY_VERSIONS } from '../../../src/contract/limits.ts';
+import { HISTORY_VERSIONS, QUOTA, RECORD_ROWS } from '../../../src/contract/limits.ts';
 import { selectionOf } from '../../../src/core/store/scope.ts';
 import type { Kind, MemoryStore } from '../../../src/core/store/store.ts';
 import { DAY, type ManualClock, manualClock, HOUR, SECOND } from '../../support/clock.ts';
@@ -223,6 +223,19 @@ describe('no live file holds a marker or an old ciphertext', () => {
     await pack.put(aDraft({ value: 'two' }));
     await all.clock.advance(SECOND);
     expect(standing(all.folder, [blob!.subarray(9, 41)])).toBe(0);
+  });
+
+  test('half a minute after surplus rows are evicted', async () => {
+    const [folder, clock] = [tempFolder(), manualClock()];
+    const store = await openFileStore(folder, clock, undefined, QUOTA);
+    const cache = store.space({ subject: 'me' }, 'cache');
+    const put = (from: number, count: number) =>
+      Promise.all(Array.from({ length: count }, (_, more) => cache.put(aDraft({ key: `answer ${from + more}` }))));
+    await put(0, RECORD_ROWS.cache);
+    const sealed = sealedRows(folder);
+    await put(RECORD_ROWS.cache, 100);
+    await clock.advance(30 * SECOND);
+    expect(leftovers({ folder, clock, store, sealed })).toBe(0);
   });
 
   test('after a reader of the log has ended; until then `purged` is false (R-PURGE-04)', async () => {
