@@ -270,7 +270,10 @@ export function connectVerified({ host, port, authority, ca }, callback) {
     );
   const onEnd = () => settle(new Unreachable(unreachable(authority, 'the connection was closed')));
   const timeout = setTimeout(() => settle(new Unreachable(unreachable(authority, 'no answer in time'))), TLS_TIMEOUT_MS);
-  socket.once('secureConnect', () => settle()).once('error', onError).once('end', onEnd);
+  socket
+    .once('secureConnect', () => settle())
+    .once('error', onError)
+    .once('end', onEnd);
 }
 
 /** Reasons in plain words, for the errors that users can act on. */
