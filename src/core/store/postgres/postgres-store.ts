@@ -143,7 +143,7 @@ export class PostgresStore implements MemoryStore {
     // Vacuuming does not erase the bytes of deleted rows, so there is nothing to purge.
     const disk = { purgeSoon: () => undefined, purgeLater: () => undefined };
     this.#writer = new EntryWriter(
-      { connection, keys, rows, time, disk, sweeper: this.#sweeper, quota, freeSpace: undefined },
+      { connection, keys, rows, time, disk, sweeper: this.#sweeper, quota, freeSpace: undefined, sharesDatabase: true },
       { reader: writeReader, forgetting: this.#forgetting, fairEviction: new FairEviction(connection, rows, writeReader) },
     );
     this.vault = new ServerVault(

@@ -141,7 +141,7 @@ test.each([false, true])(
 
 test('a quota holds across processes (R-FACT-16)', async () => {
   const database = server.newMemory();
-  const quota = { facts: 20, bytes: 1_000_000 };
+  const quota = { facts: 20, bytes: 1_000_000_000 };
   const stores = await Promise.all([1, 2, 3].map(() => openAnother(database, { quota })));
   const outcomes = await Promise.allSettled(
     stores.flatMap((store, at) =>
