@@ -42,7 +42,9 @@ const WORTHLESS = 0.001;
 /** Maximum number of facts that are looked up without dropping those that cannot become hits first. */
 const MAX_LOOKED_UP = 64;
 /** Maximum number of facts that are found by one part of an identifier after facts with the whole identifier were found. */
-const MAX_PART_POSTINGS = 256;
+const MAX_PART_POSTINGS = 128;
+/** More words than any query has. */
+const MAX_WORDS = 255;
 /** Number of postings that can be read in the time that it takes to look up one fact in a posting list. */
 const LOOKUP_COST = 12;
 
@@ -94,7 +96,7 @@ export class Ranking {
     try {
       const { words, skipped } = rarestFirst(query, isExhaustive(extent));
       const collected = this.#collect(query, words, accepts, extent);
-      const chosen = this.#choose(accepts, extent.most, query.maxWeight, skipped);
+      const chosen = this.#choose(accepts, extent.most, query.maxWeight, collected === 'limited' ? 'unknown' : skipped);
       const enough = extent.narrowed ? extent.most : collected === 'limited' ? extent.limit : 1;
       if ((collected === 'complete' && skipped.length === 0) || chosen.length >= enough) return chosen;
     } finally {
@@ -144,8 +146,7 @@ export class Ranking {
       }
       if (read === most) result = 'shortened';
     }
-    this.#lookUp(words, at, { ...extent, accepts, missable, remaining });
-    return result;
+    return this.#lookUp(words, at, { ...extent, accepts, missable, remaining }) ? result : 'limited';
   }
 
   /**
@@ -193,18 +194,22 @@ export class Ranking {
     return read;
   }
 
-  /** Adds the weights of the words from `from` on to the facts that were found, and drops facts that cannot become hits. */
-  #lookUp(words: readonly RankedWord[], from: number, { accepts, limit, missable, remaining, postings }: LookUp): void {
-    let [open, left] = [remaining, postings];
-    for (let at = from; at <= words.length && left > 0; at += 1) {
+  /**
+   * Adds the weights of the words from `from` on to the facts that were found, and drops facts that cannot become hits. Returns
+   * false if the limit of postings was reached.
+   */
+  #lookUp(words: readonly RankedWord[], from: number, { accepts, limit, missable, remaining, postings }: LookUp): boolean {
+    let [open, left, at] = [remaining, postings, from];
+    for (; at <= words.length && left > 0; at += 1) {
       if (this.#count > Math.max(limit, MAX_LOOKED_UP))
         this.#prune(REPLACEABLE * this.#leastHit(accepts, limit) - open, at - missable);
       const ranked = words[at];
-      if (ranked === undefined) return;
+      if (ranked === undefined) return true;
       for (const { id, weight } of ranked.word.alternatives)
         left -= this.#lookUpTerm(id, weight * ranked.word.weight, ranked.mark);
       open -= ranked.bound;
     }
+    return at >= words.length;
   }
 
   /** Adds the weight of a term to the facts that were found. Returns the work that it took, as a number of postings. */
@@ -316,17 +321,18 @@ export class Ranking {
     this.#masks = growTo(this.#masks, count);
   }
 
-  #choose(accepts: FactPredicate, most: number, maxWeight: number, skipped: readonly RankedWord[]): RankedFact[] {
+  #choose(accepts: FactPredicate, most: number, maxWeight: number, skipped: readonly RankedWord[] | 'unknown'): RankedFact[] {
     const best = new Best(this.#facts, most);
     for (let seen = 0; seen < this.#count; seen += 1) {
       const at = fromEitherEnd(seen, this.#count);
       best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
     }
-    const bits = skipped.reduce((mask, { mark }) => mask | maskOf(mark), 0);
+    const [more, bits] =
+      skipped === 'unknown' ? [MAX_WORDS, ~0] : [skipped.length, skipped.reduce((mask, { mark }) => mask | maskOf(mark), 0)];
     return best.sorted().map(({ number, sum }) => {
       const at = (this.#places[number] ?? 0) - 1;
       const [words = 0, mask = 0] = [this.#words[at], this.#masks[at]];
-      return { number, share: Math.min(1, sum / maxWeight), words: words + skipped.length, mask: mask | bits };
+      return { number, share: Math.min(1, sum / maxWeight), words: words + more, mask: mask | bits };
     });
   }
 
