@@ -44,7 +44,10 @@ export interface StoreStatus {
   rotation: { at: 'none' } | { at: 'running'; done: number; of: number };
 }
 
-export type ListeningState = { at: 'listening'; url: string } | { at: 'paused' } | { at: 'failed'; why: string };
+export type ListeningState =
+  | { at: 'listening'; url: string; server_url?: string }
+  | { at: 'paused' }
+  | { at: 'failed'; why: string };
 
 export type SidecarFailureCode =
   | 'not_installed'
