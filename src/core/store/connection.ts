@@ -55,6 +55,7 @@ export class Connection implements KeyTables {
   #usageCounters: UsageCounters | undefined;
   #categoryCounters: CategoryCounters | undefined;
   #countsUsage = false;
+  #rollbacks = 0;
   #logLimit = LOG_FRAMES;
   /** Last known length of the file in bytes; 0 if unknown. */
   #fileBytes = 0;
@@ -97,6 +98,11 @@ export class Connection implements KeyTables {
     this.#countsUsage = true;
   }
 
+  /** A number that increases with every rollback, and whenever the SQLite connection is replaced. */
+  get rollbacks(): number {
+    return this.#rollbacks;
+  }
+
   get hasUsageCounters(): boolean {
     return this.#usageCounters !== undefined;
   }
@@ -115,6 +121,7 @@ export class Connection implements KeyTables {
    */
   reopen(): void {
     if (this.#path === undefined) return this.rollback();
+    this.#rollbacks += 1;
     this.#ids.clear();
     this.#usageCounters = undefined;
     this.#categoryCounters = undefined;
@@ -175,6 +182,7 @@ export class Connection implements KeyTables {
   /** Rolls back the transaction. Does nothing to the database if SQLite already rolled back. */
   rollback(): void {
     this.onRollback?.();
+    this.#rollbacks += 1;
     this.events.rollback();
     this.#ids.clear();
     if (this.#db.inTransaction) this.#sql.rollback.run();
@@ -191,6 +199,7 @@ export class Connection implements KeyTables {
 
   rollbackToSavepoint(): void {
     this.onRollback?.();
+    this.#rollbacks += 1;
     this.events.rollbackToSavepoint();
     this.#ids.clear();
     this.#sql.rollbackTo.run();
@@ -319,8 +328,11 @@ export class Connection implements KeyTables {
     return Number(this.#sql.insertNamespace.run(namespace.subject, namespace.session ?? '').lastInsertRowid);
   }
 
+  /** Deletes sessions without entries, with their authors, because another session can get the same number. */
   deleteEmptySessions(): void {
-    if (this.#sql.deleteEmptySessions.run().changes > 0) this.#ids.clear();
+    if (this.#sql.deleteEmptySessions.run().changes === 0) return;
+    this.#sql.deleteAuthorsOfSessions.run();
+    this.#ids.clear();
   }
 
   namespaces(): NamespaceRow[] {

@@ -86,18 +86,19 @@ export class UsageCounters {
            FROM temp.tally WHERE kind IN (${kinds}) AND ${subject}`,
       );
     this.#usage = { fact: usage(fact, `${fact}, ${history}`), pack: usage(pack, `${pack}`) };
+    // The condition `kind <> 6` lets SQLite use the partial index on `expires_at`.
     // Counts expired facts with all their versions, and expired versions of other facts.
     const expiredFacts = db.prepare(
       `SELECT count(*) FILTER (WHERE kind = ${fact}) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM (
-         SELECT kind, sealed FROM entry WHERE ${subject} AND kind IN (${fact}, ${history}) AND expires_at <= @now
+         SELECT kind, sealed FROM entry WHERE ${subject} AND kind IN (${fact}, ${history}) AND kind <> 6 AND expires_at <= @now
          UNION ALL
          SELECT version.kind, version.sealed FROM entry AS gone JOIN entry AS version
              ON version.namespace = gone.namespace AND version.kind = 2 AND version.key_hash = gone.key_hash
-           WHERE gone.${subject} AND gone.kind = ${fact} AND gone.expires_at <= @now AND version.expires_at > @now)`,
+           WHERE gone.${subject} AND gone.kind = ${fact} AND gone.kind <> 6 AND gone.expires_at <= @now AND version.expires_at > @now)`,
     );
     const expiredMemory = db.prepare(
       `SELECT count(*) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM entry
-         WHERE ${subject} AND kind = ${pack} AND expires_at <= @now`,
+         WHERE ${subject} AND kind = ${pack} AND kind <> 6 AND expires_at <= @now`,
     );
     this.#expired = { fact: expiredFacts, pack: expiredMemory };
     this.#rows = db.prepare('SELECT rows FROM temp.tally WHERE namespace = ? AND kind = ?').pluck();
