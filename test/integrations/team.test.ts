@@ -1,5 +1,5 @@
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
-import { request } from 'node:http';
+import { request as forward } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -84,7 +84,7 @@ describe('the bridge of a member (R-TEAM-10)', () => {
     const proxy = createHttps(tls, (incoming, response) => {
       const target = { host: HOST, port: team.teamPort, localAddress: '127.0.0.3', path: incoming.url, method: incoming.method };
       const headers = { ...incoming.headers, host: 'localhost', 'x-forwarded-for': '10.0.0.1', 'x-forwarded-proto': 'https' };
-      const sent = request({ ...target, headers }, (answer) => {
+      const sent = forward({ ...target, headers }, (answer) => {
         response.writeHead(answer.statusCode ?? 502, answer.headers);
         // Send the headers of a stream at once.
         response.flushHeaders();

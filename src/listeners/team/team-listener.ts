@@ -59,7 +59,8 @@ export function prepareTeamListener(settings: TeamSettings, clock: Clock): (deps
   return async ({ routes, tokens, folder, log, warn }) => {
     const pipeline = new RequestPipeline({
       guard: createGuardFor({
-        isOwnHost: (host) => (hosts.length > 0 ? hosts.includes(host.toLowerCase()) : certificate?.isFor(hostNameOf(host)) === true),
+        isOwnHost: (host) =>
+          hosts.length > 0 ? hosts.includes(host.toLowerCase()) : certificate?.isFor(hostNameOf(host)) === true,
         schemes: ['https'],
         hint: 'use a name in its certificate or in HELMDECK_SERVER_HOSTS',
       }),

@@ -86,6 +86,5 @@ const CLIENT_ID = /^[a-z][a-z0-9-]*$/;
 /** Manages the agents of this machine without opening a memory. */
 export async function localConnections({ config: { folder }, environment, host }: CommandContext): Promise<Connections> {
   const { connectionsWithoutMemory } = await import('../../connect/without-memory.ts');
-  const { platform, home } = host;
-  return connectionsWithoutMemory({ environment, platform, home }, folder, () => host.now());
+  return connectionsWithoutMemory({ environment, platform: host.platform, home: () => host.home() }, folder, () => host.now());
 }
