@@ -324,10 +324,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
           connection.rollback();
           throw new Error('gone');
         },
-        savepoint: () => {
-          savepoints += 1;
-          connection.savepoint();
-        },
+        savepoint: () => connection.savepoint(),
         releaseSavepoint: () => connection.releaseSavepoint(),
         rollbackToSavepoint: () => connection.rollbackToSavepoint(),
         inTransaction: true,
@@ -349,10 +346,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
         begin: () => connection.begin(),
         commit: () => connection.commit(),
         rollback: () => connection.rollback(),
-        savepoint: () => {
-          savepoints += 1;
-          connection.savepoint();
-        },
+        savepoint: () => connection.savepoint(),
         releaseSavepoint: () => connection.releaseSavepoint(),
         rollbackToSavepoint: () => connection.rollbackToSavepoint(),
         get inTransaction() {
