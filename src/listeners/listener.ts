@@ -38,6 +38,11 @@ export interface ListenerDeps {
   readonly catalogue?: Pick<Catalogue, 'all'> | undefined;
   readonly tokens: TokenRegistry;
   readonly onChange: MemoryStore['onChange'];
+  /**
+   * Returns whether the memory can be read, as far as its last access showed. If absent, each request of the search server runs
+   * the operation `status`.
+   */
+  readonly isReadable?: (() => boolean) | undefined;
   /** Adds a listener that is called when the master key becomes available or unavailable. */
   readonly onKeyChange?: ((listener: () => void) => Disposable) | undefined;
   /** The data folder, to which `endpoint.json` and `owner-token` are written. */
@@ -73,7 +78,7 @@ const { createServer } = process.getBuiltinModule('node:http');
 
 /** Starts the HTTP server. It listens only on a loopback address (R-HTTP-01). */
 export async function startListener(deps: ListenerDeps): Promise<Listener> {
-  const { perform, catalogue, tokens, onChange, onKeyChange, folder, allowedHosts, windowFolder, version, clock } = deps;
+  const { perform, catalogue, tokens, onChange, onKeyChange, isReadable, folder, allowedHosts, windowFolder, version, clock } = deps;
   const { log = () => undefined } = deps;
   const address = parseListenAddress(deps.address ?? DEFAULT_ADDRESS);
   const server = createServer({
@@ -99,7 +104,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
   const bodies = new BodyReader(clock);
   const streams = new StreamRegistry(clock, tokens);
   const events = new ChangeEvents(streams, onChange);
-  const mcp = createMcpServers({ perform, catalogue, tokens, onChange, bodies, streams, clock, version, log });
+  const mcp = createMcpServers({ perform, catalogue, isReadable, tokens, onChange, bodies, streams, clock, version, log });
   const window =
     windowFolder === undefined
       ? undefined
@@ -200,7 +205,7 @@ function rejectClient(connections: HttpConnections, error: Error, duplex: Duplex
   }
   connections.fail(socket, () => {
     const { headers, body } = toHttpFailure(new Failure('invalid_input', describeClientError(errorCodeOf(error))));
-    const lines = jsonHeaders(body, [...headers, 'Connection', 'close']);
+    const lines = jsonHeaders(Buffer.byteLength(body), [...headers, 'Connection', 'close']);
     const text = lines.map((part, index) => (index % 2 === 0 ? `${part}: ` : `${part}\r\n`)).join('');
     socket.write(`HTTP/1.1 400 Bad Request\r\n${text}\r\n${body}`);
   });
