@@ -13,6 +13,7 @@ import type { Caller } from '../../core/access/caller.ts';
 import type { EventStream } from '../event-stream.ts';
 import type { RpcMessage } from './message.ts';
 import { rpcErrorResponse, type RpcErrorResponse } from './rpc.ts';
+import { stringifyMessage } from './tool-result.ts';
 
 export type RpcResponse = JSONRPCMessage | RpcErrorResponse;
 
@@ -131,7 +132,7 @@ export class Session implements Transport {
   }
 
   sendOnStream(response: RpcResponse): void {
-    this.#stream?.send(JSON.stringify(response), { event: 'message' });
+    this.#stream?.send(stringifyMessage(response), { event: 'message' });
   }
 
   /** Sends a notification now if a stream is open, otherwise when the client opens a stream. */
