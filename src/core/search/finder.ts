@@ -9,6 +9,8 @@ import { type Hit, SearchIndex } from './search-index.ts';
  * (R-VIEW-04).
  */
 const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
+/** Maximum facts in a slice after a query came. About as much work as one event loop turn of queries. */
+const BUSY_LIMIT = 32;
 /** Maximum bytes of all indexes together. The least recently used index is dropped first. */
 const MAX_BYTES = 512 * 1024 * 1024;
 /**
@@ -16,8 +18,11 @@ const MAX_BYTES = 512 * 1024 * 1024;
  * drop an index, which is slow to rebuild.
  */
 const BUILD_FRACTION = 3 / 4;
-/** Milliseconds that a query waits for an index that is being built, before the query returns partial results. */
-const BUILD_TIMEOUT_MS = 250;
+/**
+ * Milliseconds after the first slice of a build during which queries wait for the index, so that a small memory gives no partial
+ * results. Later queries do not wait: they search the facts that are indexed so far.
+ */
+const BUILD_GRACE_MS = 100;
 
 /**
  * The kind of the indexed entries. Facts and audit records of runs have separate indexes, so a search of one kind never returns
@@ -31,10 +36,12 @@ interface NamespaceIndex {
   readonly index: SearchIndex;
   /** Row numbers of the indexed runs. Only the newest runs are indexed. Empty in an index of facts. */
   readonly runs: Set<number>;
-  /** Resolved when the first page of entries, the newest ones, is indexed. */
-  readonly begun: PromiseWithResolvers<void>;
+  /** Resolved when the first slice of entries, the newest ones, is indexed. The value is the end of the grace period. */
+  readonly begun: PromiseWithResolvers<number>;
   built: Promise<void>;
   complete: boolean;
+  /** Whether a query came since the last slice of the build. */
+  queried: boolean;
 }
 
 interface FindRequest {
@@ -81,9 +88,11 @@ export class Finder implements Disposable {
     const { texts, expiringWithin: within, ...rest } = request;
     const indexed = this.#indexOf(namespace, kind);
     if (!indexed.complete) {
+      indexed.queried = true;
       // Wait for the first entries without a timeout, because not even partial results are possible before them.
-      await Promise.race([indexed.built, indexed.begun.promise]);
-      await Promise.race([indexed.built, wait(BUILD_TIMEOUT_MS)]);
+      const graceEnd = await Promise.race([indexed.built, indexed.begun.promise]);
+      const grace = (graceEnd ?? 0) - performance.now();
+      if (grace > 0) await Promise.race([indexed.built, wait(grace)]);
     }
     // If the index was dropped during the wait, its results are invalid, so search again. The new search may fail, for example
     // because the memory was locked.
@@ -132,6 +141,7 @@ export class Finder implements Disposable {
       begun: Promise.withResolvers(),
       built: Promise.resolve(),
       complete: false,
+      queried: false,
     };
     this.#indexes.set(name, indexed);
     indexed.built = this.#build(indexed).catch((error: unknown) => {
@@ -151,14 +161,16 @@ export class Finder implements Disposable {
   async #build(indexed: NamespaceIndex): Promise<void> {
     const space = this.#store.space(indexed.namespace, indexed.kind);
     for (let after = {}; ;) {
-      const { entries, rows, next } = await space.page({ sort: 'updated', uncached: true, ...SLICE, ...after });
+      const limit = indexed.queried ? BUSY_LIMIT : SLICE.limit;
+      indexed.queried = false;
+      const { entries, rows, next } = await space.page({ sort: 'updated', uncached: true, ...SLICE, limit, ...after });
       if (!this.#isCurrent(indexed)) return;
       for (const [position, entry] of entries.entries()) {
         const row = rows[position];
         if (row === undefined || indexed.index.has(row)) continue;
         if (indexEntry(indexed, row, entry) && !this.#makeRoom(indexed)) return;
       }
-      indexed.begun.resolve();
+      indexed.begun.resolve(performance.now() + BUILD_GRACE_MS);
       if (!next || isFull(indexed)) break;
       after = { after: next };
       await nextTurn();
