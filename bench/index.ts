@@ -18,6 +18,7 @@ import { size } from './size.ts';
 import { starts } from './start.ts';
 import { steady } from './steady.ts';
 import { sweep } from './sweep.ts';
+import { wire } from './wire.ts';
 import { writes } from './writes.ts';
 
 const results: Result[] = [];
@@ -38,6 +39,7 @@ for (const measure of [
   context,
   steady,
   crowd,
+  wire,
   starts,
 ])
   results.push(...(await measure()));
