@@ -78,7 +78,8 @@ const { createServer } = process.getBuiltinModule('node:http');
 
 /** Starts the HTTP server. It listens only on a loopback address (R-HTTP-01). */
 export async function startListener(deps: ListenerDeps): Promise<Listener> {
-  const { perform, catalogue, tokens, onChange, onKeyChange, isReadable, folder, allowedHosts, windowFolder, version, clock } = deps;
+  const { perform, catalogue, tokens, onChange, onKeyChange, isReadable, folder, allowedHosts, windowFolder, version, clock } =
+    deps;
   const { log = () => undefined } = deps;
   const address = parseListenAddress(deps.address ?? DEFAULT_ADDRESS);
   const server = createServer({

@@ -19,11 +19,7 @@ export function sendJson(response: ServerResponse, status: number, body: string,
  * Ends a response. A client that does not read the response is disconnected by the socket timeout, which restarts whenever data
  * is read.
  */
-export function endResponse(
-  response: ServerResponse,
-  body: string | Buffer = '',
-  encoding: 'latin1' | 'utf8' = 'utf8',
-): void {
+export function endResponse(response: ServerResponse, body: string | Buffer = '', encoding: 'latin1' | 'utf8' = 'utf8'): void {
   response.end(body, encoding);
   // Half the time limit, because Node treats earlier writes as progress when the timeout first expires, and waits a second time.
   if (response.writableLength > 0) response.socket?.setTimeout(CONNECTION_LIMITS.progressMs / 2);
