@@ -16,7 +16,8 @@ const AT_ONCE = 8;
 const FEW = 10_000;
 const MANY = 100_000;
 const ROUNDS = 7;
-const ROUND_MS = 300;
+const WARM_UP = 2000;
+const ROUND = 400;
 /** Enough searches that most of them are sent after the index is built. */
 const STEADY = 8000;
 const STEADY_MS = 60_000;
@@ -45,18 +46,18 @@ async function rates(): Promise<Result[]> {
   for (const through of WIRES) {
     for (const kind of QUERY_CLASSES) {
       await using clients = await connectAll(program, through, requestsOf(through, program, realQueries(kind, facts, QUERIES)));
-      await clients.run(ROUND_MS);
-      const { bytes, times } = await clients.run(ROUND_MS);
+      await clients.run(WARM_UP);
+      const { bytes, times } = await clients.run(ROUND);
       const size = Math.round(bytes / times.length);
       await using floor = await connectAll(bare, 'REST', bareRequests(bare, through, size, realQueries(kind, facts, QUERIES)));
-      await floor.run(ROUND_MS);
+      await floor.run(WARM_UP);
       const rate = { bare: [] as number[], ours: [] as number[] };
       const spent = { bare: [] as number[], ours: [] as number[] };
       for (let round = 0; round < ROUNDS; round += 1) {
         for (const side of ['bare', 'ours'] as const) {
           const server = side === 'bare' ? bare : program;
           const before = processorTime(server.pid);
-          const { times: taken, ms } = await (side === 'bare' ? floor : clients).run(ROUND_MS);
+          const { times: taken, ms } = await (side === 'bare' ? floor : clients).run(ROUND);
           rate[side].push((1000 * taken.length) / ms);
           spent[side].push((1e6 * (processorTime(server.pid) - before)) / taken.length);
         }
@@ -83,7 +84,7 @@ async function slowest(): Promise<Result[]> {
     for (const kind of QUERY_CLASSES) {
       await using program = await launch(folder);
       await using clients = await connectAll(program, through, requestsOf(through, program, realQueries(kind, facts, QUERIES)));
-      const { times, partial } = await clients.run(STEADY_MS, STEADY);
+      const { times, partial } = await clients.run(STEADY, STEADY_MS);
       const [usual, slow] = [quantile(times, 0.5), quantile(times, 0.99)];
       results.push({
         what: `${through}, ${kind}, ${AT_ONCE} at a time, ${MANY} facts, from the start, p99`,
@@ -182,7 +183,7 @@ function serveBare(): void {
 
 async function built(program: Running): Promise<void> {
   await using clients = await connectAll(program, 'REST', requestsOf('REST', program, ['the']));
-  for (let run = await clients.run(50); run.partial > 0; run = await clients.run(50));
+  for (let run = await clients.run(AT_ONCE); run.partial > 0; run = await clients.run(AT_ONCE));
 }
 
 type Requests = readonly ((session: string) => Buffer)[];
@@ -227,7 +228,7 @@ interface Run {
 }
 
 interface Clients extends AsyncDisposable {
-  run(ms: number, most?: number): Promise<Run>;
+  run(count: number, ms?: number): Promise<Run>;
 }
 
 /** Clients in this process. They read only the lengths of responses, so that they take less time than the server. */
@@ -240,8 +241,8 @@ async function connectAll(server: Running, through: Wire, requests: Requests): P
   }
   let next = 0;
   return {
-    async run(ms, most = Infinity) {
-      let left = most;
+    async run(count, ms = Infinity) {
+      let left = count;
       const times: number[] = [];
       let [bytes, partial] = [0, 0];
       const start = performance.now();

@@ -9,8 +9,11 @@ import { type Hit, SearchIndex } from './search-index.ts';
  * (R-VIEW-04).
  */
 const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
-/** Maximum facts in a slice after a query came. About as much work as one event loop turn of queries. */
+/** Maximum facts in a slice that is shortly after a query, because another query may follow. */
 const BUSY_LIMIT = 32;
+const BUSY_MS = 50;
+/** While each turn of the event loop has queries, the build pauses for this many times the duration of its last slice. */
+const PAUSE = 2;
 /** Maximum bytes of all indexes together. The least recently used index is dropped first. */
 const MAX_BYTES = 512 * 1024 * 1024;
 /**
@@ -40,8 +43,8 @@ interface NamespaceIndex {
   readonly begun: PromiseWithResolvers<number>;
   built: Promise<void>;
   complete: boolean;
-  /** Whether a query came since the last slice of the build. */
-  queried: boolean;
+  /** Time of the last query that came during the build, in milliseconds on the clock of `performance`. */
+  queriedAt: number;
 }
 
 interface FindRequest {
@@ -88,7 +91,7 @@ export class Finder implements Disposable {
     const { texts, expiringWithin: within, ...rest } = request;
     const indexed = this.#indexOf(namespace, kind);
     if (!indexed.complete) {
-      indexed.queried = true;
+      indexed.queriedAt = performance.now();
       // Wait for the first entries without a timeout, because not even partial results are possible before them.
       const graceEnd = await Promise.race([indexed.built, indexed.begun.promise]);
       const grace = (graceEnd ?? 0) - performance.now();
@@ -141,7 +144,7 @@ export class Finder implements Disposable {
       begun: Promise.withResolvers(),
       built: Promise.resolve(),
       complete: false,
-      queried: false,
+      queriedAt: -Infinity,
     };
     this.#indexes.set(name, indexed);
     indexed.built = this.#build(indexed).catch((error: unknown) => {
@@ -161,8 +164,9 @@ export class Finder implements Disposable {
   async #build(indexed: NamespaceIndex): Promise<void> {
     const space = this.#store.space(indexed.namespace, indexed.kind);
     for (let after = {}; ;) {
-      const limit = indexed.queried ? BUSY_LIMIT : SLICE.limit;
-      indexed.queried = false;
+      const start = performance.now();
+      const most = start - indexed.queriedAt < BUSY_MS ? BUSY_LIMIT : SLICE.limit;
+      const limit = Math.min(most, SEARCHED_RUNS - indexed.runs.size);
       const { entries, rows, next } = await space.page({ sort: 'updated', uncached: true, ...SLICE, limit, ...after });
       if (!this.#isCurrent(indexed)) return;
       for (const [position, entry] of entries.entries()) {
@@ -170,10 +174,16 @@ export class Finder implements Disposable {
         if (row === undefined || indexed.index.has(row)) continue;
         if (indexEntry(indexed, row, entry) && !this.#makeRoom(indexed)) return;
       }
-      indexed.begun.resolve(performance.now() + BUILD_GRACE_MS);
+      const end = performance.now();
+      indexed.begun.resolve(end + BUILD_GRACE_MS);
       if (!next || isFull(indexed)) break;
       after = { after: next };
-      await nextTurn();
+      const resumeAt = end + PAUSE * (end - start);
+      for (let now = end; now < resumeAt; now = performance.now()) {
+        const turnStart = now;
+        await nextTurn();
+        if (indexed.queriedAt < turnStart) break;
+      }
     }
     indexed.complete = true;
   }
