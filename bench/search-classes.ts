@@ -43,7 +43,7 @@ export async function searchClasses(): Promise<Result[]> {
       };
       for (const [round, text] of realQueries(kind, facts, QUERIES + WARM_UP).entries()) {
         const [hits, whole] = timed(() => index.search({ text, limit: LIMIT, now: 0 }));
-        const [query, words] = timed(() => parseQuery(text, parts, 128));
+        const [query, words] = timed(() => parseQuery(text, parts, { words: 128, narrowed: false }));
         const extent = { limit: LIMIT, most: 512, postings: 100_000, narrowed: false };
         const [, postings] = timed(() => ranking.best(query, () => true, extent));
         const [snippets, cutting] = timed(() =>

@@ -48,7 +48,10 @@ export interface StoreStatus {
 export const isReadable = ({ key, file }: Pick<StoreStatus, 'key' | 'file'>): boolean =>
   file.at === 'open' && isKeyAvailable(key);
 
-export type ListeningState = { at: 'listening'; url: string } | { at: 'paused' } | { at: 'failed'; why: string };
+export type ListeningState =
+  | { at: 'listening'; url: string; server_url?: string }
+  | { at: 'paused' }
+  | { at: 'failed'; why: string };
 
 export type SidecarFailureCode =
   | 'not_installed'

@@ -274,7 +274,11 @@ const ListenerStatus = lazy(
       .discriminatedUnion('at', [
         z.object({
           at: z.literal('listening').describe('Agents can connect.'),
-          url: z.string().describe('URL at which agents can connect.'),
+          url: z.string().describe('URL at which agents on this machine can connect.'),
+          server_url: z
+            .string()
+            .exactOptional()
+            .describe('URL at which agents on other machines can connect. Absent if they cannot connect.'),
         }),
         z.object({
           at: z

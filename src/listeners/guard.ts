@@ -20,6 +20,25 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
     ...(port === HTTP_PORT ? OWN_NAMES : []),
     ...allowedHosts,
   ]);
+  return createGuardFor({
+    isOwnHost: (host) => hosts.has(host),
+    // `https` is accepted too, because a proxy in front of this server may use TLS.
+    schemes: ['http', 'https'],
+    hint: `use http://127.0.0.1:${port} and let your HTTP library set the Host header`,
+  });
+}
+
+interface OwnOrigin {
+  /** Whether a Host header is an address of this server. */
+  readonly isOwnHost: (host: string) => boolean;
+  /** Schemes of the server's own origin. */
+  readonly schemes: readonly string[];
+  /** Says in the error message what to do about a wrong Host header. */
+  readonly hint: string;
+}
+
+/** Creates a guard for a server whose names are not known in advance. */
+export function createGuardFor({ isOwnHost, schemes, hint }: OwnOrigin): Guard {
   return (rawHeaders) => {
     let host: string | undefined;
     let hostCount = 0;
@@ -43,20 +62,14 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
         default:
       }
     }
-    if (hostCount !== 1 || host === undefined || !hosts.has(host)) {
-      throw new Failure(
-        'forbidden_host',
-        `The Host header is not an address of Helmdeck Memory; use http://127.0.0.1:${port} and let your HTTP library set the Host header.`,
-      );
+    if (hostCount !== 1 || host === undefined || !isOwnHost(host)) {
+      throw new Failure('forbidden_host', `The Host header is not an address of Helmdeck Memory; ${hint}.`);
     }
     // Sec-Fetch-Site is `none` when the owner types the address or opens the link from a terminal.
     if (site !== undefined && site !== 'same-origin' && site !== 'none') throw foreignOrigin();
-    if (origin !== undefined && !isSameOrigin(origin, host)) throw foreignOrigin();
+    if (origin !== undefined && !schemes.some((scheme) => origin === `${scheme}://${host}`)) throw foreignOrigin();
   };
 }
-
-/** Whether the origin is the server's own. `https` is accepted too, because a proxy in front of this server may use TLS. */
-const isSameOrigin = (origin: string, host: string): boolean => origin === `http://${host}` || origin === `https://${host}`;
 
 /** Returns the header name in lower case, or '' for names of other lengths than Host, Origin and Sec-Fetch-Site, to save time. */
 function lowerCaseNameAt(rawHeaders: readonly string[], index: number): string {

@@ -6,6 +6,7 @@ import { itemsOfLargestHolder, largestItemOfLargestHolder } from './largest-hold
 import { CONNECTION_LIMITS } from './limits.ts';
 import { markBodyBroken } from './request-body.ts';
 import { isDisconnected } from './response.ts';
+import { addressGroup } from './team/pending-connections.ts';
 
 export interface HttpConnection {
   /** Number of requests whose handler has not finished. */
@@ -23,8 +24,10 @@ export interface HttpConnection {
   failed: boolean;
 }
 
-/** Handles one request. The promise never rejects. */
-type Respond = (request: IncomingMessage, response: ServerResponse, connection: HttpConnection) => Promise<void>;
+interface Responder {
+  /** Handles one request. The promise never rejects. */
+  respond(request: IncomingMessage, response: ServerResponse, connection: HttpConnection): Promise<void>;
+}
 
 /** Unread bytes of one connection above which the limit on all unread bytes is checked. */
 const UNREAD_CHECK_BYTES = 64 * 1024;
@@ -36,16 +39,21 @@ const UNREAD_CHECK_BYTES = 64 * 1024;
  */
 export class HttpConnections {
   readonly #clock: Clock;
-  readonly #respond: Respond;
+  readonly #pipeline: Responder;
   /** The open connections, oldest first. */
   readonly #connections = new Map<Socket, HttpConnection>();
 
-  constructor(clock: Clock, respond: Respond) {
+  /** Maximum number of connections of one address that have not sent a valid token yet. */
+  readonly #anonymousPerAddress: number;
+
+  constructor(clock: Clock, pipeline: Responder, anonymousPerAddress = Infinity) {
     this.#clock = clock;
-    this.#respond = respond;
+    this.#pipeline = pipeline;
+    this.#anonymousPerAddress = anonymousPerAddress;
   }
 
   add(socket: Socket): void {
+    if (this.#anonymousPerAddress < Infinity) this.#limitAnonymous(addressGroup(socket.remoteAddress));
     if (this.#connections.size >= CONNECTION_LIMITS.connections) this.#limitConnections();
     this.#connections.set(socket, {
       pending: 0,
@@ -116,7 +124,7 @@ export class HttpConnections {
     const { socket } = request;
     if (!socket.writable) return;
     connection.response = response;
-    await this.#respond(request, response, connection);
+    await this.#pipeline.respond(request, response, connection);
     connection.pending -= 1;
     if (socket.writableLength > UNREAD_CHECK_BYTES) this.#limitUnread();
     if (!isSent(response)) await new Promise<void>((resolve) => response.once('close', resolve));
@@ -132,6 +140,17 @@ export class HttpConnections {
       ([socket]) => socket.writableLength,
     );
     largest?.[0].destroy();
+  }
+
+  /** Closes the oldest connection of an address without a valid token, if the address has too many of them. */
+  #limitAnonymous(address: string): void {
+    const anonymous = [...this.#connections].filter(
+      ([socket, { subject }]) => subject === '' && addressGroup(socket.remoteAddress) === address,
+    );
+    const [oldest] = anonymous.length >= this.#anonymousPerAddress ? anonymous : [];
+    if (!oldest) return;
+    this.#connections.delete(oldest[0]);
+    oldest[0].destroy();
   }
 
   /** Closes a connection of the subject with the most connections: an idle connection if possible, otherwise the oldest. */

@@ -28,10 +28,12 @@ const CHALLENGE = /^challenge=([\w-]{16,128})$/;
 
 /**
  * Returns the response of `/healthz`, which needs no token. If the query has a challenge, the response proves to the owner's
- * other programs that this is the program that wrote `endpoint.json` (R-HTTP-11).
+ * other programs that this is the program that wrote `endpoint.json` (R-HTTP-11). For other machines, `prove` is undefined,
+ * because another program could forward a challenge to this server and pass the proof off as its own.
  */
-export function healthResponse(query: string, prove: (challenge: string) => string): string {
+export function healthResponse(query: string, prove: ((challenge: string) => string) | undefined): string {
   if (query === '') return HEALTHY;
+  if (!prove) throw new Failure('invalid_input', 'This path has no query; leave it out.');
   const challenge = CHALLENGE.exec(query)?.[1];
   if (challenge !== undefined) return JSON.stringify({ status: 'ok', proof: prove(challenge) });
   throw new Failure(

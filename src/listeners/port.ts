@@ -9,26 +9,31 @@ import { publisherPid } from './endpoint.ts';
 
 /**
  * Makes the server listen on the address. If the port is in use, the error names the program that uses the port, if possible
- * (R-HTTP-02).
+ * (R-HTTP-02). `setting` names the address in the error.
  */
-export async function listenOn(server: Server, address: ListenAddress, folder: string): Promise<void> {
+export async function listenOn(
+  server: Server,
+  address: ListenAddress,
+  folder: string,
+  setting: 'HELMDECK_ADDR' | 'HELMDECK_SERVER_ADDR' = 'HELMDECK_ADDR',
+): Promise<void> {
   try {
     server.listen({ ...address, exclusive: true });
     await once(server, 'listening');
   } catch (cause) {
-    throw new Failure('unavailable', describeListenError(errorCodeOf(cause), address, folder), { cause });
+    throw new Failure('unavailable', describeListenError(errorCodeOf(cause), address, folder, setting), { cause });
   }
 }
 
-function describeListenError(code: string, address: ListenAddress, folder: string): string {
+function describeListenError(code: string, address: ListenAddress, folder: string, setting: string): string {
   const text = formatListenAddress(address);
   switch (code) {
     case 'EADDRINUSE':
-      return `${text} is in use by ${describePortHolder(address, publisherPid(folder, address.port))}; stop it, or set HELMDECK_ADDR to another port.`;
+      return `${text} is in use by ${describePortHolder(address, publisherPid(folder, address.port))}; stop it, or set ${setting} to another port.`;
     case 'EACCES':
-      return `This user is not allowed to listen on ${text}; set HELMDECK_ADDR to an address with a port of 1024 or above.`;
+      return `This user is not allowed to listen on ${text}; set ${setting} to an address with a port of 1024 or above.`;
     default:
-      return `This machine cannot listen on ${text}; set HELMDECK_ADDR to 127.0.0.1 with a port.`;
+      return `This machine cannot listen on ${text}; set ${setting} to ${setting === 'HELMDECK_ADDR' ? '127.0.0.1' : 'an address of this machine'} with a port.`;
   }
 }
 

@@ -17,7 +17,8 @@ interface Deps {
   /** Undefined if the window's files have not been built. */
   readonly window?: WindowServer | undefined;
   readonly tokens: Pick<TokenRegistry, 'verify'>;
-  readonly prove: (challenge: string) => string;
+  /** Undefined for requests from other machines. */
+  readonly prove?: ((challenge: string) => string) | undefined;
   readonly clock: Clock;
   readonly log: (event: LogEvent) => void;
 }

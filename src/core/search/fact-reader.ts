@@ -148,22 +148,29 @@ class FactReading {
     this.#spans.push({ start: start + offset, end: end + offset, word });
   }
 
-  /**
-   * Returns the mean nearness of all pairs of consecutive words of the query. Each pair is weighted by the lower weight of its
-   * two words.
-   */
   #nearness(): number {
-    const { words, phraseWords } = this.#query;
-    let sum = 0;
-    let most = 0;
-    for (let word = 1; word < phraseWords; word += 1) {
-      const pairWeight = Math.min(words[word]?.weight ?? 0, words[word - 1]?.weight ?? 0);
-      most += pairWeight;
-      sum += pairWeight * (this.#near[word] ?? 0);
-    }
-    return most === 0 ? 0 : sum / most;
+    return meanNearness(this.#query, (word) => this.#near[word] ?? 0);
   }
 }
+
+/**
+ * Returns the mean nearness of all pairs of consecutive words of the query. Each pair is weighted by the lower weight of its two
+ * words.
+ */
+function meanNearness({ words, phraseWords }: ParsedQuery, near: (word: number) => number): number {
+  let sum = 0;
+  let most = 0;
+  for (let word = 1; word < phraseWords; word += 1) {
+    const pairWeight = Math.min(words[word]?.weight ?? 0, words[word - 1]?.weight ?? 0);
+    most += pairWeight;
+    sum += pairWeight * near(word);
+  }
+  return most === 0 ? 0 : sum / most;
+}
+
+/** Returns the highest nearness of a fact that contains only the words of this mask, and may contain the words after the 32nd. */
+export const highestNearness = (query: ParsedQuery, mask: number): number =>
+  meanNearness(query, (word) => (word >= 32 || ((mask >>> (word - 1)) & 3) === 3 ? 1 : 0));
 
 /** Whether the words contain the phrase. Whole names are skipped, because their parts are compared instead. */
 function containsPhrase(words: readonly Word[], phrase: readonly Word[]): boolean {

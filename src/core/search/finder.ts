@@ -163,7 +163,7 @@ export class Finder implements Disposable {
    */
   async #build(indexed: NamespaceIndex): Promise<void> {
     const space = this.#store.space(indexed.namespace, indexed.kind);
-    for (let after = {}; ;) {
+    for (let after = {}; !isFull(indexed);) {
       const start = performance.now();
       const most = start - indexed.queriedAt < BUSY_MS ? BUSY_LIMIT : SLICE.limit;
       const limit = Math.min(most, SEARCHED_RUNS - indexed.runs.size);
@@ -176,7 +176,7 @@ export class Finder implements Disposable {
       }
       const end = performance.now();
       indexed.begun.resolve(end + BUILD_GRACE_MS);
-      if (!next || isFull(indexed)) break;
+      if (!next) break;
       after = { after: next };
       const resumeAt = end + PAUSE * (end - start);
       for (let now = end; now < resumeAt; now = performance.now()) {

@@ -52,12 +52,19 @@ const OTHER_FORM_ONLY = 1.3;
 
 const kana = /^[\u3040-\u309f\u30fc]+$/;
 
-/** Splits a query into words, and finds the terms that match the first `most` words. */
-export function parseQuery(text: string, facts: FactIndex, most: number): ParsedQuery {
+interface Limits {
+  /** Maximum number of words. */
+  readonly words: number;
+  /** True if the filter of the search may exclude most facts with a common word, but not facts with similar words. */
+  readonly narrowed: boolean;
+}
+
+/** Splits a query into words, and finds the terms that match the words. */
+export function parseQuery(text: string, facts: FactIndex, limits: Limits): ParsedQuery {
   const all = wordsOf(text);
   const [only, ...others] = all;
   const phrase = all.filter((word) => word.parts === 0 || standsAlone(word, all));
-  const words = only && others.length === 0 ? [weigh(only, [], false, facts)] : weighAll(all, phrase, facts, most);
+  const words = only && others.length === 0 ? [weigh(only, [], facts)] : weighAll(all, phrase, facts, limits);
   let maxWeight = 0;
   for (const { weight, alternatives } of words) maxWeight += weight * (alternatives.length > 0 ? 1 : UNKNOWN);
   const phraseWords = words.filter(({ role }) => role !== 'identifier').length;
@@ -68,16 +75,17 @@ export function parseQuery(text: string, facts: FactIndex, most: number): Parsed
 /** Whether a name has no parts of its own. The name a-b has none, because single letters are not reported as parts. */
 const standsAlone = (whole: Word, all: readonly Word[]): boolean => !all.some((word) => word.parts === 0 && covers(whole, word));
 
-function weighAll(all: readonly Word[], phrase: readonly Word[], facts: FactIndex, most: number): QueryWord[] {
+function weighAll(all: readonly Word[], phrase: readonly Word[], facts: FactIndex, limits: Limits): QueryWord[] {
   const distinct = new Map<string, Word>();
   for (const word of phrase) if (!distinct.has(word.term)) distinct.set(word.term, word);
   const identifiers = identifiersOf(all, phrase, facts);
   const elsewhere = new Set<string>();
   for (const word of phrase) if (!identifiers.some(({ whole }) => covers(whole, word))) elsewhere.add(word.term);
-  const words = limited([...distinct.values()], most).map((word) => {
+  const words = limited([...distinct.values()], limits.words).map((word) => {
     if (!elsewhere.has(word.term)) return weighPart(word, facts);
     const names = all.filter((whole) => whole.parts > 0 && whole !== word && covers(whole, word));
-    return weigh(word, [...names.map(({ term }) => term), ...neighbours(word, phrase)], names.length > 0, facts);
+    const joined = [...names.map(({ term }) => term), ...neighbours(word, phrase)];
+    return weigh(word, joined, facts, { part: names.length > 0, commonAlone: !limits.narrowed });
   });
   return identifiers.length === 0 ? words : withIdentifiers(words, phrase, identifiers, facts);
 }
@@ -149,15 +157,23 @@ function neighbours(word: Word, sequence: readonly Word[]): string[] {
   return [...(usable(before) ? [before.term + word.term] : []), ...(usable(after) ? [word.term + after.term] : [])];
 }
 
-function weigh({ term }: Word, joined: readonly string[], part: boolean, facts: FactIndex): QueryWord {
+/** With `commonAlone`, similar terms are not sought for a word that many facts contain. */
+function weigh(
+  { term }: Word,
+  joined: readonly string[],
+  facts: FactIndex,
+  { part, commonAlone } = { part: false, commonAlone: false },
+): QueryWord {
   const { vocabulary } = facts;
   const isStopWord = stopWords.has(term);
-  const alternatives = isStopWord ? sameWord(term, vocabulary) : alternativesOf(term, vocabulary);
+  const known = vocabulary.find(term);
+  const isCommon = commonAlone && known !== undefined && facts.count(known) >= Math.max(MIN_COMMON, COMMON * facts.size);
+  const alternatives = isStopWord || isCommon ? sameWord(term, vocabulary) : alternativesOf(term, vocabulary);
   for (const whole of joined) {
     const id = vocabulary.find(whole);
     if (id === undefined) continue;
-    const known = alternatives.findIndex((alternative) => alternative.id === id);
-    if (known >= 0) alternatives.splice(known, 1);
+    const at = alternatives.findIndex((alternative) => alternative.id === id);
+    if (at >= 0) alternatives.splice(at, 1);
     alternatives.push({ id, term: whole, weight: JOINED, kind: 'joined' });
   }
   alternatives.sort((one, other) => other.weight - one.weight);
@@ -204,6 +220,10 @@ const CLOSEST = 0.75;
 
 /** Words of at least this length are unlikely to be part of another term by coincidence. */
 const LONG_PART = 5;
+
+/** A word in at least this fraction of all facts, and in at least this number of facts, is common. */
+const COMMON = 1 / 16;
+const MIN_COMMON = 1000;
 
 const MAX_ALTERNATIVES = 24;
 const MAX_SCANNED = 2000;
@@ -315,12 +335,7 @@ function similarTerms(word: string, vocabulary: Vocabulary): Alternative[] {
   if (word.length < MIN_MISSPELLED || digits.test(word)) return [];
   const most = word.length >= TWO_EDITS ? 2 : 1;
   const pieces = new Set(gramsOfTerm(word));
-  const common = new Map<number, number>();
-  for (const piece of pieces) {
-    for (const id of vocabulary.withGram(piece, MAX_SCANNED)) common.set(id, (common.get(id) ?? 0) + 1);
-  }
-  const candidates = [...common].toSorted(([, one], [, other]) => other - one).slice(0, MAX_COMPARED);
-  const found = candidates.flatMap(([id, count]): Alternative[] => {
+  const found = vocabulary.sharingGrams(pieces, MAX_SCANNED, MAX_COMPARED).flatMap(([id, count]): Alternative[] => {
     const term = vocabulary.text(id);
     if (term.length < MIN_MISSPELLED) return [];
     const edits = editDistance(word, term, most);

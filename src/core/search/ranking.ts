@@ -6,8 +6,10 @@ export interface RankedFact {
   readonly number: number;
   /** The weight of the fact as a fraction of the highest possible weight, from 0 to 1. */
   readonly share: number;
-  /** The number of query words that the fact contains. */
+  /** The number of query words that the fact contains, or may contain. */
   readonly words: number;
+  /** A bit for each of the first 32 query words that the fact contains, or may contain. */
+  readonly mask: number;
 }
 
 /** Whether the filter of a search accepts the fact with this number. */
@@ -35,6 +37,10 @@ const REPLACEABLE = 0.89;
  * is in most facts, or is a stop word.
  */
 const NEGLIGIBLE = 0.01;
+/** A word with less than this fraction of the highest weight is not looked up at all, as if every fact could contain it. */
+const WORTHLESS = 0.001;
+/** Maximum number of facts that are looked up without dropping those that cannot become hits first. */
+const MAX_LOOKED_UP = 64;
 /** Maximum number of facts that are found by one part of an identifier after facts with the whole identifier were found. */
 const MAX_PART_POSTINGS = 256;
 /** Number of postings that can be read in the time that it takes to look up one fact in a posting list. */
@@ -70,6 +76,7 @@ export class Ranking {
   #latest = new Float32Array(0);
   #latestWord = new Uint8Array(0);
   #words = new Uint8Array(0);
+  #masks = new Uint32Array(0);
   #count = 0;
   #limits = new Uint32Array(0);
 
@@ -78,17 +85,18 @@ export class Ranking {
   }
 
   get bytes(): number {
-    return 4 * (this.#places.length + this.#limits.length) + 14 * this.#numbers.length;
+    return 4 * (this.#places.length + this.#limits.length) + 18 * this.#numbers.length;
   }
 
   /** Returns the best facts that the filter accepts, best first. Facts with equal weights are ordered newest first. */
   best(query: ParsedQuery, accepts: FactPredicate, extent: Extent): RankedFact[] {
     this.#places = growTo(this.#places, this.#facts.top);
     try {
-      const collected = this.#collect(query, accepts, extent);
-      const chosen = this.#choose(accepts, extent.most, query.maxWeight);
-      const enough = extent.narrowed ? extent.most : collected === 'shortened' ? 1 : extent.limit;
-      if (collected === 'complete' || chosen.length >= enough) return chosen;
+      const { words, skipped } = rarestFirst(query, isExhaustive(extent));
+      const collected = this.#collect(query, words, accepts, extent);
+      const chosen = this.#choose(accepts, extent.most, query.maxWeight, skipped);
+      const enough = extent.narrowed ? extent.most : collected === 'limited' ? extent.limit : 1;
+      if ((collected === 'complete' && skipped.length === 0) || chosen.length >= enough) return chosen;
     } finally {
       for (let at = 0; at < this.#count; at += 1) this.#places[this.#numbers[at] ?? 0] = 0;
       this.#count = 0;
@@ -100,12 +108,18 @@ export class Ranking {
    * Adds up the weights of the facts that can become hits. The result is `shortened` if facts that contain only common words were
    * left out, and `limited` if the limit of postings was reached.
    */
-  #collect(query: ParsedQuery, accepts: FactPredicate, extent: Extent): 'complete' | 'shortened' | 'limited' {
-    const words = rarestFirst(query);
+  #collect(
+    query: ParsedQuery,
+    words: readonly RankedWord[],
+    accepts: FactPredicate,
+    extent: Extent,
+  ): 'complete' | 'shortened' | 'limited' {
     // No fact contains a phrase with an unknown word.
-    const missable = words.length < query.words.length ? -Infinity : query.words.length - query.phraseWords;
-    const exhaustive = extent.narrowed || extent.postings === Infinity;
-    let remaining = words.reduce((sum, { bound }) => sum + bound, 0);
+    const unknown = query.words.some(({ alternatives }) => alternatives.length === 0);
+    const missable = unknown ? -Infinity : query.words.length - query.phraseWords;
+    const exhaustive = isExhaustive(extent);
+    const all = words.reduce((sum, { bound }) => sum + bound, 0);
+    let remaining = all;
     let left = extent.postings;
     let result: 'complete' | 'shortened' | 'limited' = 'complete';
     let at = 0;
@@ -116,7 +130,9 @@ export class Ranking {
         result = 'shortened';
         break;
       }
-      if (this.#count >= extent.limit && remaining < REPLACEABLE * this.#leastHit(accepts, extent.limit)) break;
+      // No hit weighs more than the words that were read, so that the weight of the last hit need not be computed each time.
+      const likely = this.#count >= extent.limit && remaining < REPLACEABLE * (all - remaining);
+      if (likely && remaining < REPLACEABLE * this.#leastHit(accepts, extent.limit)) break;
       const most = found && !exhaustive && ranked.word.role === 'part' ? Math.min(left, MAX_PART_POSTINGS) : left;
       const read = this.#addWord(ranked, most);
       left -= read;
@@ -158,7 +174,7 @@ export class Ranking {
     }
     const sorted = best.sorted();
     if (sorted.length < most && count < this.#facts.count(id)) return this.#bestOf(term, accepts, most, Infinity);
-    return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHT_LEVELS - 1), words: 1 }));
+    return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHT_LEVELS - 1), words: 1, mask: 1 }));
   }
 
   /** Adds the weight of a word to every fact that contains it. Returns the number of postings that were read. */
@@ -181,7 +197,8 @@ export class Ranking {
   #lookUp(words: readonly RankedWord[], from: number, { accepts, limit, missable, remaining, postings }: LookUp): void {
     let [open, left] = [remaining, postings];
     for (let at = from; at <= words.length && left > 0; at += 1) {
-      if (this.#count > limit) this.#prune(REPLACEABLE * this.#leastHit(accepts, limit) - open, at - missable);
+      if (this.#count > Math.max(limit, MAX_LOOKED_UP))
+        this.#prune(REPLACEABLE * this.#leastHit(accepts, limit) - open, at - missable);
       const ranked = words[at];
       if (ranked === undefined) return;
       for (const { id, weight } of ranked.word.alternatives)
@@ -209,8 +226,9 @@ export class Ranking {
   /** Adds a term's weight to the facts of its postings. */
   #apply(postings: Uint32Array, listed: number, worth: number, mark: number): void {
     const [places, numbers, sums] = [this.#places, this.#numbers, this.#sums];
-    const [latest, latestWord, words] = [this.#latest, this.#latestWord, this.#words];
+    const [latest, latestWord, words, masks] = [this.#latest, this.#latestWord, this.#words, this.#masks];
     const full = worth / (WEIGHT_LEVELS - 1);
+    const bit = maskOf(mark);
     let count = this.#count;
     for (let index = 0; index < listed; index += 1) {
       const posting = postings[index] ?? 0;
@@ -226,6 +244,7 @@ export class Ranking {
       latest[count] = gain;
       latestWord[count] = mark;
       words[count] = 1;
+      masks[count] = bit;
       count += 1;
       places[number] = count;
     }
@@ -246,7 +265,10 @@ export class Ranking {
   /** Adds a weight to a fact. A word counts only once for each fact, with its best alternative. */
   #gain(at: number, gain: number, mark: number): void {
     const known = this.#latestWord[at] === mark ? (this.#latest[at] ?? 0) : 0;
-    if (known === 0) this.#words[at] = (this.#words[at] ?? 0) + 1;
+    if (known === 0) {
+      this.#words[at] = (this.#words[at] ?? 0) + 1;
+      this.#masks[at] = (this.#masks[at] ?? 0) | maskOf(mark);
+    }
     if (gain <= known) return;
     this.#sums[at] = (this.#sums[at] ?? 0) + gain - known;
     this.#latest[at] = gain;
@@ -277,6 +299,7 @@ export class Ranking {
       this.#latest[kept] = this.#latest[at] ?? 0;
       this.#latestWord[kept] = this.#latestWord[at] ?? 0;
       this.#words[kept] = this.#words[at] ?? 0;
+      this.#masks[kept] = this.#masks[at] ?? 0;
       kept += 1;
       this.#places[number] = kept;
     }
@@ -290,19 +313,21 @@ export class Ranking {
     this.#latest = growTo(this.#latest, count);
     this.#latestWord = growTo(this.#latestWord, count);
     this.#words = growTo(this.#words, count);
+    this.#masks = growTo(this.#masks, count);
   }
 
-  #choose(accepts: FactPredicate, most: number, maxWeight: number): RankedFact[] {
+  #choose(accepts: FactPredicate, most: number, maxWeight: number, skipped: readonly RankedWord[]): RankedFact[] {
     const best = new Best(this.#facts, most);
     for (let seen = 0; seen < this.#count; seen += 1) {
       const at = fromEitherEnd(seen, this.#count);
       best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
     }
-    return best.sorted().map(({ number, sum }) => ({
-      number,
-      share: Math.min(1, sum / maxWeight),
-      words: this.#words[(this.#places[number] ?? 0) - 1] ?? 0,
-    }));
+    const bits = skipped.reduce((mask, { mark }) => mask | maskOf(mark), 0);
+    return best.sorted().map(({ number, sum }) => {
+      const at = (this.#places[number] ?? 0) - 1;
+      const [words = 0, mask = 0] = [this.#words[at], this.#masks[at]];
+      return { number, share: Math.min(1, sum / maxWeight), words: words + skipped.length, mask: mask | bits };
+    });
   }
 
   newest(accepts: FactPredicate, most: number): number[] {
@@ -313,12 +338,19 @@ export class Ranking {
   }
 }
 
-/** Returns the words of which the index contains an alternative, the rarest word first. */
-const rarestFirst = ({ words }: ParsedQuery): RankedWord[] =>
-  words
+const isExhaustive = ({ narrowed, postings }: Extent): boolean => narrowed || postings === Infinity;
+
+const maskOf = (mark: number): number => (mark > 32 ? 0 : 1 << (mark - 1));
+
+/** Returns the words of which the index contains an alternative, the rarest word first, and the words to skip. */
+function rarestFirst({ words }: ParsedQuery, exhaustive: boolean): { words: RankedWord[]; skipped: RankedWord[] } {
+  const known = words
     .map((word, index) => ({ word, mark: index + 1, bound: word.weight * (word.alternatives[0]?.weight ?? 0) }))
     .filter(({ bound }) => bound > 0)
     .toSorted((one, other) => other.word.weight - one.word.weight);
+  const least = exhaustive ? 0 : WORTHLESS * (known[0]?.bound ?? 0);
+  return { words: known.filter(({ bound }) => bound >= least), skipped: known.filter(({ bound }) => bound < least) };
+}
 
 /**
  * Returns the index to visit next: the first, the last, the second, and so on. Facts are often sorted by age. Visited in order,

@@ -1,5 +1,5 @@
 import { type FactId, FactIndex, type IndexedFact, type NameFilter, type SearchableFact } from './fact-index.ts';
-import { type FactMatch, FactReader, type Span } from './fact-reader.ts';
+import { type FactMatch, FactReader, type Span, highestNearness } from './fact-reader.ts';
 import { type Alternative, type ParsedQuery, parseQuery } from './parsed-query.ts';
 import { type Extent, type FactPredicate, type RankedFact, Ranking } from './ranking.ts';
 import type { NameCount } from './text-pages.ts';
@@ -174,7 +174,7 @@ class SearchRun {
   }
 
   search(text: string): Hit[] {
-    const query = parseQuery(text, this.#facts, this.#effort.words);
+    const query = parseQuery(text, this.#facts, { words: this.#effort.words, narrowed: this.#narrowed });
     if (query.words.length === 0) return [];
     const reader = new FactReader(query, this.#effort.characters);
     const found: ReadFact[] = [];
@@ -202,8 +202,9 @@ class SearchRun {
     const last = found[this.#limit - 1];
     if (last === undefined) return false;
     const { number, share, words } = candidate;
-    const phrase = words < query.phraseWords || isIncomplete(query, candidate) ? undefined : 'value';
-    const most = score(share, { phrase, nearness: words < 2 || isIncomplete(query, candidate) ? 0 : 1 });
+    const incomplete = isIncomplete(query, candidate);
+    const phrase = words < query.phraseWords || incomplete ? undefined : 'value';
+    const most = score(share, { phrase, nearness: incomplete ? 0 : highestNearness(query, candidate.mask) });
     return most < last.score || (most === last.score && this.#facts.updatedAt(number) < last.fact.updatedAt);
   }
 

@@ -332,10 +332,17 @@ export class PostingLists {
   }
 }
 
-/** Returns the index of the last number that is not above `limit`, of ascending numbers of which the first is not above it. */
+/**
+ * Returns the index of the last number that is not above `limit`, of ascending numbers of which the first is not above it. Searches
+ * from the end, because consecutive limits are often close to each other.
+ */
 function lastNotAbove(numbers: Uint32Array, start: number, end: number, limit: number): number {
-  let low = start;
   let high = end;
+  let low = end - 1;
+  for (let step = 1; low > start && (numbers[low] ?? 0) > limit; step *= 2) {
+    high = low;
+    low = Math.max(start, low - step);
+  }
   while (high - low > 1) {
     const middle = (low + high) >>> 1;
     if ((numbers[middle] ?? 0) > limit) high = middle;

@@ -20,6 +20,8 @@ export class Vocabulary {
   /** For each term, the number of posting lists that still contain the term. */
   #held = new Uint16Array(0);
   #alive = new Uint8Array(0);
+  /** For each term, the number of n-grams that it shares with the word of the current call. All are 0 between calls. */
+  #shared = new Uint8Array(0);
   readonly #grams = new PostingLists({
     isLive: (id) => this.#alive[id] === 1,
     onRemoved: (id) => this.#release(id),
@@ -30,7 +32,7 @@ export class Vocabulary {
   });
 
   get bytes(): number {
-    return this.#lexicon.bytes + this.#grams.bytes + this.#stems.bytes + this.#held.length * 3;
+    return this.#lexicon.bytes + this.#grams.bytes + this.#stems.bytes + this.#held.length * 3 + this.#shared.length;
   }
 
   get size(): number {
@@ -78,7 +80,8 @@ export class Vocabulary {
     if (!hasStem(term)) return [];
     const stem = stemOf(term);
     // Every form of a word contains its stem without the last letter.
-    return this.#liveSimilar(stem.slice(0, -1), Infinity, this.#stems, stemNumber(stem), Infinity).filter(
+    const count = this.#stems.read(stemNumber(stem), Infinity);
+    return this.#liveSimilar(stem.slice(0, -1), Infinity, this.#stems.entries, count).filter(
       (id) => id !== self && stemOf(this.#lexicon.text(id)) === stem,
     );
   }
@@ -95,16 +98,50 @@ export class Vocabulary {
 
   /** Returns the terms with this n-gram that contain the word or share its first characters. */
   similarTo(word: string, gram: string, most: number): number[] {
-    return this.#liveSimilar(word, HEAD, this.#grams, gramNumber(gram), most);
+    const count = this.#grams.read(gramNumber(gram), most);
+    // All of these terms contain the first three characters. Comparing numbers is faster than reading the terms.
+    const first = word.slice(0, 3);
+    const other = gramNumber(first);
+    const useful = count > MIN_INTERSECTED && first.length === 3 && first !== gram && !isUnspaced(word);
+    if (!useful || !this.#grams.isSorted(gramNumber(gram)) || !this.#grams.isSorted(other))
+      return this.#liveSimilar(word, HEAD, this.#grams.entries, count);
+    const ids = this.#grams.entries.slice(0, count);
+    const found = ids.slice();
+    this.#grams.findBelow(other, found, count);
+    const both = ids.filter((id, at) => id === found[at]);
+    return this.#liveSimilar(word, HEAD, both, both.length);
+  }
+
+  /**
+   * Returns the terms that share the most n-grams with these, at most `most`, and the number of n-grams that they share. Reads the
+   * newest terms with each n-gram, at most `scanned`.
+   */
+  sharingGrams(grams: Iterable<string>, scanned: number, most: number): [id: number, shared: number][] {
+    this.#shared = growTo(this.#shared, this.#lexicon.top);
+    const shared = this.#shared;
+    const ids: number[] = [];
+    for (const gram of grams) {
+      const count = this.#grams.read(gramNumber(gram), scanned);
+      for (let index = 0; index < count; index += 1) {
+        const id = this.#grams.entries[index] ?? 0;
+        const known = shared[id] ?? 0;
+        if (known === 0) ids.push(id);
+        shared[id] = known + 1;
+      }
+    }
+    const byShared: number[][] = [];
+    for (const id of ids) if (this.#alive[id] === 1) (byShared[shared[id] ?? 0] ??= []).push(id);
+    const best = byShared.flatMap((some, count) => some.toReversed().map((id): [number, number] => [id, count]));
+    for (const id of ids) shared[id] = 0;
+    return best.slice(-most).toReversed();
   }
 
   clear(): void {
     this.#lexicon.clear();
   }
 
-  #liveSimilar(word: string, head: number, lists: PostingLists, list: number, most: number): number[] {
-    const count = lists.read(list, most);
-    return this.#lexicon.similarTo(word, head, lists.entries, count).filter((id) => this.#alive[id] === 1);
+  #liveSimilar(word: string, head: number, ids: Uint32Array, count: number): number[] {
+    return this.#lexicon.similarTo(word, head, ids, count).filter((id) => this.#alive[id] === 1);
   }
 
   #liveWithGram(list: number, most: number): number[] {
@@ -123,6 +160,9 @@ export class Vocabulary {
     if (held === 0) this.#lexicon.recycle(id);
   }
 }
+
+/** Minimum number of terms with an n-gram that are worth comparing with another list. */
+const MIN_INTERSECTED = 32;
 
 const gramNumber = (gram: string): number => hash(gram) % GRAMS;
 

@@ -1,5 +1,6 @@
 import { posix, win32 } from 'node:path';
 import type { Quota } from '../../core/store/store.ts';
+import type { TeamSettings } from '../../listeners/team/team-listener.ts';
 import { configFailure, readSetting, SETTINGS } from './settings-table.ts';
 
 export interface Config {
@@ -19,6 +20,8 @@ export interface Config {
   readonly address: string;
   /** Host headers to accept in addition to `address`, for a reverse proxy. */
   readonly allowedHosts: readonly string[];
+  /** How other machines connect. Undefined if only this machine can connect. */
+  readonly team: TeamSettings | undefined;
   /** Hosts that the pack `http.fetch` is allowed to read. */
   readonly fetchHosts: readonly string[];
   /** Names of the owner's packs to load. A pack that cannot be loaded is skipped and reported. */
@@ -54,6 +57,7 @@ export function readConfig(machine: HostMachine): Config {
     shortcut: readSetting(machine, 'HELMDECK_SHORTCUT'),
     address: machine.environment['HELMDECK_ADDR'] ?? SETTINGS.HELMDECK_ADDR.default,
     allowedHosts: readSetting(machine, 'HELMDECK_ALLOWED_HOSTS') ?? [],
+    team: readTeamSettings(machine),
     fetchHosts: readSetting(machine, 'HELMDECK_FETCH_HOSTS') ?? [],
     packs: readSetting(machine, 'HELMDECK_PACKS') ?? [],
     ollama: {
@@ -63,6 +67,40 @@ export function readConfig(machine: HostMachine): Config {
     },
   };
 }
+
+/**
+ * Returns how other machines connect, or undefined if they cannot. Refuses plain HTTP without a proxy, because tokens and facts
+ * would be readable on the network (R-TEAM-01).
+ */
+function readTeamSettings(machine: HostMachine): TeamSettings | undefined {
+  const address = readSetting(machine, 'HELMDECK_SERVER_ADDR');
+  const hosts = readSetting(machine, 'HELMDECK_SERVER_HOSTS') ?? [];
+  const certificateFile = readSetting(machine, 'HELMDECK_TLS_CERT_FILE');
+  const keyFile = readSetting(machine, 'HELMDECK_TLS_KEY_FILE');
+  const proxies = readSetting(machine, 'HELMDECK_TRUSTED_PROXY') ?? [];
+  if (address === undefined) {
+    const unused = TEAM_SETTINGS.find((name) => machine.environment[name] !== undefined);
+    if (unused === undefined) return undefined;
+    throw configFailure(`${unused} has no effect without HELMDECK_SERVER_ADDR; set HELMDECK_SERVER_ADDR, or remove ${unused}.`);
+  }
+  if ((certificateFile === undefined) !== (keyFile === undefined)) {
+    throw configFailure('HELMDECK_TLS_CERT_FILE and HELMDECK_TLS_KEY_FILE need each other; set both, or remove both.');
+  }
+  if (certificateFile === undefined && proxies.length === 0) {
+    throw configFailure(
+      'HELMDECK_SERVER_ADDR needs TLS, because tokens and facts would be readable on the network; set HELMDECK_TLS_CERT_FILE and HELMDECK_TLS_KEY_FILE, or set HELMDECK_TRUSTED_PROXY to the address of a proxy that provides TLS.',
+    );
+  }
+  if (proxies.length > 0 && hosts.length === 0) {
+    throw configFailure(
+      'HELMDECK_TRUSTED_PROXY needs HELMDECK_SERVER_HOSTS; set it to the names with which clients address the proxy.',
+    );
+  }
+  const certificate = certificateFile !== undefined && keyFile !== undefined ? { certificateFile, keyFile } : undefined;
+  return { address, hosts, proxies, certificate };
+}
+
+const TEAM_SETTINGS = ['HELMDECK_SERVER_HOSTS', 'HELMDECK_TLS_CERT_FILE', 'HELMDECK_TLS_KEY_FILE', 'HELMDECK_TRUSTED_PROXY'];
 
 /** Throws if HELMDECK_ADDR is invalid. The desktop does not call this function, because its window shows the problem. */
 export const requireValidAddress = (machine: HostMachine): void => void readSetting(machine, 'HELMDECK_ADDR');

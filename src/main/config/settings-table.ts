@@ -4,7 +4,8 @@ import { Failure } from '../../contract/failure.ts';
 import { QUOTA } from '../../contract/limits.ts';
 import { DEFAULT_ADDRESS } from '../../contract/names.ts';
 import { parseHostAllowlist } from '../../core/packs/hosts.ts';
-import { parseListenAddress } from '../../listeners/address.ts';
+import { parseListenAddress, parseServerAddress } from '../../listeners/address.ts';
+import { createProxyList } from '../../listeners/team/proxy-list.ts';
 
 interface SettingSource {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -71,6 +72,25 @@ const hostHeaders = () =>
     .refine(
       (hosts) => hosts.every((host) => HOST.test(host)),
       'must be Host headers such as memory.example:8443, separated by commas; correct or remove the setting',
+    );
+
+const serverAddress = () =>
+  z.string().transform((text, context) => {
+    const address = parseServerAddress(text);
+    if (address) return address;
+    const message =
+      'must be an IP address of this machine with a port, such as 0.0.0.0:7443 or [::]:7443; correct or remove the setting';
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  });
+
+const proxies = () =>
+  z
+    .string()
+    .transform(splitAtCommas)
+    .refine(
+      (addresses) => createProxyList(addresses) !== undefined,
+      'must be the IP address of the proxy, such as 127.0.0.1, or its network, such as 172.18.0.0/16 (at most /16, for IPv6 /64); correct or remove the setting',
     );
 
 const fetchHosts = () =>
@@ -145,9 +165,35 @@ export const SETTINGS = {
     default: DEFAULT_ADDRESS,
   },
   HELMDECK_ALLOWED_HOSTS: {
-    help: 'Additional Host headers to accept, for a proxy or tunnel in front of Helmdeck Memory.',
+    help: 'Additional Host headers to accept at HELMDECK_ADDR, for a tunnel to this machine.',
     fileType: 'list',
     schema: hostHeaders,
+  },
+  HELMDECK_SERVER_ADDR: {
+    help: 'The address on which other machines connect, such as 0.0.0.0:7443. Needs TLS (HELMDECK_TLS_CERT_FILE and HELMDECK_TLS_KEY_FILE) or a proxy (HELMDECK_TRUSTED_PROXY).',
+    fileType: 'text',
+    schema: serverAddress,
+    whenUnset: 'off',
+  },
+  HELMDECK_SERVER_HOSTS: {
+    help: 'Host headers with which other machines address this server, such as memory.example. Needed with a proxy. Default: the names in the certificate.',
+    fileType: 'list',
+    schema: hostHeaders,
+  },
+  HELMDECK_TLS_CERT_FILE: {
+    help: 'Absolute path of the certificate for HELMDECK_SERVER_ADDR, with its intermediate certificates, in PEM.',
+    fileType: 'text',
+    schema: absolutePath('must be an absolute path; write it in full'),
+  },
+  HELMDECK_TLS_KEY_FILE: {
+    help: 'Absolute path of the private key of the certificate, in PEM without a password. Other users must not be able to read the file.',
+    fileType: 'text',
+    schema: absolutePath('must be an absolute path; write it in full'),
+  },
+  HELMDECK_TRUSTED_PROXY: {
+    help: 'IP addresses or networks of the proxy in front of HELMDECK_SERVER_ADDR. Connections from other addresses are closed.',
+    fileType: 'list',
+    schema: proxies,
   },
   HELMDECK_MEMORY_KEY: {
     help: 'The key of the memory, as 64 hexadecimal digits. Your other programs can read environment variables, so prefer a file.',

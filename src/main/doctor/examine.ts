@@ -4,7 +4,7 @@ import { readSettings, type LoadedSettings } from '../config/settings-file.ts';
 import { readUnreachable } from '../roots/unreachable.ts';
 import { failed, type Finding } from './finding.ts';
 import { folderFindings } from './folder.ts';
-import { listenerFindings } from './listener.ts';
+import { listenerFindings, teamFindings } from './listener.ts';
 import { diskFinding, keychainFinding, nodeFinding, settingsFindings } from './machine.ts';
 import { memoryFindings } from './memory.ts';
 import { packFindings } from './packs.ts';
@@ -34,5 +34,5 @@ export async function examine({ machine, memory, now }: DoctorInput): Promise<Fi
   const { environment } = settings;
   // Skip the memory's checks if the running program accepts no connections. The finding `program` already says why.
   const stored = readUnreachable(folder) ? [] : await memoryFindings({ config, environment, running, memory, now });
-  return [...first, ...storage, ...findings, ...stored, ...(await packFindings(config))];
+  return [...first, ...storage, ...findings, ...teamFindings(config, now), ...stored, ...(await packFindings(config))];
 }

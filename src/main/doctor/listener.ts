@@ -6,6 +6,7 @@ import { errorCodeOf } from '../../core/file/files.ts';
 import { formatListenAddress, type ListenAddress, parseListenAddress } from '../../listeners/address.ts';
 import { findOwnerClient, publisherPid } from '../../listeners/endpoint.ts';
 import { describePortHolder } from '../../listeners/port.ts';
+import { ServerCertificate } from '../../listeners/team/certificate.ts';
 import type { Config } from '../config/config.ts';
 import { describeUnreachable, readUnreachable } from '../roots/unreachable.ts';
 import { bad, failed, type Finding, ok, warn } from './finding.ts';
@@ -35,6 +36,25 @@ export async function listenerFindings({ folder, address }: Config): Promise<{ r
     : ok('program', 'Helmdeck Memory is not running. Start it with: helmdeck-memory serve');
   return { running: false, findings: [finding, ...(await portFindings(folder, address))] };
 }
+
+/** Checks the certificate of the server for other machines. Returns nothing if there is no such server. */
+export function teamFindings({ team }: Config, now: number): Finding[] {
+  if (!team) return [];
+  const reach = `Other machines can connect at ${formatListenAddress(team.address)}`;
+  if (!team.certificate) return [ok('server', `${reach}, through the proxy at ${team.proxies.join(', ')}.`)];
+  try {
+    const days = Math.floor((new ServerCertificate(team.certificate, now).expires - now) / DAY_MS);
+    const says = `${reach}. The certificate is valid for ${days} more days.`;
+    if (days >= RENEWAL_DAYS) return [ok('server', says)];
+    return [warn('server', says, 'Renew the certificate. A running server then uses the new one without a restart.')];
+  } catch (error) {
+    return [failed('server', error)];
+  }
+}
+
+const DAY_MS = 86_400_000;
+/** Renewal programs renew a certificate earlier than this before it expires. */
+const RENEWAL_DAYS = 14;
 
 async function portFindings(folder: string, setting: string): Promise<Finding[]> {
   try {

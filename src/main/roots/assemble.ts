@@ -59,6 +59,7 @@ export async function assemble(config: Config, options: ProgramOptions): Promise
       folder: config.folder,
       address: config.address,
       allowedHosts: config.allowedHosts,
+      team: config.team,
       windowFolder: options.pages,
       version: options.version,
       clock,

@@ -31,7 +31,8 @@ export class ListenerSwitch implements AsyncDisposable {
       if (this.#listener) return;
       try {
         this.#listener = await this.#start();
-        this.#setState({ at: 'listening', url: this.#listener.url });
+        const { url, serverUrl } = this.#listener;
+        this.#setState({ at: 'listening', url, ...(serverUrl !== undefined && { server_url: serverUrl }) });
       } catch (error) {
         this.#setState({ at: 'failed', why: asFailure(error).message });
         throw error;

@@ -1,4 +1,5 @@
 import { withCliCommand } from '../../contract/cli-command.ts';
+import { checkCertificate } from '../../listeners/team/certificate.ts';
 import { type HostMachine, readConfig, requireValidAddress } from '../config/config.ts';
 import { readSettings } from '../config/settings-file.ts';
 import { assemble } from './assemble.ts';
@@ -25,6 +26,8 @@ export async function serve({ machine, version, updates, ready, ended }: ServeOp
   const settings = readSettings(machine);
   requireValidAddress(settings);
   const config = readConfig(settings);
+  // Before the memory is opened, so that nothing is written if the certificate cannot be used.
+  if (config.team?.certificate) checkCertificate(config.team.certificate, Date.now());
   // Delete `__proto__`, so that input cannot change the prototype of all objects (prototype pollution), even in libraries.
   Reflect.deleteProperty(Object.prototype, '__proto__');
   await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: findWindowFolder() });
@@ -40,6 +43,7 @@ export async function serve({ machine, version, updates, ready, ended }: ServeOp
       ...startReport(program.store.status(), config.folder),
       ...packReport(program.packs.skipped),
       ...(listener?.windowSessions ? [withCliCommand(OPEN_WINDOW)] : []),
+      ...(listener?.serverUrl === undefined ? [] : [`Other machines connect at ${listener.serverUrl}.`]),
       // Print this line last, because scripts wait for it.
       `Helmdeck Memory is running at ${url}. Stop it with Ctrl+C or SIGTERM.`,
     ],

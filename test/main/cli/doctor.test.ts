@@ -7,6 +7,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { lockFolder } from '../../../src/core/file/folder.ts';
 import type { Finding } from '../../../src/main/doctor/finding.ts';
 import { keychainFinding, nodeFinding } from '../../../src/main/doctor/machine.ts';
+import { createAuthority } from '../../support/certificates.ts';
 import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { runCli } from './run-cli.ts';
@@ -215,4 +216,19 @@ describe('the doctor', () => {
       remedy: expect.stringMatching(/key init --file/) as string,
     });
   });
+});
+
+test('the doctor reports the certificate of the server for other machines (R-TEAM-02)', async () => {
+  const authority = createAuthority();
+  const about = async (until: number) => {
+    const issued = authority.issue(['DNS:memory.test'], { from: -9, until });
+    const tls = { HELMDECK_TLS_CERT_FILE: issued.certificateFile, HELMDECK_TLS_KEY_FILE: issued.keyFile };
+    return (await examined({ HELMDECK_SERVER_ADDR: '127.0.0.2:7443', ...tls })).find(({ check }) => check === 'server');
+  };
+  expect(await about(30)).toMatchObject({
+    state: 'ok',
+    says: expect.stringContaining('at 127.0.0.2:7443. The certificate is valid for'),
+  });
+  expect(await about(5)).toMatchObject({ state: 'warn', remedy: expect.stringContaining('Renew the certificate') });
+  expect(await about(-1)).toMatchObject({ state: 'bad', says: expect.stringMatching(/expired on .*; renew it/) });
 });

@@ -171,3 +171,82 @@ describe('the other settings (R-OPS-13)', () => {
     },
   );
 });
+
+describe('a server for other machines (R-TEAM-01)', () => {
+  const tls = { HELMDECK_TLS_CERT_FILE: '/etc/tls/cert.pem', HELMDECK_TLS_KEY_FILE: '/etc/tls/key.pem' };
+  const proxy = { HELMDECK_TRUSTED_PROXY: '127.0.0.1, 172.18.0.0/16', HELMDECK_SERVER_HOSTS: 'memory.example' };
+  const address = { HELMDECK_SERVER_ADDR: '0.0.0.0:7443' };
+  const team = (environment: Record<string, string>) => readConfig({ ...linux, environment }).team;
+
+  test('is off by default', () => {
+    expect(team({})).toBeUndefined();
+  });
+
+  test('needs TLS or a proxy', () => {
+    expect(team({ ...address, ...tls })).toEqual({
+      address: { host: '0.0.0.0', port: 7443 },
+      hosts: [],
+      proxies: [],
+      certificate: { certificateFile: '/etc/tls/cert.pem', keyFile: '/etc/tls/key.pem' },
+    });
+    expect(team({ HELMDECK_SERVER_ADDR: '[::]:0', ...proxy })).toEqual({
+      address: { host: '::', port: 0 },
+      hosts: ['memory.example'],
+      proxies: ['127.0.0.1', '172.18.0.0/16'],
+      certificate: undefined,
+    });
+    expect(team({ ...address, ...proxy, ...tls })).toMatchObject({ certificate: expect.anything() });
+  });
+
+  test.each([
+    {
+      what: 'neither TLS nor a proxy',
+      settings: address,
+      says: /^HELMDECK_SERVER_ADDR needs TLS, .* or set HELMDECK_TRUSTED_PROXY/,
+    },
+    { what: 'neither, also on loopback', settings: { HELMDECK_SERVER_ADDR: '127.0.0.1:7443' }, says: /needs TLS/ },
+    { what: 'only a certificate', settings: { ...address, HELMDECK_TLS_CERT_FILE: '/a' }, says: /need each other/ },
+    { what: 'only a key', settings: { ...address, ...proxy, HELMDECK_TLS_KEY_FILE: '/a' }, says: /need each other/ },
+    {
+      what: 'a relative path',
+      settings: { ...address, ...tls, HELMDECK_TLS_KEY_FILE: 'key.pem' },
+      says: /^HELMDECK_TLS_KEY_FILE must be an absolute path/,
+    },
+    {
+      what: 'a proxy without names',
+      settings: { ...address, HELMDECK_TRUSTED_PROXY: '127.0.0.1' },
+      says: /^HELMDECK_TRUSTED_PROXY needs HELMDECK_SERVER_HOSTS/,
+    },
+    {
+      what: 'a proxy that is everyone',
+      settings: { ...address, ...proxy, HELMDECK_TRUSTED_PROXY: '0.0.0.0/0' },
+      says: /^HELMDECK_TRUSTED_PROXY must be the IP address/,
+    },
+    {
+      what: 'a proxy by name',
+      settings: { ...address, ...proxy, HELMDECK_TRUSTED_PROXY: 'proxy' },
+      says: /^HELMDECK_TRUSTED_PROXY must be the IP address/,
+    },
+    {
+      what: 'a name',
+      settings: { ...tls, HELMDECK_SERVER_ADDR: 'memory.example:7443' },
+      says: /^HELMDECK_SERVER_ADDR must be an IP address/,
+    },
+    {
+      what: 'no port',
+      settings: { ...tls, HELMDECK_SERVER_ADDR: '0.0.0.0' },
+      says: /^HELMDECK_SERVER_ADDR must be an IP address/,
+    },
+    {
+      what: 'a port out of range',
+      settings: { ...tls, HELMDECK_SERVER_ADDR: '0.0.0.0:65536' },
+      says: /^HELMDECK_SERVER_ADDR must be an IP address/,
+    },
+    { what: 'TLS without an address', settings: tls, says: /^HELMDECK_TLS_CERT_FILE has no effect without HELMDECK_SERVER_ADDR/ },
+    { what: 'a proxy without an address', settings: proxy, says: /^HELMDECK_SERVER_HOSTS has no effect/ },
+  ])('is refused with $what', ({ settings, says }) => {
+    expect(() => team(settings)).toThrow(
+      expect.objectContaining({ code: 'invalid_config', message: expect.stringMatching(says) }),
+    );
+  });
+});

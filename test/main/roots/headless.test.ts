@@ -10,8 +10,10 @@ import { lockFolder } from '../../../src/core/file/folder.ts';
 import { openStore } from '../../../src/core/store/open-store.ts';
 import { systemClock } from '../../../src/core/time/clock.ts';
 import { findOwnerClient } from '../../../src/listeners/endpoint.ts';
+import { createAuthority } from '../../support/certificates.ts';
 import { packText, writePack } from '../../support/own-packs.ts';
 import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../../support/store.ts';
+import { openTls, readToEnd, TEAM_NAME } from '../../support/team.ts';
 import { filesBelow, tempFolder } from '../../support/temp-folder.ts';
 
 const UNBUILT = 'src/main/roots/headless.ts';
@@ -205,6 +207,20 @@ describe('the program', () => {
     const answer = await fetch(`${url}/api/v1/memory`, { headers: { Authorization: `Bearer ${token}` } });
     expect(await answer.json()).toMatchObject({ scope: 'caller=me' });
     await running.end('SIGTERM');
+  });
+
+  test('serves other machines with TLS, and closes that server too (R-TEAM-01)', async () => {
+    const authority = createAuthority();
+    const files = authority.issue([`DNS:${TEAM_NAME}`]);
+    const tls = { HELMDECK_TLS_CERT_FILE: files.certificateFile, HELMDECK_TLS_KEY_FILE: files.keyFile };
+    const running = await start({ ...withAKey(aFolder()), HELMDECK_SERVER_ADDR: '127.0.0.2:0', ...tls }, SERVE);
+    const port = Number(/Other machines connect at https:\/\/memory\.test:(\d+)\.\n/.exec(running.output)?.[1]);
+    const open = await openTls(port, { host: '127.0.0.2', ca: authority.ca });
+    open.write(`GET /healthz HTTP/1.1\r\nHost: ${TEAM_NAME}\r\n\r\n`);
+    const received = readToEnd(open);
+    await expect.poll(() => open.bytesRead).toBeGreaterThan(0);
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
+    expect(await received).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   describe('and SIGUSR1, which opens a debugger, before the first line of the program runs', () => {
@@ -413,6 +429,8 @@ describe('a refused start prints one line', () => {
     { HELMDECK_CONFIG: '/nowhere/config.json' },
     { HELMDECK_ADDR: '0.0.0.0:7345' },
     { HELMDECK_ALLOWED_HOSTS: '*' },
+    { HELMDECK_SERVER_ADDR: '0.0.0.0:7443' },
+    { HELMDECK_TRUSTED_PROXY: '127.0.0.1' },
     { HELMDECK_QUOTA_FACTS: 'abc' },
     { HELMDECK_OPENCLAW_QMD: 'yes' },
     { HELMDECK_MEMORY_KEY: 'abc' },
@@ -430,6 +448,15 @@ describe('a refused start prints one line', () => {
       output: '',
       errorOutput: why.replace('Helmdeck Memory cannot start: ', ''),
     });
+  });
+
+  test('because the certificate cannot be used, before anything is written (R-TEAM-02)', async () => {
+    const folder = aFolder();
+    const files = createAuthority().issue(['DNS:memory.test'], { from: -9, until: -2 });
+    const tls = { HELMDECK_TLS_CERT_FILE: files.certificateFile, HELMDECK_TLS_KEY_FILE: files.keyFile };
+    const message = await refused(78, { ...withAKey(folder), HELMDECK_SERVER_ADDR: '127.0.0.2:0', ...tls });
+    expect(message).toMatch(/^Helmdeck Memory cannot start: The certificate in HELMDECK_TLS_CERT_FILE expired on /);
+    expect(existsSync(folder)).toBe(false);
   });
 
   test('because of an unknown argument', async () => {

@@ -18,10 +18,11 @@ export function readProvidedSecret(
   const direct = environment[name];
   if (direct !== undefined) return { text: direct, where: name };
   const file = environment[`${name}_FILE`];
-  return file === undefined ? undefined : { text: read(file, `${name}_FILE`), where: `The file named by ${name}_FILE` };
+  return file === undefined ? undefined : { text: readSecretFile(file, `${name}_FILE`), where: `The file named by ${name}_FILE` };
 }
 
-function read(file: string, variable: string): string {
+/** Reads a file that contains a secret. `variable` is the setting that names the file, for messages. */
+export function readSecretFile(file: string, variable: string): string {
   let descriptor: number;
   try {
     descriptor = openSync(file, 'r');

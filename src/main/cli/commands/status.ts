@@ -28,7 +28,8 @@ export const status = command({
       ]);
       return exits.done.code;
     }
-    const { store, facts, embeddings } = await memory.call('status', {});
+    const { store, facts, embeddings, listener } = await memory.call('status', {});
+    const server = listener.at === 'listening' ? listener.server_url : undefined;
     // Query packs only if the owner enabled a pack, because the query can start a process for each pack.
     const { packs = [], skipped = [] } = listed.length === 0 ? {} : await memory.call('packs', {});
     const own = packs.filter((pack) => pack.own).map(({ name }) => name);
@@ -38,6 +39,7 @@ export const status = command({
     await context.printResult({ store, facts, embeddings, folder, program: memory.program ?? null, packs: own, skipped }, () => [
       ...columns([
         ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
+        ...(server === undefined ? [] : [['server', `other machines connect at ${server}`]]),
         ['memory', describeMemory(store.kept, folder, memory.program !== undefined)],
         ['key', key],
         ['facts', String(facts)],

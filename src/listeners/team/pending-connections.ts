@@ -1,0 +1,58 @@
+import { isIPv6, type Socket } from 'node:net';
+import { CONNECTION_LIMITS } from '../limits.ts';
+
+/**
+ * The connections that have not finished their TLS handshake. One address can hold only a few of them, so that slow handshakes
+ * cannot use up the connections of other addresses (R-TEAM-06).
+ */
+export class PendingConnections {
+  /** The sockets by remote address and port, oldest first. */
+  readonly #sockets = new Map<string, Socket>();
+  readonly #perAddress: number;
+
+  /** `perAddress` is Infinity behind a proxy, because all connections come from the proxy. */
+  constructor(perAddress: number) {
+    this.#perAddress = perAddress;
+  }
+
+  add(socket: Socket): void {
+    const group = addressGroup(socket.remoteAddress);
+    const same = [...this.#sockets.values()].filter(({ remoteAddress }) => addressGroup(remoteAddress) === group);
+    if (same.length >= this.#perAddress) same[0]?.destroy();
+    else if (this.#sockets.size >= CONNECTION_LIMITS.handshakes) this.#sockets.values().next().value?.destroy();
+    const name = nameOf(socket);
+    this.#sockets.set(name, socket);
+    socket.once('close', () => {
+      if (this.#sockets.get(name) === socket) this.#sockets.delete(name);
+    });
+  }
+
+  /** Returns the socket of a TLS connection, and forgets the socket. */
+  take(socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): Socket | undefined {
+    const name = nameOf(socket);
+    const found = this.#sockets.get(name);
+    this.#sockets.delete(name);
+    return found;
+  }
+
+  destroyAll(): void {
+    for (const socket of this.#sockets.values()) socket.destroy();
+  }
+}
+
+const nameOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
+  `${remoteAddress} ${remotePort}`;
+
+/**
+ * Returns the part of an address by which connections are counted: an IPv4 address, or the network of an IPv6 address, because
+ * one machine usually has a whole /64 network.
+ */
+export function addressGroup(address = ''): string {
+  const v4 = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
+  if (v4 !== undefined || !isIPv6(address)) return v4 ?? address;
+  const [start = '', end] = address.split('%')[0]?.split('::') ?? [];
+  const groups = start === '' ? [] : start.split(':');
+  const tail = end === undefined || end === '' ? [] : end.split(':');
+  const zeros = end === undefined ? [] : Array.from({ length: 8 - groups.length - tail.length }, () => '0');
+  return [...groups, ...zeros, ...tail].slice(0, 4).join(':');
+}
