@@ -6,9 +6,9 @@ import { endResponse, SECURITY_HEADERS, sendJson } from '../response.ts';
 import type { Exchange, Route } from '../route.ts';
 import type { StreamRegistry } from '../stream-registry.ts';
 import { loadSdk, readBatch, readMessage, type RpcMessage, type Sdk } from './message.ts';
-import { ProtocolError, rpcErrorResponse } from './rpc.ts';
+import { ProtocolError, type RpcResponse, rpcErrorResponse } from './rpc.ts';
 import type { SessionRegistry } from './session-registry.ts';
-import type { RpcResponse, SendBeforeResponse, Session } from './session.ts';
+import type { SendBeforeResponse, Session } from './session.ts';
 import { stringifyMessage } from './tool-result.ts';
 
 interface Deps {

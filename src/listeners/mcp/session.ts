@@ -12,10 +12,8 @@ import { Failure } from '../../contract/failure.ts';
 import type { Caller } from '../../core/access/caller.ts';
 import type { EventStream } from '../event-stream.ts';
 import type { RpcMessage } from './message.ts';
-import { rpcErrorResponse, type RpcErrorResponse } from './rpc.ts';
+import { rpcErrorResponse, type RpcResponse } from './rpc.ts';
 import { stringifyMessage } from './tool-result.ts';
-
-export type RpcResponse = JSONRPCMessage | RpcErrorResponse;
 
 /** Maximum number of unanswered requests per session. */
 const MAX_PENDING = 256;

@@ -1,4 +1,4 @@
-import type { RpcResponse } from './session.ts';
+import type { RpcResponse } from './rpc.ts';
 
 /** A result without failure. The answer travels once, as text, because every client passes the text to its model (R-MCP-05). */
 export interface CallToolResult {
