@@ -17,6 +17,7 @@ import { searchClasses } from './search-classes.ts';
 import { size } from './size.ts';
 import { starts } from './start.ts';
 import { steady } from './steady.ts';
+import { stores } from './stores.ts';
 import { sweep } from './sweep.ts';
 import { wire } from './wire.ts';
 import { writes } from './writes.ts';
@@ -26,6 +27,7 @@ const results: Result[] = [];
 for (const measure of [
   rotation,
   writes,
+  stores,
   reads,
   myMemory,
   packs,

@@ -22,7 +22,7 @@ export const aFact = (index: number): EntryDraft => ({
 });
 
 /** The sealed column of that fact's row. */
-const SEALED_BYTES = 315;
+const SEALED_BYTES = 268;
 
 export interface Ours extends AsyncDisposable {
   readonly store: MemoryStore;
@@ -97,7 +97,7 @@ export function floor(facts: number): Floor {
   const commit = db.prepare('COMMIT');
   const columns = 'rowid AS row, key_hash, category, created_at, updated_at, expires_at, sealed';
   const one = db.prepare(
-    `SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND kind <> 6 AND key_hash = ?`,
+    `SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND kind <> 6 AND substr(key_hash, 1, 4) = substr(?, 1, 4) AND key_hash = ?`,
   );
   const newest = db.prepare(
     `SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND updated_at <= ? ORDER BY updated_at DESC, rowid DESC LIMIT 50`,
@@ -117,7 +117,7 @@ export function floor(facts: number): Floor {
   };
   const insert = (index: number): void => {
     const now = Date.now();
-    put.run(hash(index), 'user_facts', now, now, now + 90 * DAY, sealed);
+    put.run(hash(index), '', 0, now, now + 90 * DAY, sealed);
   };
   const batch = (from: number, count: number): void => {
     begin.run();
@@ -130,7 +130,7 @@ export function floor(facts: number): Floor {
     file,
     insert,
     batch,
-    get: (index) => open((one.get(hash(index)) as { sealed: Buffer }).sealed),
+    get: (index) => open((one.get(hash(index), hash(index)) as { sealed: Buffer }).sealed),
     page: (from) => (newest.all(from) as { sealed: Buffer }[]).map((row) => open(row.sealed)),
     [Symbol.dispose]() {
       db.close();

@@ -15,7 +15,9 @@ export async function sweep(): Promise<Result[]> {
   const { clock } = time;
   await using mine = await ours(FACTS - EXPIRED, { clock, quota: { facts: 10 * FACTS, bytes: 2 ** 40 } });
   const file = new Sqlite(mine.file, { readonly: true });
-  const expired = file.prepare('SELECT count(*) FROM entry WHERE namespace = 1 AND kind = 1 AND expires_at <= ?').pluck();
+  const expired = file
+    .prepare('SELECT count(*) FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 6 AND expires_at <= ?')
+    .pluck();
   let next = FACTS;
   const write = async (): Promise<number> => {
     const start = performance.now();

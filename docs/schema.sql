@@ -1,4 +1,4 @@
--- Version 1, written by npm run docs.
+-- Version 2, written by npm run docs.
 
 CREATE TABLE meta (
   name TEXT PRIMARY KEY,
@@ -31,15 +31,9 @@ CREATE TABLE entry (
   sealed BLOB NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, key_hash) WHERE kind <> 2 AND kind <> 6;
-
 CREATE INDEX entry_version ON entry (namespace, key_hash, updated_at) WHERE kind = 2;
 
 CREATE INDEX entry_newest ON entry (namespace, kind, updated_at) WHERE kind <> 2;
-
-CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2 AND kind <> 6;
-
-CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at);
 
 CREATE TABLE tombstone (
   at INTEGER NOT NULL,
@@ -58,3 +52,16 @@ CREATE TABLE revoked_token (
   id TEXT PRIMARY KEY,
   expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE author (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  namespace INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  sealed BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at) WHERE kind <> 6;
+
+CREATE INDEX entry_key ON entry (namespace, kind, substr(key_hash, 1, 4)) WHERE kind <> 2 AND kind <> 6;
+
+CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2 AND kind <> 6;

@@ -6,8 +6,9 @@ import { migrations } from '../../src/core/store/migrations/index.ts';
 export function renderSchema(): string {
   const db = new Sqlite(':memory:');
   migrate(db, migrations);
-  // SQLite stores each statement verbatim, with the indentation from our source.
-  const statements = db.prepare<[], string>('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid').pluck().all();
+  // SQLite stores each statement verbatim, with the indentation from our source. It creates its own tables, named sqlite_, itself.
+  const ours = "sql IS NOT NULL AND name NOT LIKE 'sqlite!_%' ESCAPE '!'";
+  const statements = db.prepare<[], string>(`SELECT sql FROM sqlite_schema WHERE ${ours} ORDER BY rowid`).pluck().all();
   db.close();
   const heading = `-- Version ${migrations.length}, written by npm run docs.\n`;
   return [heading, ...statements.map((sql) => `${sql.replaceAll(/^ {4}/gm, '')};\n`)].join('\n');

@@ -1,9 +1,9 @@
 /**
- * Adds the facts in the Helmdeck Memory running on this machine to OpenClaw's own memory_search. This single file needs only
- * Node, because OpenClaw copies the plugin into a folder that contains none of our other modules.
+ * Adds the facts in the Helmdeck Memory running on this machine, or on a server, to OpenClaw's own memory_search. This single
+ * file needs only Node, because OpenClaw copies the plugin into a folder that contains none of our other modules.
  *
  * The address and the token are in two files that only their owner can read. The plugin reads both for every request, so that it
- * follows a new port or token. It verifies the program's identity before sending the token.
+ * follows a new port or token. It verifies the program's identity or the server's certificate before sending the token.
  *
  * If the program is stopped, locked or slow, or if another program responds, the plugin returns no results. OpenClaw would pass an error on
  * to its agent, and the agent to its user, although neither can act on it.
@@ -11,8 +11,9 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, isIP } from 'node:net';
 import { join } from 'node:path';
+import * as tls from 'node:tls';
 
 /** Timeout of one search or lookup in milliseconds. OpenClaw itself would wait for 30 seconds. */
 const TIMEOUT_MS = 2500;
@@ -40,7 +41,26 @@ function readPrivateFile(path) {
   }
 }
 
-function readEndpoint(folder) {
+function readEndpoint({ folder, tokenFile }) {
+  return readServer(tokenFile.replace(/\.token$/, '.server.json')) ?? readLocalEndpoint(folder);
+}
+
+/** Returns the server on another machine to which OpenClaw is connected, or undefined if there is none. */
+function readServer(path) {
+  let text;
+  try {
+    text = readPrivateFile(path);
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  const { url, ca = '' } = JSON.parse(text);
+  const { protocol, host, hostname, port } = new URL(url);
+  if (protocol !== 'https:') throw new Error('not https');
+  return { host: hostname.replace(/[[\]]/g, ''), port: Number(port || 443), authority: host, server: true, ca };
+}
+
+function readLocalEndpoint(folder) {
   const { url, pid, proof_key: key } = JSON.parse(readPrivateFile(join(folder, 'endpoint.json')));
   const [, host, port] = /^http:\/\/(127\.0\.0\.1|\[::1\]):(\d{1,5})$/.exec(url);
   if (!/^[0-9a-f]{64}$/.test(key) || !isProcessAlive(pid)) throw new Error('not running');
@@ -97,13 +117,46 @@ function connectProved({ host, port, authority, key }, callback) {
   socket.once('connect', () => socket.write(`GET /healthz?challenge=${challenge} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`));
 }
 
+/** TLS contexts by the further authorities that they trust. Creating a context takes long, because it parses all authorities. */
+const contexts = new Map();
+
+/** Trusts the authorities of Node and of the operating system, and those in `ca`. */
+function contextFor(ca) {
+  const known = contexts.get(ca);
+  if (known) return known;
+  const trusted = tls.getCACertificates
+    ? [...new Set([...tls.getCACertificates('default'), ...tls.getCACertificates('system')])]
+    : [...tls.rootCertificates];
+  const context = tls.createSecureContext({ ca: ca === '' ? trusted : [...trusted, ca], minVersion: 'TLSv1.2' });
+  contexts.set(ca, context);
+  return context;
+}
+
+/**
+ * Opens a connection to a server on another machine and verifies its certificate. No environment variable turns the
+ * verification off.
+ */
+function connectVerified({ host, port, ca }, callback) {
+  const name = isIP(host) === 0 && { servername: host };
+  const socket = tls.connect({ host, port, ...name, secureContext: contextFor(ca), rejectUnauthorized: true });
+  const settle = (error) => {
+    clearTimeout(timeout);
+    socket.off('error', settle);
+    if (!error) return callback(null, socket);
+    socket.on('error', () => undefined).destroy();
+    callback(error);
+  };
+  const timeout = setTimeout(() => settle(new Error('no answer')), TIMEOUT_MS);
+  socket.once('secureConnect', () => settle()).once('error', settle);
+}
+
 /* Requests: each search or lookup uses one connection and closes it. */
 
 async function withConnection({ folder, tokenFile }, run) {
-  const endpoint = readEndpoint(folder);
+  const endpoint = readEndpoint({ folder, tokenFile });
   const headers = { Host: endpoint.authority, Authorization: `Bearer ${readToken(tokenFile)}`, Accept: 'application/json' };
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  agent.createConnection = (_options, callback) => connectProved(endpoint, callback);
+  agent.createConnection = (_options, callback) => (endpoint.server ? connectVerified : connectProved)(endpoint, callback);
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const { host, port } = endpoint;
   try {
@@ -259,9 +312,10 @@ export default {
   },
 };
 
-function isRunning({ folder }) {
+/** True for a server on another machine too, because only a request would show whether that server is running. */
+function isRunning(config) {
   try {
-    return readEndpoint(folder) !== undefined;
+    return readEndpoint(config) !== undefined;
   } catch {
     return false;
   }

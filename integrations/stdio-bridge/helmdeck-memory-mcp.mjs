@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 /**
- * Connects an MCP client that speaks stdio to the Helmdeck Memory running on this machine. This single file needs only Node 18
- * or later, so that it can be packed into a bundle or copied next to a client. It finds the program through endpoint.json in the data
- * folder, verifies the program's identity before sending a token, and keeps the client's session across program restarts. stdout
- * carries only JSON-RPC.
+ * Connects an MCP client that speaks stdio to the Helmdeck Memory running on this machine, or to a server of Helmdeck Memory on
+ * another machine. This single file needs only Node 18 or later, so that it can be packed into a bundle or copied next to a
+ * client. It finds the program through endpoint.json in the data folder, or the server through clients/<name>.server.json. It
+ * verifies the program's identity or the server's certificate before sending a token, and keeps the client's session across
+ * restarts. stdout carries only JSON-RPC.
  *
  *   HELMDECK_TOKEN        the token itself, or
  *   HELMDECK_TOKEN_FILE   a file with the token, readable by its owner only, or
@@ -16,15 +17,18 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
-import { connect } from 'node:net';
+import { connect, isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, isAbsolute, join, posix, win32 } from 'node:path';
+import * as tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 
 const MEMORY_PATH = '/api/v1/mcp';
 const QMD_PATH = '/api/v1/mcp/qmd';
 const PROTOCOL_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'];
 const PROOF_TIMEOUT_MS = 3000;
+/** Timeout of a connection to a server on another machine, until its certificate is verified. */
+const TLS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 90_000;
 /** Timeout of a tool call in milliseconds. Long, because a tool call can run a pack, and a pack can run for ten minutes. */
 const TOOL_TIMEOUT_MS = 630_000;
@@ -45,6 +49,9 @@ class Unavailable extends Error {
   }
 }
 
+/** The program or the server could not be reached, so no request was sent to it. It is safe to send the request again. */
+class Unreachable extends Unavailable {}
+
 const NOT_RUNNING =
   'Helmdeck Memory is not running on this machine, so no fact can be stored or recalled; ask the owner of this machine to start Helmdeck Memory, then try again.';
 const noToken = (client) =>
@@ -54,6 +61,10 @@ const noToken = (client) =>
 const NOT_OURS =
   'Another program is using the port of Helmdeck Memory, so no request was sent; ask the owner to stop that program and restart Helmdeck Memory.';
 const NO_ANSWER = 'Helmdeck Memory did not respond; try again in a moment.';
+const unreachable = (authority, reason) =>
+  `The server of Helmdeck Memory at ${authority} cannot be reached (${reason}), so no fact can be stored or recalled; check the network and the address, then try again.`;
+const untrusted = (authority, reason) =>
+  `The certificate of the server at ${authority} cannot be trusted (${reason}), so no request was sent; ask the admin of the server, or connect the client again with the certificate of the right authority (--ca).`;
 const LOST = 'The connection to Helmdeck Memory was lost before the response arrived; try again.';
 
 /** The command line by its name, if the PATH contains it; otherwise the file of this installation, if there is one. */
@@ -141,6 +152,30 @@ function readEndpoint(folder) {
   }
 }
 
+/**
+ * Returns the server on another machine to which the client is connected. Returns undefined if the client uses the program on
+ * this machine. Never falls back to that program if the file is damaged.
+ */
+function readServer(folder, client) {
+  const text = client && readPrivateFile(join(folder, 'clients', `${client}.server.json`));
+  if (text === undefined) return undefined;
+  try {
+    const { url, ca } = JSON.parse(text);
+    return serverEndpoint(url, ca);
+  } catch {
+    throw new Unavailable(
+      `The file clients/${client}.server.json in the data folder of Helmdeck Memory is damaged; ask the owner to connect the client again.`,
+    );
+  }
+}
+
+/** Returns the endpoint of a server. `ca` has certificates of further authorities, in PEM. Throws if the URL is not https. */
+export function serverEndpoint(address, ca) {
+  const { protocol, host, hostname, port, origin } = new URL(address);
+  if (protocol !== 'https:') throw new Error('not https');
+  return { host: hostname.replace(/[[\]]/g, ''), port: Number(port || 443), authority: host, instance: origin, server: true, ca };
+}
+
 function isProcessAlive(pid) {
   try {
     return process.kill(pid, 0);
@@ -164,7 +199,7 @@ function connectProved({ host, port, authority, key }, callback) {
     callback(error);
   };
   const timeout = setTimeout(() => fail(new Unavailable(NO_ANSWER)), PROOF_TIMEOUT_MS);
-  const onError = (error) => fail(error.code === 'ECONNREFUSED' ? new Unavailable(NOT_RUNNING) : new Unavailable(NOT_OURS));
+  const onError = (error) => fail(error.code === 'ECONNREFUSED' ? new Unreachable(NOT_RUNNING) : new Unavailable(NOT_OURS));
   const onMismatch = () => fail(new Unavailable(NOT_OURS));
   const onData = (chunk) => {
     text += chunk.toString('latin1');
@@ -184,6 +219,85 @@ function connectProved({ host, port, authority, key }, callback) {
   socket.on('data', onData).once('error', onError).once('end', onMismatch);
   socket.once('connect', () => socket.write(`GET /healthz?challenge=${challenge} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`));
 }
+
+/** TLS contexts by the further authorities that they trust. Creating a context takes long, because it parses all authorities. */
+const contexts = new Map();
+
+/** Trusts the authorities of Node and of the operating system, and those in `ca`. */
+function contextFor(ca = '') {
+  const known = contexts.get(ca);
+  if (known) return known;
+  // Node before version 22.15 cannot read the authorities of the operating system.
+  const trusted = tls.getCACertificates
+    ? [...new Set([...tls.getCACertificates('default'), ...tls.getCACertificates('system')])]
+    : [...tls.rootCertificates];
+  const context = tls.createSecureContext({ ca: ca === '' ? trusted : [...trusted, ca], minVersion: 'TLSv1.2' });
+  contexts.set(ca, context);
+  return context;
+}
+
+/**
+ * Opens a connection to a server on another machine and verifies its certificate, so that the token is sent only to that server.
+ * No environment variable turns the verification off.
+ */
+export function connectVerified({ host, port, authority, ca }, callback) {
+  let socket;
+  try {
+    socket = tls.connect({
+      host,
+      port,
+      ...(isIP(host) === 0 && { servername: host }),
+      secureContext: contextFor(ca),
+      rejectUnauthorized: true,
+      ALPNProtocols: ['http/1.1'],
+    });
+  } catch (error) {
+    callback(new Unavailable(untrusted(authority, reasonOf(error)), 'untrusted'));
+    return;
+  }
+  const settle = (error) => {
+    clearTimeout(timeout);
+    socket.off('error', onError).off('end', onEnd);
+    if (!error) return callback(null, socket);
+    socket.on('error', () => undefined).destroy();
+    callback(error);
+  };
+  const onError = (error) =>
+    settle(
+      socket.authorizationError
+        ? new Unavailable(untrusted(authority, reasonOf(error)), 'untrusted')
+        : new Unreachable(unreachable(authority, reasonOf(error))),
+    );
+  const onEnd = () => settle(new Unreachable(unreachable(authority, 'the connection was closed')));
+  const timeout = setTimeout(() => settle(new Unreachable(unreachable(authority, 'no answer in time'))), TLS_TIMEOUT_MS);
+  socket
+    .once('secureConnect', () => settle())
+    .once('error', onError)
+    .once('end', onEnd);
+}
+
+/** Reasons in plain words, for the errors that users can act on. */
+const REASONS = {
+  CERT_HAS_EXPIRED: 'it has expired',
+  CERT_NOT_YET_VALID: 'it is not valid yet',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'it belongs to another name',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'it is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its authority is unknown on this machine',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its authority is unknown on this machine',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its authority is unknown on this machine',
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was closed',
+  ENOTFOUND: 'the name is unknown',
+  EAI_AGAIN: 'the name cannot be resolved now',
+  ETIMEDOUT: 'no answer in time',
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no network',
+  EPROTO: 'it does not speak TLS',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not speak TLS',
+};
+
+const reasonOf = ({ code = 'unknown error' }) => REASONS[code] ?? code;
 
 /* Responses while the program is not running. They let the client start, and tell its model why the memory is unavailable. */
 
@@ -326,7 +440,9 @@ export class Bridge {
     this.#agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
     this.#agent.createConnection = (_options, callback) => {
       try {
-        connectProved(this.#endpoint(), callback);
+        const endpoint = this.#endpoint();
+        if (endpoint.server) connectVerified(endpoint, callback);
+        else connectProved(endpoint, callback);
       } catch (error) {
         callback(error);
       }
@@ -442,8 +558,7 @@ export class Bridge {
         const response = await this.#send('POST', message);
         if (response.status !== 404 || isRetry) return parseResponse(response, message);
       } catch (error) {
-        // Retry, which is safe: the program stopped before it received the request.
-        if (isRetry || error.message !== NOT_RUNNING) throw error;
+        if (isRetry || !(error instanceof Unreachable)) throw error;
       }
       // Keep a new session that a concurrent request has opened meanwhile.
       if (this.#session === session) this.#session = undefined;
@@ -490,7 +605,7 @@ export class Bridge {
       try {
         return await attempt();
       } catch (error) {
-        if (Date.now() >= deadline || !(error instanceof Unavailable) || error.message !== NOT_RUNNING) throw error;
+        if (Date.now() >= deadline || !(error instanceof Unreachable)) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
@@ -498,9 +613,9 @@ export class Bridge {
 
   #endpoint() {
     this.#folder ??= dataFolder(this.#environment);
-    const endpoint = readEndpoint(this.#folder);
+    const endpoint = readServer(this.#folder, this.#client) ?? readEndpoint(this.#folder);
     if (endpoint) return endpoint;
-    throw new Unavailable(NOT_RUNNING);
+    throw new Unreachable(NOT_RUNNING);
   }
 
   /** Opens a stream of notifications from the program and forwards them to the client. */
@@ -552,16 +667,16 @@ export class Bridge {
   }
 
   #createRequest(method, headers) {
-    const { authority } = this.#endpoint();
+    const { authority, host, port } = this.#endpoint();
     const { id, version } = this.#session ?? {};
     const token = readToken(this.#environment, this.#folder, this.#client);
     return httpRequest({
       agent: this.#agent,
       method,
       path: this.#path,
-      // The agent uses `host` and `port` only to find a pooled socket. `connectProved` opens the sockets.
-      host: '127.0.0.1',
-      port: Number(authority.slice(authority.lastIndexOf(':') + 1)),
+      // The agent uses `host` and `port` only to find a pooled socket. It opens sockets with `createConnection`.
+      host,
+      port,
       headers: {
         Host: authority,
         Authorization: `Bearer ${token}`,

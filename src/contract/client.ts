@@ -45,6 +45,10 @@ export const ClientRow = lazy(() =>
     why: z.string().exactOptional().describe('The problem, and how to solve it. Absent if there is no problem.'),
     subject: z.string().exactOptional().describe('The subject to whose memory the client is connected.'),
     connected_at: Time().exactOptional().describe('When the client was connected.'),
+    server: z
+      .string()
+      .exactOptional()
+      .describe('URL of the server to which the client is connected. Absent if it is connected to the memory on this machine.'),
     token: z
       .object({
         id: z.string().describe('Id of the token, needed to pause or revoke the token.'),

@@ -11,19 +11,22 @@ export type SchemaOutput<Schema extends () => z.ZodType> = z.output<ReturnType<S
 
 const utf8 = new TextEncoder();
 
-/**
- * Whether the text has at most `maxBytes` bytes in UTF-8. Text with more UTF-16 units than `maxBytes` is too long, so it is not
- * encoded.
- */
+/** Maximum bytes in UTF-8 of one UTF-16 unit. */
+const MAX_UNIT_BYTES = 3;
+
+/** Whether the text has at most `maxBytes` bytes in UTF-8. Text is encoded only if its length does not decide this. */
 export const fitsBytes = (text: string, maxBytes: number): boolean =>
-  text.length <= maxBytes && utf8.encode(text).length <= maxBytes;
+  text.length * MAX_UNIT_BYTES <= maxBytes || (text.length <= maxBytes && utf8.encode(text).length <= maxBytes);
+
+/** Whether the text contains only printable ASCII characters, which have one spelling. Most names do. */
+const isPlain = (text: string): boolean => /^[ -~]*$/.test(text);
 
 /**
  * Folds the case of a text and normalizes it to NFKC, so that different spellings of a name become equal: ß becomes ss, and
  * dotless ı becomes i. The text is also upper-cased in between, because lower-casing alone does not change ß.
  */
 export const foldCase = (text: string): string =>
-  text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
+  isPlain(text) ? text.toLowerCase() : text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 
 /**
  * Puts text from another author on one line of at most `maxLength` UTF-16 units. Line breaks and control characters are replaced
@@ -44,7 +47,9 @@ export function oneLine(text: string, maxLength: number): string {
  * equal.
  */
 export const visibleText = (text: string): string =>
-  foldCase(text.normalize('NFKD').replace(/[\s\p{M}\p{Default_Ignorable_Code_Point}]/gu, ''));
+  isPlain(text)
+    ? text.replaceAll(' ', '').toLowerCase()
+    : foldCase(text.normalize('NFKD').replace(/[\s\p{M}\p{Default_Ignorable_Code_Point}]/gu, ''));
 
 /**
  * The error message for a field that must be text. It begins with a verb, because `explainIssue` puts the field's name before it.

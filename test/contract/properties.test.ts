@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { FactInput } from '../../src/contract/fact.ts';
 import { parseScope, spellScope } from '../../src/contract/forget.ts';
 import { operations } from '../../src/contract/operations.ts';
-import { foldCase } from '../../src/contract/schema.ts';
+import { foldCase, visibleText } from '../../src/contract/schema.ts';
 import { aFact, misleading, refusal } from './asking.ts';
 
 const anyText = fc.string({ unit: 'binary' });
@@ -41,6 +41,17 @@ describe('the canonical form', () => {
       { numRuns: 5000 },
     );
     expect(seen).toBeGreaterThan(100);
+  });
+
+  test('plain text is folded like text with other characters', () => {
+    const plain = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCodePoint(code)) });
+    fc.assert(
+      fc.property(plain, (text) => {
+        // The last letter makes each function take its general path.
+        expect(`${foldCase(text)}日`).toBe(foldCase(`${text}日`));
+        expect(`${visibleText(text)}日`).toBe(visibleText(`${text}日`));
+      }),
+    );
   });
 
   test('of a folded text does not change when folded again (R-FACT-06)', () => {

@@ -20,7 +20,7 @@ export function encodeFrame(fields: readonly (string | Uint8Array)[]): Buffer {
   for (const field of fields) {
     const length = typeof field === 'string' ? Buffer.byteLength(field) : field.length;
     lengths.push(length);
-    total += length + (length < 0x80 ? 1 : length < 0x4000 ? 2 : 5);
+    total += length + lengthBytes(length);
   }
   const bytes = Buffer.allocUnsafe(total);
   let at = 0;
@@ -57,6 +57,8 @@ export function decodeFrame(bytes: Buffer, from: number, to: number, most: numbe
   }
   return texts;
 }
+
+const lengthBytes = (length: number): number => (length < 0x80 ? 1 : length < 0x4000 ? 2 : 5);
 
 /**
  * Writes a length as one byte below 128, two bytes below 16,384, otherwise five bytes. Each length has exactly one encoding.
@@ -210,14 +212,20 @@ const derive = (master: KeyObject, purpose: string, bytes: number): Buffer =>
  * Format, key id and segment can be read without the key, and are authenticated together with everything else (R-SEAL).
  */
 const FORMAT = 1;
-/** Format of an entry whose author has the field `definedBy`. All other entries use `FORMAT`. */
+/** Format of an entry that contains its author, and whose author has the field `definedBy`. */
 const DEFINED_FORMAT = 2;
+/** Format of an entry that contains the number of its author. The segment is as short as possible, like the length of a field. */
+const NUMBERED_FORMAT = 3;
+const FORMATS: ReadonlySet<number | undefined> = new Set([FORMAT, DEFINED_FORMAT, NUMBERED_FORMAT]);
 const NONCE_BYTES = 12;
 const RANDOM_BYTES = 16;
 const TAG_BYTES = 16;
 const SEGMENT_AT = 1 + KEY_ID_BYTES;
-const NONCE_AT = SEGMENT_AT + 4;
-const BODY_AT = NONCE_AT + NONCE_BYTES;
+const SEGMENT_BYTES = 4;
+/** Length of the shortest sealed bytes: those of an empty text, with a segment of one byte. */
+const MIN_BYTES = SEGMENT_AT + 1 + NONCE_BYTES + TAG_BYTES;
+/** Author of an entry whose author cannot be read. No client has this name without a token. */
+const UNKNOWN_AUTHOR: Author = { client: 'unknown', origin: '', token: '' };
 
 /** The unencrypted columns of an entry. The seal authenticates these columns: if a column is changed, the seal does not open. */
 export interface SealContext {
@@ -242,70 +250,132 @@ export class BrokenSeal extends Error {
   override readonly name = 'BrokenSeal';
 }
 
-export function sealEntry(key: SealingKey, place: SealContext, body: EntryContent): Buffer {
-  const { key: name, value, tags, author } = body;
-  const { client, origin, token, definedBy } = author;
+/** Seals an entry. With `author`, the entry contains only this number, and the caller stores who has the number. */
+export function sealEntry(key: SealingKey, place: SealContext, body: EntryContent, author?: number): Buffer {
+  const { key: name, value, tags } = body;
+  if (author !== undefined)
+    return sealBytes(key, placeOf(place), encodeFrame([author.toString(36), name, value, ...tags]), NUMBERED_FORMAT);
+  const { client, origin, token, definedBy } = body.author;
   if (definedBy === undefined) return sealBytes(key, placeOf(place), encodeFrame([name, value, client, origin, token, ...tags]));
   return sealBytes(key, placeOf(place), encodeFrame([name, value, client, origin, token, definedBy, ...tags]), DEFINED_FORMAT);
 }
 
-export function openEntry(ring: KeyRing, place: SealContext, sealed: Buffer): EntryContent {
+/** Opens an entry. `authorOf` returns the author with a number. If it returns undefined, the entry has an unknown author. */
+export function openEntry(
+  ring: KeyRing,
+  place: SealContext,
+  sealed: Buffer,
+  authorOf?: (number: number) => Author | undefined,
+): EntryContent {
   // Check the types, because a damaged page can return types that the schema does not allow.
   if (!Buffer.isBuffer(place.keyHash) || typeof place.category !== 'string' || !Buffer.isBuffer(sealed)) {
     throw new BrokenSeal('The row was not written by Helmdeck Memory.');
   }
   const plain = openBytes(ring, placeOf(place), sealed);
-  const [key, value, client, origin, token, ...rest] = decodeFrame(plain, 0, plain.length, Infinity);
-  if (key === undefined || value === undefined || client === undefined || origin === undefined || token === undefined) {
-    throw new BrokenSeal('The sealed fields are incomplete.');
+  const fields = decodeFrame(plain, 0, plain.length, Infinity);
+  if (sealed[0] === NUMBERED_FORMAT) {
+    const [number, key, value, ...tags] = fields;
+    if (number === undefined || key === undefined || value === undefined) throw incomplete();
+    return { key, value, tags, author: authorOf?.(Number.parseInt(number, 36)) ?? UNKNOWN_AUTHOR };
   }
-  const author = { client, origin, token };
-  if (sealed[0] !== DEFINED_FORMAT) return { key, value, tags: rest, author };
-  const [definedBy, ...tags] = rest;
-  if (definedBy === undefined) throw new BrokenSeal('The sealed fields are incomplete.');
-  return { key, value, tags, author: { ...author, definedBy } };
+  const [key, value, ...rest] = fields;
+  if (key === undefined || value === undefined) throw incomplete();
+  const size = sealed[0] === DEFINED_FORMAT ? 4 : 3;
+  return { key, value, tags: rest.slice(size), author: authorFrom(rest.slice(0, size)) };
 }
+
+const incomplete = (): BrokenSeal => new BrokenSeal('The sealed fields are incomplete.');
+
+function authorFrom([client, origin, token, definedBy]: readonly string[]): Author {
+  if (client === undefined || origin === undefined || token === undefined) throw incomplete();
+  return { client, origin, token, ...(definedBy !== undefined && { definedBy }) };
+}
+
+/** The unencrypted columns of the row of a numbered author, and its number. The seal authenticates them. */
+export interface AuthorPlace {
+  readonly namespace: Namespace;
+  readonly number: number;
+  readonly expiresAt: number;
+}
+
+export const sealAuthor = (key: SealingKey, place: AuthorPlace, { client, origin, token, definedBy }: Author): Buffer =>
+  sealBytes(
+    key,
+    authorPlaceOf(place),
+    encodeFrame(definedBy === undefined ? [client, origin, token] : [client, origin, token, definedBy]),
+  );
+
+export function openAuthor(ring: KeyRing, place: AuthorPlace, sealed: Buffer): Author {
+  if (!Buffer.isBuffer(sealed)) throw new BrokenSeal('The row was not written by Helmdeck Memory.');
+  const plain = openBytes(ring, authorPlaceOf(place), sealed);
+  return authorFrom(decodeFrame(plain, 0, plain.length, Infinity));
+}
+
+const authorPlaceOf = ({ namespace: { subject, session }, number, expiresAt }: AuthorPlace): string[] => [
+  'author',
+  subject,
+  session ?? '',
+  `${number}`,
+  `${expiresAt}`,
+];
 
 /** Encrypts bytes and binds them to `place`: they can be decrypted only with the same `place`. */
 export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], plain: Buffer, format = FORMAT): Buffer {
   const { segment, secret } = key.nextSegment();
-  const sealed = Buffer.allocUnsafe(BODY_AT + plain.length + TAG_BYTES);
+  const nonceAt = SEGMENT_AT + (format === NUMBERED_FORMAT ? lengthBytes(segment) : SEGMENT_BYTES);
+  const bodyAt = nonceAt + NONCE_BYTES;
+  const sealed = Buffer.allocUnsafe(bodyAt + plain.length + TAG_BYTES);
   sealed.writeUInt8(format, 0);
   sealed.set(key.id, 1);
-  sealed.writeUInt32BE(segment, SEGMENT_AT);
-  const aad = encodeFrame([sealed.subarray(0, SEGMENT_AT), ...place]);
-  key.nonce([nextRandom(), aad, plain]).copy(sealed, NONCE_AT, 0, NONCE_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', secret, sealed.subarray(NONCE_AT, BODY_AT), { authTagLength: TAG_BYTES });
+  if (format === NUMBERED_FORMAT) writeLength(sealed, SEGMENT_AT, segment);
+  else sealed.writeUInt32BE(segment, SEGMENT_AT);
+  const aad = encodeFrame([headerOf(sealed, nonceAt), ...place]);
+  key.nonce([nextRandom(), aad, plain]).copy(sealed, nonceAt, 0, NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', secret, sealed.subarray(nonceAt, bodyAt), { authTagLength: TAG_BYTES });
   cipher.setAAD(aad);
-  sealed.set(cipher.update(plain), BODY_AT);
+  sealed.set(cipher.update(plain), bodyAt);
   cipher.final();
-  sealed.set(cipher.getAuthTag(), BODY_AT + plain.length);
+  sealed.set(cipher.getAuthTag(), bodyAt + plain.length);
   return sealed;
 }
 
 export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], sealed: Buffer): Buffer {
-  const known = sealed[0] === FORMAT || sealed[0] === DEFINED_FORMAT;
-  if (sealed.length < BODY_AT + TAG_BYTES || !known) throw new BrokenSeal('The bytes are not an encrypted entry.');
+  if (sealed.length < MIN_BYTES || !FORMATS.has(sealed[0])) throw new BrokenSeal('The bytes are not an encrypted entry.');
   const key = ring.find(sealed.subarray(1, SEGMENT_AT));
   if (!key) throw new BrokenSeal('The entry was encrypted with another key.');
+  const { segment, nonceAt } = segmentOf(sealed);
+  const bodyAt = nonceAt + NONCE_BYTES;
+  if (sealed.length < bodyAt + TAG_BYTES) throw new BrokenSeal('The bytes are not an encrypted entry.');
   // Require the full tag length, because by default Node accepts tags of 4 bytes, which an attacker can guess in hours.
-  const decipher = createDecipheriv(
-    'aes-256-gcm',
-    key.segment(sealed.readUInt32BE(SEGMENT_AT)),
-    sealed.subarray(NONCE_AT, BODY_AT),
-    {
-      authTagLength: TAG_BYTES,
-    },
-  );
-  decipher.setAAD(encodeFrame([sealed.subarray(0, SEGMENT_AT), ...place]));
+  const decipher = createDecipheriv('aes-256-gcm', key.segment(segment), sealed.subarray(nonceAt, bodyAt), {
+    authTagLength: TAG_BYTES,
+  });
+  decipher.setAAD(encodeFrame([headerOf(sealed, nonceAt), ...place]));
   decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
-  const plain = decipher.update(sealed.subarray(BODY_AT, sealed.length - TAG_BYTES));
+  const plain = decipher.update(sealed.subarray(bodyAt, sealed.length - TAG_BYTES));
   try {
     decipher.final();
   } catch (cause) {
     throw new BrokenSeal('The seal is broken.', { cause });
   }
   return plain;
+}
+
+/**
+ * Returns the header bytes that the seal authenticates. The older formats leave out the segment, which decides the derived key. A
+ * short segment could be written in a longer way, so the newer format includes its bytes.
+ */
+const headerOf = (sealed: Buffer, nonceAt: number): Buffer =>
+  sealed.subarray(0, sealed[0] === NUMBERED_FORMAT ? nonceAt : SEGMENT_AT);
+
+function segmentOf(sealed: Buffer): { segment: number; nonceAt: number } {
+  const first = sealed[SEGMENT_AT] ?? 0;
+  if (sealed[0] !== NUMBERED_FORMAT) {
+    return { segment: sealed.readUInt32BE(SEGMENT_AT), nonceAt: SEGMENT_AT + SEGMENT_BYTES };
+  }
+  if (first < 0x80) return { segment: first, nonceAt: SEGMENT_AT + 1 };
+  if (first < 0xc0) return { segment: sealed.readUInt16BE(SEGMENT_AT) & 0x3fff, nonceAt: SEGMENT_AT + 2 };
+  return { segment: sealed.readUInt32BE(SEGMENT_AT + 1), nonceAt: SEGMENT_AT + 5 };
 }
 
 /**

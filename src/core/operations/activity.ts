@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { CATEGORY } from '../../contract/categories.ts';
 import type { Activity } from '../../contract/history.ts';
 import { ACTIVITY_TTL } from '../../contract/limits.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
@@ -10,13 +11,36 @@ type Row = Activity['activity'][number];
 type Details = Pick<Row, 'key' | 'scope' | 'target' | 'failed'>;
 type StoredRow = Pick<Row, 'operation'> & Details & WriteOutcome;
 
+/** The operations on one fact, each with the character that represents it in the database. A character must never change its meaning. */
+const KEYED: ReadonlyMap<string, Row['operation']> = new Map([
+  ['r', 'remember'],
+  ['p', 'patch'],
+  ['f', 'forget'],
+  ['z', 'undoForget'],
+  ['u', 'undo'],
+  ['i', 'import'],
+]);
+const CODES: ReadonlyMap<Row['operation'], string> = new Map([...KEYED].map(([code, operation]) => [operation, code]));
+
+/**
+ * Writes an activity row. Most rows say only that a client wrote a fact, so such a row is one character and the key. Other rows
+ * are JSON.
+ */
+function textOf({ operation, ...details }: StoredRow): string {
+  const code = CODES.get(operation);
+  const isKeyOnly = details.key !== undefined && Object.values(details).filter((value) => value !== undefined).length === 1;
+  return code !== undefined && isKeyOnly ? code + details.key : JSON.stringify({ operation, ...details });
+}
+
 /** Creates the activity row for an operation. The store adds the time and the outcome of a write. */
 export const noteOf = (caller: Caller, operation: Row['operation'], details: Details): ActivityNote => {
-  const valueOf = (outcome?: WriteOutcome): string => JSON.stringify({ operation, ...details, ...outcome } satisfies StoredRow);
+  const valueOf = (outcome?: WriteOutcome): string => textOf({ operation, ...details, ...outcome });
   return {
-    key: randomUUID(),
+    // Rows are found by time. The key is needed only to tell apart the rows that a forget deletes.
+    key: randomBytes(3).toString('base64url'),
     value: valueOf(),
-    category: 'activity',
+    // No activity row is found by its category. The default category is the shortest in the database.
+    category: CATEGORY.default,
     tags: [],
     author: authorOf(caller),
     lifetime: ACTIVITY_TTL * 1000,
@@ -24,8 +48,11 @@ export const noteOf = (caller: Caller, operation: Row['operation'], details: Det
   };
 };
 
-// This cast is safe: only `noteOf` writes these rows, and decryption proves that they are unchanged.
-const parse = ({ value }: Entry): StoredRow => JSON.parse(value) as StoredRow;
+function parse({ value }: Entry): StoredRow {
+  const operation = KEYED.get(value.charAt(0));
+  // The cast is safe: only `noteOf` writes these rows, and decryption proves that they are unchanged.
+  return operation ? { operation, key: value.slice(1) } : (JSON.parse(value) as StoredRow);
+}
 
 const PIPELINE_CHANGES: ReadonlySet<Row['operation']> = new Set(['createPipeline', 'replacePipeline', 'adoptPipeline']);
 

@@ -42,9 +42,12 @@ interface SecretPattern {
   readonly plausible: (...captured: string[]) => boolean;
 }
 
-/** Returns the kind of the first credential in the text. The text may contain JSON. */
-export function findSecret(text: string): { kind: string } | undefined {
-  return matchPatterns(text) ?? (text.includes('\\') ? matchPatterns(unescaped(text)) : undefined);
+/**
+ * Returns the kind of the first credential in the text. The text may contain JSON. `hinted` is a shorter text that contains every
+ * hint of the text.
+ */
+export function findSecret(text: string, hinted = text): { kind: string } | undefined {
+  return matchPatterns(text, hinted) ?? (text.includes('\\') ? matchPatterns(unescaped(text)) : undefined);
 }
 
 /**
@@ -56,18 +59,22 @@ const unescaped = (text: string): string =>
     unit === undefined ? letter : String.fromCharCode(Number.parseInt(unit, 16)),
   );
 
-function matchPatterns(text: string): { kind: string } | undefined {
-  const candidates = patternsWithHints(text.toLowerCase());
-  const found = patternTable().patterns.find(
-    (each) => candidates.has(each) && text.matchAll(each.pattern).some(([, ...captured]) => each.plausible(...captured)),
-  );
-  return found && { kind: found.kind };
+function matchPatterns(text: string, hinted = text): { kind: string } | undefined {
+  const { patterns } = patternTable();
+  for (const index of patternsWithHints(hinted.toLowerCase())) {
+    const one = patterns[index];
+    if (one && text.matchAll(one.pattern).some(([, ...captured]) => one.plausible(...captured))) return { kind: one.kind };
+  }
+  return undefined;
 }
 
-/** Returns the patterns of which the text contains a hint. All long hints are looked for in a single pass over the text. */
-function patternsWithHints(lower: string): ReadonlySet<SecretPattern> {
+/**
+ * Returns the indexes of the patterns of which the text contains a hint, in ascending order. All long hints are looked for in a
+ * single pass over the text.
+ */
+function patternsWithHints(lower: string): number[] {
   const { shortHints, longHints, startsHint } = patternTable();
-  const found = new Set<SecretPattern>();
+  const found = new Set<number>();
   for (const { hint, owner } of shortHints) if (lower.includes(hint)) found.add(owner);
   let rolling = 0;
   for (let at = 0; at < lower.length; at += 1) {
@@ -77,7 +84,7 @@ function patternsWithHints(lower: string): ReadonlySet<SecretPattern> {
     const started = longHints.get(lower.slice(from, at + 1)) ?? [];
     for (const { hint, owner } of started) if (lower.startsWith(hint, from)) found.add(owner);
   }
-  return found;
+  return [...found].toSorted((one, other) => one - other);
 }
 
 const prefixed = ([kind, prefixes, body]: (typeof PREFIXED_TOKENS)[number]): SecretPattern => ({
@@ -230,7 +237,7 @@ const addToHash = (rolling: number, code: number): number => ((rolling << 5) ^ c
  */
 const patternTable = lazy(() => {
   const patterns = makePatterns();
-  const hints = patterns.flatMap((owner) => owner.hints.map((hint) => ({ hint, owner })));
+  const hints = patterns.flatMap(({ hints: all }, owner) => all.map((hint) => ({ hint, owner })));
   const shortHints = hints.filter(({ hint }) => hint.length < START_LENGTH);
   const longHints = Map.groupBy(
     hints.filter(({ hint }) => hint.length >= START_LENGTH),
@@ -404,9 +411,13 @@ interface CredentialMatch {
 }
 
 function credentialIn({ key = '', value = '', tags = [], category = '' }: Texts): CredentialMatch | undefined {
-  const named = value !== '' && value.length <= CHECKED_WITH_KEY ? [`${key}: ${value}`] : [];
+  const named = value !== '' && value.length <= CHECKED_WITH_KEY ? `${key}: ${value}` : undefined;
+  const others = [...tags, category].join('\n');
   // Check all texts together first, because usually none contains a credential.
-  const any = findSecret([value, key, ...named, ...tags, category].join('\n'));
+  const any =
+    named === undefined
+      ? findSecret(`${value}\n${key}\n${others}`)
+      : findSecret(`${value}\n${key}\n${named}\n${others}`, `${named}\n${others}`);
   if (!any) return undefined;
   for (const [field, texts] of Object.entries({ value: [value], key: [key], tags, category: [category] })) {
     for (const text of texts) {

@@ -1,5 +1,5 @@
 import type { Database, Statement } from 'better-sqlite3';
-import { KIND_NUMBERS } from './statements.ts';
+import { categoryName, KIND_NUMBERS } from './statements.ts';
 import type { Kind } from './store.ts';
 
 interface CategoryCount {
@@ -48,7 +48,7 @@ const CATEGORIES = `
     UNION ALL
     -- No index contains activity rows by category. CROSS JOIN makes SQLite read these rows one namespace at a time.
     SELECT namespace, kind, category, count(*), 0 FROM main.namespace CROSS JOIN main.entry ON namespace = id
-      WHERE kind = ${activity} GROUP BY namespace, kind, category;
+      WHERE kind = ${activity} AND kind <> ${history} GROUP BY namespace, kind, category;
 
   CREATE TEMP TRIGGER category_insert AFTER INSERT ON main.entry WHEN new.kind <> ${history} BEGIN
     UPDATE change SET last = last + 1;
@@ -88,7 +88,7 @@ export class CategoryCounters {
   constructor(db: Database) {
     db.transaction(() => db.exec(CATEGORIES))();
     this.#categories = db.prepare(
-      'SELECT category, rows, version FROM temp.category_tally WHERE namespace = ? AND kind = ? ORDER BY category',
+      `SELECT ${categoryName('category')} AS category, rows, version FROM temp.category_tally WHERE namespace = ? AND kind = ? ORDER BY 1`,
     );
   }
 

@@ -75,6 +75,28 @@ export function connect(file: string, { steps = migrations, check = 'exact' }: C
   }
 }
 
+/** Opens a file of any known schema version for reading, without migrating it. Ignores all objects except our tables. */
+export function openUnmigrated(file: string): Database {
+  inspect(file, migrations.length);
+  const db = connect(file, { check: 'our tables' });
+  addMissingTables(db);
+  return db;
+}
+
+/**
+ * Replaces tables that are missing in an older file, or damaged, by empty tables of this connection. The usual statements can then
+ * read everything else.
+ */
+export function addMissingTables(db: Database): void {
+  const version = db.pragma('user_version', { simple: true }) as number;
+  if (version > migrations.length) throw newer(version, migrations.length);
+  try {
+    db.prepare('SELECT sum(length(sealed)) FROM author').get();
+  } catch {
+    db.exec('CREATE TEMP TABLE author (id INTEGER PRIMARY KEY, namespace INTEGER, expires_at INTEGER, sealed BLOB)');
+  }
+}
+
 /** Opens a database in RAM. Nothing is written to a disk, not even temporary tables. */
 export function openInRam(): Database {
   const db = new Sqlite(':memory:');
@@ -170,6 +192,8 @@ function create(file: string, steps: readonly Migration[]): void {
     db.pragma(`page_size = ${PAGE_BYTES}`);
     db.pragma(`application_id = ${APPLICATION_ID}`);
     migrate(db, steps);
+    // Later migrations replace parts of the first schema. Their remnants would be purged at the next start, which changes the file.
+    db.exec('VACUUM');
   } finally {
     db.close();
   }

@@ -1,5 +1,5 @@
 import { INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
-import { writerOf } from './entry.ts';
+import { storedCategory, writerOf } from './entry.ts';
 import type { KindStatements } from './statements.ts';
 import type { StoreContext } from './store-context.ts';
 import {
@@ -94,9 +94,11 @@ export class EntryReader {
     if (id === undefined) return 0;
     const { count, countInCategory, countExpired } = connection.statementsOf(kind);
     if (category === undefined && connection.hasUsageCounters) {
-      return connection.usageCounters.rows(id, kind) - (countExpired.get(id, time.now()) as number);
+      return connection.usageCounters.rows(id, kind) - (countExpired.get({ id, now: time.now() }) as number);
     }
-    return (category === undefined ? count.get(id, time.now()) : countInCategory.get(id, time.now(), category)) as number;
+    return (
+      category === undefined ? count.get(id, time.now()) : countInCategory.get(id, time.now(), storedCategory(category))
+    ) as number;
   }
 
   countEnding(namespace: Namespace, kind: Kind, before: number): number {
@@ -150,6 +152,6 @@ export class EntryReader {
     const place = [at, at, row, limit];
     const statements = connection.statementsOf(kind);
     if (category === undefined) return statements[all].all(...scope, ...place) as EntryRow[];
-    return statements[inCategory].all(...scope, category, ...place) as EntryRow[];
+    return statements[inCategory].all(...scope, storedCategory(category), ...place) as EntryRow[];
   }
 }

@@ -29,6 +29,8 @@ type Dates = Pick<Entry, 'updatedAt' | 'expiresAt'>;
 
 /** Minimum rows evicted at once, so that not every write must evict a row. */
 const ROWS_EVICTED_AT_ONCE = 100;
+/** Maximum namespaces and kinds whose next inserts are known to need no check. */
+const MAX_UNCHECKED_PLACES = 1000;
 /**
  * Maximum bytes that one write of a fact can add: the longest value with all its tags, and the earlier version that the write
  * moves to the history.
@@ -74,6 +76,8 @@ export class EntryWriter {
    * check.
    */
   #fitting = { subject: '', writes: 0 };
+  /** By namespace and kind, how many more inserts certainly make no surplus that must be evicted. Such inserts are not checked. */
+  readonly #uncheckedInserts = new Map<string, number>();
 
   constructor(context: WriterContext, parts: WriterParts) {
     this.#context = context;
@@ -247,11 +251,21 @@ export class EntryWriter {
     const most = rowLimit(kind);
     if (!quota || most === Infinity) return;
     const id = connection.ensureNamespace(namespace);
+    const place = `${id} ${kind}`;
+    const unchecked = this.#uncheckedInserts.get(place) ?? 0;
+    if (unchecked > 0) {
+      this.#uncheckedInserts.set(place, unchecked - 1);
+      return;
+    }
     const surplus = connection.usageCounters.rows(id, kind) - most;
-    if (surplus <= 0) return;
     const isShared = isSharedKind(kind);
-    if (isShared && !this.#fairEviction.scan(namespace, kind)) return;
-    if (surplus < ROWS_EVICTED_AT_ONCE) return;
+    if (surplus > 0 && isShared && !this.#fairEviction.scan(namespace, kind)) return;
+    if (surplus < ROWS_EVICTED_AT_ONCE) {
+      const left = surplus > 0 ? ROWS_EVICTED_AT_ONCE - surplus : -surplus;
+      if (this.#uncheckedInserts.size >= MAX_UNCHECKED_PLACES) this.#uncheckedInserts.clear();
+      this.#uncheckedInserts.set(place, Math.min(ROWS_EVICTED_AT_ONCE, left) - 1);
+      return;
+    }
     if (isShared) this.#fairEviction.evict(namespace, kind, surplus);
     else rows.deleteOldest(id, kind, surplus);
     disk.purgeLater();

@@ -1,3 +1,4 @@
+import { CATEGORY } from '../../contract/categories.ts';
 import { Failure } from '../../contract/failure.ts';
 import { TTL } from '../../contract/limits.ts';
 import type { ActivityNote, Author, Entry, EntryDraft, WriteOutcome } from './store.ts';
@@ -66,6 +67,9 @@ export const isUnchanged = (outcome: unknown): boolean =>
  * client or pack can use a category name with a colon.
  */
 export const isVersionCategory = (category: string): boolean => category.endsWith(':version');
+
+/** The default category is stored as an empty text, which no category is, so that most rows and index entries are shorter. */
+export const storedCategory = (category: string): string => (category === CATEGORY.default ? '' : category);
 
 /** Client name of a token that was created without a name. */
 const UNNAMED = 'unknown';

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { encodeFrame } from '../crypto/cipher.ts';
 import type { NamespaceRow, EntryRow } from './connection.ts';
-import { isVersionCategory } from './entry.ts';
+import { isVersionCategory, storedCategory } from './entry.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { StoreContext } from './store-context.ts';
 import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.ts';
@@ -109,6 +109,9 @@ export class ForgetJob {
   readonly #subject: string;
   readonly #selection: Selection;
   readonly #groups: readonly Group[];
+  readonly #namespaces: readonly NamespaceRow[];
+  /** Whether every entry is deleted, and so the authors too. */
+  readonly #forgetsAuthors: boolean;
   readonly #began: { readonly at: number; readonly trusted: number };
 
   constructor(deps: Deps, subject: string, selection: Selection) {
@@ -121,6 +124,11 @@ export class ForgetJob {
       .namespaces()
       .filter((namespace) => namespace.subject === subject)
       .filter(({ session }) => selection.session === undefined || selection.session === session);
+    this.#forgetsAuthors =
+      ORDER.every((kind) => selection.kinds.includes(kind)) && selection.category === undefined && !needsKey(selection);
+    // Entries that are written during the forget get new author rows, because the present ones are deleted at its end.
+    if (this.#forgetsAuthors) for (const { id } of namespaces) deps.rows.authors.retire(id);
+    this.#namespaces = namespaces;
     this.#groups = ORDER.filter((kind) => selection.kinds.includes(kind)).flatMap((kind) =>
       namespaces.map((namespace) => ({ namespace, kind, listed: [], next: FIRST })),
     );
@@ -141,7 +149,9 @@ export class ForgetJob {
       if (!partlyDeleted) this.#writeTombstone(group, matching);
       return this.#deleteRow(group, matching.row, budget);
     });
-    if (to.done) this.#deps.connection.deleteEmptySessions();
+    if (!to.done) return to;
+    if (this.#forgetsAuthors) for (const { id } of this.#namespaces) this.#deps.rows.authors.deleteRetired(id);
+    this.#deps.connection.deleteEmptySessions();
     return to;
   }
 
@@ -219,7 +229,9 @@ export class ForgetJob {
     const place = [next.at, next.at, next.row, LISTED];
     const { rowsInOrder, rowsOfCategory } = connection.statementsOf(kind);
     const found = (
-      category === undefined ? rowsInOrder.all(namespace.id, ...place) : rowsOfCategory.all(namespace.id, category, ...place)
+      category === undefined
+        ? rowsInOrder.all(namespace.id, ...place)
+        : rowsOfCategory.all(namespace.id, storedCategory(category), ...place)
     ) as { at: number; row: number }[];
     for (const { row } of found) listed.push(row);
     group.next = found.length < LISTED ? undefined : found.at(-1);

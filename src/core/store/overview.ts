@@ -1,5 +1,6 @@
 import type { CategoryCounters } from './category-counters.ts';
 import type { EntryRow } from './connection.ts';
+import { storedCategory } from './entry.ts';
 import type { StoreContext } from './store-context.ts';
 import type { Kind, Namespace, Overview } from './store.ts';
 
@@ -76,9 +77,9 @@ export class OverviewReader {
 
   #read({ namespace, kind, id }: Place, most: Most, now: number): Overview {
     const gone = new Map(
-      (this.#context.connection.statementsOf(kind).expiredByCategory.all(id, now) as { category: string; count: number }[]).map(
-        ({ category, count }) => [category, count],
-      ),
+      (
+        this.#context.connection.statementsOf(kind).expiredByCategory.all({ id, now }) as { category: string; count: number }[]
+      ).map(({ category, count }) => [category, count]),
     );
     const living = this.#context.connection.categoryCounters
       .of(id, kind)
@@ -120,7 +121,9 @@ export class OverviewReader {
     const keys: OpenedKey[] = [];
     let [at, row] = [NEVER, NEVER];
     for (;;) {
-      const found = connection.statementsOf(kind).newestInCategory.all(id, now, NEVER, name, at, at, row, most) as EntryRow[];
+      const found = connection
+        .statementsOf(kind)
+        .newestInCategory.all(id, now, NEVER, storedCategory(name), at, at, row, most) as EntryRow[];
       for (const one of found) {
         [at, row] = [one.updated_at, one.row];
         if (keys.length === most) break;

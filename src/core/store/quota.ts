@@ -46,29 +46,35 @@ const SETTING: Record<keyof Quota, string> = { facts: 'HELMDECK_QUOTA_FACTS', by
 
 const { fact, history, pack } = KIND_NUMBERS;
 
+/** Returns SQL for the number of a namespace and a kind in the usage counters. Every kind is below 8. */
+const placeOf = (namespace: string, kind: string | number): string => `${namespace} * 8 + ${kind}`;
+const allKinds = Object.values(KIND_NUMBERS)
+  .map((kind) => `(${kind})`)
+  .join(', ');
+
 /**
  * SQL that creates usage counters in temporary tables. Triggers update the counters, so the counters include every change and
- * are rolled back with it. Expired rows are counted until a sweep deletes them.
+ * are rolled back with it. Expired rows are counted until a sweep deletes them. Each namespace has a counter for each kind, so
+ * that an insert changes one row under one integer key.
  */
 const ROWS = `
-  CREATE TEMP TABLE tally (
-    namespace INTEGER NOT NULL, kind INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL,
-    PRIMARY KEY (namespace, kind)
-  ) WITHOUT ROWID;
+  CREATE TEMP TABLE tally (place INTEGER PRIMARY KEY, rows INTEGER NOT NULL, bytes INTEGER NOT NULL);
 
-  INSERT INTO tally SELECT namespace, kind, count(*), sum(length(sealed)) FROM main.entry GROUP BY namespace, kind;
+  INSERT INTO tally SELECT ${placeOf('namespace', 'kind')}, count(*), sum(length(sealed)) FROM main.entry GROUP BY namespace, kind;
+  INSERT OR IGNORE INTO tally SELECT ${placeOf('id', 'column1')}, 0, 0 FROM main.namespace CROSS JOIN (VALUES ${allKinds});
 
+  CREATE TEMP TRIGGER tally_namespace AFTER INSERT ON main.namespace BEGIN
+    INSERT OR IGNORE INTO tally SELECT ${placeOf('new.id', 'column1')}, 0, 0 FROM (VALUES ${allKinds});
+  END;
   CREATE TEMP TRIGGER tally_insert AFTER INSERT ON main.entry BEGIN
-    INSERT INTO tally VALUES (new.namespace, new.kind, 1, length(new.sealed))
-      ON CONFLICT DO UPDATE SET rows = rows + 1, bytes = bytes + excluded.bytes;
+    UPDATE tally SET rows = rows + 1, bytes = bytes + length(new.sealed) WHERE place = ${placeOf('new.namespace', 'new.kind')};
   END;
   CREATE TEMP TRIGGER tally_delete AFTER DELETE ON main.entry BEGIN
-    UPDATE tally SET rows = rows - 1, bytes = bytes - length(old.sealed)
-      WHERE namespace = old.namespace AND kind = old.kind;
+    UPDATE tally SET rows = rows - 1, bytes = bytes - length(old.sealed) WHERE place = ${placeOf('old.namespace', 'old.kind')};
   END;
   CREATE TEMP TRIGGER tally_update AFTER UPDATE OF sealed ON main.entry WHEN length(new.sealed) <> length(old.sealed) BEGIN
     UPDATE tally SET bytes = bytes + length(new.sealed) - length(old.sealed)
-      WHERE namespace = new.namespace AND kind = new.kind;
+      WHERE place = ${placeOf('new.namespace', 'new.kind')};
   END;
 `;
 
@@ -82,25 +88,27 @@ export class UsageCounters {
     const subject = 'namespace IN (SELECT id FROM namespace WHERE subject = @subject)';
     const usage = (kind: number, kinds: string): Statement =>
       db.prepare(
-        `SELECT coalesce(sum(iif(kind = ${kind}, rows, 0)), 0) AS facts, coalesce(sum(bytes), 0) AS bytes
-           FROM temp.tally WHERE kind IN (${kinds}) AND ${subject}`,
+        `SELECT coalesce(sum(iif(place % 8 = ${kind}, rows, 0)), 0) AS facts, coalesce(sum(bytes), 0) AS bytes
+           FROM main.namespace JOIN temp.tally ON place BETWEEN ${placeOf('id', 0)} AND ${placeOf('id', 7)}
+           WHERE place % 8 IN (${kinds}) AND subject = @subject`,
       );
     this.#usage = { fact: usage(fact, `${fact}, ${history}`), pack: usage(pack, `${pack}`) };
+    // The condition `kind <> 6` lets SQLite use the partial index on `expires_at`.
     // Counts expired facts with all their versions, and expired versions of other facts.
     const expiredFacts = db.prepare(
       `SELECT count(*) FILTER (WHERE kind = ${fact}) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM (
-         SELECT kind, sealed FROM entry WHERE ${subject} AND kind IN (${fact}, ${history}) AND expires_at <= @now
+         SELECT kind, sealed FROM entry WHERE ${subject} AND kind IN (${fact}, ${history}) AND kind <> 6 AND expires_at <= @now
          UNION ALL
          SELECT version.kind, version.sealed FROM entry AS gone JOIN entry AS version
              ON version.namespace = gone.namespace AND version.kind = 2 AND version.key_hash = gone.key_hash
-           WHERE gone.${subject} AND gone.kind = ${fact} AND gone.expires_at <= @now AND version.expires_at > @now)`,
+           WHERE gone.${subject} AND gone.kind = ${fact} AND gone.kind <> 6 AND gone.expires_at <= @now AND version.expires_at > @now)`,
     );
     const expiredMemory = db.prepare(
       `SELECT count(*) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM entry
-         WHERE ${subject} AND kind = ${pack} AND expires_at <= @now`,
+         WHERE ${subject} AND kind = ${pack} AND kind <> 6 AND expires_at <= @now`,
     );
     this.#expired = { fact: expiredFacts, pack: expiredMemory };
-    this.#rows = db.prepare('SELECT rows FROM temp.tally WHERE namespace = ? AND kind = ?').pluck();
+    this.#rows = db.prepare(`SELECT rows FROM temp.tally WHERE place = ${placeOf('?', '?')}`).pluck();
   }
 
   /** Returns the storage that a subject uses, including its sessions and expired entries. */

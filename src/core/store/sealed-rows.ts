@@ -1,14 +1,19 @@
 import { Failure } from '../../contract/failure.ts';
-import { BrokenSeal, openEntry, type SealContext, sealEntry, keyIdOf } from '../crypto/cipher.ts';
+import { BrokenSeal, keyIdOf, openAuthor, openEntry, sealAuthor, type SealContext, sealEntry } from '../crypto/cipher.ts';
 import type { KeyKeeper } from '../crypto/key-keeper.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import { storedCategory } from './entry.ts';
 import type { EntryEvents } from './events.ts';
 import { KIND_NUMBERS } from './statements.ts';
-import type { Entry, Kind, Namespace } from './store.ts';
+import type { Author, Entry, Kind, Namespace } from './store.ts';
 
 /** Maximum rows in the cache of decrypted rows: one or two result pages for each active caller. */
 const MAX_CACHED_ROWS = 1024;
 const MAX_CACHED_ROW_BYTES = 4096;
+/** Milliseconds for which an author's row outlives its entries, so that not every new entry must change it. */
+const MARGIN_MS = 86_400_000;
+/** The key hash of an activity row. These rows are found only by time. */
+const NO_HASH = Buffer.alloc(0);
 
 interface Opened {
   readonly namespace: Namespace;
@@ -19,6 +24,7 @@ interface Opened {
 
 /** Encrypts entries into rows and decrypts rows. Call the methods in a transaction or in one synchronous read. */
 export class SealedRows {
+  readonly authors: Authors;
   readonly #connection: Connection;
   readonly #keys: KeyKeeper;
   /** Row numbers of rows with a broken seal. These rows are omitted from every result and stay in the file as evidence. */
@@ -34,6 +40,7 @@ export class SealedRows {
     this.#connection = connection;
     this.#keys = keys;
     this.#events = events;
+    this.authors = new Authors(connection, keys);
     // Remove changed and deleted entries from the cache, and all entries after a lock.
     events?.subscribe((event) => {
       this.#revision += 1;
@@ -48,7 +55,7 @@ export class SealedRows {
   }
 
   get brokenCount(): number {
-    return this.#broken.size;
+    return this.#broken.size + this.authors.brokenCount;
   }
 
   /**
@@ -61,10 +68,10 @@ export class SealedRows {
     const { find } = this.#connection.statementsOf(kind);
     // Use the known hash of a cached entry, because computing a hash takes as long as finding the row.
     const known = this.#opened.get(this.#cachedKeys.get(cacheKey(namespace, kind, key)) ?? NaN);
-    const again = known && (find.get(id, known.row.key_hash) as EntryRow | undefined);
+    const again = known && (find.get(id, known.row.key_hash, known.row.key_hash) as EntryRow | undefined);
     if (again) return again;
     for (const hash of this.#keys.ring.hashes(namespace, key)) {
-      const row = find.get(id, hash) as EntryRow | undefined;
+      const row = find.get(id, hash, hash) as EntryRow | undefined;
       if (row) return row;
     }
     return undefined;
@@ -73,7 +80,9 @@ export class SealedRows {
   /** Decrypts a row. If the seal is broken, adds the row to `brokenCount` and returns undefined. */
   open(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
     try {
-      const { key, value, tags, author } = openEntry(this.#keys.ring, sealContextOf(namespace, kind, row), row.sealed);
+      const { key, value, tags, author } = openEntry(this.#keys.ring, sealContextOf(namespace, kind, row), row.sealed, (number) =>
+        this.authors.find(namespace, number),
+      );
       if (this.#broken.size > 0) this.#broken.delete(row.row);
       const { category, created_at: createdAt, updated_at: updatedAt, expires_at: expiresAt } = row;
       return { key, value, category, tags, author, createdAt, updatedAt, expiresAt };
@@ -113,16 +122,16 @@ export class SealedRows {
   #clearCache(): void {
     this.#opened.clear();
     this.#cachedKeys.clear();
+    this.authors.clear();
   }
 
   /** Inserts an entry, with the row number `row` if that number is free. */
   insert(namespace: Namespace, kind: Kind, entry: Entry, row?: number): void {
     const id = this.#connection.ensureNamespace(namespace);
     const { hash, sealed } = this.#seal(namespace, kind, entry);
-    const { category, createdAt, updatedAt, expiresAt } = entry;
     const { insert, rowExists } = this.#connection.sql;
     const free = row !== undefined && rowExists.get(row) === undefined ? row : null;
-    const { lastInsertRowid } = insert.run(free, id, KIND_NUMBERS[kind], hash, category, createdAt, updatedAt, expiresAt, sealed);
+    const { lastInsertRowid } = insert.run(free, id, KIND_NUMBERS[kind], hash, ...columnsOf(entry), sealed);
     this.#events?.record({ what: 'stored', namespace, kind, row: Number(lastInsertRowid), entry });
   }
 
@@ -134,8 +143,7 @@ export class SealedRows {
   /** Encrypts the same entry again with the current key. Publishes no event. */
   reseal(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
     const { hash, sealed } = this.#seal(namespace, kind, entry);
-    const { category, createdAt, updatedAt, expiresAt } = entry;
-    this.#connection.sql.update.run(hash, category, createdAt, updatedAt, expiresAt, sealed, row.row);
+    this.#connection.sql.update.run(hash, ...columnsOf(entry), sealed, row.row);
     if (kind === 'fact' && !hash.equals(row.key_hash)) this.#resealVersions(namespace, entry.key, row.key_hash);
   }
 
@@ -207,11 +215,20 @@ export class SealedRows {
 
   #seal(namespace: Namespace, kind: Kind, entry: Entry): { hash: Buffer; sealed: Buffer } {
     const key = this.#keys.sealingKey();
-    const hash = key.hash(namespace, entry.key);
+    const hash = kind === 'activity' ? NO_HASH : key.hash(namespace, entry.key);
     const { category, createdAt, updatedAt, expiresAt } = entry;
-    return { hash, sealed: sealEntry(key, { namespace, kind, keyHash: hash, category, createdAt, updatedAt, expiresAt }, entry) };
+    const place = { namespace, kind, keyHash: hash, category, createdAt, updatedAt, expiresAt };
+    return { hash, sealed: sealEntry(key, place, entry, this.authors.numberOf(namespace, entry.author, expiresAt)) };
   }
 }
+
+/** Returns the unencrypted columns in their order. A new entry's creation time is stored as 0. */
+const columnsOf = ({ category, createdAt, updatedAt, expiresAt }: Entry): [string, number, number, number] => [
+  storedCategory(category),
+  createdAt === updatedAt ? 0 : createdAt,
+  updatedAt,
+  expiresAt,
+];
 
 const sealContextOf = (namespace: Namespace, kind: Kind, row: EntryRow): SealContext => ({
   namespace,
@@ -227,7 +244,8 @@ const sealContextOf = (namespace: Namespace, kind: Kind, row: EntryRow): SealCon
 const cacheKey = ({ subject, session = '' }: Namespace, kind: Kind, key: string): string =>
   `${kind} ${subject.length} ${session.length} ${subject}${session}${key}`;
 
-const isSame = (one: Namespace, other: Namespace): boolean => one.subject === other.subject && one.session === other.session;
+const isSame = (one: Namespace, other: Namespace): boolean =>
+  one.subject === other.subject && (one.session ?? '') === (other.session ?? '');
 
 const unchanged = (one: EntryRow, other: EntryRow): boolean =>
   one.updated_at === other.updated_at &&
@@ -236,3 +254,166 @@ const unchanged = (one: EntryRow, other: EntryRow): boolean =>
   one.category === other.category &&
   one.key_hash.equals(other.key_hash) &&
   one.sealed.equals(other.sealed);
+
+interface AuthorRow {
+  readonly id: number;
+  readonly namespace: number;
+  readonly expires_at: number;
+  readonly sealed: Buffer;
+}
+
+interface Numbered {
+  readonly number: number;
+  readonly expiresAt: number;
+}
+
+interface Found {
+  readonly namespace: Namespace;
+  /** Undefined if the seal of the author's row is broken. */
+  readonly author: Author | undefined;
+}
+
+/**
+ * Gives each author of a namespace a number, so that an entry contains the number and not three names. Call the methods in a
+ * transaction or in one synchronous read.
+ */
+export class Authors {
+  readonly #connection: Connection;
+  readonly #keys: KeyKeeper;
+  readonly #found = new Map<number, Found>();
+  /** The authors of each namespace, by name. */
+  readonly #numbers = new Map<number, Map<string, Numbered>>();
+  /** The last number of a namespace that no new entry may use. Kept in RAM, like the forget that will delete the authors. */
+  readonly #retired = new Map<number, number>();
+  #rollbacks: number;
+
+  constructor(connection: Connection, keys: KeyKeeper) {
+    this.#connection = connection;
+    this.#keys = keys;
+    this.#rollbacks = connection.rollbacks;
+  }
+
+  /** Number of authors that were found to have a broken seal. */
+  get brokenCount(): number {
+    return [...this.#found.values()].filter(({ author }) => !author).length;
+  }
+
+  clear(): void {
+    this.#found.clear();
+    this.#numbers.clear();
+  }
+
+  /** Returns the number of an author, and makes sure that the author's row does not expire before the entry. */
+  numberOf(namespace: Namespace, author: Author, expiresAt: number): number {
+    this.#discardRolledBack();
+    const id = this.#connection.ensureNamespace(namespace);
+    const known = this.#numbersIn(id, namespace);
+    const name = nameOf(author);
+    const found = known.get(name);
+    if (found && found.expiresAt >= expiresAt) return found.number;
+    const numbered = { number: found?.number ?? this.#create(id), expiresAt: expiresAt + MARGIN_MS };
+    this.#write(namespace, author, numbered);
+    known.set(name, numbered);
+    this.#found.set(numbered.number, { namespace, author });
+    return numbered.number;
+  }
+
+  /** Returns the author with this number. Undefined if the number is unknown or the seal of its row is broken. */
+  find(namespace: Namespace, number: number): Author | undefined {
+    this.#discardRolledBack();
+    const known = this.#found.get(number);
+    if (known && isSame(known.namespace, namespace)) return known.author;
+    const row = this.#connection.sql.author.get(number) as AuthorRow | undefined;
+    const author = row && this.#open(namespace, row);
+    this.#found.set(number, { namespace, author });
+    return author;
+  }
+
+  /** Gives new entries of this namespace only new numbers, so that the present authors can be deleted with their entries. */
+  retire(namespaceId: number): void {
+    this.#retired.set(namespaceId, this.#connection.sql.lastAuthor.get(namespaceId) as number);
+    this.#numbers.delete(namespaceId);
+  }
+
+  deleteRetired(namespaceId: number): void {
+    this.#connection.sql.deleteAuthorsUpTo.run(namespaceId, this.#retired.get(namespaceId) ?? 0);
+    this.clear();
+  }
+
+  /**
+   * Deletes the authors that no entry can name: those that have expired, and those of a namespace without entries. Call it when
+   * all expired entries are deleted. Returns true if an author was deleted.
+   */
+  deleteUnused(now: number): boolean {
+    if (this.#connection.sql.deleteUnusedAuthors.run(now).changes === 0) return false;
+    this.clear();
+    return true;
+  }
+
+  /** Deletes every author that is not in the list. `kept` contains the authors that `find` returned. */
+  deleteExcept(kept: ReadonlySet<Author>): void {
+    for (const { id } of this.#connection.sql.authors.all() as AuthorRow[]) {
+      const author = this.#found.get(id)?.author;
+      if (!author || !kept.has(author)) this.#connection.sql.deleteAuthor.run(id);
+    }
+    this.clear();
+  }
+
+  /** Seals every author with the current key. An author with a broken seal stays as it is. */
+  reseal(): void {
+    for (const [namespace, row] of this.#all()) {
+      const author = namespace && this.#open(namespace, row);
+      if (author) this.#write(namespace, author, { number: row.id, expiresAt: row.expires_at });
+    }
+  }
+
+  countBroken(): number {
+    return this.#all().filter(([namespace, row]) => !namespace || !this.#open(namespace, row)).length;
+  }
+
+  #all(): [Namespace | undefined, AuthorRow][] {
+    const namespaces = new Map(this.#connection.namespaces().map((row) => [row.id, row]));
+    return (this.#connection.sql.authors.all() as AuthorRow[]).map((row) => [namespaces.get(row.namespace), row]);
+  }
+
+  #numbersIn(id: number, namespace: Namespace): Map<string, Numbered> {
+    const known = this.#numbers.get(id);
+    if (known) return known;
+    const numbers = new Map<string, Numbered>();
+    for (const row of this.#connection.sql.authorsOf.all(id, this.#retired.get(id) ?? 0) as AuthorRow[]) {
+      const author = this.#open(namespace, row);
+      if (author) numbers.set(nameOf(author), { number: row.id, expiresAt: row.expires_at });
+    }
+    this.#numbers.set(id, numbers);
+    return numbers;
+  }
+
+  #create(namespaceId: number): number {
+    return Number(this.#connection.sql.insertAuthor.run(namespaceId).lastInsertRowid);
+  }
+
+  #write(namespace: Namespace, author: Author, { number, expiresAt }: Numbered): void {
+    const sealed = sealAuthor(this.#keys.sealingKey(), { namespace, number, expiresAt }, author);
+    this.#connection.sql.updateAuthor.run(expiresAt, sealed, number);
+  }
+
+  #open(namespace: Namespace, { id, expires_at: expiresAt, sealed }: AuthorRow): Author | undefined {
+    try {
+      return openAuthor(this.#keys.ring, { namespace, number: id, expiresAt }, sealed);
+    } catch (error) {
+      if (error instanceof BrokenSeal) return undefined;
+      throw error;
+    }
+  }
+
+  /** After a rollback, a number in the cache may not be in the file. */
+  #discardRolledBack(): void {
+    if (this.#rollbacks === this.#connection.rollbacks) return;
+    this.#rollbacks = this.#connection.rollbacks;
+    this.clear();
+  }
+}
+
+/** Returns a unique name of an author. The lengths show where each part ends. */
+const nameOf = ({ client, origin, token, definedBy }: Author): string =>
+  `${client.length} ${origin.length} ${definedBy === undefined ? '' : token.length} ${client}${origin}${token}${definedBy ?? ''}`;

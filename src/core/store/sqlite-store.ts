@@ -321,7 +321,7 @@ export class SqliteStore implements MemoryStore {
     const now = this.#parts.clock.now();
     return this.#readUnopened(() => {
       const { countExpired } = connection.statementsOf('fact');
-      return connection.namespaces().reduce((sum, { id }) => sum + (countExpired.get(id, now) as number), 0);
+      return connection.namespaces().reduce((sum, { id }) => sum + (countExpired.get({ id, now }) as number), 0);
     });
   }
 

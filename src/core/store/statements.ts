@@ -1,4 +1,6 @@
 import type { Database, Statement } from 'better-sqlite3';
+import { CATEGORY } from '../../contract/categories.ts';
+import { ACTIVITY_TTL } from '../../contract/limits.ts';
 import type { Kind } from './store.ts';
 
 /** Numbers that represent the kinds in the database file. A number must never change its meaning. */
@@ -9,7 +11,18 @@ export const KIND_NUMBERS = { fact: 1, history: 2, audit: 3, cache: 4, pack: 5, 
 export const ALL_KINDS = Object.keys(KIND_NUMBERS) as readonly Kind[];
 export const KIND_BY_NUMBER: ReadonlyMap<number, Kind> = new Map(ALL_KINDS.map((kind) => [KIND_NUMBERS[kind], kind]));
 
-const COLUMNS = 'rowid AS row, key_hash, category, created_at, updated_at, expires_at, sealed';
+/** SQL that returns the name of a category from its stored form (see `storedCategory`). */
+export const categoryName = (column: string): string => `iif(${column} = '', '${CATEGORY.default}', ${column})`;
+
+/** A creation time equal to the update time is stored as 0, which SQLite stores without any byte. */
+const COLUMNS = `rowid AS row, key_hash, ${categoryName('category')} AS category,
+  iif(created_at = 0, updated_at, created_at) AS created_at, updated_at, expires_at, sealed`;
+
+/**
+ * Milliseconds from the update to the expiry of an activity row. The index on `expires_at` leaves these rows out, so the index on
+ * `updated_at` finds the expired ones.
+ */
+const ACTIVITY_MS = ACTIVITY_TTL * 1000;
 
 export type Statements = Record<keyof ReturnType<typeof prepare>, Statement>;
 export type KindStatements = Record<keyof ReturnType<typeof prepareKind>, Statement>;
@@ -27,10 +40,14 @@ export function prepareKind(db: Database, kind: Kind) {
   const all = `namespace = ? AND kind = ${KIND_NUMBERS[kind]}`;
   // SQLite uses a partial index only if the query contains the condition of the index word for word.
   const here = `${all} AND kind <> 2${kind === 'activity' ? '' : ' AND kind <> 6'}`;
+  // Of the activity rows, the index on `updated_at` finds those that expire. Of the others, the index on `expires_at`.
+  const timed = kind === 'activity' ? here : `${all} AND kind <> 6`;
+  const expired = `${timed.replace('?', '@id')} AND expires_at <= @now${kind === 'activity' ? ` AND updated_at <= @now - ${ACTIVITY_MS}` : ''}`;
   const page = (where: string, after: string): Statement =>
     db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND expires_at > ? AND expires_at < ? ${where} ${after} LIMIT ?`);
   return {
-    find: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND key_hash = ?`),
+    // The index contains the first bytes of the hash.
+    find: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND substr(key_hash, 1, 4) = substr(?, 1, 4) AND key_hash = ?`),
     newest: page('', NEWEST_FIRST),
     newestInCategory: page('AND category = ?', NEWEST_FIRST),
     oldest: page('', OLDEST_FIRST),
@@ -39,16 +56,16 @@ export function prepareKind(db: Database, kind: Kind) {
     soonestInCategory: page('AND category = ?', SOONEST_FIRST),
     count: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ?`).pluck(),
     countInCategory: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ? AND category = ?`).pluck(),
-    countExpired: db.prepare(`SELECT count(*) FROM entry WHERE ${all} AND expires_at <= ?`).pluck(),
-    countEnding: db.prepare(`SELECT count(*) FROM entry WHERE ${all} AND expires_at > ? AND expires_at < ?`).pluck(),
+    countExpired: db.prepare(`SELECT count(*) FROM entry WHERE ${expired}`).pluck(),
+    countEnding: db.prepare(`SELECT count(*) FROM entry WHERE ${timed} AND expires_at > ? AND expires_at < ?`).pluck(),
     expiredByCategory: db.prepare(
-      `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
+      `SELECT ${categoryName('category')} AS category, count(*) AS count FROM entry WHERE ${expired} GROUP BY 1`,
     ),
     // While a forget lists rows in this order, no row can move to an earlier position: versions never change, and a change makes
     // any other entry newer. SQLite answers the query from the index alone.
     rowsInOrder:
       kind === 'history'
-        ? db.prepare(`SELECT rowid AS row, expires_at AS at FROM entry WHERE ${all} ${SOONEST_FIRST} LIMIT ?`)
+        ? db.prepare(`SELECT rowid AS row, expires_at AS at FROM entry WHERE ${timed} ${SOONEST_FIRST} LIMIT ?`)
         : db.prepare(`SELECT rowid AS row, updated_at AS at FROM entry WHERE ${all} AND kind <> 2 ${OLDEST_FIRST} LIMIT ?`),
     rowsOfCategory: db.prepare(
       `SELECT rowid AS row, updated_at AS at FROM entry WHERE ${here} AND category = ? ${OLDEST_FIRST} LIMIT ?`,
@@ -68,10 +85,18 @@ export function prepareKind(db: Database, kind: Kind) {
 }
 
 /**
- * Subquery of all pairs of namespace and kind, so that SQLite can use the index on `expires_at`. Versions (kind 2) come first, so
+ * Subquery of all pairs of namespace and kind, without activity rows, so that SQLite can use the index on `expires_at`. Versions (kind 2) come first, so
  * that few versions are left to delete together with their fact.
  */
-const PLACES = `(SELECT id, column1 AS kind FROM namespace CROSS JOIN (VALUES (2), (1), (3), (4), (5), (6))) AS place`;
+const PLACES = `(SELECT id, column1 AS kind FROM namespace CROSS JOIN (VALUES (2), (1), (3), (4), (5))) AS place`;
+/** Condition for the activity rows of a namespace. */
+const ACTIVITY = 'entry.namespace = namespace.id AND entry.kind = 6 AND entry.kind <> 2';
+
+/** Condition for a namespace without entries. Each part is answered by one partial index. */
+const isEmpty = (namespace: string): string =>
+  ['kind <> 2', 'kind = 2']
+    .map((kind) => `NOT EXISTS (SELECT 1 FROM entry WHERE entry.namespace = ${namespace} AND ${kind})`)
+    .join(' AND ');
 
 export function prepare(db: Database) {
   return {
@@ -99,9 +124,7 @@ export function prepare(db: Database) {
     namespaceId: db.prepare('SELECT id FROM namespace WHERE subject = ? AND session = ?').pluck(),
     insertNamespace: db.prepare('INSERT INTO namespace (subject, session) VALUES (?, ?)'),
     namespaces: db.prepare('SELECT id, subject, session FROM namespace'),
-    deleteEmptySessions: db.prepare(
-      "DELETE FROM namespace WHERE session <> '' AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.namespace = namespace.id)",
-    ),
+    deleteEmptySessions: db.prepare(`DELETE FROM namespace WHERE session <> '' AND ${isEmpty('namespace.id')}`),
 
     insert: db.prepare(
       'INSERT INTO entry (rowid, namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
@@ -132,26 +155,48 @@ export function prepare(db: Database) {
     deleteRetiredKey: db.prepare("DELETE FROM master_key WHERE role = 'retiring'"),
 
     expired: db.prepare(
-      `SELECT entry.rowid AS row, entry.namespace, entry.kind, key_hash
-         FROM ${PLACES} CROSS JOIN entry ON entry.namespace = place.id AND entry.kind = place.kind AND expires_at <= ? LIMIT ?`,
+      `SELECT entry.rowid AS row, entry.namespace, entry.kind, key_hash FROM ${PLACES}
+         CROSS JOIN entry ON entry.namespace = place.id AND entry.kind = place.kind AND entry.kind <> 6 AND expires_at <= @now
+       UNION ALL SELECT entry.rowid, entry.namespace, entry.kind, key_hash FROM namespace
+         CROSS JOIN entry ON ${ACTIVITY} AND updated_at <= @now - ${ACTIVITY_MS} AND expires_at <= @now
+       LIMIT @limit`,
     ),
+    // Of the activity rows of a namespace, the oldest expires first.
     nextExpiry: db
       .prepare(
-        `SELECT min((SELECT min(expires_at) FROM entry WHERE namespace = place.id AND entry.kind = place.kind)) FROM ${PLACES}`,
+        `SELECT min(at) FROM (
+           SELECT (SELECT min(expires_at) FROM entry WHERE namespace = place.id AND entry.kind = place.kind AND entry.kind <> 6) AS at
+             FROM ${PLACES}
+           UNION ALL SELECT (SELECT max(updated_at + ${ACTIVITY_MS}, expires_at) FROM entry WHERE ${ACTIVITY} ORDER BY updated_at LIMIT 1)
+             FROM namespace
+           UNION ALL SELECT min(expires_at) FROM author)`,
       )
       .pluck(),
+
+    author: db.prepare('SELECT id, namespace, expires_at, sealed FROM author WHERE id = ?'),
+    authors: db.prepare('SELECT id, namespace, expires_at, sealed FROM author'),
+    authorsOf: db.prepare('SELECT id, namespace, expires_at, sealed FROM author WHERE namespace = ? AND id > ? ORDER BY id'),
+    lastAuthor: db.prepare('SELECT coalesce(max(id), 0) FROM author WHERE namespace = ?').pluck(),
+    insertAuthor: db.prepare("INSERT INTO author (namespace, expires_at, sealed) VALUES (?, 0, x'')"),
+    updateAuthor: db.prepare('UPDATE author SET expires_at = ?, sealed = ? WHERE id = ?'),
+    deleteAuthor: db.prepare('DELETE FROM author WHERE id = ?'),
+    deleteAuthorsUpTo: db.prepare('DELETE FROM author WHERE namespace = ? AND id <= ?'),
+    deleteUnusedAuthors: db.prepare(`DELETE FROM author WHERE expires_at <= ? OR (${isEmpty('author.namespace')})`),
+    deleteAuthorsOfSessions: db.prepare('DELETE FROM author WHERE namespace NOT IN (SELECT id FROM namespace)'),
 
     rowsAfter: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
     datesAfter: db.prepare('SELECT rowid AS row, updated_at FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?'),
     rowById: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid = ?`),
     /**
-     * Each statement finds the largest row number in one index. `entry_expiry` contains every row; the other two indexes
-     * together contain every row.
+     * Each statement finds the largest row number in one index. `entry_expiry` contains every row except activity rows; the
+     * other two indexes together contain every row.
      */
-    lastByExpiry: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_expiry').pluck(),
+    lastByExpiry: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_expiry WHERE kind <> 6').pluck(),
     lastByChange: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_newest WHERE kind <> 2').pluck(),
     lastVersion: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_version WHERE kind = 2').pluck(),
-    countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
+    countRows: db
+      .prepare('SELECT (SELECT count(*) FROM entry WHERE kind <> 2) + (SELECT count(*) FROM entry WHERE kind = 2)')
+      .pluck(),
 
     insertHashTombstone: db.prepare('INSERT INTO tombstone (at, trusted, hash) VALUES (?, ?, ?)'),
     lastTombstone: db.prepare('SELECT coalesce(max(rowid), 0) FROM tombstone').pluck(),

@@ -111,7 +111,7 @@ export class Sweeper {
     if (time.inDoubt) return { removed: 0, next: now + (time.reviewIn || REVIEW_MS), changed: [] };
     const namespaces = new Map(connection.namespaces().map((row) => [row.id, namespaceOf(row)]));
     const changed = new Map<string, SpaceChange>();
-    const expired = connection.sql.expired.all(now, limit) as (Pick<EntryRow, 'row' | 'key_hash'> & {
+    const expired = connection.sql.expired.all({ now, limit }) as (Pick<EntryRow, 'row' | 'key_hash'> & {
       namespace: number;
       kind: number;
     })[];
@@ -125,6 +125,7 @@ export class Sweeper {
     // The limit was reached, so there may be more expired entries.
     if (removed === limit) return { removed, next: now, changed: [...changed.values()] };
     connection.deleteEmptySessions();
+    if (rows.authors.deleteUnused(now)) this.#unpurged = true;
     connection.sql.deleteOldTombstones.run(now - TOMBSTONE_TTL * 1000);
     const next = connection.sql.nextExpiry.get() as number | null;
     return { removed, changed: [...changed.values()], ...(next !== null && { next }) };

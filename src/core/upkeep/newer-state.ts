@@ -5,8 +5,7 @@ import { STORED_CLOCK, type KeyKeeper } from '../crypto/key-keeper.ts';
 import type { KeySource } from '../crypto/keys/key-source.ts';
 import { wrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/recovery-key.ts';
 import { Connection } from '../store/connection.ts';
-import { openDatabase } from '../store/database.ts';
-import { migrations } from '../store/migrations/index.ts';
+import { openUnmigrated } from '../store/database.ts';
 import { CREDENTIAL, OFFERED_PACKS, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault.ts';
 
 /** Expiry of a revocation if the expiry of the token is unknown. */
@@ -53,8 +52,8 @@ export async function readNewerState(
 ): Promise<NewerState | undefined> {
   if (!existsSync(file)) return EMPTY_NEWER_STATE;
   try {
-    // Accept unknown objects in the schema, because nothing is written to the file.
-    const connection = new Connection(file, openDatabase(file, migrations, undefined, 'our tables'));
+    // The memory is replaced afterwards, so it is not migrated.
+    const connection = new Connection(file, openUnmigrated(file));
     try {
       const names = connection.secretNames();
       return {

@@ -16,6 +16,7 @@ import { tombstoneHash } from '../store/forgetting.ts';
 import type { KeySources } from '../store/open-store.ts';
 import { SealedRows } from '../store/sealed-rows.ts';
 import { KIND_NUMBERS } from '../store/statements.ts';
+import type { Author } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { backupName } from './backup.ts';
 import { removeDatabase, removeDrafts } from './copies.ts';
@@ -204,16 +205,21 @@ async function forgetAgain(
   let entries = 0;
   let stillForgotten = 0;
   let broken = 0;
+  const authors = new Set<Author>();
   try {
     for await (const slice of walkEntries(connection, rows)) {
       for (const walked of slice) {
         if (forgotten(walked)) {
           rows.deleteRow(walked.row);
           stillForgotten += 1;
-        } else if (walked.entry) entries += 1;
-        else broken += 1;
+        } else if (walked.entry) {
+          entries += 1;
+          authors.add(walked.entry.author);
+        } else broken += 1;
       }
     }
+    // An author whose entries were all forgotten is forgotten too.
+    if (stillForgotten > 0) rows.authors.deleteExcept(authors);
     for (const { at, trusted, hash, subject, session, kind, category } of since) {
       if (hash) connection.sql.insertHashTombstone.run(at, trusted, hash);
       else connection.sql.insertScopeTombstone.run(at, trusted, subject, session, kind, category);

@@ -198,7 +198,7 @@ export class Rotation {
    * key in use.
    */
   async #end(): Promise<void> {
-    const { connection, keys, queue } = this.#deps;
+    const { connection, keys, queue, rows } = this.#deps;
     const { ring, source } = keys.requireKeys();
     // Truncate the log, because it still contains rows that are encrypted with the old key.
     if (!connection.truncateLog()) {
@@ -210,6 +210,7 @@ export class Rotation {
     const bytes = ring.current.export();
     await queue.run(() => {
       keys.resealSecrets();
+      rows.authors.reseal();
       connection.deleteMeta(RECOVERY_WRAPPED_RETIRING_KEY);
       connection.sql.deleteRetiredKey.run();
     });

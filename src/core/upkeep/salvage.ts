@@ -5,9 +5,8 @@ import { KeyKeeper } from '../crypto/key-keeper.ts';
 import { errorCodeOf } from '../file/files.ts';
 import { lockFolder } from '../file/folder.ts';
 import { Connection, type EntryRow } from '../store/connection.ts';
-import { connect, damaged, MEMORY_FILE, PAGE_BYTES } from '../store/database.ts';
+import { addMissingTables, connect, damaged, MEMORY_FILE, PAGE_BYTES } from '../store/database.ts';
 import { namespaceOf } from '../store/forgetting.ts';
-import { migrations } from '../store/migrations/index.ts';
 import type { KeySources } from '../store/open-store.ts';
 import { SealedRows } from '../store/sealed-rows.ts';
 import { KIND_BY_NUMBER } from '../store/statements.ts';
@@ -81,8 +80,7 @@ function opened(file: string, draft: string): Connection {
     if (statSync(draft).size < bytes) truncateSync(draft, bytes);
     // Do not check other tables, because only the memory's own tables are read, and only rows with a valid seal are trusted.
     const db = connect(draft, { check: 'our tables' });
-    if (db.pragma('user_version', { simple: true }) !== migrations.length)
-      throw new Error('The memory file has another schema version than this program.');
+    addMissingTables(db);
     return new Connection(draft, db);
   } catch (cause) {
     throw damaged('its header cannot be read, so no facts can be saved', cause);

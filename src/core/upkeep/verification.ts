@@ -37,7 +37,7 @@ export async function* walkEntries(connection: Connection, rows: SealedRows): As
 /** Verifies a memory: every seal, the schema and the structure of the file. SQLite's own check covers only the structure. */
 export async function verifyMemory(connection: Connection, rows: SealedRows, keys: KeyKeeper): Promise<VerificationReport> {
   let entries = 0;
-  let broken = keys.countBrokenSecrets(connection);
+  let broken = keys.countBrokenSecrets(connection) + rows.authors.countBroken();
   for await (const slice of walkEntries(connection, rows)) {
     const whole = slice.filter(({ entry }) => entry).length;
     entries += whole;

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, rmdirSync } from 'node:fs';
 import { dirname, isAbsolute } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import type {
   ClientList,
   ClientRow,
@@ -15,17 +14,19 @@ import type {
   VerifyClientInput,
 } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
-import { MintInput, type TokenList } from '../../contract/token.ts';
+import { MintInput } from '../../contract/token.ts';
 import type { TokenRegistry } from '../../core/access/token-registry.ts';
 import type { ClientConnections } from '../../core/operations/clients-port.ts';
 import { formatTime } from '../../core/time/format-time.ts';
 import { addPath, editsIn, pathsIn, StepRunner, withPathsInErrors } from './changes.ts';
+import { stateOf, tokenOf, type TokenRow } from './client-state.ts';
 import { digestOf, isReadableByOthers, restoreMode, readConfigFile, requireWritable } from './config-file.ts';
 import type { Connector, EditStep, ClientEntry, OriginalTexts, EntryState, Offer, Step, LocalMachine } from './connector.ts';
 import { changedLines } from './diff.ts';
-import { COMMAND, entryFor, installBridge, startsBridge, startsBridgeFor } from './launch.ts';
+import { COMMAND, entryFor, installBridge, startsBridge } from './launch.ts';
 import { findProgram } from './programs.ts';
 import { type Record, Records } from './records.ts';
+import type { TeamServer, TeamToken } from './team-server.ts';
 import { verify } from './verify.ts';
 
 const MASKED_TOKEN = '••••••••';
@@ -44,7 +45,22 @@ interface Deps {
   readonly onClients?: (clients: ClientList['clients']) => void;
 }
 
-type TokenRow = TokenList['tokens'][number];
+interface ConnectionTarget {
+  readonly client: string;
+  readonly basis: string | undefined;
+  /** Undefined for the memory on this machine. */
+  readonly server: TeamServer | undefined;
+}
+
+/** The token with which a client is connected. */
+interface Grant {
+  readonly id: string;
+  readonly token: string;
+  readonly subject: string;
+  readonly expires: number;
+  /** Revokes the token if the connection fails. */
+  readonly revoke: () => Promise<void>;
+}
 
 /**
  * Connects and disconnects clients, and reports their state. Adds our entry to the clients' configuration files and changes
@@ -85,9 +101,37 @@ export class Connections implements ClientConnections {
   }
 
   connect({ client, subject: wanted, basis }: ConnectClientInput): Promise<ConnectReceipt> {
+    const { tokens } = this.#deps;
+    return this.#connectWith({ client, basis, server: undefined }, async ({ name, subject = wanted, scopes }) => {
+      const minted = await tokens.mint(MintInput().parse({ name, client, subject, ...(scopes && { scopes }) }));
+      return {
+        ...minted,
+        expires: Date.parse(minted.expires_at),
+        revoke: async () => void (await tokens.revoke({ id: minted.id, unrecorded: false })),
+      };
+    });
+  }
+
+  /** Connects a client to a server on another machine, with a token of that server (R-TEAM-08). */
+  connectToServer(
+    { client, basis }: Pick<ConnectClientInput, 'client' | 'basis'>,
+    server: TeamServer,
+    token: TeamToken,
+  ): Promise<ConnectReceipt> {
+    return this.#connectWith({ client, basis, server }, async ({ name, transport }) => {
+      if (transport === 'http') {
+        throw new Failure('invalid_input', `${name} can be connected only to the memory on this machine.`);
+      }
+      return { ...token, revoke: () => Promise.resolve() };
+    });
+  }
+
+  #connectWith(
+    { client, basis, server }: ConnectionTarget,
+    grantTo: (connector: Connector) => Promise<Grant>,
+  ): Promise<ConnectReceipt> {
     return this.#inSequence(async () => {
       const connector = this.#connector(client);
-      const { subject = wanted } = connector;
       const plan = await this.#prepare(connector);
       if (basis !== undefined && basis !== plan.basis) {
         throw new Failure(
@@ -95,22 +139,20 @@ export class Connections implements ClientConnections {
           'The configuration files have changed since the preview, so the client was not connected. Check the new preview and connect again.',
         );
       }
-      const { tokens, folder } = this.#deps;
-      installBridge(folder);
-      const minted = await tokens.mint(
-        MintInput().parse({ name: connector.name, client, subject, ...(connector.scopes && { scopes: connector.scopes }) }),
-      );
+      requireSameMemory(connector, this.#records.read(client), server);
+      const grant = await grantTo(connector);
       try {
-        await this.#apply(connector, subject, minted);
+        installBridge(this.#deps.folder);
+        await this.#apply(connector, grant, server);
       } catch (error) {
-        await tokens.revoke({ id: minted.id, unrecorded: false });
+        await grant.revoke();
         throw error;
       }
       return {
         client,
-        subject,
-        token: minted.id,
-        expires_at: minted.expires_at,
+        subject: grant.subject,
+        token: grant.id,
+        expires_at: formatTime(grant.expires),
         verified: await this.verify({ client }),
         ...afterwards(connector),
       };
@@ -134,7 +176,8 @@ export class Connections implements ClientConnections {
       }
       const files = await this.#restoreFiles(connector, record);
       const token = record?.token ?? this.#records.tokenId(client);
-      if (token !== undefined) await this.#deps.tokens.revoke({ id: token, unrecorded: true });
+      // Only the admin of a server can revoke its tokens.
+      if (token !== undefined && !record?.server) await this.#deps.tokens.revoke({ id: token, unrecorded: true });
       this.#records.drop(client);
       return { client, files };
     });
@@ -199,19 +242,21 @@ export class Connections implements ClientConnections {
     return { client: id, entry: entryFor(machine, folder, connector), folder, tokenFile: this.#records.tokenFile(id), token };
   }
 
-  async #apply(connector: Connector, subject: string, minted: { id: string; token: string }): Promise<void> {
+  async #apply(connector: Connector, { id: tokenId, token, subject }: Grant, server: TeamServer | undefined): Promise<void> {
     const { machine, now, tokens } = this.#deps;
     const { id } = connector;
     const old = this.#records.read(id);
     const oldToken = old && this.#records.token(id);
-    const offer = this.#offer(connector, minted.token);
+    const oldServer = old && this.#records.server(id);
+    const offer = this.#offer(connector, token);
     const steps = withPathsInErrors(await connector.connect(machine, offer));
     const runner = new StepRunner({ machine, name: connector.name, steps });
     const rollback = editsIn(await connector.disconnect(machine, textsOf(runner.before)));
     const removals = old ? editsIn(await connector.disconnect(machine, this.#originals(id, old))) : [];
     const record: Record = {
       subject,
-      token: minted.id,
+      token: tokenId,
+      ...(server && { server: server.url }),
       at: now(),
       entry: { ...offer.entry, args: [...offer.entry.args] },
       files: this.#saveOriginals(id, old, runner, removals),
@@ -222,7 +267,8 @@ export class Connections implements ClientConnections {
     // Save the record before changing files, so that the files can be restored even after a crash.
     this.#records.save(id, record);
     if (!old) this.#records.backUpOwnToken(id);
-    this.#records.saveToken(id, minted.token);
+    this.#records.saveToken(id, token);
+    this.#records.saveServer(id, server);
     try {
       for (const folder of folders) mkdirSync(folder, { mode: 0o700 });
       await runner.run();
@@ -233,13 +279,14 @@ export class Connections implements ClientConnections {
       if (old) {
         this.#records.save(id, old);
         this.#records.saveToken(id, oldToken);
+        this.#records.saveServer(id, oldServer);
       } else this.#records.drop(id);
       throw error;
     }
     const files = record.files.map((file) => ({ ...file, after: digestOf(readConfigFile(file.path)?.bytes) }));
     this.#records.save(id, { ...record, files });
     this.#records.deleteUnused(id, record);
-    if (old) await tokens.revoke({ id: old.token, unrecorded: true });
+    if (old && !old.server) await tokens.revoke({ id: old.token, unrecorded: true });
   }
 
   /**
@@ -322,7 +369,8 @@ export class Connections implements ClientConnections {
     const { state, why } = 'why' in stored ? { state: 'broken' as const, why: stored.why } : stateOf(look, installed, files);
     // Show the token only for an entry that we created: another entry does not use the stored token.
     const shown = record || state === 'connected' ? token : undefined;
-    const isInvalid = tokenId !== undefined && tokens && (!token || Date.parse(token.expires_at) <= this.#deps.now());
+    const isInvalid =
+      tokenId !== undefined && !record?.server && tokens && (!token || Date.parse(token.expires_at) <= this.#deps.now());
     return {
       id,
       name,
@@ -333,6 +381,7 @@ export class Connections implements ClientConnections {
       state: state === 'connected' && isInvalid ? 'no_token' : state,
       ...(why !== undefined && { why }),
       ...(record ? { subject: record.subject, connected_at: formatTime(record.at) } : shown && { subject: shown.subject }),
+      ...(record?.server !== undefined && { server: record.server }),
       ...(shown && { token: tokenOf(shown) }),
     };
   }
@@ -373,6 +422,16 @@ export class Connections implements ClientConnections {
     this.#queue = done.then(() => this.#deps.onClients && this.list()).catch(() => undefined);
     return done;
   }
+}
+
+/** Throws if the client is connected to another memory: that connection must be undone first, so that its token is revoked. */
+function requireSameMemory({ id, name }: Connector, old: Record | undefined, server: TeamServer | undefined): void {
+  if (!old || (old.server === undefined) === (server === undefined)) return;
+  const place = old.server === undefined ? 'the memory on this machine' : `the server ${old.server}`;
+  throw new Failure(
+    'invalid_input',
+    `${name} is connected to ${place}. Disconnect it first with: helmdeck-memory disconnect ${id}`,
+  );
 }
 
 const afterwards = (connector: Connector): { afterwards?: string } =>
@@ -427,39 +486,3 @@ function removeIfEmpty(folder: string): void {
     // Ignore the error: the folder contains other files or was deleted.
   }
 }
-
-function stateOf(
-  look: EntryState,
-  installed: boolean,
-  { client, record, token }: { client: string; record: Record | undefined; token: boolean },
-): { state: ClientRow['state']; why?: string } {
-  if (look.at === 'broken') return { state: 'broken', why: look.why };
-  if (look.at === 'absent') return { state: record ? 'wiped' : installed ? 'not_connected' : 'not_installed' };
-  if (look.at === 'bundled' && !record) return { state: 'not_connected' };
-  const entry = look.at === 'present' ? look.entry : undefined;
-  const ours = record ? !entry || matches(entry, record.entry) : entry && startsBridgeFor(entry, client);
-  if (!ours) return { state: 'differs' };
-  if (look.disabled)
-    return { state: 'broken', why: "The entry for Helmdeck Memory is disabled in the client's configuration. Enable it there." };
-  const needsToken = entry !== undefined || look.at === 'bundled';
-  if (needsToken && !token)
-    return { state: 'broken', why: "The client's token file is missing from the data folder. Connect the client again." };
-  const missing = entry && missingFileOf(entry);
-  return missing === undefined
-    ? { state: 'connected' }
-    : { state: 'broken', why: `${missing} is missing, so the bridge cannot start. Connect the client again.` };
-}
-
-/** True if the entry in the configuration equals the recorded entry. Ignores environment variables that the user added. */
-const matches = ({ env, ...entry }: ClientEntry, { env: own, ...ours }: ClientEntry): boolean =>
-  isDeepStrictEqual(entry, ours) && Object.entries(own).every(([name, value]) => env[name] === value);
-
-const missingFileOf = ({ command, args: [bridge] }: ClientEntry): string | undefined =>
-  [command, bridge].find((path) => path !== undefined && isAbsolute(path) && !existsSync(path));
-
-const tokenOf = ({ id, paused, expires_at, last_used_at }: TokenRow): NonNullable<ClientRow['token']> => ({
-  id,
-  paused: paused ?? false,
-  expires_at,
-  ...(last_used_at !== undefined && { last_used_at }),
-});

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
 import { writeDurableFile } from '../../core/file/files.ts';
 import { readPrivateFile } from '../../listeners/private-file.ts';
+import type { TeamServer } from './team-server.ts';
 
 const Entry = z.object({ command: z.string(), args: z.array(z.string()), env: z.record(z.string(), z.string()) });
 
@@ -24,6 +25,8 @@ const Record = z.object({
       mode: z.int().exactOptional(),
     }),
   ),
+  /** URL of the server, if the client is connected to a server on another machine. The token is then not one of this memory. */
+  server: z.string().exactOptional(),
   /** Paths of the folders that were created for the client's files, outermost first. */
   folders: z.array(z.string()),
 });
@@ -53,6 +56,18 @@ export class Records {
     this.#prepare();
     if (token === undefined) rmSync(this.tokenFile(client), { force: true });
     else writeDurableFile(this.tokenFile(client), `${token}\n`);
+  }
+
+  /** Stores the server to which the bridge connects, or deletes it, so that the bridge connects to the program on this machine. */
+  saveServer(client: string, server: TeamServer | undefined): void {
+    this.#prepare();
+    if (server === undefined) rmSync(this.#serverFile(client), { force: true });
+    else writeDurableFile(this.#serverFile(client), `${JSON.stringify(server)}\n`);
+  }
+
+  server(client: string): TeamServer | undefined {
+    const text = this.#read(this.#serverFile(client));
+    return text === undefined ? undefined : (JSON.parse(text) as TeamServer);
   }
 
   /** Returns the id of the stored token. Returns undefined if there is no token, or if the token contains no id. */
@@ -110,8 +125,14 @@ export class Records {
   drop(client: string): void {
     for (const path of this.#originals(client)) rmSync(path, { force: true });
     rmSync(this.tokenFile(client), { force: true });
+    rmSync(this.#serverFile(client), { force: true });
     if (existsSync(this.#ownTokenFile(client))) renameSync(this.#ownTokenFile(client), this.tokenFile(client));
     rmSync(this.#file(client), { force: true });
+  }
+
+  /** The bridge and the plugin of OpenClaw read this file next to the token file. */
+  #serverFile(client: string): string {
+    return join(this.#folder, `${client}.server.json`);
   }
 
   #ownTokenFile(client: string): string {

@@ -17,6 +17,7 @@ const spend = (ms: number): void => {
 describe('writes that arrive together (R-DUR-01)', () => {
   let connection: Connection;
   let commits: number;
+  let savepoints: number;
   let queue: CommitQueue;
   let doubt: boolean;
 
@@ -32,6 +33,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
     const one = connection;
     onTestFinished(() => one.close());
     commits = 0;
+    savepoints = 0;
     doubt = false;
     const counted = {
       begin: () => connection.begin(),
@@ -40,7 +42,10 @@ describe('writes that arrive together (R-DUR-01)', () => {
         connection.commit();
       },
       rollback: () => connection.rollback(),
-      savepoint: () => connection.savepoint(),
+      savepoint: () => {
+        savepoints += 1;
+        connection.savepoint();
+      },
       releaseSavepoint: () => connection.releaseSavepoint(),
       rollbackToSavepoint: () => connection.rollbackToSavepoint(),
       get inTransaction() {
@@ -121,15 +126,32 @@ describe('writes that arrive together (R-DUR-01)', () => {
   });
 
   test('each is tried alone when SQLite rolls back the whole transaction', async () => {
-    let first = true;
+    let runs = 0;
     const givesUp = (): never => {
-      if (first) connection.rollback();
-      first = false;
+      runs += 1;
+      if (connection.inTransaction && runs <= 2) connection.rollback();
       throw new Error('full');
     };
     const [kept1, failed, kept2] = await Promise.allSettled([queue.run(keep('a')), queue.run(givesUp), queue.run(keep('b'))]);
     expect([kept1.status, failed.status, kept2.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect([kept('a'), kept('b')]).toEqual([true, true]);
+    expect([runs, commits]).toEqual([3, 2]);
+  });
+
+  test('writes after a failed one run once, and later without savepoints again', async () => {
+    const fails = (): never => {
+      throw new Error('no');
+    };
+    let runs = 0;
+    const counts = (): number => (runs += 1);
+    const pair = (job: () => unknown) => Promise.allSettled([queue.run(counts), queue.run(job)]);
+    await pair(fails);
+    expect(runs).toBe(2);
+    for (let turn = 0; turn < 64; turn += 1) await pair(turn % 2 === 0 ? fails : keep(`n${turn}`));
+    expect(runs).toBe(66);
+    const before = savepoints;
+    await pair(keep('last'));
+    expect([runs, savepoints - before]).toEqual([67, 0]);
   });
 
   test('all fail when the contents of the disk are in doubt (R-DUR-04)', async () => {
@@ -302,7 +324,10 @@ describe('writes that arrive together (R-DUR-01)', () => {
           connection.rollback();
           throw new Error('gone');
         },
-        savepoint: () => connection.savepoint(),
+        savepoint: () => {
+          savepoints += 1;
+          connection.savepoint();
+        },
         releaseSavepoint: () => connection.releaseSavepoint(),
         rollbackToSavepoint: () => connection.rollbackToSavepoint(),
         inTransaction: true,
@@ -324,7 +349,10 @@ describe('writes that arrive together (R-DUR-01)', () => {
         begin: () => connection.begin(),
         commit: () => connection.commit(),
         rollback: () => connection.rollback(),
-        savepoint: () => connection.savepoint(),
+        savepoint: () => {
+          savepoints += 1;
+          connection.savepoint();
+        },
         releaseSavepoint: () => connection.releaseSavepoint(),
         rollbackToSavepoint: () => connection.rollbackToSavepoint(),
         get inTransaction() {

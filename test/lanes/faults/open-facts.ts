@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
+import { CATEGORY } from '../../../src/contract/categories.ts';
 import { KeyRing, SealingKey, openEntry } from '../../../src/core/crypto/cipher.ts';
 
 /** Searches files as an attacker with the key would: through SQLite and in the raw bytes. */
@@ -52,8 +53,8 @@ function opens(ring: KeyRing, row: SealedRow): boolean {
         namespace,
         kind: KINDS[row.kind],
         keyHash: row.key_hash,
-        category: row.category,
-        createdAt: row.created_at,
+        category: row.category || CATEGORY.default,
+        createdAt: row.created_at || row.updated_at,
         updatedAt: row.updated_at,
         expiresAt: row.expires_at,
       },

@@ -78,7 +78,7 @@ function mustHaveRotated(folder: string, { code, stderr, figures }: Ended): void
   try {
     const keys = db.prepare('SELECT id FROM master_key').pluck().all() as Buffer[];
     const foreign =
-      'SELECT count(*) FROM (SELECT sealed FROM entry UNION ALL SELECT value FROM meta WHERE name = ?) WHERE substr(sealed, 2, 4) <> ?';
+      'SELECT count(*) FROM (SELECT sealed FROM entry UNION ALL SELECT sealed FROM author UNION ALL SELECT value FROM meta WHERE name = ?) WHERE substr(sealed, 2, 4) <> ?';
     const old = db.prepare(foreign).pluck().get('tombstone key', keys[0]) as number;
     if (keys.length !== 1 || old !== 0)
       throw new Error(`${keys.length} keys are recorded, and ${old} rows are not sealed with the first`);

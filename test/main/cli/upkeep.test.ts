@@ -68,7 +68,7 @@ describe('a backup', () => {
 test('verify reports no damage, or lists the damage and exits with 1 (R-SEAL-04)', async () => {
   expect(await say('verify')).toEqual({ code: 0, out: '2 entries verified, no damage found.\n', err: '' });
   const db = new Sqlite(join(folder, 'memory.db'));
-  db.exec("UPDATE entry SET category = 'moved' WHERE category = 'user_facts'");
+  db.exec("UPDATE entry SET category = 'moved' WHERE kind = 1");
   db.close();
   const { code, out } = await say('verify');
   expect(code).toBe(1);

@@ -1,14 +1,15 @@
 import type { Database } from 'better-sqlite3';
 import { entries } from './0001-entries.ts';
+import { shortRows } from './0002-short-rows.ts';
 
 /** One schema migration. Its position in `migrations`, counted from 1, is the schema version after the migration. */
 export type Migration = (db: Database) => void;
 
 /** All migrations, applied in order. Never edit a migration that was released; add another migration instead. */
-export const migrations: readonly Migration[] = [entries];
+export const migrations: readonly Migration[] = [entries, shortRows];
 
 /**
- * Earlier definitions of two indexes, which the first files of version 1 contain. These definitions also index activity rows, and
+ * Earlier definitions of two indexes in the first files of version 1. These definitions also index activity rows, and
  * every statement works with both definitions.
  */
 export const earlierForms: ReadonlySet<string> = new Set([

@@ -1,10 +1,13 @@
 import { withCliCommand } from '../../../contract/cli-command.ts';
-import type { ClientRow, ConnectionPlan, ClientVerification, PackOffer } from '../../../contract/client.ts';
+import type { ClientRow, ConnectionPlan, PackOffer } from '../../../contract/client.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
+import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
 import { escapeControls } from '../layout.ts';
 import { formatMinute } from '../times.ts';
+import { connectToServer, localConnections, serverOf } from './connect-server.ts';
+import { planLines, verificationLine } from './connection-lines.ts';
 
 export const connect = command({
   name: 'connect',
@@ -16,6 +19,18 @@ export const connect = command({
       value: '<packs>',
       description: 'Packs that the agent is offered: `all`, `none`, or names separated by commas. Default: `all`.',
     },
+    server: {
+      value: '<url>',
+      description: 'Address of a server on another machine, such as `https://memory.example:7443`. Asks for its token.',
+    },
+    ca: {
+      value: '<file>',
+      description: 'With `--server`: certificates of authorities to trust, in addition to those of the system.',
+    },
+    'token-file': {
+      value: '<file>',
+      description: 'With `--server`: file that contains the token. Without it, the token is typed, or read from standard input.',
+    },
     show: { description: 'Shows the planned changes without making them.' },
     try: { description: 'Tests an existing connection, without changing anything.' },
     list: { description: 'Lists the supported agents and their state.' },
@@ -24,6 +39,7 @@ export const connect = command({
   details: [
     "First shows the planned change to the agent's configuration: one entry, which starts the bridge of Helmdeck Memory. Nothing else in the configuration changes. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
     'With `--packs`, an agent that is already connected stays connected, and only its packs change. An agent reads the descriptions of its packs in every conversation, so offer it only the packs that it needs. The command `packs` lists the packs.',
+    'With `--server`, the agent uses a memory on another machine, with a token that the admin of the server created. The certificate of the server is always verified, and nothing is written before the server has accepted the token. Address and token are stored in the data folder.',
     'If you connect an agent again, it gets a new token, and a removed entry is restored. After the change, the connection is tested with the command that the agent starts. Helmdeck Memory must be running for the test.',
   ],
   examples: [
@@ -32,11 +48,25 @@ export const connect = command({
     'connect claude-code',
     'connect codex --subject work --yes',
     'connect codex --packs none',
+    'connect codex --server https://memory.example:7443',
   ],
-  async run({ arguments: { client }, options: { subject, packs, show, try: tried, list, yes } }, context) {
+  async run({ arguments: { client }, options }, context) {
+    const { subject, packs, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
+    if (server === undefined && (ca !== undefined || tokenFile !== undefined))
+      throw new UsageError('--ca and --token-file can be used only with --server.');
+    if (server !== undefined) {
+      if (client === undefined || subject !== undefined || packs !== undefined || tried || list)
+        throw new UsageError(
+          '--server needs the id of an agent, and cannot be used with --subject, --packs, --try or --list: the token decides which memory and packs the agent gets.',
+        );
+      return connectToServer({ client, server, ca, tokenFile, show, yes }, context);
+    }
     if (client === undefined || list) return listClients(context);
     if (tried) {
-      const verified = await context.call('verifyClient', { client });
+      const remote = await serverOf(client, context);
+      const verified = await (remote === undefined
+        ? context.call('verifyClient', { client })
+        : (await localConnections(context)).verify({ client }));
       await context.printResult({ client, ...verified }, () => [verificationLine(verified)]);
       return verified.works ? exits.done.code : exits.failed.code;
     }
@@ -73,7 +103,10 @@ export const disconnect = command({
   ],
   examples: ['disconnect claude-code'],
   async run({ arguments: { client } }, context) {
-    const answer = await context.call('disconnectClient', { client });
+    const server = await serverOf(client, context);
+    const answer = await (server === undefined
+      ? context.call('disconnectClient', { client })
+      : (await localConnections(context)).disconnect({ client }));
     await context.printResult(answer, () => [
       `${client} is disconnected.`,
       ...answer.files.map(({ path, as_before: asBefore }) =>
@@ -81,6 +114,9 @@ export const disconnect = command({
           ? `${escapeControls(path)} was restored.`
           : `${escapeControls(path)} has changed since the agent was connected, so only Helmdeck Memory's entry was removed.`,
       ),
+      ...(server === undefined
+        ? []
+        : [`The token is still valid on ${server}. If you no longer need it, ask the admin of the server to revoke it.`]),
     ]);
   },
 });
@@ -110,9 +146,6 @@ async function listClients(context: CommandContext): Promise<undefined> {
   return undefined;
 }
 
-export const verificationLine = ({ works, why = '', tools }: ClientVerification): string =>
-  works ? `Connection tested${tools === 0 ? '' : `: ${tools} tools`}.` : `The connection test failed. ${escapeControls(why)}`;
-
 const STATES: Readonly<Record<ClientRow['state'], string>> = {
   not_installed: 'not installed',
   not_connected: 'not connected',
@@ -123,9 +156,10 @@ const STATES: Readonly<Record<ClientRow['state'], string>> = {
   no_token: 'has no token; connect it again',
 };
 
-const stateOf = ({ state, token, transport, packs }: ClientRow): string => {
+const stateOf = ({ state, token, transport, packs, server }: ClientRow): string => {
   if (state !== 'connected') return STATES[state];
   const offered = packs ? `, packs: ${packs.join(', ') || 'none'}` : '';
+  if (server !== undefined) return `${STATES[state]} (${transport}) to ${server}`;
   return `${STATES[state]} (${transport})${token?.paused ? ', paused' : ''}${offered}`;
 };
 
@@ -136,14 +170,3 @@ function usedOf({ token }: ClientRow): string {
 
 const linkOf = ({ link }: ConnectionPlan): string[] =>
   link === undefined ? [] : ['To connect another profile of this agent later, open:', escapeControls(link)];
-
-export const planLines = ({ files, commands, afterwards }: ConnectionPlan): string[] => [
-  ...files.flatMap(({ path, created, lines, holds_token: holdsToken }) => [
-    `${escapeControls(path)}${created ? ' (new)' : ''}`,
-    ...lines.map(({ sign, text }) => `  ${sign} ${escapeControls(text)}`),
-    ...(holdsToken ? ['This file will contain the token, so only you will be allowed to read it.'] : []),
-  ]),
-  ...(files.length === 0 ? ['The configuration does not change. The agent gets a new token.'] : []),
-  ...commands.map(({ program, args }) => `Runs: ${[program, ...args].map(escapeControls).join(' ')}`),
-  ...(afterwards === undefined ? [] : [afterwards]),
-];

@@ -9,7 +9,7 @@ import { command } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
 import { columns, escapeControls } from '../layout.ts';
-import { planLines, verificationLine } from './connect.ts';
+import { planLines, verificationLine } from './connection-lines.ts';
 
 const BETWEEN_MS = 250;
 /** Maximum milliseconds that a command waits for Ollama to start. */

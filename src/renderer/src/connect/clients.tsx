@@ -87,7 +87,7 @@ export function Clients() {
 }
 
 function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (kind: DialogKind) => void }) {
-  const { id, name, version, state, subject, token } = client;
+  const { id, name, version, state, subject, token, server } = client;
   const { call } = useMemory();
   const { showToast } = useToast();
   const refresh = useRefresh();
@@ -132,10 +132,17 @@ function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (ki
                 onClick={() => setPaused(!token.paused)}
               />
             )}
-            {id !== EMBEDDINGS_ROW && (
+            {id !== EMBEDDINGS_ROW && server === undefined && (
               <Button label="Packs…" look="link" aria-label={`Packs for ${name}`} onClick={() => openDialog('packs')} />
             )}
-            <Button label="Revoke…" look="link" aria-label={`Revoke the token of ${name}`} onClick={() => openDialog('revoke')} />
+            {server === undefined && (
+              <Button
+                label="Revoke…"
+                look="link"
+                aria-label={`Revoke the token of ${name}`}
+                onClick={() => openDialog('revoke')}
+              />
+            )}
           </>
         ) : (
           <Button
@@ -158,10 +165,17 @@ const PROBLEMS: Readonly<Partial<Record<ClientRow['state'], string>>> = {
   no_token: "The agent's token was revoked or has expired.",
 };
 
-function ClientState({ client: { state, why, transport, subject, token, packs } }: { client: ClientRow }) {
+function ClientState({ client: { state, why, transport, subject, token, packs, server } }: { client: ClientRow }) {
   const problem = why ?? PROBLEMS[state];
   if (problem !== undefined) return <span className="warned">{problem}</span>;
   if (state !== 'connected') return 'Not connected.';
+  if (server !== undefined) {
+    return (
+      <>
+        Connected over {transport} to the memory of <bdi>{subject}</bdi> on <bdi>{server}</bdi>.
+      </>
+    );
+  }
   return (
     <>
       {token?.paused && <span className="warned">Paused. The agent has no access until you resume it. </span>}
