@@ -9,6 +9,9 @@ import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 import { A_KEY, aDraft, manualKeySource, openFileStore } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
+/** Searches do not wait for a long build, so a test asks until it is complete. */
+const BUILT = { timeout: 20_000 };
+
 /** The part of a store that a finder uses. */
 const boundTo = (store: MemoryStore): MemoryStore =>
   Object.assign(Object.create(store), { now: () => store.now(), onEntryEvent: store.onEntryEvent.bind(store) }) as MemoryStore;
@@ -58,7 +61,7 @@ test('a long build delays no search, and the next search finds a fact stored mea
   };
   expect(await Promise.race([find('novelty'), turns()])).toMatchObject({ found: [{ fact: { key: 'new' } }], partial: true });
   gate.resolve();
-  await expect.poll(async () => (await find('word')).partial).toBe(false);
+  await expect.poll(async () => (await find('word')).partial, BUILT).toBe(false);
   expect((await find('word')).found).toHaveLength(150);
 });
 
@@ -176,7 +179,7 @@ describe.each([
     ]);
     await building;
     expect(keys(await me('search', { query: 'late' }))).toContain('late');
-    await expect.poll(async () => (await me('search', { query: 'common', limit: 100 })).partial).toBeUndefined();
+    await expect.poll(async () => (await me('search', { query: 'common', limit: 100 })).partial, BUILT).toBeUndefined();
     expect(keys(await me('search', { query: 'n6' }))).not.toContain('n6');
     expect(keys(await me('search', { query: 'meanwhile' }))).toEqual(['n5']);
     for (const key of ['n0', 'n350', 'n699']) expect(keys(await me('search', { query: key }))[0]).toBe(key);
@@ -281,7 +284,7 @@ test.each([
   const sentence = 'A needle in a sentence of usual length.';
   for (let index = 0; index < short; index += 1) await me('remember', { key: `short ${index}`, value: sentence });
   const search = () => me('search', { query: 'needle', limit: 100 });
-  await expect.poll(async () => (await search()).partial).toBeUndefined();
+  await expect.poll(async () => (await search()).partial, BUILT).toBeUndefined();
   const { hits } = await search();
   expect(hits).toHaveLength(long + short);
   const bytes = hits.map(({ value }) => Buffer.byteLength(value));
