@@ -34,12 +34,12 @@ export const CONNECTION_LIMITS = {
   /** Maximum number of open connections. Above this limit, a connection of the subject with the most connections is closed. */
   connections: 1000,
   /** Maximum number of connections from other machines whose TLS handshake is not finished. */
-  handshakes: 256,
+  handshakes: 512,
   /**
    * Maximum number of connections of one address whose TLS handshake is not finished, and of those that have not sent a valid
-   * token yet. Above it, the oldest of them is closed.
+   * token yet. Above it, the oldest of them is closed. High enough for an office that shares one address.
    */
-  anonymousPerAddress: 32,
+  anonymousPerAddress: 64,
   /** Maximum number of unanswered requests per connection. */
   pendingRequests: 64,
   /** Maximum number of open streams, exports and imports per subject. */

@@ -53,6 +53,8 @@ export interface ListenerDeps {
   readonly version: string;
   readonly clock: Clock;
   readonly log?: ((event: LogEvent) => void) | undefined;
+  /** Reports a problem that the owner should solve while the server keeps running. */
+  readonly warn?: ((problem: string) => void) | undefined;
 }
 
 export interface Listener extends AsyncDisposable {
@@ -84,7 +86,7 @@ const { createServer } = process.getBuiltinModule('node:http');
 export async function startListener(deps: ListenerDeps): Promise<Listener> {
   const { perform, catalogue, tokens, onChange, onKeyChange, isReadable, folder, allowedHosts, windowFolder, version, clock } =
     deps;
-  const { log = () => undefined } = deps;
+  const { log = () => undefined, warn = () => undefined } = deps;
   const address = parseListenAddress(deps.address ?? DEFAULT_ADDRESS);
   // Check the certificate before any port is opened.
   const startTeamListener = deps.team && prepareTeamListener(deps.team, clock);
@@ -125,7 +127,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
 
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => (closed ??= closeAll());
-  const team = await startTeamListener?.({ routes, tokens, folder, log }).catch(async (error: unknown) => {
+  const team = await startTeamListener?.({ routes, tokens, folder, log, warn }).catch(async (error: unknown) => {
     await close();
     throw error;
   });

@@ -1,4 +1,5 @@
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
+import { request as forward } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -72,6 +73,40 @@ describe('the bridge of a member (R-TEAM-10)', () => {
       .poll(async () => toolSaid((await bridge.request('tools/call', RECALL)).result), EVENTUALLY)
       .toMatchObject({ value: 'Helix' });
     expect(bridge.stderr()).toBe('');
+  });
+
+  test('works through a proxy that provides TLS, with streams (R-TEAM-05)', async () => {
+    const proxies = ['127.0.0.3'];
+    const hosts = ['localhost'];
+    const team = await serveHere({ team: { certificate: undefined, hosts, proxies } });
+    const { files } = team;
+    const tls = { cert: readFileSync(files.certificateFile), key: readFileSync(files.keyFile) };
+    const proxy = createHttps(tls, (incoming, response) => {
+      const target = { host: HOST, port: team.teamPort, localAddress: '127.0.0.3', path: incoming.url, method: incoming.method };
+      const headers = { ...incoming.headers, host: 'localhost', 'x-forwarded-for': '10.0.0.1', 'x-forwarded-proto': 'https' };
+      const sent = forward({ ...target, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        // Send the headers of a stream at once.
+        response.flushHeaders();
+        answer.pipe(response);
+      });
+      sent.on('error', () => response.destroy());
+      response.once('close', () => sent.destroy());
+      incoming.pipe(sent);
+    });
+    onTestFinished(() => {
+      proxy.closeAllConnections();
+      proxy.close();
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, HOST, resolve));
+    const url = `https://localhost:${(proxy.address() as AddressInfo).port}`;
+    const bridge = aDesk(await team.token('ada'), url, team.authority.ca).start();
+    await bridge.request('initialize', INITIALIZE_PARAMS);
+    bridge.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+    await bridge.request('resources/subscribe', { uri: 'helmdeck://my-memory' });
+    expect(toolSaid((await bridge.request('tools/call', STORE)).result)).toMatchObject({ status: 'created' });
+    await bridge.waitFor(({ method }) => method === 'notifications/resources/updated');
+    expect(toolSaid((await bridge.request('tools/call', RECALL)).result)).toMatchObject({ value: 'Helix' });
   });
 
   test('trusts the authorities of the system', async () => {

@@ -21,6 +21,8 @@ export interface ManualClock extends Clock {
   boot: string | undefined;
   /** Simulates a shutdown and a new boot after the given time. */
   reboot(ms: number): void;
+  /** Waits for work of a timer that `settle` does not wait for, such as queries of a database. */
+  work: (() => Promise<unknown>) | undefined;
   /** The number of pending timers. */
   readonly pendingTimers: number;
 }
@@ -46,6 +48,7 @@ export function manualClock(start = START): ManualClock {
       if (this.boot !== undefined) this.boot += '+';
     },
     synchronizedBy: undefined,
+    work: undefined,
     synchronized() {
       return Promise.resolve(this.synchronizedBy);
     },
@@ -67,6 +70,7 @@ export function manualClock(start = START): ManualClock {
           timer.action();
           // Wait for the work that the timer started.
           await settle();
+          await this.work?.();
         }
         if (steady >= until) return;
       }

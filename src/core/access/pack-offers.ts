@@ -36,6 +36,12 @@ export class PackOffers {
     if (!this.#offers) await this.#load().catch(() => undefined);
   }
 
+  /** Reads the choices again, because another process may have changed them. */
+  async reload(): Promise<void> {
+    this.#offers = undefined;
+    await this.prepare();
+  }
+
   of(client: string): OfferedPacks {
     return this.#offers ? this.#offers.get(client) : NO_PACKS;
   }

@@ -103,6 +103,8 @@ export class TokenRegistry implements AsyncDisposable {
   readonly #uses = new Map<string, Use>();
   readonly #listeners = new Set<(id: string) => void>();
   #latestJob: Promise<unknown> = Promise.resolve();
+  /** The revision of the vault when it was read last. */
+  #revision = 0;
 
   private constructor(deps: Deps, owner: { token: string; claims: TokenClaims }) {
     this.#deps = deps;
@@ -146,6 +148,7 @@ export class TokenRegistry implements AsyncDisposable {
   }
 
   async #verifyOther(token: string, digest: string): Promise<TokenIdentity> {
+    if (this.#deps.vault.revision) await this.#followOthers(this.#deps.vault.revision);
     const known = this.#verified.get(digest);
     const verified = known ?? (await this.#verifyUnknown(token, digest));
     this.#requireValid(verified);
@@ -327,10 +330,27 @@ export class TokenRegistry implements AsyncDisposable {
    * Creates a new secret. Also replaces a secret that cannot be decrypted. Tokens signed with the old secret become invalid, but
    * new tokens can be created.
    */
-  async #makeSecret(): Promise<string> {
-    const secret = randomBytes(32).toString('base64url');
-    await this.#deps.vault.write(SIGNING_SECRET, secret);
-    return secret;
+  #makeSecret(): Promise<string> {
+    return this.#deps.vault.create(SIGNING_SECRET, randomBytes(32).toString('base64url'));
+  }
+
+  /** Reads tokens, revocations, pauses and offered packs again after another process changed the vault. */
+  async #followOthers(revisionOf: () => Promise<number>): Promise<void> {
+    const revision = await revisionOf();
+    if (revision === this.#revision) return;
+    const { vault } = this.#deps;
+    const [names, revoked] = await Promise.all([vault.names(), vault.revokedTokens()]);
+    const idsOf = (prefix: string): string[] =>
+      names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+    const paused = idsOf(PAUSED_TOKEN);
+    const stopped = [...revoked.filter((id) => !this.#revoked.has(id)), ...paused.filter((id) => !this.#paused.has(id))];
+    for (const id of revoked) this.#revoked.add(id);
+    replaceAll(this.#paused, paused);
+    replaceAll(this.#recorded, idsOf(TOKEN_RECORD));
+    await this.offers.reload();
+    this.#verified.clear();
+    this.#revision = revision;
+    for (const id of stopped) for (const callback of this.#listeners) callback(id);
   }
 
   #recordUse(id: string): void {
@@ -401,6 +421,11 @@ export class TokenRegistry implements AsyncDisposable {
     this.#latestJob = turn.catch(() => undefined);
     return turn;
   }
+}
+
+function replaceAll(set: Set<string>, values: readonly string[]): void {
+  set.clear();
+  for (const value of values) set.add(value);
 }
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');

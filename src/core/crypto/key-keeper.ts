@@ -226,8 +226,9 @@ export class KeyKeeper {
     if (keys) {
       this.#lockedByOwner = false;
       this.#keys = keys;
-      if (records.length === 0) await this.#recordFirstKey(keys);
-      else await finishRotation(keys);
+      // Another process can record its key at the same time. Then only that key is right.
+      if (records.length > 0) await finishRotation(keys);
+      else if (!(await this.#recordFirstKey(keys))) return this.#readKeys();
     } else {
       this.#keys = undefined;
       this.#state = found.at === 'none' || found.at === 'ok' ? NO_KEY : found;
@@ -235,13 +236,15 @@ export class KeyKeeper {
     return this.state;
   }
 
-  /** Records the first key. Afterwards, only this key opens the memory. */
-  async #recordFirstKey({ ring, source }: HeldKeys): Promise<void> {
+  /** Records the first key. Afterwards, only this key opens the memory. Returns false if there is a key already. */
+  async #recordFirstKey({ ring, source }: HeldKeys): Promise<boolean> {
     try {
-      await this.#connection.transaction(() => {
+      return await this.#connection.transaction(() => {
+        if (this.records().length > 0) return false;
         const { id } = ring.current;
         this.#connection.insertKeyRecord({ id, role: 'current', proof: ring.current.proof(), source: source.name });
         this.tombstoneKey();
+        return true;
       });
     } catch (error) {
       this.#keys = undefined;

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import { CATEGORY } from '../../contract/categories.ts';
 import type { Activity } from '../../contract/history.ts';
 import { ACTIVITY_TTL } from '../../contract/limits.ts';
@@ -32,12 +32,25 @@ function textOf({ operation, ...details }: StoredRow): string {
   return code !== undefined && isKeyOnly ? code + details.key : JSON.stringify({ operation, ...details });
 }
 
+const KEY_BYTES = 3;
+/** Random bytes for the next keys. One system call fills them all. */
+const random = Buffer.alloc(KEY_BYTES * 1024);
+let used = random.length;
+
+function shortKey(): string {
+  if (used === random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  return random.toString('base64url', used, (used += KEY_BYTES));
+}
+
 /** Creates the activity row for an operation. The store adds the time and the outcome of a write. */
 export const noteOf = (caller: Caller, operation: Row['operation'], details: Details): ActivityNote => {
   const valueOf = (outcome?: WriteOutcome): string => textOf({ operation, ...details, ...outcome });
   return {
     // Rows are found by time. The key is needed only to tell apart the rows that a forget deletes.
-    key: randomBytes(3).toString('base64url'),
+    key: shortKey(),
     value: valueOf(),
     // No activity row is found by its category. The default category is the shortest in the database.
     category: CATEGORY.default,

@@ -71,8 +71,10 @@ export class FactReader {
     this.#onlyStopWords = query.words.every(({ isStopWord }) => isStopWord);
   }
 
-  read({ key, category, tags, value }: SearchableFact): FactMatch {
-    const reading = new FactReading(this.#query, this.#meanings, this.#filter, this.#onlyStopWords);
+  /** Reads a fact. Looks for the exact phrase only if the fact may contain it. */
+  read({ key, category, tags, value }: SearchableFact, mayContainPhrase = true): FactMatch {
+    const phrase = mayContainPhrase ? this.#query.phrase : NO_PHRASE;
+    const reading = new FactReading(this.#query, phrase, this.#meanings, this.#filter, this.#onlyStopWords);
     const { text, start } = this.#partOf(value);
     reading.readField('value', text, start);
     reading.readField('key', key);
@@ -93,8 +95,11 @@ export class FactReader {
   }
 }
 
+const NO_PHRASE: readonly Word[] = [];
+
 class FactReading {
   readonly #query: ParsedQuery;
+  readonly #wanted: readonly Word[];
   readonly #meanings: ReadonlyMap<string, readonly Meaning[]>;
   readonly #filter: TermFilter;
   readonly #onlyStopWords: boolean;
@@ -106,8 +111,15 @@ class FactReading {
   #seen: number[] = [];
   #phrase: Field | undefined;
 
-  constructor(query: ParsedQuery, meanings: ReadonlyMap<string, readonly Meaning[]>, filter: TermFilter, onlyStopWords: boolean) {
+  constructor(
+    query: ParsedQuery,
+    phrase: readonly Word[],
+    meanings: ReadonlyMap<string, readonly Meaning[]>,
+    filter: TermFilter,
+    onlyStopWords: boolean,
+  ) {
     this.#query = query;
+    this.#wanted = phrase;
     this.#meanings = meanings;
     this.#filter = filter;
     this.#onlyStopWords = onlyStopWords;
@@ -115,8 +127,8 @@ class FactReading {
 
   readField(field: Field, text: string, offset = 0): void {
     const words = wordsOf(text, this.#filter);
-    const { phrase } = this.#query;
-    if (this.#phrase === undefined && containsPhrase(words, phrase)) this.#phrase = field;
+    const wanted = this.#phrase === undefined && this.#wanted.length > 0;
+    if (wanted && containsPhrase(words, this.#wanted)) this.#phrase = field;
     this.#seen = [];
     for (const found of words) {
       const meanings = this.#meanings.get(found.term);

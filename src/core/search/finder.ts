@@ -89,6 +89,7 @@ export class Finder implements Disposable {
 
   async find(namespace: Namespace, request: FindRequest, kind: IndexedKind = 'fact'): Promise<FindResult> {
     const { texts, expiringWithin: within, ...rest } = request;
+    if (this.#store.refresh) await this.#store.refresh();
     const indexed = this.#indexOf(namespace, kind);
     if (!indexed.complete) {
       indexed.queriedAt = performance.now();
@@ -109,6 +110,7 @@ export class Finder implements Disposable {
 
   /** Returns the tags and clients with the most facts. Waits until all facts are indexed. */
   async names(namespace: Namespace, most: number): Promise<ReturnType<SearchIndex['names']>> {
+    if (this.#store.refresh) await this.#store.refresh();
     const indexed = this.#indexOf(namespace, 'fact');
     await indexed.built;
     return this.#isCurrent(indexed) ? indexed.index.names(most) : this.names(namespace, most);

@@ -39,10 +39,14 @@ const REPLACEABLE = 0.89;
 const NEGLIGIBLE = 0.01;
 /** A word with less than this fraction of the highest weight is not looked up at all, as if every fact could contain it. */
 const WORTHLESS = 0.001;
+/** Facts are dropped only if the words to look up weigh less than this fraction of the last hit. */
+const PRUNABLE = 0.5;
 /** Maximum number of facts that are looked up without dropping those that cannot become hits first. */
 const MAX_LOOKED_UP = 64;
 /** Maximum number of facts that are found by one part of an identifier after facts with the whole identifier were found. */
-const MAX_PART_POSTINGS = 256;
+const MAX_PART_POSTINGS = 128;
+/** More words than any query has. */
+const MAX_WORDS = 255;
 /** Number of postings that can be read in the time that it takes to look up one fact in a posting list. */
 const LOOKUP_COST = 12;
 
@@ -59,6 +63,8 @@ interface LookUp extends Pick<Extent, 'limit' | 'postings'> {
   readonly missable: number;
   /** The highest weight that the words to look up can add to a fact. */
   readonly remaining: number;
+  /** The weight of the last hit so far, or 0 if it is unknown. */
+  readonly least: number;
 }
 
 /**
@@ -94,7 +100,7 @@ export class Ranking {
     try {
       const { words, skipped } = rarestFirst(query, isExhaustive(extent));
       const collected = this.#collect(query, words, accepts, extent);
-      const chosen = this.#choose(accepts, extent.most, query.maxWeight, skipped);
+      const chosen = this.#choose(accepts, extent.most, query.maxWeight, collected === 'limited' ? 'unknown' : skipped);
       const enough = extent.narrowed ? extent.most : collected === 'limited' ? extent.limit : 1;
       if ((collected === 'complete' && skipped.length === 0) || chosen.length >= enough) return chosen;
     } finally {
@@ -121,6 +127,7 @@ export class Ranking {
     const all = words.reduce((sum, { bound }) => sum + bound, 0);
     let remaining = all;
     let left = extent.postings;
+    let least = 0;
     let result: 'complete' | 'shortened' | 'limited' = 'complete';
     let at = 0;
     for (; at < words.length; at += 1) {
@@ -132,7 +139,8 @@ export class Ranking {
       }
       // No hit weighs more than the words that were read, so that the weight of the last hit need not be computed each time.
       const likely = this.#count >= extent.limit && remaining < REPLACEABLE * (all - remaining);
-      if (likely && remaining < REPLACEABLE * this.#leastHit(accepts, extent.limit)) break;
+      least = likely ? this.#leastHit(accepts, extent.limit) : 0;
+      if (remaining < REPLACEABLE * least) break;
       const most = found && !exhaustive && ranked.word.role === 'part' ? Math.min(left, MAX_PART_POSTINGS) : left;
       const read = this.#addWord(ranked, most);
       left -= read;
@@ -144,8 +152,7 @@ export class Ranking {
       }
       if (read === most) result = 'shortened';
     }
-    this.#lookUp(words, at, { ...extent, accepts, missable, remaining });
-    return result;
+    return this.#lookUp(words, at, { ...extent, accepts, missable, remaining, least }) ? result : 'limited';
   }
 
   /**
@@ -193,18 +200,29 @@ export class Ranking {
     return read;
   }
 
-  /** Adds the weights of the words from `from` on to the facts that were found, and drops facts that cannot become hits. */
-  #lookUp(words: readonly RankedWord[], from: number, { accepts, limit, missable, remaining, postings }: LookUp): void {
-    let [open, left] = [remaining, postings];
-    for (let at = from; at <= words.length && left > 0; at += 1) {
-      if (this.#count > Math.max(limit, MAX_LOOKED_UP))
-        this.#prune(REPLACEABLE * this.#leastHit(accepts, limit) - open, at - missable);
+  /**
+   * Adds the weights of the words from `from` on to the facts that were found, and drops facts that cannot become hits. Returns
+   * false if the limit of postings was reached.
+   */
+  #lookUp(
+    words: readonly RankedWord[],
+    from: number,
+    { accepts, limit, missable, remaining, postings, ...rest }: LookUp,
+  ): boolean {
+    let [open, left, at, least] = [remaining, postings, from, rest.least];
+    for (; at <= words.length && left > 0; at += 1) {
+      // Few facts could be dropped while the words to look up weigh nearly as much as a hit.
+      if (this.#count > Math.max(limit, MAX_LOOKED_UP) && (least === 0 || open < PRUNABLE * least)) {
+        least = this.#leastHit(accepts, limit);
+        this.#prune(REPLACEABLE * least - open, at - missable);
+      }
       const ranked = words[at];
-      if (ranked === undefined) return;
+      if (ranked === undefined) return true;
       for (const { id, weight } of ranked.word.alternatives)
         left -= this.#lookUpTerm(id, weight * ranked.word.weight, ranked.mark);
       open -= ranked.bound;
     }
+    return at >= words.length;
   }
 
   /** Adds the weight of a term to the facts that were found. Returns the work that it took, as a number of postings. */
@@ -278,9 +296,14 @@ export class Ranking {
   /** Returns the weight of the last of the best facts, or 0 if fewer facts than the limit were found. */
   #leastHit(accepts: FactPredicate, limit: number): number {
     const best = new Best(this.#facts, limit);
-    for (let seen = 0; seen < this.#count; seen += 1) {
-      const at = fromEitherEnd(seen, this.#count);
-      best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
+    const [numbers, sums, count] = [this.#numbers, this.#sums, this.#count];
+    let least = 0;
+    for (let at = 0; at < count; at += 1) {
+      const sum = sums[at] ?? 0;
+      // Facts with equal weights need not be ordered by age here.
+      if (sum <= least) continue;
+      best.offer(numbers[at] ?? 0, sum, accepts);
+      least = best.least;
     }
     return best.least;
   }
@@ -316,17 +339,18 @@ export class Ranking {
     this.#masks = growTo(this.#masks, count);
   }
 
-  #choose(accepts: FactPredicate, most: number, maxWeight: number, skipped: readonly RankedWord[]): RankedFact[] {
+  #choose(accepts: FactPredicate, most: number, maxWeight: number, skipped: readonly RankedWord[] | 'unknown'): RankedFact[] {
     const best = new Best(this.#facts, most);
     for (let seen = 0; seen < this.#count; seen += 1) {
       const at = fromEitherEnd(seen, this.#count);
       best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
     }
-    const bits = skipped.reduce((mask, { mark }) => mask | maskOf(mark), 0);
+    const [more, bits] =
+      skipped === 'unknown' ? [MAX_WORDS, ~0] : [skipped.length, skipped.reduce((mask, { mark }) => mask | maskOf(mark), 0)];
     return best.sorted().map(({ number, sum }) => {
       const at = (this.#places[number] ?? 0) - 1;
       const [words = 0, mask = 0] = [this.#words[at], this.#masks[at]];
-      return { number, share: Math.min(1, sum / maxWeight), words: words + skipped.length, mask: mask | bits };
+      return { number, share: Math.min(1, sum / maxWeight), words: words + more, mask: mask | bits };
     });
   }
 

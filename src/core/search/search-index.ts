@@ -182,9 +182,9 @@ class SearchRun {
       const { number, share } = candidate;
       if (this.#isBeaten(candidate, query, found)) continue;
       const { id, fact } = this.#open(number);
-      const read = reader.read(fact);
-      const match = isIncomplete(query, candidate) ? { ...read, phrase: undefined, nearness: 0 } : read;
-      found.push({ id, fact, match, score: score(share, match) });
+      const match = reader.read(fact, mayContainPhrase(query, candidate));
+      const nearness = isIncomplete(query, candidate) ? 0 : match.nearness;
+      found.push({ id, fact, match, score: score(share, match.phrase, nearness) });
       moveLastIntoPlace(found);
       if (found.length > this.#limit) found.pop();
     }
@@ -201,10 +201,9 @@ class SearchRun {
   #isBeaten(candidate: RankedFact, query: ParsedQuery, found: readonly ReadFact[]): boolean {
     const last = found[this.#limit - 1];
     if (last === undefined) return false;
-    const { number, share, words } = candidate;
-    const incomplete = isIncomplete(query, candidate);
-    const phrase = words < query.phraseWords || incomplete ? undefined : 'value';
-    const most = score(share, { phrase, nearness: incomplete ? 0 : highestNearness(query, candidate.mask) });
+    const { number, share } = candidate;
+    const phrase = mayContainPhrase(query, candidate) ? 'value' : undefined;
+    const most = score(share, phrase, isIncomplete(query, candidate) ? 0 : highestNearness(query, candidate.mask));
     return most < last.score || (most === last.score && this.#facts.updatedAt(number) < last.fact.updatedAt);
   }
 
@@ -215,7 +214,8 @@ class SearchRun {
   #worthReading(query: ParsedQuery): RankedFact[] {
     const most = Math.max(MAX_READ_CANDIDATES, this.#limit);
     if (query.words.length === 1) return this.#aboutOneWord(query, most);
-    const sought = Math.max(most, MAX_PHRASE_CANDIDATES);
+    // Facts with the identifiers weigh the most, so that a fact with the phrase is among the first.
+    const sought = query.onlyIdentifiers ? most : Math.max(most, MAX_PHRASE_CANDIDATES);
     const candidates = this.#ranking.best(query, this.#accepts, this.#extent(sought));
     const least = (1 - NEARNESS_FRACTION) * (candidates[this.#limit - 1]?.share ?? 0);
     const likely = candidates.slice(0, most).filter(({ share }) => share >= least);
@@ -282,7 +282,7 @@ class SearchRun {
   }
 }
 
-const score = (share: number, { phrase, nearness }: Pick<FactMatch, 'phrase' | 'nearness'>): number =>
+const score = (share: number, phrase: FactMatch['phrase'], nearness: number): number =>
   phrase === undefined
     ? PHRASE_SCORE * (share * (1 - NEARNESS_FRACTION + NEARNESS_FRACTION * nearness)) ** SCORE_EXPONENT
     : PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
@@ -293,6 +293,9 @@ const score = (share: number, { phrase, nearness }: Pick<FactMatch, 'phrase' | '
  */
 const isIncomplete = ({ words, onlyIdentifiers }: ParsedQuery, found: RankedFact): boolean =>
   onlyIdentifiers && found.words < words.length;
+
+const mayContainPhrase = (query: ParsedQuery, found: RankedFact): boolean =>
+  found.words >= query.phraseWords && !isIncomplete(query, found);
 
 /** Moves the last element to its sorted place. The move is usually short, because candidates arrive nearly sorted. */
 function moveLastIntoPlace(found: ReadFact[]): void {

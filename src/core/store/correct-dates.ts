@@ -5,7 +5,7 @@ import { KIND_BY_NUMBER } from './statements.ts';
 import type { SpaceChange, Entry } from './store.ts';
 
 /** An entry dated more than this many milliseconds in the future was written while the clock was wrong. */
-const MARGIN_MS = 60_000;
+export const MARGIN_MS = 60_000;
 const ROWS_READ_AT_ONCE = 1000;
 const ROWS_WRITTEN_AT_ONCE = 50;
 
@@ -65,14 +65,13 @@ function correct({ connection, rows, now }: Deps, number: number): SpaceChange |
   const change: SpaceChange = { namespace, kind: kind === 'history' ? 'fact' : kind };
   if (aheadBy(entry.updatedAt, now()) === 0) return change;
   const before = connection.sql.lastVersionBefore.get(row.namespace, row.key_hash, entry.updatedAt) as number | null;
-  const updatedAt = Math.max(now(), (before ?? 0) + 1);
-  const ahead = entry.updatedAt - updatedAt;
-  const corrected: Entry = {
-    ...entry,
-    createdAt: Math.min(entry.createdAt, updatedAt),
-    updatedAt,
-    expiresAt: entry.expiresAt - ahead,
-  };
-  rows.replace(namespace, kind, row, corrected);
+  rows.replace(namespace, kind, row, correctedEntry(entry, now(), before ?? 0));
   return change;
+}
+
+/** Moves the dates of an entry back to the present. `before` is the update time of the previous version of its key, or 0. */
+export function correctedEntry(entry: Entry, now: number, before: number): Entry {
+  const updatedAt = Math.max(now, before + 1);
+  const ahead = entry.updatedAt - updatedAt;
+  return { ...entry, createdAt: Math.min(entry.createdAt, updatedAt), updatedAt, expiresAt: entry.expiresAt - ahead };
 }

@@ -57,6 +57,8 @@ export interface WriterContext extends Pick<StoreContext, 'keys' | 'sweeper' | '
   >;
   readonly time: Pick<StoreContext['time'], 'now' | 'trusted' | 'inDoubt'>;
   readonly disk: Pick<StoreContext['disk'], 'purgeSoon' | 'purgeLater'>;
+  /** True if other processes write too. Then nothing that was read in an earlier transaction is certain. */
+  readonly sharesDatabase?: boolean;
 }
 
 interface WriterParts {
@@ -253,7 +255,7 @@ export class EntryWriter {
     const id = connection.ensureNamespace(namespace);
     const place = `${id} ${kind}`;
     const unchecked = this.#uncheckedInserts.get(place) ?? 0;
-    if (unchecked > 0) {
+    if (unchecked > 0 && !this.#context.sharesDatabase) {
       this.#uncheckedInserts.set(place, unchecked - 1);
       return;
     }
@@ -350,7 +352,7 @@ export class EntryWriter {
   }
 
   #surelyFits({ subject }: Namespace): boolean {
-    if (this.#fitting.subject !== subject || this.#fitting.writes <= 0) return false;
+    if (this.#context.sharesDatabase || this.#fitting.subject !== subject || this.#fitting.writes <= 0) return false;
     this.#fitting.writes -= 1;
     return true;
   }

@@ -10,13 +10,13 @@ import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.t
  * Kinds that get tombstones, so that restoring a backup does not bring forgotten entries back. The kind `history` is not
  * included, because versions are deleted with their fact.
  */
-const TOMBSTONED: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
-const UNCOUNTED: ReadonlySet<Kind> = new Set(['history', 'activity']);
+export const TOMBSTONED: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
+export const UNCOUNTED: ReadonlySet<Kind> = new Set(['history', 'activity']);
 /**
  * The order in which kinds are deleted. Activity rows come first, so that the forget cannot delete its own activity row, which
  * is written later and can reuse a listed row number. Versions come last, because by then only versions without a fact are left.
  */
-const ORDER: readonly Kind[] = ['activity', 'fact', 'audit', 'cache', 'pack', 'history'];
+export const DELETE_ORDER: readonly Kind[] = ['activity', 'fact', 'audit', 'cache', 'pack', 'history'];
 
 /**
  * Limits of one slice, which is one commit: milliseconds, rows and sealed bytes. Other requests wait for a whole slice, and on a
@@ -96,6 +96,10 @@ interface Matching {
   readonly key: string | undefined;
 }
 
+/** Whether to record a forget: true if the forget deleted entries or cleared the whole activity record. */
+export const isRecordDue = ({ entries, done }: Pick<ForgetProgress, 'entries' | 'done'>, clearsRecord: boolean): boolean =>
+  entries > 0 || (clearsRecord && done);
+
 /** Whether entries must be decrypted to decide if they match the selection. */
 export const needsKey = (selection: Selection): boolean => selection.key !== undefined || selection.matches !== undefined;
 
@@ -125,11 +129,11 @@ export class ForgetJob {
       .filter((namespace) => namespace.subject === subject)
       .filter(({ session }) => selection.session === undefined || selection.session === session);
     this.#forgetsAuthors =
-      ORDER.every((kind) => selection.kinds.includes(kind)) && selection.category === undefined && !needsKey(selection);
+      DELETE_ORDER.every((kind) => selection.kinds.includes(kind)) && selection.category === undefined && !needsKey(selection);
     // Entries that are written during the forget get new author rows, because the present ones are deleted at its end.
     if (this.#forgetsAuthors) for (const { id } of namespaces) deps.rows.authors.retire(id);
     this.#namespaces = namespaces;
-    this.#groups = ORDER.filter((kind) => selection.kinds.includes(kind)).flatMap((kind) =>
+    this.#groups = DELETE_ORDER.filter((kind) => selection.kinds.includes(kind)).flatMap((kind) =>
       namespaces.map((namespace) => ({ namespace, kind, listed: [], next: FIRST })),
     );
   }

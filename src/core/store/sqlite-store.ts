@@ -15,7 +15,15 @@ import { EntryWriter } from './entry-writer.ts';
 import { isUnchanged } from './entry.ts';
 import { ChangeNotifier } from './events.ts';
 import { FairEviction } from './fair-eviction.ts';
-import { type ForgetJob, Forgetting, namespaceOf, needsKey, type ForgetProgress, FORGET_START } from './forgetting.ts';
+import {
+  type ForgetJob,
+  Forgetting,
+  namespaceOf,
+  needsKey,
+  type ForgetProgress,
+  FORGET_START,
+  isRecordDue,
+} from './forgetting.ts';
 import { OverviewReader } from './overview.ts';
 import { SealedRows } from './sealed-rows.ts';
 import type { StoreContext } from './store-context.ts';
@@ -429,6 +437,3 @@ export class SqliteStore implements MemoryStore {
 }
 
 const isDiskFull = (error: unknown): boolean => asFailure(error).code === 'disk_full';
-
-/** Whether to record a forget: true if the forget deleted entries or cleared the whole activity record. */
-const isRecordDue = ({ entries, done }: ForgetProgress, clearsRecord: boolean): boolean => entries > 0 || (clearsRecord && done);

@@ -262,6 +262,8 @@ export type EntryEvent =
 export interface Vault {
   read(name: string): Promise<string | undefined>;
   write(name: string, text: string): Promise<void>;
+  /** Stores the text unless a text with this name can be read. Returns the stored text. */
+  create(name: string, text: string): Promise<string>;
   delete(name: string): Promise<void>;
   /** Lists all names, which are not encrypted. */
   names(): Promise<readonly string[]>;
@@ -271,6 +273,11 @@ export interface Vault {
    */
   revokeToken(id: string, until: number): Promise<void>;
   revokedTokens(): Promise<readonly string[]>;
+  /**
+   * Returns a number that is different after another process has changed the vault. Absent if only this process can change it. A
+   * caller that keeps texts in RAM must compare the number before it uses them.
+   */
+  readonly revision?: () => Promise<number>;
 }
 
 export interface SweepResult {
@@ -304,6 +311,11 @@ export interface MemoryStore extends AsyncDisposable {
    */
   recordActivity(subject: string, note: ActivityNote): Promise<void>;
   sweep(limit: number): Promise<SweepResult>;
+  /**
+   * Publishes what other processes have committed, so that every write that was acknowledged before the call is visible in RAM.
+   * Absent if only this process can write.
+   */
+  readonly refresh?: () => Promise<void>;
   status(): StoreStatus;
   /** Locks the memory: drops the key and all decrypted entries. Until `unlock`, calls fail with the reason `why`. */
   lock(why?: string): void;

@@ -14,17 +14,21 @@ const SHARED_SLICE = 8;
 /** Milliseconds until the next sweep after a failed sweep, for example on a full disk. */
 const RETRY_MS = 60_000;
 /** Milliseconds between two sweeps while the clock is in doubt. */
-const REVIEW_MS = 3_600_000;
+export const REVIEW_MS = 3_600_000;
 
 type Deps = Omit<StoreContext, 'sweeper' | 'quota' | 'freeSpace'> & { readonly clock: Clock };
 
-/** Deletes entries when they expire, and waits in between. Also corrects dates that were written while the clock was wrong. */
-export class Sweeper {
-  readonly #deps: Deps;
+interface ScheduleDeps {
+  readonly clock: Clock;
+  readonly time: { now(): number };
+  readonly sweep: (limit: number) => Promise<SweepResult>;
+}
+
+/** Starts a sweep when the next entry expires. */
+export class SweepSchedule {
+  readonly #deps: ScheduleDeps;
   #next: { at: number; timer: Disposable } | undefined;
-  #sweeping = false;
-  /** Whether earlier slices of this sweep deleted entries whose bytes are not purged yet. */
-  #unpurged = false;
+  #sweeping: Promise<void> | undefined;
   /**
    * Whether another sweep became due during the running sweep. The running sweep then starts again, because it may already have
    * passed the newly expired entries.
@@ -32,7 +36,7 @@ export class Sweeper {
   #again = false;
   #stopped = false;
 
-  constructor(deps: Deps) {
+  constructor(deps: ScheduleDeps) {
     this.#deps = deps;
   }
 
@@ -56,6 +60,46 @@ export class Sweeper {
     this.#next?.timer[Symbol.dispose]();
   }
 
+  /** Resolves when no sweep is running. */
+  async whenIdle(): Promise<void> {
+    await this.#sweeping;
+  }
+
+  #start(): void {
+    this.#next?.timer[Symbol.dispose]();
+    this.#next = undefined;
+    this.#again = this.#sweeping !== undefined;
+    this.#sweeping ??= this.#sweepAll().finally(() => (this.#sweeping = undefined));
+  }
+
+  async #sweepAll(): Promise<void> {
+    const now = (): number => this.#deps.time.now();
+    try {
+      let swept: SweepResult;
+      let more: boolean;
+      do {
+        this.#again = false;
+        swept = await this.#deps.sweep(SLICE);
+        more = swept.removed > 0 && swept.next !== undefined && swept.next <= now();
+      } while ((more || this.#again) && !this.#stopped);
+      if (swept.next !== undefined) this.scheduleAt(swept.next);
+    } catch {
+      this.scheduleAt(now() + RETRY_MS);
+    }
+  }
+}
+
+/** Deletes entries when they expire, and waits in between. Also corrects dates that were written while the clock was wrong. */
+export class Sweeper extends SweepSchedule {
+  readonly #deps: Deps;
+  /** Whether earlier slices of this sweep deleted entries whose bytes are not purged yet. */
+  #unpurged = false;
+
+  constructor(deps: Deps) {
+    super({ clock: deps.clock, time: deps.time, sweep: (limit) => this.sweep(limit) });
+    this.#deps = deps;
+  }
+
   async sweep(limit: number): Promise<SweepResult> {
     const { time, disk, queue, changes } = this.#deps;
     await time.review();
@@ -75,33 +119,6 @@ export class Sweeper {
     } catch (error) {
       this.#purge();
       throw error;
-    }
-  }
-
-  #start(): void {
-    this.#next?.timer[Symbol.dispose]();
-    this.#next = undefined;
-    void this.#sweepAll();
-  }
-
-  async #sweepAll(): Promise<void> {
-    this.#again = this.#sweeping;
-    if (this.#sweeping) return;
-    this.#sweeping = true;
-    const now = (): number => this.#deps.time.now();
-    try {
-      let swept: SweepResult;
-      let more: boolean;
-      do {
-        this.#again = false;
-        swept = await this.sweep(SLICE);
-        more = swept.removed > 0 && swept.next !== undefined && swept.next <= now();
-      } while ((more || this.#again) && !this.#stopped);
-      if (swept.next !== undefined) this.scheduleAt(swept.next);
-    } catch {
-      this.scheduleAt(now() + RETRY_MS);
-    } finally {
-      this.#sweeping = false;
     }
   }
 

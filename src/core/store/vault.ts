@@ -44,6 +44,15 @@ export class SqliteVault implements Vault {
     return this.#access.write(() => this.#context.keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text)));
   }
 
+  create(name: string, text: string): Promise<string> {
+    return this.#access.write(() => {
+      const { keys } = this.#context;
+      const known = keys.readSecret(VAULT_PREFIX + name)?.toString();
+      if (known === undefined) keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text));
+      return known ?? text;
+    });
+  }
+
   delete(name: string): Promise<void> {
     return this.#access.writeUnopened(() => this.#context.keys.deleteSecret(VAULT_PREFIX + name));
   }

@@ -1,4 +1,5 @@
 import { isIPv6, type Socket } from 'node:net';
+import { itemsOfLargestHolder } from '../largest-holder.ts';
 import { CONNECTION_LIMITS } from '../limits.ts';
 
 /**
@@ -19,7 +20,7 @@ export class PendingConnections {
     const group = addressGroup(socket.remoteAddress);
     const same = [...this.#sockets.values()].filter(({ remoteAddress }) => addressGroup(remoteAddress) === group);
     if (same.length >= this.#perAddress) same[0]?.destroy();
-    else if (this.#sockets.size >= CONNECTION_LIMITS.handshakes) this.#sockets.values().next().value?.destroy();
+    else if (this.#sockets.size >= CONNECTION_LIMITS.handshakes) this.#limitTotal();
     const name = nameOf(socket);
     this.#sockets.set(name, socket);
     socket.once('close', () => {
@@ -33,6 +34,16 @@ export class PendingConnections {
     const found = this.#sockets.get(name);
     this.#sockets.delete(name);
     return found;
+  }
+
+  /** Closes the oldest connection of the address with the most connections. */
+  #limitTotal(): void {
+    const [oldest] = itemsOfLargestHolder(
+      this.#sockets.values(),
+      ({ remoteAddress }) => addressGroup(remoteAddress),
+      () => 1,
+    );
+    oldest?.destroy();
   }
 
   destroyAll(): void {

@@ -34,6 +34,8 @@ interface Deps {
   readonly tokens: Pick<TokenRegistry, 'verify'>;
   readonly folder: string;
   readonly log: (event: LogEvent) => void;
+  /** Reports a problem that the owner should solve while the server keeps running. */
+  readonly warn: (problem: string) => void;
 }
 
 interface TeamListener {
@@ -54,10 +56,11 @@ export function prepareTeamListener(settings: TeamSettings, clock: Clock): (deps
   const { address, hosts, certificate: files } = settings;
   const certificate = files && new ServerCertificate(files, clock.now());
   const proxies = settings.proxies.length === 0 ? undefined : createProxyList(settings.proxies);
-  return async ({ routes, tokens, folder, log }) => {
+  return async ({ routes, tokens, folder, log, warn }) => {
     const pipeline = new RequestPipeline({
       guard: createGuardFor({
-        isOwnHost: (host) => (hosts.length > 0 ? hosts.includes(host) : certificate?.isFor(hostNameOf(host)) === true),
+        isOwnHost: (host) =>
+          hosts.length > 0 ? hosts.includes(host.toLowerCase()) : certificate?.isFor(hostNameOf(host)) === true,
         schemes: ['https'],
         hint: 'use a name in its certificate or in HELMDECK_SERVER_HOSTS',
       }),
@@ -72,7 +75,7 @@ export function prepareTeamListener(settings: TeamSettings, clock: Clock): (deps
     const pending = certificate && new PendingConnections(perAddress);
     if (proxies) server.prependListener('connection', (socket: Socket) => refuseStranger(socket, proxies));
     if (certificate && pending) {
-      followRenewals(server, certificate, clock);
+      followRenewals({ server, certificate, clock, warn });
       limitHandshakes(server, pending);
     }
     serveConnections(server, connections, certificate ? 'secureConnection' : 'connection');
@@ -106,11 +109,17 @@ function refuseStranger(socket: Socket, proxies: BlockList): void {
   if (!proxies.check(remoteAddress, remoteFamily === 'IPv6' ? 'ipv6' : 'ipv4')) socket.destroy();
 }
 
+interface Renewals extends Pick<Deps, 'warn'> {
+  readonly server: Server;
+  readonly certificate: ServerCertificate;
+  readonly clock: Clock;
+}
+
 /**
  * Uses a renewed certificate from the next connection on. Open connections keep the certificate with which they began. The files
  * are checked when a client connects, so that no timer is needed.
  */
-function followRenewals(server: Server, certificate: ServerCertificate, clock: Clock): void {
+function followRenewals({ server, certificate, clock, warn }: Renewals): void {
   let checked = -Infinity;
   // Run before Node creates the TLS connection.
   server.prependListener('connection', () => {
@@ -120,7 +129,7 @@ function followRenewals(server: Server, certificate: ServerCertificate, clock: C
     try {
       if (certificate.reload(clock.now())) (server as HttpsServer).setSecureContext(certificate.material);
     } catch (error) {
-      console.error(`The renewed certificate was not loaded, so the earlier one stays in use. ${asFailure(error).message}`);
+      warn(`The renewed certificate was not loaded, so the earlier one stays in use. ${asFailure(error).message}`);
     }
   });
 }

@@ -369,8 +369,10 @@ export class Connections implements ClientConnections {
     const { state, why } = 'why' in stored ? { state: 'broken' as const, why: stored.why } : stateOf(look, installed, files);
     // Show the token only for an entry that we created: another entry does not use the stored token.
     const shown = record || state === 'connected' ? token : undefined;
-    const isInvalid =
-      tokenId !== undefined && !record?.server && tokens && (!token || Date.parse(token.expires_at) <= this.#deps.now());
+    const now = this.#deps.now();
+    const isInvalid = record?.server
+      ? this.#records.hasExpired(id, now)
+      : tokenId !== undefined && tokens && (!token || Date.parse(token.expires_at) <= now);
     return {
       id,
       name,

@@ -72,12 +72,22 @@ export class Records {
 
   /** Returns the id of the stored token. Returns undefined if there is no token, or if the token contains no id. */
   tokenId(client: string): string | undefined {
+    const { jti } = this.#claims(client);
+    return typeof jti === 'string' ? jti : undefined;
+  }
+
+  /** Whether the stored token has expired. Only the memory that issued the token knows whether it was revoked. */
+  hasExpired(client: string, now: number): boolean {
+    const { exp } = this.#claims(client);
+    return typeof exp === 'number' && exp * 1000 <= now;
+  }
+
+  #claims(client: string): { readonly jti?: unknown; readonly exp?: unknown } {
     const [, claims = ''] = this.token(client)?.split('.') ?? [];
     try {
-      const { jti } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { jti?: unknown };
-      return typeof jti === 'string' ? jti : undefined;
+      return Object(JSON.parse(Buffer.from(claims, 'base64url').toString())) as object;
     } catch {
-      return undefined;
+      return {};
     }
   }
 

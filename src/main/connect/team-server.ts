@@ -43,14 +43,18 @@ export function parseServerUrl(text: string): string {
 export function parseAuthorities(text: string): string {
   const certificates = text.match(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g) ?? [];
   try {
-    if (certificates.length > 0 && certificates.every((one) => new X509Certificate(one).ca)) return certificates.join('\n');
+    if (certificates.length > 0 && certificates.every((one) => isTrustAnchor(new X509Certificate(one))))
+      return certificates.join('\n');
   } catch {
     // A damaged certificate is reported like a missing one.
   }
   throw invalid(
-    'The file of --ca must contain certificates of authorities in PEM. Ask the admin of the server for the right file.',
+    'The file of --ca must contain certificates of authorities, or a self-signed certificate, in PEM. Ask the admin of the server for the right file.',
   );
 }
+
+/** Whether a certificate can be trusted on its own: that of an authority, or one that a server signed for itself. */
+const isTrustAnchor = (certificate: X509Certificate): boolean => certificate.ca || certificate.checkIssued(certificate);
 
 /** Parses a token. Throws unless it looks like a token of Helmdeck Memory; only the server can verify it. */
 export function parseToken(text: string): TeamToken {

@@ -33,6 +33,6 @@ export async function examine({ machine, memory, now }: DoctorInput): Promise<Fi
   const { running, findings } = await listenerFindings(config);
   const { environment } = settings;
   // Skip the memory's checks if the running program accepts no connections. The finding `program` already says why.
-  const stored = readUnreachable(folder) ? [] : await memoryFindings({ config, environment, running, memory, now });
+  const stored = readUnreachable(folder) ? [] : await memoryFindings({ config, environment, machine, running, memory, now });
   return [...first, ...storage, ...findings, ...teamFindings(config, now), ...stored, ...(await packFindings(config))];
 }

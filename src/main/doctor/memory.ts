@@ -17,6 +17,7 @@ type Status = OperationOutput<'status'>['store'];
 interface MemoryCheck {
   readonly config: Config;
   readonly environment: HostMachine['environment'];
+  readonly machine: HostMachine;
   readonly running: boolean;
   readonly memory: () => Promise<MemoryConnection>;
   readonly now: number;
@@ -43,7 +44,9 @@ export async function memoryFindings(examined: MemoryCheck): Promise<Finding[]> 
   }
 }
 
-async function newMemoryFindings({ config: { folder }, environment }: MemoryCheck): Promise<Finding[]> {
+async function newMemoryFindings({ config: { folder }, environment, machine, now }: MemoryCheck): Promise<Finding[]> {
+  const remote = await remoteClientFindings({ ...machine, environment }, folder, now);
+  if (remote.length > 0) return [ok('memory', 'There is no memory on this machine, and agents use a server.'), ...remote];
   try {
     const source = environmentSource(environment) ?? fileSource(folder);
     if ((await source.read('current')).at === 'found') {
@@ -133,14 +136,34 @@ function backupFinding(newest: { at: string } | undefined, now: number, facts: n
   return Date.parse(newest.at) < now - MONTH_MS ? warn('backup', says, remedy) : ok('backup', says);
 }
 
+/** Checks the agents that use a server on another machine. */
+async function remoteClientFindings(machine: HostMachine, folder: string, now: number): Promise<Finding[]> {
+  if (!existsSync(join(folder, 'clients'))) return [];
+  const { connectionsWithoutMemory } = await import('../connect/without-memory.ts');
+  const connections = connectionsWithoutMemory(machine, folder, () => now);
+  const { clients } = await connections.list();
+  const remote = clients.filter(({ server }) => server !== undefined);
+  return Promise.all(
+    remote.map(async (row) => {
+      if (row.state !== 'connected') return clientFinding(row);
+      const { works, why = '' } = await connections.verify({ client: row.id });
+      return works
+        ? clientFinding(row)
+        : warn('agent', `${row.name} is connected to ${row.server}. ${why}`, 'Ask the admin of the server.');
+    }),
+  );
+}
+
 /** Reports only the agents that the owner has connected. */
 async function clientFindings(memory: MemoryConnection): Promise<Finding[]> {
   const { clients } = await memory.call('clients', {});
   return clients.filter(({ subject }) => subject !== undefined).map(clientFinding);
 }
 
-function clientFinding({ id, name, state, why, token }: ClientRow): Finding {
-  const remedy = `Connect ${name} again with: helmdeck-memory connect ${id}`;
+function clientFinding({ id, name, state, why, token, server }: ClientRow): Finding {
+  const target = server === undefined ? id : `${id} --server ${server}`;
+  const remedy = `Connect ${name} again with: helmdeck-memory connect ${target}`;
+  if (state === 'connected' && server !== undefined) return ok('agent', `${name} is connected to ${server}.`);
   if (state === 'connected' && token?.paused === true)
     return warn('agent', `${name} is paused.`, `Resume ${name} with: helmdeck-memory token resume ${token.id}`);
   if (state === 'connected') {

@@ -63,6 +63,7 @@ export async function assemble(config: Config, options: ProgramOptions): Promise
       windowFolder: options.pages,
       version: options.version,
       clock,
+      warn: (problem) => console.error(problem),
       // The error can contain request data, so log only the operation and the client.
       log: ({ operation, client }) => console.error(`Internal error in ${operation}, called by ${client}.`),
     });

@@ -53,9 +53,10 @@ async function opened(store: MemoryStore, secret?: string, vault: Vault = store.
 }
 
 /** The vault of a store, with some of its functions replaced. */
-const vaultOf = ({ vault }: MemoryStore, otherwise: Partial<Vault>): Vault => ({
+const vaultOf = ({ vault }: MemoryStore, otherwise: Partial<Omit<Vault, 'revision'>>): Vault => ({
   read: (name) => vault.read(name),
   write: (name, text) => vault.write(name, text),
+  create: (name, text) => vault.create(name, text),
   delete: (name) => vault.delete(name),
   names: () => vault.names(),
   revokeToken: (id, until) => vault.revokeToken(id, until),
@@ -484,11 +485,11 @@ describe('the signing secret (R-AUTH-03)', () => {
     await (await openFileStore(folder, clock))[Symbol.asyncDispose]();
     const store = await openFileStore(folder, clock, () => [source]);
     let secrets = 0;
-    const keep = (name: string, text: string): Promise<void> => {
+    const create = (name: string, text: string): Promise<string> => {
       if (name === 'signing secret') secrets += 1;
-      return store.vault.write(name, text);
+      return store.vault.create(name, text);
     };
-    const tokens = await opened(store, undefined, vaultOf(store, { write: keep }));
+    const tokens = await opened(store, undefined, vaultOf(store, { create }));
     source.set({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
     await clock.advance(3 * SECOND);
     const [one, other] = await Promise.all([

@@ -203,7 +203,9 @@ describe('TLS (R-TEAM-02)', () => {
       chmodSync(files.keyFile, 0o600);
     };
     put(authority.issue([`DNS:${TEAM_NAME}`]));
-    const { teamPort, host, send } = await serveTeam({ authority, team: { certificate: files } });
+    const warnings: string[] = [];
+    const warn = (problem: string): void => void warnings.push(problem);
+    const { teamPort, host, send } = await serveTeam({ authority, team: { certificate: files }, warn });
     const open = await openTls(teamPort, { host, ca: authority.ca });
     const serial = async (): Promise<string> => {
       const socket = await openTls(teamPort, { host, ca: authority.ca });
@@ -217,8 +219,12 @@ describe('TLS (R-TEAM-02)', () => {
     const second = await serial();
     // A pair that does not match is not used, and the earlier one stays.
     copyFileSync(authority.issue([`DNS:${TEAM_NAME}`]).certificateFile, files.certificateFile);
-    await new Promise((resolve) => setTimeout(resolve, 1100));
-    expect(await serial()).toBe(second);
+    await expect
+      .poll(async () => {
+        expect(await serial()).toBe(second);
+        return warnings;
+      }, EVENTUALLY)
+      .toEqual([expect.stringMatching(/^The renewed certificate was not loaded, .* does not belong to the certificate/)]);
     expect((await send('/healthz', { headers: ['Host', 'renewed.test'] })).status).toBe(200);
     open.write(`GET /healthz HTTP/1.1\r\nHost: ${TEAM_NAME}\r\nConnection: close\r\n\r\n`);
     expect(await readToEnd(open)).toMatch(/^HTTP\/1\.1 200 /);
@@ -242,6 +248,21 @@ describe('connections without a token (R-TEAM-06)', () => {
     for (const socket of held) socket.on('error', () => undefined).resume();
     await expect.poll(() => open(held), EVENTUALLY).toBeLessThanOrEqual(most);
     expect((await send('/api/v1/version', { token: await token('ada') })).status).toBe(200);
+  });
+
+  test('of many addresses together leave room for one more address', async () => {
+    const { teamPort, host, send } = await serveTeam();
+    const most = CONNECTION_LIMITS.anonymousPerAddress;
+    const addresses = Array.from({ length: CONNECTION_LIMITS.handshakes / most + 3 }, (_, index) => `127.0.1.${index + 1}`);
+    const silent = addresses.flatMap((address) => Array.from({ length: most }, () => openTcp(teamPort, host, address)));
+    const openOf = (address: number): number =>
+      silent.slice(address * most, (address + 1) * most).filter(({ readyState }) => readyState === 'open').length;
+    const open = () => {
+      const counts = addresses.map((_, index) => openOf(index));
+      return { all: counts.reduce((sum, count) => sum + count, 0), everyone: Math.min(...counts) > 0 };
+    };
+    await expect.poll(open, EVENTUALLY).toEqual({ all: CONNECTION_LIMITS.handshakes, everyone: true });
+    expect((await send('/healthz')).status).toBe(200);
   });
 
   test('are closed when the handshake is slow', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer as createHttps } from 'node:https';
 import { createServer as createTcp, type AddressInfo, type Server } from 'node:net';
@@ -71,6 +72,63 @@ describe('connecting an agent to a server (R-TEAM-08)', () => {
     );
     expect(readFileSync(config, 'utf8')).toBe(CODEX);
     expect(readdirSync(join(folder, 'clients'))).toEqual([]);
+  });
+
+  test('is checked by the doctor, with the reason if it does not work', async () => {
+    const { say, connect, folder, team, url } = await aMember();
+    await connect();
+    const about = async (check: string): Promise<unknown> => {
+      const { findings } = JSON.parse((await say(['doctor', '--json'])).out) as { findings: { check: string }[] };
+      return findings.filter((finding) => finding.check === check);
+    };
+    expect(await about('memory')).toMatchObject([
+      { state: 'ok', says: 'There is no memory on this machine, and agents use a server.' },
+    ]);
+    expect(await about('agent')).toMatchObject([{ state: 'ok', says: `Codex is connected to ${url}.` }]);
+    await team.listener.close();
+    expect(await about('agent')).toMatchObject([{ state: 'warn', says: expect.stringMatching(/cannot be reached/) }]);
+    const expired = `e30.${Buffer.from(JSON.stringify({ sub: 'ada', exp: 1 })).toString('base64url')}.x`;
+    writeFileSync(join(folder, 'clients/codex.token'), expired, { mode: 0o600 });
+    expect((await say(['connect'])).out).toMatch(/codex +has no token; connect it again +ada/);
+    expect(await about('agent')).toMatchObject([
+      { state: 'warn', remedy: `Connect Codex again with: helmdeck-memory connect codex --server ${url}` },
+    ]);
+  });
+
+  test('trusts a self-signed certificate that is named with --ca', async () => {
+    const { say, put, token } = await aMember();
+    const key = put('own.key', '', 0o600);
+    const cert = put('own.pem', '');
+    const args = [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '3',
+      '-subj',
+      '/CN=x',
+    ];
+    const own = [
+      '-addext',
+      `subjectAltName=IP:${HOST}`,
+      '-addext',
+      'basicConstraints=critical,CA:false',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+    ];
+    execFileSync('openssl', [...args, ...own], { stdio: 'pipe' });
+    const answer = JSON.stringify({ version: '0.0.9' });
+    const url = await listening(
+      createHttps({ cert: readFileSync(cert), key: readFileSync(key) }, (_, response) => response.end(answer)),
+    );
+    const { err } = await say(['connect', 'codex', '--server', url, '--ca', cert, '--yes'], { input: token });
+    expect(err).toMatch(/too old/);
   });
 
   test('reads the token from a terminal without echo, or from a private file, and never from an argument', async () => {

@@ -59,8 +59,12 @@ test('two members use one server, each with their own memory, from tokens that t
   expect(await bob('memory_forget', { scope: 'all' })).toMatchObject({ deleted: expect.any(Number) });
   expect(await ada('memory_recall', { key: 'plan' })).toMatchObject({ value: 'of Ada', client: 'codex' });
   expect((await admin('status')).out).toMatch(`other machines connect at ${url}`);
-  const { tokens } = JSON.parse((await admin('token', 'list', '--json')).out) as { tokens: { id: string; subject: string }[] };
-  await admin('token', 'revoke', tokens.find(({ subject }) => subject === 'bob')?.id ?? '');
+  expect(await admin('token', 'revoke', '--subject', 'bob')).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^Revoked \w+, bob, Codex\.\n$/),
+  });
+  expect(await admin('token', 'revoke', '--subject', 'bob')).toMatchObject({ code: 3 });
+  expect(await admin('token', 'revoke')).toMatchObject({ code: 2 });
   expect(await bob('memory_recall', { key: 'plan' })).toMatchObject({ error: 'invalid_token' });
   expect(await ada('memory_recall', { key: 'plan' })).toMatchObject({ value: 'of Ada' });
 });

@@ -83,24 +83,8 @@ export async function serverOf(client: string, { config: { folder } }: CommandCo
 
 const CLIENT_ID = /^[a-z][a-z0-9-]*$/;
 
-/** Manages the agents of this machine without a memory. It cannot create or revoke tokens. */
+/** Manages the agents of this machine without opening a memory. */
 export async function localConnections({ config: { folder }, environment, host }: CommandContext): Promise<Connections> {
-  const { Connections: Manager } = await import('../../connect/connections.ts');
-  const { CONNECTORS } = await import('../../connect/clients.ts');
-  const { localMachine } = await import('../../connect/programs.ts');
-  const unavailable = (): Promise<never> =>
-    Promise.reject(
-      new Failure('unavailable', 'This command does not open a memory on this machine, so it has no list of tokens.'),
-    );
-  return new Manager({
-    connectors: CONNECTORS,
-    machine: localMachine({
-      environment,
-      platform: host.platform,
-      home: () => environment[host.platform === 'win32' ? 'USERPROFILE' : 'HOME'] ?? host.home(),
-    }),
-    tokens: { mint: unavailable, list: unavailable, revoke: unavailable },
-    folder,
-    now: () => host.now(),
-  });
+  const { connectionsWithoutMemory } = await import('../../connect/without-memory.ts');
+  return connectionsWithoutMemory({ environment, platform: host.platform, home: () => host.home() }, folder, () => host.now());
 }

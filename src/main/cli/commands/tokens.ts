@@ -1,8 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { Failure } from '../../../contract/failure.ts';
 import { TOKEN_DAYS } from '../../../contract/limits.ts';
 import { TOKEN_SCOPES } from '../../../contract/names.ts';
 import { writeDurableFile } from '../../../core/file/files.ts';
+import type { CommandContext } from '../command-context.ts';
 import { type Command, command } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { escapeControls } from '../layout.ts';
@@ -92,18 +94,34 @@ const id = { description: 'Id of the token, as shown by `token list`.' };
 export const tokenRevoke = command({
   name: 'token revoke',
   description: 'Revokes a token permanently, with immediate effect.',
-  arguments: { id },
+  arguments: { id: { ...id, optional: true } },
   options: {
+    subject: { value: '<name>', description: 'Revokes all tokens of this subject, for example when a person leaves a team.' },
     unrecorded: {
       description:
         'Accepts an id that is not in the list: the `jti` of a token that another program signed with the same secret.',
     },
   },
-  async run({ arguments: typed, options: { unrecorded } }, context) {
-    const answer = await context.call('revokeToken', { id: typed.id, unrecorded });
+  examples: ['token revoke 5f2c9a71e0b3d846', 'token revoke --subject ada'],
+  async run({ arguments: typed, options: { subject, unrecorded } }, context) {
+    if ((typed.id === undefined) === (subject === undefined))
+      throw new UsageError('Name one token by its id, or all tokens of a subject with --subject <name>.');
+    if (subject !== undefined) return revokeAll(subject, context);
+    const answer = await context.call('revokeToken', { id: typed.id ?? '', unrecorded });
     await context.printResult(answer, () => [`Revoked ${escapeControls(answer.id)}.`]);
   },
 });
+
+async function revokeAll(subject: string, context: CommandContext): Promise<void> {
+  const { tokens } = await context.call('tokens', {});
+  const revoked = tokens.filter((token) => token.subject === subject);
+  if (revoked.length === 0)
+    throw new Failure('not_found', 'There are no tokens of this subject. List the tokens with: helmdeck-memory token list');
+  for (const { id: one } of revoked) await context.call('revokeToken', { id: one, unrecorded: false });
+  await context.printResult({ subject, revoked: revoked.map((token) => token.id) }, () =>
+    revoked.map((token) => `Revoked ${escapeControls(token.id)}, ${escapeControls(token.name)}.`),
+  );
+}
 
 const pauseCommand = (word: 'pause' | 'resume', description: string): Command =>
   command({

@@ -1,0 +1,189 @@
+import type { KeyKeeper } from '../../crypto/key-keeper.ts';
+import type { StoredClock } from '../../time/stored-clock.ts';
+import { INCLUDE_EXPIRED } from '../connection.ts';
+import { isVersionCategory } from '../entry.ts';
+import { DELETE_ORDER, TOMBSTONED, UNCOUNTED, needsKey, tombstoneHash } from '../forgetting.ts';
+import { KIND_BY_NUMBER, KIND_NUMBERS } from '../statements.ts';
+import type { Kind, Namespace, Selection } from '../store.ts';
+import type { Database, RunQuery } from './database.ts';
+import { type Mirror, namespaceAt } from './mirror.ts';
+import type { ServerRows } from './rows.ts';
+import { COLUMNS } from './sql.ts';
+import type { PlacedRow, WorkingSet } from './working-set.ts';
+
+/** Rows that one transaction deletes. Other writers wait for it. */
+const SLICE = 200;
+
+interface Deps {
+  readonly database: Database;
+  readonly set: WorkingSet;
+  readonly mirror: Mirror;
+  readonly rows: ServerRows;
+  readonly keys: KeyKeeper;
+  readonly time: Pick<StoredClock, 'now' | 'trusted'>;
+}
+
+export class ServerForgetting {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Lists the rows of a selection that exist now. */
+  async begin(subject: string, selection: Selection): Promise<ServerForgetJob> {
+    const { database, mirror, keys } = this.#deps;
+    if (needsKey(selection)) keys.requireKeys();
+    const places = [...mirror.namespaces.values()].filter(
+      (row) => row.subject === subject && (selection.session === undefined || selection.session === row.session),
+    );
+    const groups = DELETE_ORDER.filter((kind) => selection.kinds.includes(kind)).flatMap((kind) =>
+      places.map((place) => ({ kind, id: place.id, namespace: namespaceAt(place) })),
+    );
+    const listed = await Promise.all(
+      groups.map(({ kind, id, namespace }) => {
+        const { key, category } = selection;
+        const values: unknown[] = [id];
+        let where = `namespace = $1 AND kind = ${KIND_NUMBERS[kind]}`;
+        if (key !== undefined) where += ` AND key_hash = ANY ($${values.push(keys.ring.hashes(namespace, key))}::bytea[])`;
+        if (category !== undefined) where += ` AND category = $${values.push(category)}`;
+        return database.read<{ number: number }>(`SELECT number FROM entry WHERE ${where} ORDER BY number`, values);
+      }),
+    );
+    const numbers = listed.flatMap((rows) => rows.map(({ number }) => number));
+    return new ServerForgetJob(this.#deps, subject, selection, numbers);
+  }
+
+  /** Forgets one entry in the running transaction. The selection has one kind, a key and a session. */
+  run(subject: string, { kinds, key, session = '' }: Selection): number {
+    const { rows } = this.#deps;
+    const namespace: Namespace = session === '' ? { subject } : { subject, session };
+    const [kind] = kinds;
+    const row = kind && key !== undefined ? rows.find(namespace, kind, key) : undefined;
+    if (!kind || !row) return 0;
+    const job = new ServerForgetJob(this.#deps, subject, { kinds, key: key ?? '', session }, []);
+    job.deleteRow(namespace, kind, row, key);
+    return 1;
+  }
+}
+
+/** Deletes or counts the listed rows of a selection, one slice at a time, and writes tombstones. */
+export class ServerForgetJob {
+  readonly #deps: Deps;
+  readonly #subject: string;
+  readonly #selection: Selection;
+  readonly #numbers: readonly number[];
+  readonly #began: { readonly at: number; readonly trusted: number };
+
+  constructor(deps: Deps, subject: string, selection: Selection, numbers: readonly number[]) {
+    this.#deps = deps;
+    this.#subject = subject;
+    this.#selection = selection;
+    this.#numbers = numbers;
+    this.#began = this.#times();
+  }
+
+  get slices(): number {
+    return Math.ceil(this.#numbers.length / SLICE);
+  }
+
+  #sliceAt(index: number): readonly number[] {
+    return this.#numbers.slice(index * SLICE, (index + 1) * SLICE);
+  }
+
+  load(run: RunQuery, index: number): Promise<void> {
+    return this.#deps.set.loadRows(run, this.#sliceAt(index));
+  }
+
+  /** Deletes one slice in the running transaction. Returns the number of deleted entries that were visible to callers. */
+  delete(index: number): { entries: number; rows: number } {
+    const { set, keys } = this.#deps;
+    if (needsKey(this.#selection)) keys.requireKeys();
+    if (index === 0 && this.#coversScope) this.#writeScopeTombstones();
+    let [entries, rows] = [0, 0];
+    for (const number of this.#sliceAt(index)) {
+      const row = set.row(number);
+      const matching = row && this.#match(row);
+      if (!matching) continue;
+      rows += 1;
+      if (this.#isVisible(row)) entries += 1;
+      this.deleteRow(matching.namespace, matching.kind, row, matching.key);
+    }
+    return { entries, rows };
+  }
+
+  /** Counts the entries of one slice. */
+  async count(index: number): Promise<number> {
+    if (needsKey(this.#selection)) this.#deps.keys.requireKeys();
+    const rows = await this.#deps.database.read<PlacedRow>(`SELECT ${COLUMNS} FROM entry WHERE number = ANY ($1::bigint[])`, [
+      this.#sliceAt(index),
+    ]);
+    return rows.filter((row) => this.#isVisible(row) && this.#match(row)).length;
+  }
+
+  /** Deletes a row with its versions, and writes its tombstone. */
+  deleteRow(namespace: Namespace, kind: Kind, row: PlacedRow, key: string | undefined): void {
+    const { rows } = this.#deps;
+    this.#writeTombstone(namespace, kind, row, key);
+    if (kind === 'fact') {
+      for (const version of rows.versions(row.namespace, row.key_hash, INCLUDE_EXPIRED)) rows.deleteRow(version);
+    }
+    rows.deleteRow(row);
+  }
+
+  #isVisible({ kind: number, category, expires_at: end }: PlacedRow): boolean {
+    const kind = KIND_BY_NUMBER.get(number);
+    return kind !== undefined && !UNCOUNTED.has(kind) && !isVersionCategory(category) && end > this.#deps.time.now();
+  }
+
+  #match(row: PlacedRow): { namespace: Namespace; kind: Kind; key: string | undefined } | undefined {
+    const { mirror, rows } = this.#deps;
+    const { key, category, matches } = this.#selection;
+    const [place, kind] = [mirror.namespaces.get(row.namespace), KIND_BY_NUMBER.get(row.kind)];
+    if (!place || !kind || (category !== undefined && row.category !== category)) return undefined;
+    const namespace = namespaceAt(place);
+    if (!matches) return { namespace, kind, key };
+    const entry = rows.open(namespace, kind, row);
+    return entry && matches(entry, kind) ? { namespace, kind, key: entry.key } : undefined;
+  }
+
+  /** Whether one tombstone is written for a whole kind or category. See `ForgetJob` of the SQLite store. */
+  get #coversScope(): boolean {
+    return !needsKey(this.#selection) && (this.#selection.category === undefined || !this.#deps.keys.heldKeys);
+  }
+
+  #writeScopeTombstones(): void {
+    const { kinds, session, category } = this.#selection;
+    for (const kind of kinds.filter((one) => TOMBSTONED.has(one))) {
+      this.#insertScopeTombstone(this.#began, session ?? null, kind, category ?? null);
+    }
+  }
+
+  #writeTombstone(namespace: Namespace, kind: Kind, row: PlacedRow, known: string | undefined): void {
+    if (!TOMBSTONED.has(kind) || (this.#coversScope && row.updated_at <= this.#began.at)) return;
+    const { set, keys, rows } = this.#deps;
+    const key = known ?? (keys.heldKeys && rows.open(namespace, kind, row)?.key);
+    const secret = keys.heldKeys && keys.tombstoneKey();
+    if (!secret || key === undefined) {
+      // The key cannot be hashed, but the row may be intact in a backup.
+      return this.#insertScopeTombstone(this.#times(), namespace.session ?? '', kind, row.category);
+    }
+    const hash = tombstoneHash(secret, namespace, kind, key);
+    set.addTombstone({ ...this.#times(), hash, subject: null, session: null, kind: null, category: null });
+  }
+
+  #insertScopeTombstone(
+    times: { at: number; trusted: number },
+    session: string | null,
+    kind: Kind,
+    category: string | null,
+  ): void {
+    const subject = this.#subject;
+    this.#deps.set.addTombstone({ ...times, hash: null, subject, session, kind: KIND_NUMBERS[kind], category });
+  }
+
+  #times(): { at: number; trusted: number } {
+    const at = this.#deps.time.now();
+    return { at, trusted: Math.min(at, this.#deps.time.trusted()) };
+  }
+}

@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Failure } from '../../../contract/failure.ts';
+import type { ChangeFeed } from './change-feed.ts';
+import { databaseFailure, isConflict, isConnectionLost } from './database-failure.ts';
+import type { Database, RunQuery } from './database.ts';
+import { flush, isEmpty } from './flush.ts';
+import type { ServerRows } from './rows.ts';
+import { type Counters, NotLoaded, type Reads, type WorkingSet } from './working-set.ts';
+
+interface Job {
+  run(): unknown;
+  readonly reads: Reads;
+  resolve(value: never): void;
+  reject(error: unknown): void;
+}
+
+/** Maximum jobs in one transaction. */
+const MAX_JOBS = 256;
+/** Milliseconds for which a batch is retried while the database cannot be reached. */
+const PATIENCE_MS = 5000;
+const RETRY_MS = 50;
+/** Rounds of missing rows for one job. A job needs a few, or some hundred while it evicts rows. */
+const MAX_LOADS = 1000;
+const LOCK = 'SELECT change, last_row, last_namespace, last_tombstone FROM state FOR UPDATE';
+
+/**
+ * Commits writes. Writes that arrive while another batch commits share the next transaction. The lock of the row `state` puts the
+ * commits of all processes in one order. If one write fails, the others still succeed.
+ */
+export class ServerQueue {
+  readonly #database: Database;
+  readonly #set: WorkingSet;
+  readonly #rows: ServerRows;
+  readonly #feed: ChangeFeed;
+  readonly #lanes = new Map<string, Job[]>();
+  #running: Promise<void> | undefined;
+
+  constructor(database: Database, set: WorkingSet, rows: ServerRows, feed: ChangeFeed) {
+    this.#database = database;
+    this.#set = set;
+    this.#rows = rows;
+    this.#feed = feed;
+  }
+
+  /** Runs a job in a shared transaction. Jobs of one lane run in order, and lanes take turns (R-FACT-17). */
+  run<T>(job: () => T, lane = '', reads: Reads = {}): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const queued: Job = { run: job, reads, resolve, reject };
+      const waiting = this.#lanes.get(lane);
+      if (waiting) waiting.push(queued);
+      else this.#lanes.set(lane, [queued]);
+      this.#running ??= this.#pump();
+    });
+  }
+
+  async whenIdle(): Promise<void> {
+    await this.#running;
+  }
+
+  async #pump(): Promise<void> {
+    // Wait one turn, so that writes that arrive together share the first transaction.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#lanes.size > 0) await this.#commit(this.#next());
+    this.#running = undefined;
+  }
+
+  /** Takes the next jobs, an equal number from each lane. A lane with jobs left moves behind the others. */
+  #next(): Job[] {
+    const share = Math.max(1, Math.floor(MAX_JOBS / this.#lanes.size));
+    const jobs: Job[] = [];
+    for (const [lane, waiting] of Array.from(this.#lanes)) {
+      if (jobs.length >= MAX_JOBS) break;
+      this.#lanes.delete(lane);
+      jobs.push(...waiting.slice(0, share));
+      if (waiting.length > share) this.#lanes.set(lane, waiting.slice(share));
+    }
+    return jobs;
+  }
+
+  async #commit(jobs: readonly Job[]): Promise<void> {
+    const until = performance.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        const outcomes = await this.#attempt(jobs);
+        for (const settle of outcomes) settle();
+        return;
+      } catch (error) {
+        const retry = (isConnectionLost(error) || isConflict(error)) && performance.now() < until;
+        if (!retry) return this.#failed(jobs, error);
+      }
+      await delay(RETRY_MS);
+    }
+  }
+
+  /** Nothing was committed. One job can be the cause, so retry each job alone. */
+  async #failed(jobs: readonly Job[], error: unknown): Promise<void> {
+    const isShared = jobs.length > 1 && !(error instanceof Failure) && !isConnectionLost(error);
+    if (isShared) for (const job of jobs) await this.#commit([job]);
+    else for (const job of jobs) job.reject(databaseFailure(error));
+  }
+
+  async #attempt(jobs: readonly Job[]): Promise<(() => void)[]> {
+    const client = await this.#database.writer();
+    const { run, query } = this.#database.on(client);
+    const mark = randomBytes(16);
+    try {
+      const [, [counters]] = await Promise.all([query('BEGIN'), run<Counters>(LOCK), this.#load(run, jobs)]);
+      if (!counters) throw new Error('The table state is empty.');
+      return await this.#feed.exclusively(async () => {
+        if (counters.change > this.#feed.known) await this.#feed.catchUp(run, counters.change);
+        this.#set.begin(counters);
+        const outcomes: (() => void)[] = [];
+        for (const job of jobs) outcomes.push(await this.#run(job, run));
+        const changes = this.#set.changes();
+        if (isEmpty(changes)) await query('ROLLBACK');
+        else {
+          await flush(client, run, { changes, counters: this.#set.counters, mark, channel: this.#database.channel }).catch(
+            async (error: unknown) => {
+              if (!isConnectionLost(error) || !(await this.#isCommitted(mark))) throw error;
+            },
+          );
+          this.#feed.committed(counters.change + 1);
+        }
+        this.#set.committed();
+        return outcomes;
+      });
+    } catch (error) {
+      this.#set.rollback();
+      if (isConnectionLost(error)) this.#database.dropWriter(client);
+      else await query('ROLLBACK').catch(() => this.#database.dropWriter(client));
+      throw error;
+    }
+  }
+
+  async #load(run: RunQuery, jobs: readonly Job[]): Promise<void> {
+    const targets = jobs.flatMap(({ reads }) => (reads.target ? [reads.target] : []));
+    await Promise.all([this.#rows.load(run, targets), ...jobs.map(({ reads }) => reads.load?.(run))]);
+  }
+
+  /** Runs a job. If the job needs rows that were not read, reads them and runs it again. */
+  async #run(job: Job, run: RunQuery): Promise<() => void> {
+    for (let loads = 0; ; loads += 1) {
+      try {
+        const value = this.#set.run(() => job.run()) as never;
+        return () => job.resolve(value);
+      } catch (error) {
+        if (!(error instanceof NotLoaded) || loads === MAX_LOADS) return () => job.reject(databaseFailure(error));
+        await error.load(run);
+      }
+    }
+  }
+
+  /**
+   * Whether a commit took place whose answer was lost. The lock waits until the server has ended the lost transaction, so the
+   * answer is final.
+   */
+  async #isCommitted(mark: Buffer): Promise<boolean> {
+    try {
+      return await this.#database.patiently(async () => {
+        const client = await this.#database.writer();
+        const { run, query } = this.#database.on(client);
+        const [, , found] = await Promise.all([
+          query('BEGIN'),
+          run(LOCK),
+          run('SELECT 1 FROM change_log WHERE mark = $1', [mark]),
+          query('ROLLBACK'),
+        ]);
+        return found.length > 0;
+      });
+    } catch (cause) {
+      throw new Failure(
+        'store_unavailable',
+        'The connection to the database was lost during a commit. The write may or may not be stored. Read the entry before you write it again.',
+        { cause },
+      );
+    }
+  }
+}

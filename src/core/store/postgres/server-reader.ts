@@ -1,0 +1,222 @@
+import type { KeyKeeper } from '../../crypto/key-keeper.ts';
+import type { StoredClock } from '../../time/stored-clock.ts';
+import { KIND_NUMBERS } from '../statements.ts';
+import {
+  type Entry,
+  type EntryCursor,
+  type EntryPage,
+  type FactWithHistory,
+  type Kind,
+  type Namespace,
+  type Overview,
+  type PageQuery,
+  STEP_BYTES,
+} from '../store.ts';
+import type { Database } from './database.ts';
+import type { ServerRows } from './rows.ts';
+import { COLUMNS, KEYED, placeSql } from './sql.ts';
+import type { PlacedRow } from './working-set.ts';
+
+/** Maximum rows decrypted in one step while searching for matching entries. */
+const MAX_ROWS_PER_STEP = 500;
+const NEVER = Number.MAX_SAFE_INTEGER;
+
+interface Order {
+  readonly by: 'updated_at' | 'expires_at';
+  readonly descending: boolean;
+}
+
+const ORDERS: Record<PageQuery['sort'], Order> = {
+  updated: { by: 'updated_at', descending: true },
+  oldest: { by: 'updated_at', descending: false },
+  expires: { by: 'expires_at', descending: false },
+};
+
+/** Integer bound for `expires_at < before`, because the column has whole milliseconds. */
+const bound = (before: number): number => Math.min(NEVER, Math.ceil(before));
+
+/** Reads entries that have not expired, each time from the database. */
+export class ServerReader {
+  readonly #database: Database;
+  readonly #rows: ServerRows;
+  readonly #keys: KeyKeeper;
+  readonly #time: Pick<StoredClock, 'now'>;
+
+  constructor(database: Database, rows: ServerRows, keys: KeyKeeper, time: Pick<StoredClock, 'now'>) {
+    this.#database = database;
+    this.#rows = rows;
+    this.#keys = keys;
+    this.#time = time;
+  }
+
+  async get(namespace: Namespace, kind: Kind, key: string): Promise<Entry | undefined> {
+    const row = await this.#find(namespace, kind, key);
+    return row && this.#rows.open(namespace, kind, row);
+  }
+
+  async #find(namespace: Namespace, kind: Kind, key: string): Promise<PlacedRow | undefined> {
+    const { subject, session = '' } = namespace;
+    for (const hash of this.#keys.ring.hashes(namespace, key)) {
+      const [row] = await this.#database.read<PlacedRow>(
+        `SELECT ${COLUMNS} FROM entry WHERE ${placeSql(kind)} AND ${KEYED} AND key_hash = $3 AND expires_at > $4`,
+        [subject, session, hash, this.#time.now()],
+      );
+      if (row) return row;
+    }
+    return undefined;
+  }
+
+  async history(namespace: Namespace, key: string): Promise<Entry[]> {
+    return (await this.withHistory(namespace, key))?.versions.slice() ?? [];
+  }
+
+  async withHistory(namespace: Namespace, key: string): Promise<FactWithHistory | undefined> {
+    const row = await this.#find(namespace, 'fact', key);
+    const entry = row && this.#rows.open(namespace, 'fact', row);
+    if (!entry) return undefined;
+    const [versions, [state]] = await Promise.all([
+      this.#database.read<PlacedRow>(
+        `SELECT ${COLUMNS} FROM entry WHERE namespace = $1 AND kind = 2 AND key_hash = $2 AND expires_at > $3 ORDER BY updated_at DESC`,
+        [row.namespace, row.key_hash, this.#time.now()],
+      ),
+      this.#database.read<{ last: number }>('SELECT last_tombstone AS last FROM state'),
+    ]);
+    return {
+      entry,
+      versions: versions
+        .map((version) => this.#rows.open(namespace, 'history', version))
+        .filter((version) => version !== undefined),
+      row: row.row,
+      lastTombstone: state?.last ?? 0,
+    };
+  }
+
+  async count({ subject, session = '' }: Namespace, kind: Kind, category?: string): Promise<number> {
+    const inCategory = category === undefined ? '' : `AND ${KEYED} AND category = $4`;
+    const values = [subject, session, this.#time.now(), ...(category === undefined ? [] : [category])];
+    const [row] = await this.#database.read<{ count: number }>(
+      `SELECT count(*) FROM entry WHERE ${placeSql(kind)} AND expires_at > $3 ${inCategory}`,
+      values,
+    );
+    return row?.count ?? 0;
+  }
+
+  async countEnding({ subject, session = '' }: Namespace, kind: Kind, before: number): Promise<number> {
+    const [row] = await this.#database.read<{ count: number }>(
+      `SELECT count(*) FROM entry WHERE ${placeSql(kind)} AND expires_at > $3 AND expires_at < $4`,
+      [subject, session, this.#time.now(), bound(before)],
+    );
+    return row?.count ?? 0;
+  }
+
+  async page(namespace: Namespace, kind: Kind, query: PageQuery): Promise<EntryPage> {
+    const { limit, matches, bytes = STEP_BYTES } = query;
+    const { by } = ORDERS[query.sort];
+    const most = matches ? MAX_ROWS_PER_STEP : limit;
+    const found = await this.#rowsAfter(namespace, kind, query, most, bytes);
+    const entries: Entry[] = [];
+    const rows: number[] = [];
+    for (const [index, row] of found.entries()) {
+      const isLast = index + 1 === found.length && row.total <= found.length;
+      const next = { at: row[by], row: row.row };
+      const entry = this.#rows.open(namespace, kind, row);
+      if (entry && (matches?.(entry) ?? true)) {
+        entries.push(entry);
+        rows.push(row.row);
+      }
+      if (entries.length === limit || index + 1 === found.length) return isLast ? { entries, rows } : { entries, rows, next };
+    }
+    return { entries, rows };
+  }
+
+  /**
+   * Reads at most `most` rows, until their sealed bytes reach `bytes`. `total` is the number of rows that there are, counted up to
+   * one more than `most`.
+   */
+  #rowsAfter(
+    { subject, session = '' }: Namespace,
+    kind: Kind,
+    { sort, category, expiresBefore = NEVER, after }: PageQuery,
+    most: number,
+    bytes: number,
+  ): Promise<(PlacedRow & { total: number })[]> {
+    const { by, descending } = ORDERS[sort];
+    const [sign, direction] = descending ? ['<', 'DESC'] : ['>', 'ASC'];
+    const order = `${by} ${direction}, number ${direction}`;
+    const start: EntryCursor = after ?? (descending ? { at: NEVER, row: NEVER } : { at: -NEVER, row: -NEVER });
+    const values: unknown[] = [
+      subject,
+      session,
+      this.#time.now(),
+      bound(expiresBefore),
+      start.at,
+      start.row,
+      most + 1,
+      bytes,
+      most,
+    ];
+    if (category !== undefined) values.push(category);
+    return this.#database.read(
+      `SELECT "row", namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed, total FROM (
+         SELECT *, count(*) OVER () AS total, row_number() OVER (ORDER BY ${by} ${direction}, "row" ${direction}) AS place,
+             sum(octet_length(sealed)) OVER (ORDER BY ${by} ${direction}, "row" ${direction}) - octet_length(sealed) AS before
+           FROM (
+             SELECT ${COLUMNS} FROM entry
+               WHERE ${placeSql(kind)} AND kind <> 2 ${kind === 'activity' ? '' : 'AND kind <> 6'}
+                 AND expires_at > $3 AND expires_at < $4 AND (${by}, number) ${sign} ($5, $6)
+                 ${category === undefined ? '' : 'AND category = $10'}
+               ORDER BY ${order} LIMIT $7
+           ) AS found
+       ) AS sized WHERE before < $8 AND place <= $9 ORDER BY place`,
+      values,
+    );
+  }
+
+  async namespaces(kind: Kind): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]> {
+    const rows = await this.#database.read<{ subject: string; session: string; count: number }>(
+      `SELECT subject, session, usage.rows -
+           (SELECT count(*) FROM entry WHERE namespace = id AND kind = ${KIND_NUMBERS[kind]} AND expires_at <= $1) AS count
+         FROM namespace JOIN usage ON usage.namespace = id AND usage.kind = ${KIND_NUMBERS[kind]} ORDER BY id`,
+      [this.#time.now()],
+    );
+    return rows
+      .filter(({ count }) => count > 0)
+      .map(({ subject, session, count }) => ({ namespace: session === '' ? { subject } : { subject, session }, count }));
+  }
+
+  /** Counts the facts of all subjects that are expired at a time. */
+  async countExpired(now: number): Promise<number> {
+    const [row] = await this.#database.read<{ count: number }>(
+      'SELECT count(*) FROM namespace JOIN entry ON namespace = id AND kind = 1 AND expires_at <= $1',
+      [now],
+    );
+    return row?.count ?? 0;
+  }
+
+  async overview(namespace: Namespace, kind: Kind, most: { categories: number; keys: number }): Promise<Overview> {
+    const { subject, session = '' } = namespace;
+    const now = this.#time.now();
+    const counted = await this.#database.read<{ name: string; count: number }>(
+      `SELECT category AS name, count(*) FROM entry WHERE ${placeSql(kind)} AND expires_at > $3 GROUP BY category ORDER BY category`,
+      [subject, session, now],
+    );
+    const shown = counted.slice(0, most.categories);
+    const categories = await Promise.all(
+      shown.map(async ({ name, count }) => ({ name, count, recent: await this.#newestKeys(namespace, kind, name, most.keys) })),
+    );
+    return { categories, more: counted.length - categories.length };
+  }
+
+  /** Returns the newest keys of a category. Skips rows with a broken seal. */
+  async #newestKeys(namespace: Namespace, kind: Kind, category: string, most: number): Promise<string[]> {
+    const keys: string[] = [];
+    if (most === 0) return keys;
+    for (let after: EntryCursor | undefined; ;) {
+      const query: PageQuery = { sort: 'updated', limit: most - keys.length, category, bytes: NEVER, ...(after && { after }) };
+      const page = await this.page(namespace, kind, query);
+      keys.push(...page.entries.map(({ key }) => key));
+      after = page.next;
+      if (!after || keys.length === most) return keys;
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import { TOMBSTONE_TTL } from '../../../contract/limits.ts';
+import type { KeyKeeper } from '../../crypto/key-keeper.ts';
+import type { Clock } from '../../time/clock.ts';
+import type { StoredClock } from '../../time/stored-clock.ts';
+import { INCLUDE_EXPIRED } from '../connection.ts';
+import { aheadBy, correctedEntry, MARGIN_MS } from '../correct-dates.ts';
+import type { ChangeNotifier } from '../events.ts';
+import { KIND_BY_NUMBER } from '../statements.ts';
+import type { Kind, SweepResult } from '../store.ts';
+import { REVIEW_MS, SweepSchedule } from '../sweeper.ts';
+import type { Database, RunQuery } from './database.ts';
+import type { ServerRows } from './rows.ts';
+import type { ServerQueue } from './server-queue.ts';
+import type { WorkingSet } from './working-set.ts';
+
+interface Deps {
+  readonly database: Database;
+  readonly set: WorkingSet;
+  readonly rows: ServerRows;
+  readonly keys: KeyKeeper;
+  readonly time: StoredClock;
+  readonly clock: Clock;
+  readonly queue: ServerQueue;
+  readonly changes: ChangeNotifier;
+}
+
+interface Changed {
+  readonly id: number;
+  readonly kind: Kind;
+}
+
+/** Rows whose dates are corrected in one transaction. */
+const CORRECTED_AT_ONCE = 50;
+/** How long the change log is kept. A process that was away for longer reads everything again. */
+const LOG_AGE = '15 minutes';
+
+/** Deletes entries when they expire. Also corrects dates that were written while the clock was wrong. */
+export class ServerSweeper extends SweepSchedule {
+  readonly #deps: Deps;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: Deps) {
+    super({ clock: deps.clock, time: deps.time, sweep: (limit) => this.sweep(limit) });
+    this.#deps = deps;
+  }
+
+  /** Sweeps run one after another, because two in one transaction would delete the same rows. */
+  sweep(limit: number): Promise<SweepResult> {
+    const result = this.#turn.then(() => this.#sweep(limit));
+    this.#turn = result.catch(() => undefined);
+    return result;
+  }
+
+  async #sweep(limit: number): Promise<SweepResult> {
+    const { time } = this.#deps;
+    await time.review();
+    time.saveWhenDue();
+    await this.#correctDates();
+    const now = time.now();
+    if (time.inDoubt) return { removed: 0, next: now + (time.reviewIn ?? REVIEW_MS) };
+    const removed = await this.#remove(limit, now);
+    // The limit was reached, so there may be more expired entries.
+    if (removed === limit) return { removed, next: now };
+    const next = await this.#finish(now);
+    return { removed, ...(next !== undefined && { next }) };
+  }
+
+  async #remove(limit: number, now: number): Promise<number> {
+    const { set, rows, queue } = this.#deps;
+    const changed = new Map<string, Changed>();
+    let numbers: number[] = [];
+    const load = async (run: RunQuery): Promise<void> => {
+      const sql = `SELECT number FROM usage JOIN entry ON entry.namespace = usage.namespace AND entry.kind = usage.kind
+        AND expires_at <= $1 LIMIT $2`;
+      numbers = (await run<{ number: number }>(sql, [now, limit])).map(({ number }) => number);
+      await set.loadRows(run, numbers);
+    };
+    const remove = (): number => {
+      for (const number of numbers) {
+        // A version may be gone with its fact.
+        const row = set.row(number);
+        const kind = row && KIND_BY_NUMBER.get(row.kind);
+        if (!row || !kind) continue;
+        rows.deleteWithVersions(row.namespace, kind, row);
+        changed.set(`${row.namespace} ${kind}`, { id: row.namespace, kind });
+      }
+      return numbers.length;
+    };
+    const removed = await queue.run(remove, 'sweep', { load });
+    this.#notify(changed.values());
+    return removed;
+  }
+
+  /** Deletes what only a finished sweep can delete, and returns the time at which the next entry expires. */
+  async #finish(now: number): Promise<number | undefined> {
+    const { database } = this.#deps;
+    await this.deleteEmptySessions(now);
+    const [row] = await database.read<{ next: number | null }>(
+      `SELECT min(soonest) AS next FROM usage CROSS JOIN LATERAL
+         (SELECT expires_at FROM entry WHERE namespace = usage.namespace AND kind = usage.kind ORDER BY expires_at LIMIT 1) AS first (soonest)`,
+    );
+    return row?.next ?? undefined;
+  }
+
+  /** Deletes the namespaces of sessions without entries, and old tombstones and changes. */
+  async deleteEmptySessions(now: number): Promise<void> {
+    const { set, queue } = this.#deps;
+    let empty: number[] = [];
+    const load = async (run: RunQuery): Promise<void> => {
+      const sql = `SELECT id FROM namespace WHERE session <> '' AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.namespace = namespace.id)`;
+      empty = (await run<{ id: number }>(sql)).map(({ id }) => id);
+    };
+    const remove = (): void => {
+      // Another write of the same batch may have stored an entry.
+      for (const id of empty) if (!set.hasRowsIn(id)) set.deleteNamespace(id);
+      set.addStatement('DELETE FROM tombstone WHERE at <= $1', [now - TOMBSTONE_TTL * 1000]);
+      set.addStatement(`DELETE FROM change_log WHERE at < clock_timestamp() - interval '${LOG_AGE}'`, []);
+    };
+    await queue.run(remove, 'sweep', { load });
+  }
+
+  /** Postponed during a key rotation, because a fact and its versions must stay encrypted with the same key. */
+  async #correctDates(): Promise<void> {
+    const { keys, time, queue } = this.#deps;
+    const { heldKeys } = keys;
+    if (!time.hasUntrustedDates || !heldKeys) return;
+    if (heldKeys.ring.retiring) return this.scheduleAt(time.now() + REVIEW_MS);
+    const broken = new Set<number>();
+    for (;;) {
+      const startedAt = time.now();
+      while (await this.#correctSome(broken));
+      const done = await queue.run(() => {
+        if (time.now() < startedAt) return false;
+        time.clearUntrustedDates();
+        return true;
+      });
+      if (done) return;
+    }
+  }
+
+  async #correctSome(broken: Set<number>): Promise<boolean> {
+    const { set, rows, time, queue } = this.#deps;
+    const changed = new Map<string, Changed>();
+    let numbers: number[] = [];
+    const load = async (run: RunQuery): Promise<void> => {
+      const sql =
+        'SELECT number FROM entry WHERE updated_at > $1 AND number <> ALL ($2::bigint[]) ORDER BY updated_at, number LIMIT $3';
+      numbers = (await run<{ number: number }>(sql, [time.now() + MARGIN_MS, [...broken], CORRECTED_AT_ONCE])).map(
+        (row) => row.number,
+      );
+      await set.loadRows(run, numbers);
+    };
+    const found = await queue.run(
+      () => {
+        for (const number of numbers) {
+          const row = set.row(number);
+          const [namespace, kind] = [row && set.namespaceAt(row.namespace), row && KIND_BY_NUMBER.get(row.kind)];
+          const entry = row && namespace && kind && rows.open(namespace, kind, row);
+          if (!entry || !row || !namespace || !kind) broken.add(number);
+          else if (aheadBy(entry.updatedAt, time.now()) > 0) {
+            const earlier = rows
+              .versions(row.namespace, row.key_hash, INCLUDE_EXPIRED)
+              .find((version) => version.updated_at < entry.updatedAt);
+            rows.replace(namespace, kind, row, correctedEntry(entry, time.now(), earlier?.updated_at ?? 0));
+            changed.set(`${row.namespace} ${kind}`, { id: row.namespace, kind });
+          }
+        }
+        return numbers.length > 0;
+      },
+      'sweep',
+      { load },
+    );
+    this.#notify(changed.values());
+    return found;
+  }
+
+  #notify(changed: Iterable<Changed>): void {
+    for (const { id, kind } of changed) {
+      const namespace = this.#deps.set.namespaceAt(id);
+      if (namespace) this.#deps.changes.notify({ namespace, kind: kind === 'history' ? 'fact' : kind });
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { TokenRegistry } from '../../../../src/core/access/token-registry.ts';
+import { Finder } from '../../../../src/core/search/finder.ts';
+import type { DatabaseOptions } from '../../../../src/core/store/postgres/database.ts';
+import { PostgresStore, type ServerOptions } from '../../../../src/core/store/postgres/postgres-store.ts';
+import type { MemoryStore } from '../../../../src/core/store/store.ts';
+import { manualClock } from '../../../support/clock.ts';
+import { type PostgresProxy, startProxy } from '../../../support/postgres-proxy.ts';
+import { type PostgresServer, startPostgres } from '../../../support/postgres.ts';
+import { aDraft, ANOTHER_KEY, withKey } from '../../../support/store.ts';
+
+let server: PostgresServer;
+let proxy: PostgresProxy;
+beforeAll(async () => {
+  server = await startPostgres();
+  proxy = await startProxy(server.port);
+});
+afterAll(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const me = { subject: 'me' };
+/** The lane runs more operations. */
+const OPERATIONS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 25);
+
+/** Opens the memory as another process does, which shares only the database. `deaf`: its notifications are lost. */
+async function openAnother(
+  database: DatabaseOptions,
+  over: Partial<ServerOptions> & { deaf?: boolean } = {},
+): Promise<PostgresStore> {
+  const { deaf = false, ...options } = over;
+  proxy.dropsNotifications = deaf;
+  const connection = deaf ? { ...database.connection, port: proxy.port } : database.connection;
+  const store = await PostgresStore.open({
+    database: { ...database, connection },
+    clock: manualClock(),
+    sources: withKey(),
+    ...options,
+  });
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  return store;
+}
+
+const registryOf = async (store: MemoryStore): Promise<TokenRegistry> => {
+  const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  onTestFinished(() => tokens[Symbol.asyncDispose]());
+  return tokens;
+};
+
+test.each([false, true])(
+  'the next search through another process finds an acknowledged fact (R-OPS-14), notifications lost: %s',
+  async (deaf) => {
+    const database = server.newMemory();
+    const one = await openAnother(database);
+    const other = await openAnother(database, { deaf });
+    const finder = new Finder(other);
+    onTestFinished(() => finder[Symbol.dispose]());
+    const facts = one.space(me, 'fact');
+    for (let turn = 0; turn < OPERATIONS; turn += 1) {
+      const [key, word] = [`k${turn % 50}`, `word${turn}x`];
+      await facts.put(aDraft({ key, value: `the ${word}` }));
+      const { found } = await finder.find(me, { texts: [word], limit: 1 });
+      expect(found.map(({ fact }) => fact.key)).toEqual([key]);
+      expect((await other.space(me, 'fact').get(key))?.value).toBe(`the ${word}`);
+      if (turn % 5 !== 4) continue;
+      await one.forget('me', { kinds: ['fact'], key });
+      const { found: left } = await finder.find(me, { texts: [word], limit: 50 });
+      expect(left.map(({ fact }) => fact.key)).not.toContain(key);
+    }
+  },
+);
+
+test('a token that one process revokes or pauses is refused by the very next request anywhere (R-AUTH-04)', async () => {
+  const database = server.newMemory();
+  const [one, other] = [await openAnother(database), await openAnother(database, { deaf: true })];
+  const [here, there] = [await registryOf(one), await registryOf(other)];
+  const mint = (): Promise<{ id: string; token: string }> =>
+    here.mint({ name: 'n', client: 'c', subject: 'me', scopes: ['memory:read'], days: 1 });
+  const closed: string[] = [];
+  there.onRevoked((id) => closed.push(id));
+  const [first, second] = [await mint(), await mint()];
+  for (const { token } of [first, second]) expect((await there.verify(token, 'rest')).subject).toBe('me');
+  await here.revoke({ id: first.id, unrecorded: false });
+  await expect(there.verify(first.token, 'rest')).rejects.toMatchObject({ code: 'invalid_token' });
+  await here.pause({ id: second.id, paused: true });
+  await expect(there.verify(second.token, 'rest')).rejects.toMatchObject({ code: 'invalid_token' });
+  expect(closed).toEqual([first.id, second.id]);
+  await here.pause({ id: second.id, paused: false });
+  expect((await there.verify(second.token, 'rest')).token).toBe(second.id);
+  await here.offerPacks({ client: 'c', packs: ['http'] });
+  expect((await there.verify(second.token, 'rest')).packs).toEqual(new Set(['http']));
+});
+
+test('processes that start together agree on the key, the signing secret and the tables', async () => {
+  const database = server.newMemory();
+  const stores = await Promise.all([1, 2, 3, 4].map(() => openAnother(database)));
+  const registries = await Promise.all(stores.map(registryOf));
+  for (const tokens of registries) {
+    const { token } = await tokens.mint({ name: 'n', client: 'c', subject: 'me', scopes: ['memory:read'], days: 1 });
+    for (const other of registries) expect((await other.verify(token, 'rest')).client).toBe('c');
+  }
+  await Promise.all(stores.map((store, index) => store.space(me, 'fact').put(aDraft({ key: `k${index}` }))));
+  for (const store of stores) expect(await store.space(me, 'fact').count()).toBe(4);
+});
+
+test('a process with another key is refused before it writes anything (R-KEY-04)', async () => {
+  const database = server.newMemory();
+  const one = await openAnother(database);
+  await one.space(me, 'fact').put(aDraft());
+  const wrong = await openAnother(database, { sources: withKey(ANOTHER_KEY) });
+  expect(wrong.status().key.at).toBe('mismatch');
+  await expect(wrong.space(me, 'fact').put(aDraft({ value: 'x' }))).rejects.toMatchObject({ code: 'key_unavailable' });
+  await expect(wrong.space(me, 'fact').get(aDraft().key)).rejects.toMatchObject({ code: 'key_unavailable' });
+  await wrong[Symbol.asyncDispose]();
+  expect((await one.space(me, 'fact').get(aDraft().key))?.value).toBe(aDraft().value);
+
+  const fresh = server.newMemory();
+  const raced = await Promise.all([withKey(), withKey(ANOTHER_KEY)].map((sources) => openAnother(fresh, { sources })));
+  expect(raced.map((store) => store.status().key.at).toSorted()).toEqual(['mismatch', 'ok']);
+});
+
+test.each([false, true])(
+  'a lock reaches the other processes, and each unlocks by itself, notifications lost: %s',
+  async (deaf) => {
+    const database = server.newMemory();
+    const [one, other] = [await openAnother(database), await openAnother(database, { deaf })];
+    await one.space(me, 'fact').put(aDraft());
+    expect(await other.space(me, 'fact').count()).toBe(1);
+    one.lock();
+    await one.whenIdle();
+    // Without notifications, the next call brings the lock.
+    if (deaf) await other.refresh();
+    await expect.poll(() => other.status().key.at).toBe('locked');
+    await expect(other.space(me, 'fact').get(aDraft().key)).rejects.toMatchObject({ code: 'key_unavailable' });
+    await other.unlock();
+    expect((await other.space(me, 'fact').get(aDraft().key))?.key).toBe(aDraft().key);
+    expect(one.status().key.at).toBe('locked');
+  },
+);
+
+test('a quota holds across processes (R-FACT-16)', async () => {
+  const database = server.newMemory();
+  const quota = { facts: 20, bytes: 1_000_000_000 };
+  const stores = await Promise.all([1, 2, 3].map(() => openAnother(database, { quota })));
+  const outcomes = await Promise.allSettled(
+    stores.flatMap((store, at) =>
+      Array.from({ length: 15 }, (_, index) => store.space(me, 'fact').put(aDraft({ key: `${at} ${index}` }))),
+    ),
+  );
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(20);
+  expect((await stores[0]!.usage('me')).used.facts).toBe(20);
+});
+
+test('a process that missed a part of the change log reads everything again', async () => {
+  const database = server.newMemory();
+  const [one, other] = [await openAnother(database), await openAnother(database, { deaf: true })];
+  const resets: string[] = [];
+  other.onEntryEvent(({ what }) => resets.push(what));
+  await one.space(me, 'fact').put(aDraft());
+  await server.query(`DELETE FROM "${database.schema}".change_log`);
+  await one.space({ subject: 'you' }, 'fact').put(aDraft());
+  expect(await other.space({ subject: 'you' }, 'fact').count()).toBe(1);
+  expect(resets).toContain('reset');
+  expect((await other.namespaces()).map(({ namespace }) => namespace.subject)).toEqual(['me', 'you']);
+});

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs the tests of the PostgreSQL store on Debian's PostgreSQL, which the tests start in a temporary folder as an ordinary user.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+for initdb in /usr/lib/postgresql/*/bin/initdb; do
+  [ ! -x "$initdb" ] || HELMDECK_TEST_POSTGRES=$(dirname "$initdb")
+done
+if [ -z "${HELMDECK_TEST_POSTGRES:-}" ]; then
+  echo "skipped: PostgreSQL is not installed"
+  echo "0 passed, 0 failed, 1 skipped"
+  exit 0
+fi
+export HELMDECK_TEST_POSTGRES
+HELMDECK_TEST_OPERATIONS=${HELMDECK_TEST_OPERATIONS:-1000} PATH="$PWD/node_modules/.bin:$PATH" exec vitest run test/core/store/postgres
