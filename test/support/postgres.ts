@@ -1,6 +1,16 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -18,7 +28,7 @@ export interface PostgresServer extends AsyncDisposable {
   readonly port: number;
   /** Connects as the superuser. */
   readonly config: pg.ClientConfig;
-  /** Runs SQL as the superuser. */
+  /** Runs SQL as the superuser. Returns the rows of the last statement. */
   query(sql: string): Promise<Record<string, unknown>[]>;
   /** Writes a file of the data folder, which the server can read. */
   writeData(name: string, text: string): void;
@@ -90,6 +100,7 @@ export async function startPostgres(
     let log = '';
     return new Promise((resolve) => {
       started.stderr.on('data', (text: Buffer) => {
+        appendFileSync(join(folder, 'server.log'), text);
         log = (log + String(text)).slice(-10_000);
         if (/ready to accept (read-only )?connections/.test(log)) resolve(undefined);
       });
@@ -104,7 +115,10 @@ export async function startPostgres(
       const client = new pg.Client(server.config);
       await client.connect();
       try {
-        return (await client.query<Record<string, unknown>>(sql)).rows;
+        // Several statements have several results. The type of the driver knows only one.
+        const result: pg.QueryResult<Record<string, unknown>> | pg.QueryResult<Record<string, unknown>>[] =
+          await client.query(sql);
+        return Array.isArray(result) ? (result.at(-1)?.rows ?? []) : result.rows;
       } finally {
         await client.end();
       }

@@ -28,6 +28,12 @@ const SETTINGS: Readonly<Record<string, string>> = {
   statement_timeout: '60s',
   lock_timeout: '30s',
   bytea_output: 'hex',
+  // Every statement has an index. Before the server has statistics, it would often read and sort whole tables instead.
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_sort: 'off',
+  // Compiling a statement takes longer than running it.
+  jit: 'off',
   TimeZone: 'UTC',
 };
 

@@ -151,7 +151,7 @@ export class PostgresStore implements MemoryStore {
       {
         write: (job) => this.#write(job),
         writeUnopened: (job) => this.#writeUnopened(job),
-        read: (query) => this.#read(query),
+        read: (query) => this.#readMirror(query),
         readUnopened: (query) => this.#readUnopened(query),
         revision: () => this.#readUnopened(() => this.#vaultRevision),
       },
@@ -181,7 +181,7 @@ export class PostgresStore implements MemoryStore {
       page: (query) => this.#read(() => reader.page(namespace, kind, query)),
       count: (category) => this.#readUnopened(() => reader.count(namespace, kind, category)),
       countExpiringBefore: (before) => this.#readUnopened(() => reader.countEnding(namespace, kind, before)),
-      history: (key) => this.#read(() => (kind === 'fact' ? reader.history(namespace, key) : [])),
+      history: (key) => this.#read(() => (kind === 'fact' ? reader.history(namespace, key) : Promise.resolve([]))),
       overview: (most) => this.#read(() => reader.overview(namespace, kind, most)),
       withHistory: (key) => this.#read(() => reader.withHistory(namespace, key)),
       restoreForgotten: (fact, note) =>
@@ -419,10 +419,29 @@ export class PostgresStore implements MemoryStore {
     return this.#queue.run(write, lane, reads);
   }
 
-  async #read<T>(query: () => T | Promise<T>): Promise<T> {
+  /**
+   * Reads rows from the database. The change number is read at the same time, because it only tells whether the memory was locked
+   * meanwhile.
+   */
+  async #read<T>(query: () => Promise<T>): Promise<T> {
+    this.#requireOpen();
+    this.#sweeper.catchUp();
+    const refreshed = this.#feed.refresh();
+    if (!this.#keys.heldKeys) {
+      await refreshed;
+      await this.#retryUnlock();
+    }
+    this.#time.saveWhenDue();
+    this.#keys.requireKeys();
+    const [result] = await Promise.all([query(), refreshed]);
+    this.#keys.requireKeys();
+    return result;
+  }
+
+  /** Reads what other processes can change from RAM, after it was compared with the database. */
+  async #readMirror<T>(query: () => T): Promise<T> {
     await this.#beginCall();
     if (!this.#keys.heldKeys) await this.#retryUnlock();
-    this.#time.saveWhenDue();
     this.#keys.requireKeys();
     return query();
   }

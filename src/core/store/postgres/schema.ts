@@ -71,8 +71,9 @@ const ENTRIES = `
   );
   -- Encrypted bytes cannot be compressed.
   ALTER TABLE entry ALTER COLUMN sealed SET STORAGE EXTERNAL;
-  CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, key_hash) WHERE kind <> 2 AND kind <> 6;
-  CREATE INDEX entry_version ON entry (namespace, key_hash, updated_at) WHERE kind = 2;
+  -- The hash comes first, so that no other index looks as good before the server has statistics.
+  CREATE UNIQUE INDEX entry_key ON entry (key_hash, namespace, kind) WHERE kind <> 2 AND kind <> 6;
+  CREATE INDEX entry_version ON entry (key_hash, namespace, updated_at) WHERE kind = 2;
   CREATE INDEX entry_newest ON entry (namespace, kind, updated_at, number) WHERE kind <> 2;
   CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at, number) WHERE kind <> 2 AND kind <> 6;
   CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at, number);

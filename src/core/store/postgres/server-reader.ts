@@ -14,7 +14,7 @@ import {
 } from '../store.ts';
 import type { Database } from './database.ts';
 import type { ServerRows } from './rows.ts';
-import { COLUMNS, KEYED, placeSql } from './sql.ts';
+import { COLUMNS, KEYED, keySql, placeSql } from './sql.ts';
 import type { PlacedRow } from './working-set.ts';
 
 /** Maximum rows decrypted in one step while searching for matching entries. */
@@ -58,7 +58,7 @@ export class ServerReader {
     const { subject, session = '' } = namespace;
     for (const hash of this.#keys.ring.hashes(namespace, key)) {
       const [row] = await this.#database.read<PlacedRow>(
-        `SELECT ${COLUMNS} FROM entry WHERE ${placeSql(kind)} AND ${KEYED} AND key_hash = $3 AND expires_at > $4`,
+        `SELECT ${COLUMNS} FROM entry WHERE ${keySql(kind)} AND expires_at > $4`,
         [subject, session, hash, this.#time.now()],
       );
       if (row) return row;
@@ -76,7 +76,7 @@ export class ServerReader {
     if (!entry) return undefined;
     const [versions, [state]] = await Promise.all([
       this.#database.read<PlacedRow>(
-        `SELECT ${COLUMNS} FROM entry WHERE namespace = $1 AND kind = 2 AND key_hash = $2 AND expires_at > $3 ORDER BY updated_at DESC`,
+        `SELECT ${COLUMNS} FROM entry WHERE key_hash = $2 AND namespace + 0 = $1 AND kind = 2 AND expires_at > $3 ORDER BY updated_at DESC`,
         [row.namespace, row.key_hash, this.#time.now()],
       ),
       this.#database.read<{ last: number }>('SELECT last_tombstone AS last FROM state'),

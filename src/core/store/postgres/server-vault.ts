@@ -9,7 +9,7 @@ import type { WorkingSet } from './working-set.ts';
 interface Access {
   write<T>(job: () => T): Promise<T>;
   writeUnopened<T>(job: () => T): Promise<T>;
-  read<T>(query: () => T | Promise<T>): Promise<T>;
+  read<T>(query: () => T): Promise<T>;
   readUnopened<T>(query: () => T | Promise<T>): Promise<T>;
 }
 

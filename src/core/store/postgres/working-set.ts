@@ -274,14 +274,14 @@ export class WorkingSet implements KeyTables {
     const [rows, versions] = await Promise.all([
       run<PlacedRow>(
         `SELECT ${COLUMNS} FROM unnest($1::bigint[], $2::smallint[], $3::bytea[]) AS wanted (id, in_kind, hash)
-           JOIN entry ON namespace = id AND kind = in_kind AND key_hash = hash AND ${KEYED}`,
+           JOIN entry ON key_hash = hash AND namespace + 0 = id AND kind = in_kind AND ${KEYED}`,
         [wanted.map(({ id }) => id), wanted.map(({ kind }) => KIND_NUMBERS[kind]), wanted.map(({ hash }) => hash)],
       ),
       facts.length === 0
         ? []
         : run<PlacedRow>(
             `SELECT ${COLUMNS} FROM (SELECT DISTINCT id, hash FROM unnest($1::bigint[], $2::bytea[]) AS each (id, hash)) AS wanted
-               JOIN entry ON namespace = id AND key_hash = hash AND kind = 2 ORDER BY updated_at DESC`,
+               JOIN entry ON key_hash = hash AND namespace + 0 = id AND kind = 2 ORDER BY updated_at DESC`,
             [facts.map(({ id }) => id), facts.map(({ hash }) => hash)],
           ),
     ]);
