@@ -19,6 +19,7 @@ import { starts } from './start.ts';
 import { steady } from './steady.ts';
 import { stores } from './stores.ts';
 import { sweep } from './sweep.ts';
+import { wire } from './wire.ts';
 import { writes } from './writes.ts';
 
 const results: Result[] = [];
@@ -40,6 +41,7 @@ for (const measure of [
   context,
   steady,
   crowd,
+  wire,
   starts,
 ])
   results.push(...(await measure()));

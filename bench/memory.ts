@@ -47,10 +47,14 @@ export interface Options {
   readonly clock?: Clock;
   readonly categoryOf?: (index: number) => string;
   readonly textOf?: (index: number) => string;
+  readonly factOf?: (index: number) => Pick<EntryDraft, 'key' | 'value' | 'category' | 'tags'>;
 }
 
 /** Our store with the given number of facts. */
-export async function ours(facts: number, { quota, clock = systemClock, categoryOf, textOf }: Options = {}): Promise<Ours> {
+export async function ours(
+  facts: number,
+  { quota, clock = systemClock, categoryOf, textOf, factOf }: Options = {},
+): Promise<Ours> {
   const folder = folderFor('ours');
   await fileSource(folder).save('current', randomBytes(32));
   const store = await openStore({ folder, clock, sources: () => [fileSource(folder)], ...(quota && { quota }) });
@@ -59,6 +63,7 @@ export async function ours(facts: number, { quota, clock = systemClock, category
     ...aFact(index),
     ...(categoryOf && { category: categoryOf(index) }),
     ...(textOf && { value: textOf(index) }),
+    ...factOf?.(index),
   });
   for (let from = 0; from < facts; from += 256) {
     await Promise.all(Array.from({ length: Math.min(256, facts - from) }, (_, more) => space.put(draftOf(from + more))));

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isReadable } from '../src/contract/status.ts';
 import { TokenRegistry } from '../src/core/access/token-registry.ts';
 import { createCore } from '../src/core/operations/create-core.ts';
 import type { Pack } from '../src/core/packs/pack.ts';
@@ -31,6 +32,7 @@ export async function served(facts: number, options?: Options, packs: readonly P
       catalogue: core.packs.engine.catalogue,
       tokens,
       onChange: (hear) => store.onChange(hear),
+      isReadable: () => isReadable(store.status()),
       folder,
       address: '127.0.0.1:0',
       version: 'bench',

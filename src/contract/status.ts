@@ -44,6 +44,10 @@ export interface StoreStatus {
   rotation: { at: 'none' } | { at: 'running'; done: number; of: number };
 }
 
+/** Whether the entries can be read, as far as the last access showed. */
+export const isReadable = ({ key, file }: Pick<StoreStatus, 'key' | 'file'>): boolean =>
+  file.at === 'open' && isKeyAvailable(key);
+
 export type ListeningState =
   | { at: 'listening'; url: string; server_url?: string }
   | { at: 'paused' }

@@ -91,7 +91,7 @@ function rejectClient(connections: HttpConnections, error: Error, duplex: Duplex
 /** Returns a complete 400 response for a connection that will be closed, for use without Node's HTTP server. */
 export function badRequest(message: string): string {
   const { headers, body } = toHttpFailure(new Failure('invalid_input', message));
-  const lines = jsonHeaders(body, [...headers, 'Connection', 'close']);
+  const lines = jsonHeaders(Buffer.byteLength(body), [...headers, 'Connection', 'close']);
   const text = lines.map((part, index) => (index % 2 === 0 ? `${part}: ` : `${part}\r\n`)).join('');
   return `HTTP/1.1 400 Bad Request\r\n${text}\r\n${body}`;
 }

@@ -33,6 +33,11 @@ export interface ListenerDeps {
   readonly catalogue?: Pick<Catalogue, 'all'> | undefined;
   readonly tokens: TokenRegistry;
   readonly onChange: MemoryStore['onChange'];
+  /**
+   * Returns whether the memory can be read, as far as its last access showed. If absent, each request of the search server runs
+   * the operation `status`.
+   */
+  readonly isReadable?: (() => boolean) | undefined;
   /** Adds a listener that is called when the master key becomes available or unavailable. */
   readonly onKeyChange?: ((listener: () => void) => Disposable) | undefined;
   /** The data folder, to which `endpoint.json` and `owner-token` are written. */
@@ -79,7 +84,8 @@ const { createServer } = process.getBuiltinModule('node:http');
  * connect.
  */
 export async function startListener(deps: ListenerDeps): Promise<Listener> {
-  const { perform, catalogue, tokens, onChange, onKeyChange, folder, allowedHosts, windowFolder, version, clock } = deps;
+  const { perform, catalogue, tokens, onChange, onKeyChange, isReadable, folder, allowedHosts, windowFolder, version, clock } =
+    deps;
   const { log = () => undefined, warn = () => undefined } = deps;
   const address = parseListenAddress(deps.address ?? DEFAULT_ADDRESS);
   // Check the certificate before any port is opened.
@@ -92,7 +98,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
   const bodies = new BodyReader(clock);
   const streams = new StreamRegistry(clock, tokens);
   const events = new ChangeEvents(streams, onChange);
-  const mcp = createMcpServers({ perform, catalogue, tokens, onChange, bodies, streams, clock, version, log });
+  const mcp = createMcpServers({ perform, catalogue, isReadable, tokens, onChange, bodies, streams, clock, version, log });
   const window =
     windowFolder === undefined
       ? undefined

@@ -9,16 +9,18 @@ import { bodyFailureOf, hasBody } from './request-body.ts';
 export const SECURITY_HEADERS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'] as const;
 
 export function sendJson(response: ServerResponse, status: number, body: string, headers: readonly string[] = []): void {
-  response.writeHead(status, jsonHeaders(body, headers));
-  endResponse(response, body);
+  const bytes = Buffer.byteLength(body);
+  response.writeHead(status, jsonHeaders(bytes, headers));
+  // For ASCII, both encodings give the same bytes, but Node writes Latin-1 with fewer copies.
+  endResponse(response, body, bytes === body.length ? 'latin1' : 'utf8');
 }
 
 /**
  * Ends a response. A client that does not read the response is disconnected by the socket timeout, which restarts whenever data
  * is read.
  */
-export function endResponse(response: ServerResponse, body: string | Buffer = ''): void {
-  response.end(body);
+export function endResponse(response: ServerResponse, body: string | Buffer = '', encoding: 'latin1' | 'utf8' = 'utf8'): void {
+  response.end(body, encoding);
   // Half the time limit, because Node treats earlier writes as progress when the timeout first expires, and waits a second time.
   if (response.writableLength > 0) response.socket?.setTimeout(CONNECTION_LIMITS.progressMs / 2);
 }
@@ -39,18 +41,18 @@ export function sendFailure(
   const all = [...headers, ...more];
   if (request.complete || !hasBody(request)) sendJson(response, status, body, all);
   else {
-    response.writeHead(status, jsonHeaders(body, [...all, 'Connection', 'close']));
+    response.writeHead(status, jsonHeaders(Buffer.byteLength(body), [...all, 'Connection', 'close']));
     response.write(body);
     drainThenEnd(request, response, clock);
   }
 }
 
-export const jsonHeaders = (body: string, more: readonly string[]): string[] => [
+export const jsonHeaders = (bytes: number, more: readonly string[]): string[] => [
   ...SECURITY_HEADERS,
   'Content-Type',
   'application/json',
   'Content-Length',
-  `${Buffer.byteLength(body)}`,
+  `${bytes}`,
   ...more,
 ];
 

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isReadable } from '../../src/contract/status.ts';
 import type { TokenScope } from '../../src/contract/token.ts';
 import { TokenRegistry } from '../../src/core/access/token-registry.ts';
 import { createCore } from '../../src/core/operations/create-core.ts';
@@ -66,6 +67,7 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
     address: '127.0.0.1:0',
     version: '1.2.3',
     onChange: (hear) => store.onChange(hear),
+    isReadable: () => isReadable(store.status()),
     log: (trouble) => void log.push(trouble),
     perform,
     catalogue: door.packs.engine.catalogue,

@@ -1,6 +1,7 @@
 import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { isReadable } from '../../src/contract/status.ts';
 import type { TokenScope } from '../../src/contract/token.ts';
 import { TokenRegistry } from '../../src/core/access/token-registry.ts';
 import type { ClientConnections } from '../../src/core/operations/clients-port.ts';
@@ -90,6 +91,8 @@ export async function serve({
     version: VERSION,
     onChange: (hear) => store.onChange(hear),
     onKeyChange: (hear) => store.onKeyChange(hear),
+    // A test that replaces `perform` decides itself what `status` reports.
+    ...(!around && { isReadable: () => isReadable(store.status()) }),
     catalogue: opened.engine.catalogue,
     ...over,
     perform,

@@ -1,6 +1,12 @@
 /** Matches every character that any Markdown reader treats as a line break, and every control character except the tab. */
 const LINE_BREAK = /(\r\n|[[\p{Cc}\p{Zl}\p{Zp}]--[\t]])/v;
 
+/**
+ * Matches a character that ends a line or begins a heading or a fence. Text without such a character is a single line that needs
+ * no backslash.
+ */
+const SPECIAL = /[[#＃﹟`~\p{Cc}\p{Zl}\p{Zp}]--[\t]]/v;
+
 /** Characters that can precede a heading: indentation, quote and list markers, and invisible characters. */
 const PREFIX = String.raw`[\t\p{Zs}\p{Cc}\p{Default_Ignorable_Code_Point}>*+.)\d-]*`;
 const BLANK = String.raw`[\t\p{Zs}\p{Cc}\p{Default_Ignorable_Code_Point}]`;
@@ -24,6 +30,7 @@ const PLAIN_FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
  * headings start with `##`, so `<h2>` cannot imitate them.
  */
 export function escapeMarkdown(text: string): string {
+  if (!SPECIAL.test(text)) return text;
   const parts = text.split(LINE_BREAK);
   const lines = parts.filter((_, index) => index % 2 === 0);
   const fencesClosed = areFencesClosed(lines);

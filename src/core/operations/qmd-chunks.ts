@@ -13,7 +13,8 @@ type Chunk = Omit<QmdResponse['results'][number], 'score'>;
 /** Formats a fact as Markdown, for clients that search documents. */
 export function factChunk({ fact, spans }: Hit): Chunk {
   const { text } = snippetOf(fact.value, spans, SNIPPET.markdown);
-  const snippet = `## ${headingOf(fact.key)}\n\nWritten by ${signature(fact)}\n\n${escapeMarkdown(text)}\n\n(category: ${fact.category})`;
+  const updatedAt = formatTime(fact.updatedAt);
+  const snippet = `## ${headingOf(fact.key)}\n\nWritten by ${signature(fact, updatedAt)}\n\n${escapeMarkdown(text)}\n\n(category: ${fact.category})`;
   return {
     docid: `${fact.category}/${fact.key}`,
     snippet,
@@ -21,9 +22,9 @@ export function factChunk({ fact, spans }: Hit): Chunk {
     file: `facts/${encoded(fact.key)}`,
     title: fact.key,
     start_line: 1,
-    end_line: snippet.split('\n').length,
+    end_line: countLines(snippet),
     ...signatures(fact),
-    updated_at: formatTime(fact.updatedAt),
+    updated_at: updatedAt,
   };
 }
 
@@ -32,7 +33,8 @@ export function runChunk({ fact, spans }: Hit): Chunk {
   const { what, id } = runOf(fact.key);
   const title = what === 'pack' ? `Pack call: ${id}` : `Pipeline run: ${id}`;
   const { text } = snippetOf(fact.value, spans, SNIPPET.markdown);
-  const snippet = `## ${title}\n\nRun by ${signature(fact)}\n\n${escapeMarkdown(text)}`;
+  const updatedAt = formatTime(fact.updatedAt);
+  const snippet = `## ${title}\n\nRun by ${signature(fact, updatedAt)}\n\n${escapeMarkdown(text)}`;
   return {
     docid: fact.key,
     snippet,
@@ -40,9 +42,9 @@ export function runChunk({ fact, spans }: Hit): Chunk {
     file: `audit/${what}/${encoded(id)}`,
     title,
     start_line: 1,
-    end_line: snippet.split('\n').length,
+    end_line: countLines(snippet),
     ...signatures(fact),
-    updated_at: formatTime(fact.updatedAt),
+    updated_at: updatedAt,
   };
 }
 
@@ -50,11 +52,24 @@ export function runChunk({ fact, spans }: Hit): Chunk {
  * Returns the writer and the time of an entry. The signature directly follows the heading, so that quoted text cannot imitate the
  * signature, and so that a program that truncates long snippets does not remove it.
  */
-const signature = ({ client, definedBy, updatedAt }: Hit['fact']): string =>
-  `${client}${definedBy === undefined ? '' : `, by a pipeline of ${definedBy}`}, ${formatTime(updatedAt)}`;
+const signature = ({ client, definedBy }: Hit['fact'], updatedAt: string): string =>
+  `${client}${definedBy === undefined ? '' : `, by a pipeline of ${definedBy}`}, ${updatedAt}`;
+
+function countLines(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines += 1;
+  return lines;
+}
+
+const ASCII = /^[ -~]*$/;
+const WITH_P = /^ *p/i;
 
 /** Returns the heading of a fact. Adds a backslash if the fact's key would look like the heading of an audit row. */
-const headingOf = (key: string): string => (/^(packcall|pipelinerun):/.test(visibleText(key)) ? `\\${key}` : key);
+const headingOf = (key: string): string => {
+  // Other keys of ASCII characters cannot look like such a heading, so they need no slow normalization.
+  if (ASCII.test(key) && !WITH_P.test(key)) return key;
+  return /^(packcall|pipelinerun):/.test(visibleText(key)) ? `\\${key}` : key;
+};
 
 /** Encodes slashes, and names that consist only of dots, so that the result cannot be used as a path. */
 const encoded = (key: string): string => encodeURIComponent(key).replace(/^\.{1,2}$/, (dots) => '%2E'.repeat(dots.length));

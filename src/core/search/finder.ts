@@ -9,6 +9,11 @@ import { type Hit, SearchIndex } from './search-index.ts';
  * (R-VIEW-04).
  */
 const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
+/** Maximum facts in a slice that is shortly after a query, because another query may follow. */
+const BUSY_LIMIT = 32;
+const BUSY_MS = 50;
+/** While each turn of the event loop has queries, the build pauses for this many times the duration of its last slice. */
+const PAUSE = 2;
 /** Maximum bytes of all indexes together. The least recently used index is dropped first. */
 const MAX_BYTES = 512 * 1024 * 1024;
 /**
@@ -16,8 +21,11 @@ const MAX_BYTES = 512 * 1024 * 1024;
  * drop an index, which is slow to rebuild.
  */
 const BUILD_FRACTION = 3 / 4;
-/** Milliseconds that a query waits for an index that is being built, before the query returns partial results. */
-const BUILD_TIMEOUT_MS = 250;
+/**
+ * Milliseconds after the first slice of a build during which queries wait for the index, so that a small memory gives no partial
+ * results. Later queries do not wait: they search the facts that are indexed so far.
+ */
+const BUILD_GRACE_MS = 100;
 
 /**
  * The kind of the indexed entries. Facts and audit records of runs have separate indexes, so a search of one kind never returns
@@ -31,10 +39,12 @@ interface NamespaceIndex {
   readonly index: SearchIndex;
   /** Row numbers of the indexed runs. Only the newest runs are indexed. Empty in an index of facts. */
   readonly runs: Set<number>;
-  /** Resolved when the first page of entries, the newest ones, is indexed. */
-  readonly begun: PromiseWithResolvers<void>;
+  /** Resolved when the first slice of entries, the newest ones, is indexed. The value is the end of the grace period. */
+  readonly begun: PromiseWithResolvers<number>;
   built: Promise<void>;
   complete: boolean;
+  /** Time of the last query that came during the build, in milliseconds on the clock of `performance`. */
+  queriedAt: number;
 }
 
 interface FindRequest {
@@ -82,9 +92,11 @@ export class Finder implements Disposable {
     if (this.#store.refresh) await this.#store.refresh();
     const indexed = this.#indexOf(namespace, kind);
     if (!indexed.complete) {
+      indexed.queriedAt = performance.now();
       // Wait for the first entries without a timeout, because not even partial results are possible before them.
-      await Promise.race([indexed.built, indexed.begun.promise]);
-      await Promise.race([indexed.built, wait(BUILD_TIMEOUT_MS)]);
+      const graceEnd = await Promise.race([indexed.built, indexed.begun.promise]);
+      const grace = (graceEnd ?? 0) - performance.now();
+      if (grace > 0) await Promise.race([indexed.built, wait(grace)]);
     }
     // If the index was dropped during the wait, its results are invalid, so search again. The new search may fail, for example
     // because the memory was locked.
@@ -134,6 +146,7 @@ export class Finder implements Disposable {
       begun: Promise.withResolvers(),
       built: Promise.resolve(),
       complete: false,
+      queriedAt: -Infinity,
     };
     this.#indexes.set(name, indexed);
     indexed.built = this.#build(indexed).catch((error: unknown) => {
@@ -152,18 +165,27 @@ export class Finder implements Disposable {
    */
   async #build(indexed: NamespaceIndex): Promise<void> {
     const space = this.#store.space(indexed.namespace, indexed.kind);
-    for (let after = {}; ;) {
-      const { entries, rows, next } = await space.page({ sort: 'updated', uncached: true, ...SLICE, ...after });
+    for (let after = {}; !isFull(indexed);) {
+      const start = performance.now();
+      const most = start - indexed.queriedAt < BUSY_MS ? BUSY_LIMIT : SLICE.limit;
+      const limit = Math.min(most, SEARCHED_RUNS - indexed.runs.size);
+      const { entries, rows, next } = await space.page({ sort: 'updated', uncached: true, ...SLICE, limit, ...after });
       if (!this.#isCurrent(indexed)) return;
       for (const [position, entry] of entries.entries()) {
         const row = rows[position];
         if (row === undefined || indexed.index.has(row)) continue;
         if (indexEntry(indexed, row, entry) && !this.#makeRoom(indexed)) return;
       }
-      indexed.begun.resolve();
-      if (!next || isFull(indexed)) break;
+      const end = performance.now();
+      indexed.begun.resolve(end + BUILD_GRACE_MS);
+      if (!next) break;
       after = { after: next };
-      await nextTurn();
+      const resumeAt = end + PAUSE * (end - start);
+      for (let now = end; now < resumeAt; now = performance.now()) {
+        const turnStart = now;
+        await nextTurn();
+        if (indexed.queriedAt < turnStart) break;
+      }
     }
     indexed.complete = true;
   }

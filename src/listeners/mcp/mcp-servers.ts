@@ -1,6 +1,6 @@
 import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts';
 import { describeFileFailure, describeMissingKey, isKeyAvailable } from '../../contract/status.ts';
-import type { Caller } from '../../core/access/caller.ts';
+import { type Caller, hasScope } from '../../core/access/caller.ts';
 import type { TokenRegistry } from '../../core/access/token-registry.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { Catalogue } from '../../core/packs/catalogue.ts';
@@ -21,6 +21,8 @@ import { MEMORY_TOOLS, OperationTools, PIPELINE_RUN, QUERY } from './tools.ts';
 interface Deps {
   readonly perform: Perform;
   readonly catalogue?: Pick<Catalogue, 'all'> | undefined;
+  /** Whether the memory can be read, as far as its last access showed. */
+  readonly isReadable?: (() => boolean) | undefined;
   readonly tokens: Pick<TokenRegistry, 'onRevoked' | 'offers'>;
   readonly onChange: MemoryStore['onChange'];
   readonly bodies: BodyReader;
@@ -79,7 +81,11 @@ function createSearchServer(deps: Deps): McpServer {
     resources: false,
   });
   // If the memory cannot be read, all requests get an HTTP error, so that QMD clients fall back to their own memory.
-  const requireReady = (caller: Caller): Promise<void> => requireReadableMemory(deps.perform, caller);
+  const { perform, isReadable = () => false } = deps;
+  const requireReady = async (caller: Caller): Promise<void> => {
+    // The operation `status` counts all facts, which is slow. Use it only to find out why the memory cannot be read.
+    if (!isReadable() || !hasScope(caller, 'memory:read')) await requireReadableMemory(perform, caller);
+  };
   return { ...server, routes: server.routes.map((route): Route => ({ ...route, requireReady })) };
 }
 

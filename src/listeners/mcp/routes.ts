@@ -6,9 +6,10 @@ import { endResponse, SECURITY_HEADERS, sendJson } from '../response.ts';
 import type { Exchange, Route } from '../route.ts';
 import type { StreamRegistry } from '../stream-registry.ts';
 import { loadSdk, readBatch, readMessage, type RpcMessage, type Sdk } from './message.ts';
-import { ProtocolError, rpcErrorResponse } from './rpc.ts';
+import { ProtocolError, type RpcResponse, rpcErrorResponse } from './rpc.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { SendBeforeResponse, Session } from './session.ts';
+import { stringifyMessage } from './tool-result.ts';
 
 interface Deps {
   /** Path of the Streamable HTTP transport. The paths of the older HTTP+SSE transport are below this path. */
@@ -91,8 +92,8 @@ class ResponseStream {
     return this.isOpen;
   };
 
-  end(responses: readonly object[]): void {
-    for (const response of responses) this.#stream?.send(JSON.stringify(response), { event: 'message' });
+  end(responses: readonly RpcResponse[]): void {
+    for (const response of responses) this.#stream?.send(stringifyMessage(response), { event: 'message' });
     this.#stream?.end();
   }
 
@@ -202,9 +203,16 @@ function requireVersion({ headers }: IncomingMessage, { SUPPORTED_PROTOCOL_VERSI
   );
 }
 
-const send = (response: ServerResponse, status: number, body: object, headers: readonly string[] = []): void => {
-  if (!response.destroyed) sendJson(response, status, JSON.stringify(body), headers);
-};
+function send(
+  response: ServerResponse,
+  status: number,
+  message: RpcResponse | readonly RpcResponse[],
+  headers: readonly string[] = [],
+): void {
+  if (response.destroyed) return;
+  const body = 'jsonrpc' in message ? stringifyMessage(message) : `[${message.map(stringifyMessage).join(',')}]`;
+  sendJson(response, status, body, headers);
+}
 
 function sendEmpty(response: ServerResponse, status: 202 | 204): void {
   if (response.destroyed) return;

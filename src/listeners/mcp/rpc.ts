@@ -1,4 +1,4 @@
-import type { RequestId } from '@modelcontextprotocol/sdk/types.js';
+import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js';
 import { asFailure } from '../../contract/failure.ts';
 import { toRpcError } from '../failure-responses.ts';
 
@@ -23,6 +23,8 @@ export interface RpcErrorResponse {
   readonly id: RequestId | null;
   readonly error: RpcErrorBody;
 }
+
+export type RpcResponse = JSONRPCMessage | RpcErrorResponse;
 
 /** A violation of the MCP protocol, as opposed to a failure of an operation. It is sent as a JSON-RPC error. */
 export class ProtocolError extends Error {

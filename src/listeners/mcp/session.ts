@@ -12,9 +12,8 @@ import { Failure } from '../../contract/failure.ts';
 import type { Caller } from '../../core/access/caller.ts';
 import type { EventStream } from '../event-stream.ts';
 import type { RpcMessage } from './message.ts';
-import { rpcErrorResponse, type RpcErrorResponse } from './rpc.ts';
-
-export type RpcResponse = JSONRPCMessage | RpcErrorResponse;
+import { rpcErrorResponse, type RpcResponse } from './rpc.ts';
+import { stringifyMessage } from './tool-result.ts';
 
 /** Maximum number of unanswered requests per session. */
 const MAX_PENDING = 256;
@@ -131,7 +130,7 @@ export class Session implements Transport {
   }
 
   sendOnStream(response: RpcResponse): void {
-    this.#stream?.send(JSON.stringify(response), { event: 'message' });
+    this.#stream?.send(stringifyMessage(response), { event: 'message' });
   }
 
   /** Sends a notification now if a stream is open, otherwise when the client opens a stream. */

@@ -9,7 +9,7 @@ import { type Caller, hasScope } from '../../core/access/caller.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import { editDistance } from '../../core/search/words.ts';
-import { type CallToolResult, quotedResult, textResult } from './tool-result.ts';
+import { type CallToolResult, quotedResult, structuredResult, textResult } from './tool-result.ts';
 import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
 
 export interface ToolRow {
@@ -211,7 +211,7 @@ export class OperationTools {
     const output = (await this.#perform(caller, operation, parsed, context)) as object;
     // The row pairs the operation with the function that reads its output.
     const said = answer ? answer(output as never) : output;
-    return structured ? { ...textResult(said), structuredContent: { ...said } } : quotes ? quotedResult(said) : textResult(said);
+    return structured ? structuredResult(said) : quotes ? quotedResult(said) : textResult(said);
   }
 
   names(caller: Caller): string[] {

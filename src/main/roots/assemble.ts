@@ -1,4 +1,4 @@
-import type { ListeningState } from '../../contract/status.ts';
+import { isReadable, type ListeningState } from '../../contract/status.ts';
 import { systemClock } from '../../core/time/clock.ts';
 import { type Listener, startListener } from '../../listeners/listener.ts';
 import type { Config } from '../config/config.ts';
@@ -55,6 +55,7 @@ export async function assemble(config: Config, options: ProgramOptions): Promise
       tokens,
       onChange: (subscriber) => store.onChange(subscriber),
       onKeyChange: (subscriber) => store.onKeyChange(subscriber),
+      isReadable: () => isReadable(store.status()),
       folder: config.folder,
       address: config.address,
       allowedHosts: config.allowedHosts,

@@ -3,10 +3,18 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { KeyReading } from '../../../src/core/crypto/keys/key-source.ts';
 import { Finder } from '../../../src/core/search/finder.ts';
 import { openStore } from '../../../src/core/store/open-store.ts';
+import type { MemoryStore } from '../../../src/core/store/store.ts';
 import { HOUR, manualClock } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 import { A_KEY, aDraft, manualKeySource, openFileStore } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+
+/** Searches do not wait for a long build, so a test asks until it is complete. */
+const BUILT = { timeout: 20_000 };
+
+/** The part of a store that a finder uses. */
+const boundTo = (store: MemoryStore): MemoryStore =>
+  Object.assign(Object.create(store), { now: () => store.now(), onEntryEvent: store.onEntryEvent.bind(store) }) as MemoryStore;
 
 const keys = ({ hits }: { hits: readonly { key: string }[] }): string[] => hits.map(({ key }) => key);
 
@@ -28,6 +36,33 @@ test('an index is built in short turns, even for long facts (R-VIEW-04)', async 
   expect([found.length, partial]).toEqual([12, false]);
   // Each long fact takes one turn.
   expect(turns).toBeGreaterThanOrEqual(12);
+});
+
+test('a long build delays no search, and the next search finds a fact stored meanwhile (R-OPS-14, R-VIEW-04)', async () => {
+  await using store = await openFileStore(tempFolder(), manualClock());
+  const facts = store.space({ subject: 'me' }, 'fact');
+  await Promise.all(Array.from({ length: 150 }, (_, n) => facts.put(aDraft({ key: `k${n}`, value: 'a word' }))));
+  const gate = Promise.withResolvers<void>();
+  let pages = 0;
+  const page: typeof facts.page = async (query) => {
+    pages += 1;
+    if (pages > 1) await gate.promise;
+    return facts.page(query);
+  };
+  const slow = Object.assign(boundTo(store), { space: () => ({ ...facts, page }) });
+  using finder = new Finder(slow);
+  const find = (text: string) => finder.find({ subject: 'me' }, { texts: [text], limit: 200 });
+  const first = await find('word');
+  expect([first.found.length, first.partial]).toEqual([100, true]);
+  await facts.put(aDraft({ key: 'new', value: 'a novelty' }));
+  const turns = async (): Promise<string> => {
+    for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+    return 'it waits';
+  };
+  expect(await Promise.race([find('novelty'), turns()])).toMatchObject({ found: [{ fact: { key: 'new' } }], partial: true });
+  gate.resolve();
+  await expect.poll(async () => (await find('word')).partial, BUILT).toBe(false);
+  expect((await find('word')).found).toHaveLength(150);
 });
 
 describe.each([
@@ -144,7 +179,7 @@ describe.each([
     ]);
     await building;
     expect(keys(await me('search', { query: 'late' }))).toContain('late');
-    expect((await me('search', { query: 'common', limit: 100 })).partial).toBeUndefined();
+    await expect.poll(async () => (await me('search', { query: 'common', limit: 100 })).partial, BUILT).toBeUndefined();
     expect(keys(await me('search', { query: 'n6' }))).not.toContain('n6');
     expect(keys(await me('search', { query: 'meanwhile' }))).toEqual(['n5']);
     for (const key of ['n0', 'n350', 'n699']) expect(keys(await me('search', { query: key }))[0]).toBe(key);
@@ -249,7 +284,7 @@ test.each([
   const sentence = 'A needle in a sentence of usual length.';
   for (let index = 0; index < short; index += 1) await me('remember', { key: `short ${index}`, value: sentence });
   const search = () => me('search', { query: 'needle', limit: 100 });
-  await expect.poll(async () => (await search()).partial).toBeUndefined();
+  await expect.poll(async () => (await search()).partial, BUILT).toBeUndefined();
   const { hits } = await search();
   expect(hits).toHaveLength(long + short);
   const bytes = hits.map(({ value }) => Buffer.byteLength(value));

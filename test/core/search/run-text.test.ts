@@ -138,7 +138,7 @@ describe.each([
     await written(0, SEARCHED_RUNS + 5);
     expect((await ask('query', question)).results).toHaveLength(100);
     // A search uses an index that is still being built.
-    await expect.poll(() => finds(5)).toBe(true);
+    await expect.poll(() => finds(5), { timeout: 20_000 }).toBe(true);
     expect([await finds(4), await finds(5), await finds(SEARCHED_RUNS + 4)]).toEqual([false, true, true]);
     await written(SEARCHED_RUNS + 5, SEARCHED_RUNS + 10);
     expect([await finds(9), await finds(10), await finds(SEARCHED_RUNS + 9)]).toEqual([false, true, true]);

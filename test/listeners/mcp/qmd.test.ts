@@ -1,7 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { Caller } from '../../../src/core/access/caller.ts';
+import { manualClock } from '../../support/clock.ts';
 import { sendRequest, serve } from '../../support/listener.ts';
+import { openFileStore } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 import { connectClient, initialize, MCP, openSession, post, QMD, toolResultOf, CLIENT_TRANSPORTS } from './mcp-client.ts';
 
 const aFact = { key: 'preferences/editor', value: 'Helix, with the terminal beside it', category: 'preferences' };
@@ -105,6 +108,18 @@ test('searches fail while the memory is locked, and work again afterwards (R-QMD
   );
   states.at = 'ok';
   expect((await post(served, token, initialize(), [], QMD)).status).toBe(200);
+});
+
+test('a locked memory is noticed without an operation on each request (R-QMD-01)', async () => {
+  const store = await openFileStore(tempFolder(), manualClock());
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  const served = await serve({ store });
+  const token = await served.token();
+  expect((await post(served, token, initialize(), [], QMD)).status).toBe(200);
+  store.lock('the owner is away');
+  const refused = await post(served, token, initialize(), [], QMD);
+  expect([refused.status, refused.json.error]).toEqual([503, 'qmd_unavailable']);
+  expect(refused.json.message).toContain('the owner is away');
 });
 
 test('a search needs the scope memory:read', async () => {

@@ -1,0 +1,340 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
+import { ours } from './memory.ts';
+import { QUERY_CLASSES, realFacts, realQueries } from './real-facts.ts';
+import { median, quantile, report, type Result } from './report.ts';
+
+/** To measure another build, name its program, and the first part of the names of folders with the facts. */
+const PROGRAM = process.env['BENCH_PROGRAM'] ?? join(import.meta.dirname, '../out/main/headless.cjs');
+const FOLDERS = process.env['BENCH_FOLDER'];
+const QUOTA = { facts: 10_000_000, bytes: 2 ** 40 };
+const AT_ONCE = 8;
+const FEW = 10_000;
+const MANY = 100_000;
+const ROUNDS = 7;
+const WARM_UP = 2000;
+const ROUND = 400;
+/** Enough searches that most of them are sent after the index is built. */
+const STEADY = 8000;
+const STEADY_MS = 60_000;
+const QUERIES = 2000;
+const API = '/api/v1';
+const WIRES = ['REST', 'QMD'] as const;
+type Wire = (typeof WIRES)[number];
+
+/**
+ * Searches of agents over REST and QMD, eight at a time. The floor is a bare node:http server that sends responses of the same size.
+ * The slowest searches are counted from the start of the program, while it builds its index.
+ */
+export async function wire(): Promise<Result[]> {
+  if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is missing. Run: npm run build`);
+  return [...(await rates()), ...(await slowest())];
+}
+
+async function rates(): Promise<Result[]> {
+  await using stack = new AsyncDisposableStack();
+  const folder = await folderWith(FEW, stack);
+  const facts = realFacts(FEW);
+  const program = stack.use(await launch(folder));
+  const bare = stack.use(await launchBare());
+  await built(program);
+  const results: Result[] = [];
+  for (const through of WIRES) {
+    for (const kind of QUERY_CLASSES) {
+      await using clients = await connectAll(program, through, requestsOf(through, program, realQueries(kind, facts, QUERIES)));
+      await clients.run(WARM_UP);
+      const { bytes, times } = await clients.run(ROUND);
+      const size = Math.round(bytes / times.length);
+      await using floor = await connectAll(bare, 'REST', bareRequests(bare, through, size, realQueries(kind, facts, QUERIES)));
+      await floor.run(WARM_UP);
+      const rate = { bare: [] as number[], ours: [] as number[] };
+      const spent = { bare: [] as number[], ours: [] as number[] };
+      for (let round = 0; round < ROUNDS; round += 1) {
+        for (const side of ['bare', 'ours'] as const) {
+          const server = side === 'bare' ? bare : program;
+          const before = processorTime(server.pid);
+          const { times: taken, ms } = await (side === 'bare' ? floor : clients).run(ROUND);
+          rate[side].push((1000 * taken.length) / ms);
+          spent[side].push((1e6 * (processorTime(server.pid) - before)) / taken.length);
+        }
+      }
+      const [one, other] = [median(spent.bare), median(spent.ours)];
+      results.push({
+        what: `${through}, ${kind}, ${AT_ONCE} at a time, ${FEW} facts`,
+        figure: median(rate.ours) / median(rate.bare),
+        unit: 'times the rate of bare node:http',
+        bar: { atLeast: kind === 'question' ? 0.2 : 0.35 },
+        from: `${median(rate.ours).toFixed(0)} of ${median(rate.bare).toFixed(0)} a second; processor ${other.toFixed(0)} and ${one.toFixed(0)} µs: ${(one / other).toFixed(3)}; ${size} bytes`,
+      });
+    }
+  }
+  return results;
+}
+
+async function slowest(): Promise<Result[]> {
+  await using stack = new AsyncDisposableStack();
+  const folder = await folderWith(MANY, stack);
+  const facts = realFacts(MANY);
+  const results: Result[] = [];
+  for (const through of WIRES) {
+    for (const kind of QUERY_CLASSES) {
+      await using program = await launch(folder);
+      await using clients = await connectAll(program, through, requestsOf(through, program, realQueries(kind, facts, QUERIES)));
+      const { times, partial } = await clients.run(STEADY, STEADY_MS);
+      const [usual, slow] = [quantile(times, 0.5), quantile(times, 0.99)];
+      results.push({
+        what: `${through}, ${kind}, ${AT_ONCE} at a time, ${MANY} facts, from the start, p99`,
+        figure: slow / usual,
+        unit: 'times its p50',
+        bar: { atMost: 8 },
+        from: `p50 ${usual.toFixed(2)} ms, p99 ${slow.toFixed(1)} ms, longest ${Math.max(...times).toFixed(0)} ms, ${times.length} searches, ${partial} partial`,
+      });
+    }
+  }
+  return results;
+}
+
+async function folderWith(facts: number, stack: AsyncDisposableStack): Promise<string> {
+  if (FOLDERS !== undefined) return `${FOLDERS}-${facts}`;
+  const drafts = realFacts(facts);
+  const made = stack.use(
+    await ours(facts, {
+      quota: QUOTA,
+      factOf: (index) => {
+        const { key, value, category, tags } = drafts[index] as (typeof drafts)[number];
+        return { key: `${key}-${index}`, value, category, tags };
+      },
+    }),
+  );
+  // Only one process can open the memory, so stop this one and keep the folder.
+  await made.store[Symbol.asyncDispose]();
+  return dirname(made.file);
+}
+
+interface Running extends AsyncDisposable {
+  readonly port: number;
+  readonly pid: number;
+  readonly token: string;
+}
+
+async function launch(folder: string): Promise<Running> {
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: folder,
+    HELMDECK_DATA_DIR: folder,
+    HELMDECK_ADDR: '127.0.0.1:0',
+    HELMDECK_QUOTA_FACTS: String(QUOTA.facts),
+    HELMDECK_QUOTA_BYTES: String(QUOTA.bytes),
+  };
+  const child = spawn(process.execPath, [PROGRAM], { env, stdio: ['ignore', 'pipe', 'inherit'], cwd: folder });
+  let said = '';
+  for await (const text of child.stdout) {
+    said += String(text);
+    const port = /http:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1];
+    if (port === undefined) continue;
+    return running(child, Number(port), readFileSync(join(folder, 'owner-token'), 'utf8').trim());
+  }
+  throw new Error(`The program did not start: ${said}`);
+}
+
+async function launchBare(): Promise<Running> {
+  const child = fork(import.meta.filename, ['bare']);
+  // Only our own child process sends on this channel.
+  const [port] = (await once(child, 'message')) as [number];
+  return running(child, port, 'none');
+}
+
+const running = (child: ChildProcess, port: number, token: string): Running => ({
+  port,
+  pid: child.pid ?? NaN,
+  token,
+  async [Symbol.asyncDispose]() {
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  },
+});
+
+/** A minimal server. The path says how many bytes it sends. */
+function serveBare(): void {
+  const bodies = new Map<string, string>();
+  const server = createServer((request, response) => {
+    const { url = '', method } = request;
+    const answer = (): void => {
+      const known = bodies.get(url);
+      const body = known ?? JSON.stringify({ hits: 'x'.repeat(Number(url.split('/')[1]) - 11) });
+      if (known === undefined) bodies.set(url, body);
+      response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', `${Buffer.byteLength(body)}`]);
+      response.end(body);
+    };
+    if (method === 'GET') return answer();
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      JSON.parse(Buffer.concat(chunks).toString());
+      answer();
+    });
+  });
+  server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
+}
+
+async function built(program: Running): Promise<void> {
+  await using clients = await connectAll(program, 'REST', requestsOf('REST', program, ['the']));
+  for (let run = await clients.run(AT_ONCE); run.partial > 0; run = await clients.run(AT_ONCE));
+}
+
+type Requests = readonly ((session: string) => Buffer)[];
+
+function requestsOf(through: Wire, { port, token }: Running, queries: readonly string[]): Requests {
+  const host = `Host: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n`;
+  return queries.map((query, id) => {
+    if (through === 'REST') {
+      const text = `GET ${API}/memory/search?q=${encodeURIComponent(query)} HTTP/1.1\r\n${host}\r\n`;
+      const bytes = Buffer.from(text);
+      return () => bytes;
+    }
+    const body = rpc(id, 'tools/call', { name: 'query', arguments: { query } });
+    return (session) => post(`${API}/mcp/qmd`, `${host}Mcp-Session-Id: ${session}\r\n`, body);
+  });
+}
+
+function bareRequests({ port }: Running, through: Wire, size: number, queries: readonly string[]): Requests {
+  const host = `Host: 127.0.0.1:${port}\r\n`;
+  return queries.map((query, id) => {
+    const bytes =
+      through === 'REST'
+        ? Buffer.from(`GET /${size} HTTP/1.1\r\n${host}\r\n`)
+        : post(`/${size}`, host, rpc(id, 'tools/call', { name: 'query', arguments: { query } }));
+    return () => bytes;
+  });
+}
+
+const rpc = (id: number, method: string, params: object): string => JSON.stringify({ jsonrpc: '2.0', id, method, params });
+
+const post = (path: string, headers: string, body: string): Buffer =>
+  Buffer.from(
+    `POST ${path} HTTP/1.1\r\n${headers}Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+
+interface Run {
+  /** Milliseconds of each search, in the order in which they were answered. */
+  readonly times: readonly number[];
+  readonly bytes: number;
+  readonly partial: number;
+  readonly ms: number;
+}
+
+interface Clients extends AsyncDisposable {
+  run(count: number, ms?: number): Promise<Run>;
+}
+
+/** Clients in this process. They read only the lengths of responses, so that they take less time than the server. */
+async function connectAll(server: Running, through: Wire, requests: Requests): Promise<Clients> {
+  const clients: RawClient[] = [];
+  for (let count = 0; count < AT_ONCE; count += 1) {
+    const client = new RawClient(connect({ port: server.port, host: '127.0.0.1', noDelay: true }));
+    clients.push(client);
+    if (through === 'QMD') await client.open(server);
+  }
+  let next = 0;
+  return {
+    async run(count, ms = Infinity) {
+      let left = count;
+      const times: number[] = [];
+      let [bytes, partial] = [0, 0];
+      const start = performance.now();
+      const one = async (client: RawClient): Promise<void> => {
+        while (left > 0 && performance.now() - start < ms) {
+          left -= 1;
+          const request = requests[next % requests.length];
+          if (!request) return;
+          next += 1;
+          const sent = performance.now();
+          await client.ask(request(client.session));
+          times.push(performance.now() - sent);
+          bytes += client.bytes;
+          if (client.isPartial) partial += 1;
+        }
+      };
+      await Promise.all(clients.map(one));
+      return { times, bytes, partial, ms: performance.now() - start };
+    },
+    async [Symbol.asyncDispose]() {
+      for (const client of clients) client.close();
+    },
+  };
+}
+
+const HEAD_END = '\r\n\r\n';
+const PARTIAL = Buffer.from('"partial":true}');
+
+class RawClient {
+  session = '';
+  bytes = 0;
+  isPartial = false;
+  readonly #socket: Socket;
+  #expected = -1;
+  #received = 0;
+  #head = '';
+  #done: (() => void) | undefined;
+  #failed: ((error: Error) => void) | undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('data', (chunk) => this.#onData(chunk));
+    socket.on('error', (error) => this.#failed?.(error));
+    socket.on('close', () => this.#failed?.(new Error('The server closed the connection.')));
+  }
+
+  /** Opens a session of the search server. */
+  async open({ port, token }: Running): Promise<void> {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } };
+    const headers = `Host: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n`;
+    await this.ask(post(`${API}/mcp/qmd`, headers, rpc(0, 'initialize', params)));
+    this.session = /mcp-session-id: (\S+)/i.exec(this.#head)?.[1] ?? '';
+  }
+
+  ask(bytes: Buffer): Promise<void> {
+    this.#expected = -1;
+    this.#received = 0;
+    this.#socket.write(bytes);
+    return new Promise((resolve, reject) => {
+      this.#done = resolve;
+      this.#failed = reject;
+    });
+  }
+
+  close(): void {
+    this.#failed = undefined;
+    this.#socket.destroy();
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#expected === -1) {
+      const end = chunk.indexOf(HEAD_END);
+      if (end === -1) throw new Error('The head of the response is in two parts.');
+      this.#head = chunk.toString('latin1', 0, end);
+      if (!this.#head.startsWith('HTTP/1.1 200')) throw new Error(chunk.toString());
+      this.bytes = Number(/content-length: (\d+)/i.exec(this.#head)?.[1]);
+      this.#expected = end + HEAD_END.length + this.bytes;
+    }
+    this.#received += chunk.length;
+    if (this.#received < this.#expected) return;
+    this.isPartial = chunk.subarray(-PARTIAL.length).equals(PARTIAL);
+    this.#done?.();
+  }
+}
+
+/** Seconds of CPU time of the process, or 0 where the system does not report it. */
+function processorTime(pid: number): number {
+  const file = `/proc/${pid}/schedstat`;
+  return existsSync(file) ? Number(readFileSync(file, 'utf8').split(' ')[0]) / 1e9 : 0;
+}
+
+if (import.meta.main) {
+  if (process.argv[2] === 'bare') serveBare();
+  else process.exitCode = report(await wire()) ? 0 : 1;
+}
