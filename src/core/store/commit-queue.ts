@@ -38,8 +38,6 @@ class DoubtfulDisk extends Error {
 const MAX_JOBS = 256;
 /** Number of commits with a savepoint for each job after a job failed, because more jobs may fail soon. */
 const CAREFUL_COMMITS = 64;
-/** Part of the time of the last flush for which a commit waits for clients that wrote in the last commit. */
-const EXPECT_FACTOR = 0.5;
 /** Length of the pause after a background job while other jobs wait, as a multiple of the background job's duration. */
 const BACKGROUND_PAUSE_FACTOR = 14;
 
@@ -57,9 +55,6 @@ export class CommitQueue {
   #waiting = 0;
   #waitingBefore = 0;
   #collectUntil = 0;
-  /** Until this time, `#collect` waits for as many jobs as the last commit had. */
-  #expectUntil = 0;
-  #lastJobs = 0;
   #commitMs = 0;
   #carefulCommits = 0;
   #scheduled: NodeJS.Immediate | undefined;
@@ -111,29 +106,24 @@ export class CommitQueue {
 
   #begin(): void {
     this.#waitingBefore = 0;
-    const now = performance.now();
-    this.#collectUntil = now + this.#commitMs;
-    this.#expectUntil = now + this.#commitMs * EXPECT_FACTOR;
+    this.#collectUntil = performance.now() + this.#commitMs;
     this.#collect();
   }
 
   /**
    * Waits for more jobs before the commit. Clients that received their responses together usually write again within a few event
-   * loop turns, and waiting one turn is cheaper than one more flush. Stops waiting when a turn brings no more jobs. If the last
-   * commit had more jobs than are waiting, waits for them for part of the time of the last flush. Never waits longer than the last
-   * flush took.
+   * loop turns, and waiting one turn is cheaper than one more flush. Stops waiting when a turn brings no more jobs, or when the
+   * wait has lasted as long as the last flush.
    */
   #collect(): void {
-    const now = performance.now();
-    const more = this.#waiting > this.#waitingBefore || (this.#waiting < this.#lastJobs && now < this.#expectUntil);
-    if (!more || this.#waiting >= MAX_JOBS || now >= this.#collectUntil) return this.#flush();
+    const more = this.#waiting > this.#waitingBefore && this.#waiting < MAX_JOBS;
+    if (!more || performance.now() >= this.#collectUntil) return this.#flush();
     this.#waitingBefore = this.#waiting;
     this.#scheduled = setImmediate(() => this.#collect());
   }
 
   #flush(): void {
     const start = performance.now();
-    this.#lastJobs = this.#waiting;
     this.#commit(this.#next(), this.#carefulCommits > 0);
     if (this.#carefulCommits > 0) this.#carefulCommits -= 1;
     this.#commitMs = performance.now() - start;

@@ -72,15 +72,6 @@ describe('writes that arrive together (R-DUR-01)', () => {
     expect(commits).toBe(2);
   });
 
-  test('a commit waits for the writers of the last commit, even if a turn brings none of them', async () => {
-    const write = (from: number, count: number) => Array.from({ length: count }, (_, more) => queue.run(keep(`n${from + more}`)));
-    await Promise.all([queue.run(() => spend(500)), ...write(0, 7)]);
-    const [first] = write(7, 1);
-    for (let turn = 0; turn < 5; turn += 1) await nextTurn();
-    await Promise.all([first, ...write(8, 7)]);
-    expect(commits).toBe(2);
-  });
-
   test('no write waits longer for others than the last commit took', async () => {
     await queue.run(() => spend(5));
     let turn = 0;
