@@ -235,9 +235,9 @@ describe('the number of an author (R-SEAL-01, R-SEAL-03)', () => {
     store = await openFileStore(folder, clock);
   };
 
-  test.each([
-    ['expired', async () => void (await clock.advance(2 * HOUR))],
-    ['was forgotten', async () => void (await store.forget('me', { kinds: ['fact'], session: 's1', key: 'a' }))],
+  test.each<[string, () => Promise<unknown>]>([
+    ['expired', () => clock.advance(2 * HOUR)],
+    ['was forgotten', () => store.forget('me', { kinds: ['fact'], session: 's1', key: 'a' })],
   ])('of a session is not used by the next session after its last fact %s', async (_how, end) => {
     await session('s1').put(aDraft({ key: 'a', author: by('codex'), lifetime: HOUR }));
     await end();
