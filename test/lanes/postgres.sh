@@ -12,4 +12,4 @@ if [ -z "${HELMDECK_TEST_POSTGRES:-}" ]; then
   exit 0
 fi
 export HELMDECK_TEST_POSTGRES
-HELMDECK_TEST_OPERATIONS=${HELMDECK_TEST_OPERATIONS:-1000} PATH="$PWD/node_modules/.bin:$PATH" exec vitest run test/core/store/postgres
+HELMDECK_TEST_OPERATIONS=${HELMDECK_TEST_OPERATIONS:-1000} PATH="$PWD/node_modules/.bin:$PATH" exec vitest run --testTimeout 3600000 test/core/store/postgres

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { activityRowOf } from '../../src/core/operations/activity.ts';
 import { DAY, MINUTE } from '../support/clock.ts';
 import { sendRequest as request } from '../support/listener.ts';
 import { type Name, NAMES, WIRES } from './wires.ts';
@@ -124,7 +125,7 @@ describe.each(WRITERS)('%s accepts', (name) => {
       expect(await ask('remember', sent)).toEqual({ answer: { ...(!importing && receipt), status: 'unchanged' } });
       const second = await world.state();
       expect(second.facts).toEqual(first.facts);
-      expect(second.activity.map(({ value }) => (JSON.parse(value) as { operation: string }).operation)).toEqual([
+      expect(second.activity.map((row) => activityRowOf(row).operation)).toEqual([
         importing ? 'import' : 'remember',
         // All entries are forgotten before each test.
         'forget',

@@ -17,7 +17,8 @@ afterAll(async () => {
 });
 
 const me = { subject: 'me' };
-/** Connections that are lost in the middle of a commit. The lane loses more. */
+/** Servers that are killed, and connections that are lost in the middle of a commit. The lane does more of both. */
+const KILLS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 100) / 50;
 const CUTS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 50) / 5;
 
 async function openMemory(): Promise<PostgresStore> {
@@ -112,7 +113,7 @@ test('a killed server loses no acknowledged write (R-DUR-01)', async () => {
       );
     }
   });
-  for (let kill = 0; kill < 3; kill += 1) {
+  for (let kill = 0; kill < KILLS; kill += 1) {
     const so = acknowledged.size;
     await expect.poll(() => acknowledged.size).toBeGreaterThan(so + 20);
     await server.restart();
