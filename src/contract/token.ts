@@ -37,7 +37,7 @@ const Client = lazy(() =>
  * Client names that are recorded for the owner's own writes. Tokens must not have these names, because their writes would look
  * like the owner's.
  */
-const OWN_NAMES: ReadonlySet<string> = new Set(['commandline', 'window', 'packtest']);
+const OWN_NAMES: ReadonlySet<string> = new Set(['commandline', 'window', 'packtest', 'unreadableauthor']);
 
 const isOwnName = (client: string): boolean => OWN_NAMES.has(client.toLowerCase().replaceAll(/[ ._-]/g, ''));
 

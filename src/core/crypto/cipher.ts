@@ -220,12 +220,16 @@ const FORMATS: ReadonlySet<number | undefined> = new Set([FORMAT, DEFINED_FORMAT
 const NONCE_BYTES = 12;
 const RANDOM_BYTES = 16;
 const TAG_BYTES = 16;
+/** Length of the number of an author, before the fields of an entry. */
+const AUTHOR_BYTES = 5;
+/** The numbers of authors are lower. */
+export const AUTHOR_NUMBERS = 2 ** (8 * AUTHOR_BYTES);
 const SEGMENT_AT = 1 + KEY_ID_BYTES;
 const SEGMENT_BYTES = 4;
 /** Length of the shortest sealed bytes: those of an empty text, with a segment of one byte. */
 const MIN_BYTES = SEGMENT_AT + 1 + NONCE_BYTES + TAG_BYTES;
-/** Author of an entry whose author cannot be read. No client has this name without a token. */
-const UNKNOWN_AUTHOR: Author = { client: 'unknown', origin: '', token: '' };
+/** Returns the author of an entry whose author cannot be read. No token can have this client name (R-AUTH-12). */
+export const unreadableAuthor = (): Author => ({ client: 'unreadable-author', origin: '', token: '' });
 
 /** The unencrypted columns of an entry. The seal authenticates these columns: if a column is changed, the seal does not open. */
 export interface SealContext {
@@ -253,33 +257,33 @@ export class BrokenSeal extends Error {
 /** Seals an entry. With `author`, the entry contains only this number, and the caller stores who has the number. */
 export function sealEntry(key: SealingKey, place: SealContext, body: EntryContent, author?: number): Buffer {
   const { key: name, value, tags } = body;
-  if (author !== undefined)
-    return sealBytes(key, placeOf(place), encodeFrame([author.toString(36), name, value, ...tags]), NUMBERED_FORMAT);
+  if (author !== undefined) {
+    const number = Buffer.alloc(AUTHOR_BYTES);
+    number.writeUIntBE(author, 0, AUTHOR_BYTES);
+    return sealBytes(key, placeOf(place), Buffer.concat([number, encodeFrame([name, value, ...tags])]), NUMBERED_FORMAT);
+  }
   const { client, origin, token, definedBy } = body.author;
   if (definedBy === undefined) return sealBytes(key, placeOf(place), encodeFrame([name, value, client, origin, token, ...tags]));
   return sealBytes(key, placeOf(place), encodeFrame([name, value, client, origin, token, definedBy, ...tags]), DEFINED_FORMAT);
 }
 
-/** Opens an entry. `authorOf` returns the author with a number. If it returns undefined, the entry has an unknown author. */
+/** Opens an entry. `authorOf` returns the author with a number. Without `authorOf`, the author is unreadable. */
 export function openEntry(
   ring: KeyRing,
   place: SealContext,
   sealed: Buffer,
-  authorOf?: (number: number) => Author | undefined,
+  authorOf?: (number: number) => Author,
 ): EntryContent {
   // Check the types, because a damaged page can return types that the schema does not allow.
   if (!Buffer.isBuffer(place.keyHash) || typeof place.category !== 'string' || !Buffer.isBuffer(sealed)) {
     throw new BrokenSeal('The row was not written by Helmdeck Memory.');
   }
   const plain = openBytes(ring, placeOf(place), sealed);
-  const fields = decodeFrame(plain, 0, plain.length, Infinity);
-  if (sealed[0] === NUMBERED_FORMAT) {
-    const [number, key, value, ...tags] = fields;
-    if (number === undefined || key === undefined || value === undefined) throw incomplete();
-    return { key, value, tags, author: authorOf?.(Number.parseInt(number, 36)) ?? UNKNOWN_AUTHOR };
-  }
+  const isNumbered = sealed[0] === NUMBERED_FORMAT;
+  const fields = decodeFrame(plain, isNumbered ? AUTHOR_BYTES : 0, plain.length, Infinity);
   const [key, value, ...rest] = fields;
   if (key === undefined || value === undefined) throw incomplete();
+  if (isNumbered) return { key, value, tags: rest, author: authorOf?.(plain.readUIntBE(0, AUTHOR_BYTES)) ?? unreadableAuthor() };
   const size = sealed[0] === DEFINED_FORMAT ? 4 : 3;
   return { key, value, tags: rest.slice(size), author: authorFrom(rest.slice(0, size)) };
 }

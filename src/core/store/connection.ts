@@ -58,7 +58,7 @@ export class Connection implements KeyTables {
   #usageCounters: UsageCounters | undefined;
   #categoryCounters: CategoryCounters | undefined;
   #countsUsage = false;
-  #rollbacks = 0;
+  #generation = 0;
   #logLimit = LOG_FRAMES;
   /** Last known length of the file in bytes; 0 if unknown. */
   #fileBytes = 0;
@@ -101,9 +101,12 @@ export class Connection implements KeyTables {
     this.#countsUsage = true;
   }
 
-  /** A number that increases with every rollback, and whenever the SQLite connection is replaced. */
-  get rollbacks(): number {
-    return this.#rollbacks;
+  /**
+   * A number that increases whenever the numbers of namespaces and authors in a cache may be wrong: after a rollback, when the
+   * SQLite connection is replaced, and when sessions are deleted.
+   */
+  get generation(): number {
+    return this.#generation;
   }
 
   get hasUsageCounters(): boolean {
@@ -124,7 +127,7 @@ export class Connection implements KeyTables {
    */
   reopen(): void {
     if (this.#path === undefined) return this.rollback();
-    this.#rollbacks += 1;
+    this.#generation += 1;
     this.#ids.clear();
     this.#usageCounters = undefined;
     this.#categoryCounters = undefined;
@@ -185,7 +188,7 @@ export class Connection implements KeyTables {
   /** Rolls back the transaction. Does nothing to the database if SQLite already rolled back. */
   rollback(): void {
     this.onRollback?.();
-    this.#rollbacks += 1;
+    this.#generation += 1;
     this.events.rollback();
     this.#ids.clear();
     if (this.#db.inTransaction) this.#sql.rollback.run();
@@ -202,7 +205,7 @@ export class Connection implements KeyTables {
 
   rollbackToSavepoint(): void {
     this.onRollback?.();
-    this.#rollbacks += 1;
+    this.#generation += 1;
     this.events.rollbackToSavepoint();
     this.#ids.clear();
     this.#sql.rollbackTo.run();
@@ -335,6 +338,7 @@ export class Connection implements KeyTables {
   deleteEmptySessions(): void {
     if (this.#sql.deleteEmptySessions.run().changes === 0) return;
     this.#sql.deleteAuthorsOfSessions.run();
+    this.#generation += 1;
     this.#ids.clear();
   }
 

@@ -113,9 +113,8 @@ export class ForgetJob {
   readonly #subject: string;
   readonly #selection: Selection;
   readonly #groups: readonly Group[];
-  readonly #namespaces: readonly NamespaceRow[];
-  /** Whether every entry is deleted, and so the authors too. */
-  readonly #forgetsAuthors: boolean;
+  /** The authors to delete, because every entry of their namespaces is deleted. */
+  readonly #retiredAuthors: readonly number[];
   readonly #began: { readonly at: number; readonly trusted: number };
 
   constructor(deps: Deps, subject: string, selection: Selection) {
@@ -128,11 +127,10 @@ export class ForgetJob {
       .namespaces()
       .filter((namespace) => namespace.subject === subject)
       .filter(({ session }) => selection.session === undefined || selection.session === session);
-    this.#forgetsAuthors =
+    const forgetsAuthors =
       DELETE_ORDER.every((kind) => selection.kinds.includes(kind)) && selection.category === undefined && !needsKey(selection);
     // Entries that are written during the forget get new author rows, because the present ones are deleted at its end.
-    if (this.#forgetsAuthors) for (const { id } of namespaces) deps.rows.authors.retire(id);
-    this.#namespaces = namespaces;
+    this.#retiredAuthors = forgetsAuthors ? namespaces.flatMap(({ id }) => deps.rows.authors.retire(id)) : [];
     this.#groups = DELETE_ORDER.filter((kind) => selection.kinds.includes(kind)).flatMap((kind) =>
       namespaces.map((namespace) => ({ namespace, kind, listed: [], next: FIRST })),
     );
@@ -154,9 +152,9 @@ export class ForgetJob {
       return this.#deleteRow(group, matching.row, budget);
     });
     if (!to.done) return to;
-    if (this.#forgetsAuthors) for (const { id } of this.#namespaces) this.#deps.rows.authors.deleteRetired(id);
+    const authors = this.#deps.rows.authors.deleteRetired(this.#retiredAuthors);
     this.#deps.connection.deleteEmptySessions();
-    return to;
+    return { ...to, rows: to.rows + authors };
   }
 
   /**

@@ -1,5 +1,16 @@
+import { randomInt } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
-import { BrokenSeal, keyIdOf, openAuthor, openEntry, sealAuthor, type SealContext, sealEntry } from '../crypto/cipher.ts';
+import {
+  AUTHOR_NUMBERS,
+  BrokenSeal,
+  keyIdOf,
+  openAuthor,
+  openEntry,
+  sealAuthor,
+  type SealContext,
+  sealEntry,
+  unreadableAuthor,
+} from '../crypto/cipher.ts';
 import type { KeyKeeper } from '../crypto/key-keeper.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import { storedCategory } from './entry.ts';
@@ -269,8 +280,9 @@ interface Numbered {
 
 interface Found {
   readonly namespace: Namespace;
-  /** Undefined if the seal of the author's row is broken. */
-  readonly author: Author | undefined;
+  readonly author: Author;
+  /** False if the author's row is missing or its seal is broken. */
+  readonly readable: boolean;
 }
 
 /**
@@ -283,19 +295,21 @@ export class Authors {
   readonly #found = new Map<number, Found>();
   /** The authors of each namespace, by name. */
   readonly #numbers = new Map<number, Map<string, Numbered>>();
-  /** The last number of a namespace that no new entry may use. Kept in RAM, like the forget that will delete the authors. */
-  readonly #retired = new Map<number, number>();
-  #rollbacks: number;
+  /** Numbers that no new entry may use. Kept in RAM, like the forget that will delete the authors. */
+  readonly #retired = new Set<number>();
+  /** The numbers of the unreadable authors that `find` returned. An entry that is sealed again keeps its number. */
+  readonly #unreadable = new WeakMap<Author, number>();
+  #generation: number;
 
   constructor(connection: Connection, keys: KeyKeeper) {
     this.#connection = connection;
     this.#keys = keys;
-    this.#rollbacks = connection.rollbacks;
+    this.#generation = connection.generation;
   }
 
-  /** Number of authors that were found to have a broken seal. */
+  /** Number of authors that were found to be missing or to have a broken seal. */
   get brokenCount(): number {
-    return [...this.#found.values()].filter(({ author }) => !author).length;
+    return [...this.#found.values()].filter(({ readable }) => !readable).length;
   }
 
   clear(): void {
@@ -305,7 +319,9 @@ export class Authors {
 
   /** Returns the number of an author, and makes sure that the author's row does not expire before the entry. */
   numberOf(namespace: Namespace, author: Author, expiresAt: number): number {
-    this.#discardRolledBack();
+    const unreadable = this.#unreadable.get(author);
+    if (unreadable !== undefined) return unreadable;
+    this.#discardOutdated();
     const id = this.#connection.ensureNamespace(namespace);
     const known = this.#numbersIn(id, namespace);
     const name = nameOf(author);
@@ -314,30 +330,46 @@ export class Authors {
     const numbered = { number: found?.number ?? this.#create(id), expiresAt: expiresAt + MARGIN_MS };
     this.#write(namespace, author, numbered);
     known.set(name, numbered);
-    this.#found.set(numbered.number, { namespace, author });
+    this.#found.set(numbered.number, { namespace, author, readable: true });
     return numbered.number;
   }
 
-  /** Returns the author with this number. Undefined if the number is unknown or the seal of its row is broken. */
-  find(namespace: Namespace, number: number): Author | undefined {
-    this.#discardRolledBack();
+  /** Returns the author with this number. The author is unreadable if its row is missing or has a broken seal. */
+  find(namespace: Namespace, number: number): Author {
+    this.#discardOutdated();
     const known = this.#found.get(number);
     if (known && isSame(known.namespace, namespace)) return known.author;
     const row = this.#connection.sql.author.get(number) as AuthorRow | undefined;
-    const author = row && this.#open(namespace, row);
-    this.#found.set(number, { namespace, author });
+    const opened = row && this.#open(namespace, row);
+    const author = opened ?? unreadableAuthor();
+    if (!opened) this.#unreadable.set(author, number);
+    this.#found.set(number, { namespace, author, readable: opened !== undefined });
     return author;
   }
 
-  /** Gives new entries of this namespace only new numbers, so that the present authors can be deleted with their entries. */
-  retire(namespaceId: number): void {
-    this.#retired.set(namespaceId, this.#connection.sql.lastAuthor.get(namespaceId) as number);
+  /**
+   * Gives new entries of this namespace only new numbers, so that the present authors can be deleted with their entries. Returns
+   * the numbers of the present authors.
+   */
+  retire(namespaceId: number): readonly number[] {
+    const numbers = (this.#connection.sql.authorsOf.all(namespaceId) as AuthorRow[]).map(({ id }) => id);
+    for (const number of numbers) this.#retired.add(number);
     this.#numbers.delete(namespaceId);
+    return numbers;
   }
 
-  deleteRetired(namespaceId: number): void {
-    this.#connection.sql.deleteAuthorsUpTo.run(namespaceId, this.#retired.get(namespaceId) ?? 0);
+  /** Deletes retired authors, and the authors of namespaces without entries. Returns how many were deleted. */
+  deleteRetired(numbers: readonly number[]): number {
+    const { deleteAuthor } = this.#connection.sql;
+    const retired = numbers.reduce((count, number) => count + deleteAuthor.run(number).changes, 0);
+    return retired + this.deleteWithoutEntries();
+  }
+
+  /** Deletes the authors of namespaces without entries. Returns how many were deleted. */
+  deleteWithoutEntries(): number {
+    const deleted = this.#connection.sql.deleteAuthorsWithoutEntries.run().changes;
     this.clear();
+    return deleted;
   }
 
   /**
@@ -345,9 +377,8 @@ export class Authors {
    * all expired entries are deleted. Returns true if an author was deleted.
    */
   deleteUnused(now: number): boolean {
-    if (this.#connection.sql.deleteUnusedAuthors.run(now).changes === 0) return false;
-    this.clear();
-    return true;
+    const expired = this.#connection.sql.deleteExpiredAuthors.run(now).changes;
+    return expired + this.deleteWithoutEntries() > 0;
   }
 
   /** Deletes every author that is not in the list. `kept` contains the authors that `find` returned. */
@@ -367,8 +398,11 @@ export class Authors {
     }
   }
 
-  countBroken(): number {
-    return this.#all().filter(([namespace, row]) => !namespace || !this.#open(namespace, row)).length;
+  /** Counts the authors that are missing or have a broken seal. `named` contains the authors of all entries. */
+  countBroken(named: ReadonlySet<Author>): number {
+    const missing = new Set([...named].flatMap((author) => this.#unreadable.get(author) ?? []));
+    for (const [namespace, row] of this.#all()) if (!namespace || !this.#open(namespace, row)) missing.add(row.id);
+    return missing.size;
   }
 
   #all(): [Namespace | undefined, AuthorRow][] {
@@ -380,16 +414,21 @@ export class Authors {
     const known = this.#numbers.get(id);
     if (known) return known;
     const numbers = new Map<string, Numbered>();
-    for (const row of this.#connection.sql.authorsOf.all(id, this.#retired.get(id) ?? 0) as AuthorRow[]) {
-      const author = this.#open(namespace, row);
+    for (const row of this.#connection.sql.authorsOf.all(id) as AuthorRow[]) {
+      const author = this.#retired.has(row.id) ? undefined : this.#open(namespace, row);
       if (author) numbers.set(nameOf(author), { number: row.id, expiresAt: row.expires_at });
     }
     this.#numbers.set(id, numbers);
     return numbers;
   }
 
+  /**
+   * Draws a number. The numbers of deleted authors must not be drawn again, because an older copy of a row would then name
+   * another author. A counter in the file could be reset by a restore or by an editor of the file.
+   */
   #create(namespaceId: number): number {
-    return Number(this.#connection.sql.insertAuthor.run(namespaceId).lastInsertRowid);
+    const number = randomInt(1, AUTHOR_NUMBERS);
+    return this.#connection.sql.insertAuthor.run(number, namespaceId).changes === 1 ? number : this.#create(namespaceId);
   }
 
   #write(namespace: Namespace, author: Author, { number, expiresAt }: Numbered): void {
@@ -406,10 +445,9 @@ export class Authors {
     }
   }
 
-  /** After a rollback, a number in the cache may not be in the file. */
-  #discardRolledBack(): void {
-    if (this.#rollbacks === this.#connection.rollbacks) return;
-    this.#rollbacks = this.#connection.rollbacks;
+  #discardOutdated(): void {
+    if (this.#generation === this.#connection.generation) return;
+    this.#generation = this.#connection.generation;
     this.clear();
   }
 }

@@ -175,13 +175,12 @@ export function prepare(db: Database) {
 
     author: db.prepare('SELECT id, namespace, expires_at, sealed FROM author WHERE id = ?'),
     authors: db.prepare('SELECT id, namespace, expires_at, sealed FROM author'),
-    authorsOf: db.prepare('SELECT id, namespace, expires_at, sealed FROM author WHERE namespace = ? AND id > ? ORDER BY id'),
-    lastAuthor: db.prepare('SELECT coalesce(max(id), 0) FROM author WHERE namespace = ?').pluck(),
-    insertAuthor: db.prepare("INSERT INTO author (namespace, expires_at, sealed) VALUES (?, 0, x'')"),
+    authorsOf: db.prepare('SELECT id, namespace, expires_at, sealed FROM author WHERE namespace = ?'),
+    insertAuthor: db.prepare("INSERT OR IGNORE INTO author (id, namespace, expires_at, sealed) VALUES (?, ?, 0, x'')"),
     updateAuthor: db.prepare('UPDATE author SET expires_at = ?, sealed = ? WHERE id = ?'),
     deleteAuthor: db.prepare('DELETE FROM author WHERE id = ?'),
-    deleteAuthorsUpTo: db.prepare('DELETE FROM author WHERE namespace = ? AND id <= ?'),
-    deleteUnusedAuthors: db.prepare(`DELETE FROM author WHERE expires_at <= ? OR (${isEmpty('author.namespace')})`),
+    deleteExpiredAuthors: db.prepare('DELETE FROM author WHERE expires_at <= ?'),
+    deleteAuthorsWithoutEntries: db.prepare(`DELETE FROM author WHERE ${isEmpty('author.namespace')}`),
     deleteAuthorsOfSessions: db.prepare('DELETE FROM author WHERE namespace NOT IN (SELECT id FROM namespace)'),
 
     rowsAfter: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),

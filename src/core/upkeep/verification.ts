@@ -6,7 +6,7 @@ import { migrations } from '../store/migrations/index.ts';
 import { schemaDifferences } from '../store/schema.ts';
 import type { SealedRows } from '../store/sealed-rows.ts';
 import { KIND_BY_NUMBER } from '../store/statements.ts';
-import type { Entry, Kind, Namespace, VerificationReport } from '../store/store.ts';
+import type { Author, Entry, Kind, Namespace, VerificationReport } from '../store/store.ts';
 
 const ROWS_AT_ONCE = 200;
 
@@ -37,12 +37,16 @@ export async function* walkEntries(connection: Connection, rows: SealedRows): As
 /** Verifies a memory: every seal, the schema and the structure of the file. SQLite's own check covers only the structure. */
 export async function verifyMemory(connection: Connection, rows: SealedRows, keys: KeyKeeper): Promise<VerificationReport> {
   let entries = 0;
-  let broken = keys.countBrokenSecrets(connection) + rows.authors.countBroken();
+  let broken = keys.countBrokenSecrets(connection);
+  const authors = new Set<Author>();
   for await (const slice of walkEntries(connection, rows)) {
-    const whole = slice.filter(({ entry }) => entry).length;
-    entries += whole;
-    broken += slice.length - whole;
+    for (const { entry } of slice) {
+      if (entry) authors.add(entry.author);
+      else broken += 1;
+      entries += entry ? 1 : 0;
+    }
   }
+  broken += rows.authors.countBroken(authors);
   return { entries, broken, structure: [...schemaDifferences(connection.db, migrations), ...integrityErrors(connection)] };
 }
 

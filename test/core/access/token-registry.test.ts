@@ -557,7 +557,7 @@ describe('minting (R-AUTH-04)', () => {
     });
   });
 
-  test.each(['command-line', 'window', 'Window', 'Command Line', 'command_line.', 'pack-test'])(
+  test.each(['command-line', 'window', 'Window', 'Command Line', 'command_line.', 'pack-test', 'Unreadable Author'])(
     'is refused for a client named %s, which the product signs with itself (R-AUTH-13)',
     async (client) => {
       const { as } = await openTestMemory();

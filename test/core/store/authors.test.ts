@@ -9,7 +9,7 @@ import { restoreBackup } from '../../../src/core/upkeep/restore.ts';
 import { salvage } from '../../../src/core/upkeep/salvage.ts';
 import { DAY, HOUR, type ManualClock, manualClock } from '../../support/clock.ts';
 import { aCaller } from '../../support/memory.ts';
-import { aDraft, anAuthor, openFileStore, withKey } from '../../support/store.ts';
+import { A_KEY, aDraft, anAuthor, ANOTHER_KEY, keyFrom, openFileStore, withKey } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const facts = (store: MemoryStore, subject = 'me') => store.space({ subject }, 'fact');
@@ -34,7 +34,7 @@ interface AuthorRow {
 function authorRows(): AuthorRow[] {
   const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
   try {
-    return db.prepare('SELECT id, namespace, sealed FROM author ORDER BY id').all() as AuthorRow[];
+    return db.prepare('SELECT id, namespace, sealed FROM author ORDER BY namespace, expires_at, rowid').all() as AuthorRow[];
   } finally {
     db.close();
   }
@@ -60,7 +60,7 @@ describe('an author (R-SEAL-01)', () => {
       await facts(store).put(aDraft({ key: `k${index}`, author }));
       await facts(store, 'you').put(aDraft({ key: `k${index}`, author: by('claude-code') }));
     }
-    expect(authorRows().map(({ namespace }) => namespace)).toEqual([1, 2, 1, 1, 1]);
+    expect(authorRows().map(({ namespace }) => namespace)).toEqual([1, 1, 1, 1, 2]);
     await store[Symbol.asyncDispose]();
     store = await openFileStore(folder, clock);
     for (const [index, author] of [...authors, ...authors].entries())
@@ -85,38 +85,47 @@ describe('an author (R-SEAL-01)', () => {
 });
 
 describe('an author whose row was changed in the file', () => {
+  /** The number of the author `claude-code`. */
+  let number: number;
+
   beforeEach(async () => {
     await facts(store).put(aDraft({ key: 'one', author: by('claude-code') }));
+    number = authorRows()[0]?.id ?? NaN;
     await facts(store).put(aDraft({ key: 'two', author: by('codex') }));
   });
 
-  test.each([
+  test.each<[string, (db: Sqlite.Database) => void, number?]>([
     [
       'a flipped byte',
       (db: Sqlite.Database) =>
-        void db.exec("UPDATE author SET sealed = CAST(substr(sealed, 1, 30) || x'00' AS BLOB) WHERE id = 1"),
+        void db.exec(`UPDATE author SET sealed = CAST(substr(sealed, 1, 30) || x'00' AS BLOB) WHERE id = ${number}`),
     ],
     [
       'the sealed bytes of another author',
-      (db: Sqlite.Database) => void db.exec('UPDATE author SET sealed = (SELECT sealed FROM author WHERE id = 2) WHERE id = 1'),
+      (db: Sqlite.Database) =>
+        void db.exec(`UPDATE author SET sealed = (SELECT sealed FROM author WHERE id <> ${number}) WHERE id = ${number}`),
     ],
-    ['another number', (db: Sqlite.Database) => void db.exec('UPDATE author SET id = 9 WHERE id = 1')],
+    ['another number', (db: Sqlite.Database) => void db.exec(`UPDATE author SET id = 9 WHERE id = ${number}`), 2],
+    ['no row', (db: Sqlite.Database) => void db.exec(`DELETE FROM author WHERE id = ${number}`)],
     [
       'another namespace',
       (db: Sqlite.Database) =>
-        void db.exec("INSERT INTO namespace VALUES (7, 'you', ''); UPDATE author SET namespace = 7 WHERE id = 1"),
+        void db.exec(`INSERT INTO namespace VALUES (7, 'you', ''); UPDATE author SET namespace = 7 WHERE id = ${number}`),
     ],
-    ['another expiry', (db: Sqlite.Database) => void db.exec('UPDATE author SET expires_at = expires_at + 1 WHERE id = 1')],
+    [
+      'another expiry',
+      (db: Sqlite.Database) => void db.exec(`UPDATE author SET expires_at = expires_at + 1 WHERE id = ${number}`),
+    ],
   ])(
     'with %s is counted, and its facts stay readable without an author (R-SEAL-03, R-SEAL-04, R-DUR-13)',
-    async (what, change) => {
+    async (what, change, broken = 1) => {
       await edit(change);
       store = await openFileStore(folder, clock);
       const names = [(await facts(store).get('one'))?.author, (await facts(store).get('two'))?.author];
       // The seal of an entry names the namespace too, so a row of another namespace is only counted.
-      const known = what === 'another namespace' ? by('claude-code') : { client: 'unknown', origin: '', token: '' };
+      const known = what === 'another namespace' ? by('claude-code') : { client: 'unreadable-author', origin: '', token: '' };
       expect(names).toEqual([known, by('codex')]);
-      expect(await store.upkeep!.verify()).toMatchObject({ entries: 2, broken: 1 });
+      expect(await store.upkeep!.verify()).toMatchObject({ entries: 2, broken });
     },
   );
 
@@ -132,8 +141,8 @@ describe('an author whose row was changed in the file', () => {
       [...saved].map(({ key, author }) => [key, author.client]),
     );
     expect(keys).toEqual([
-      ['one', 'unknown'],
-      ['two', 'unknown'],
+      ['one', 'unreadable-author'],
+      ['two', 'unreadable-author'],
     ]);
   });
 });
@@ -147,9 +156,11 @@ describe('the authors of forgotten entries', () => {
       await facts(store).put(aDraft({ key: client, author: by(client) }));
     await facts(store, 'you').put(aDraft({ author: by('codex') }));
     const [one, two, three, other] = authorRows();
+    expect(other?.namespace).toBe(2);
     expect(await store.forget('me', all, note())).toMatchObject({ deleted: 3, purged: true });
     const left = authorRows();
-    expect(left.map(({ id }) => id)).toEqual([other?.id, 5]);
+    expect(left.map(({ namespace }) => namespace)).toEqual([1, 2]);
+    for (const gone of [one, two, three]) expect(left.map(({ id }) => id)).not.toContain(gone?.id);
     for (const gone of [one, two, three]) expect(contains(gone!)).toBe(false);
     expect(contains(other!)).toBe(true);
     const { entries } = await store.space({ subject: 'me' }, 'activity').page({ sort: 'updated', limit: 5 });
@@ -182,11 +193,17 @@ describe('the authors of forgotten entries', () => {
 
   test('are deleted a day after the last entry that could name them has expired (R-PURGE-06)', async () => {
     await facts(store).put(aDraft({ key: 'short', author: by('codex'), lifetime: HOUR }));
+    const [short] = authorRows();
     await facts(store).put(aDraft({ key: 'long', author: by('claude-code'), lifetime: 30 * DAY }));
     await clock.advance(DAY + HOUR);
-    expect(authorRows().map(({ id }) => id)).toEqual([2]);
+    const [long, ...others] = authorRows();
+    expect(others).toEqual([]);
+    expect(long?.id).not.toBe(short?.id);
     await facts(store).put(aDraft({ key: 'again', author: by('codex'), lifetime: HOUR }));
-    expect(authorRows().map(({ id }) => id)).toEqual([2, 3]);
+    const numbers = authorRows().map(({ id }) => id);
+    expect(numbers).toHaveLength(2);
+    expect(numbers).toContain(long?.id);
+    expect(numbers).not.toContain(short?.id);
     expect((await facts(store).get('again'))?.author).toEqual(by('codex'));
   });
 
@@ -209,6 +226,74 @@ describe('the authors of forgotten entries', () => {
     expect(stillForgotten).toBe(1);
     expect(authorRows()).toEqual([]);
   });
+});
+
+describe('the number of an author (R-SEAL-01, R-SEAL-03)', () => {
+  const session = (name: string) => store.space({ subject: 'me', session: name }, 'fact');
+  const reopen = async () => {
+    await store[Symbol.asyncDispose]();
+    store = await openFileStore(folder, clock);
+  };
+
+  test.each([
+    ['expired', async () => void (await clock.advance(2 * HOUR))],
+    ['was forgotten', async () => void (await store.forget('me', { kinds: ['fact'], session: 's1', key: 'a' }))],
+  ])('of a session is not used by the next session after its last fact %s', async (_how, end) => {
+    await session('s1').put(aDraft({ key: 'a', author: by('codex'), lifetime: HOUR }));
+    await end();
+    expect(authorRows()).toEqual([]);
+    await session('s2').put(aDraft({ key: 'b', author: by('codex'), lifetime: HOUR }));
+    await reopen();
+    expect((await session('s2').get('b'))?.author).toEqual(by('codex'));
+    expect(await store.upkeep!.verify()).toMatchObject({ entries: 1, broken: 0 });
+  });
+
+  test('is not used again after the authors were deleted in the file', async () => {
+    await facts(store).put(aDraft({ key: 'old', author: by('codex') }));
+    await edit((db) => void db.exec('DELETE FROM author'));
+    store = await openFileStore(folder, clock);
+    await facts(store).put(aDraft({ key: 'new', author: by('claude-code') }));
+    await reopen();
+    expect((await facts(store).get('old'))?.author.client).toBe('unreadable-author');
+    expect((await facts(store).get('new'))?.author).toEqual(by('claude-code'));
+  });
+
+  test('is not used again after a restore, so a copied row names no other author', async () => {
+    await facts(store).put(aDraft({ key: 'first', author: by('cursor') }));
+    const { file: backup } = await store.upkeep!.backup();
+    await facts(store).put(aDraft({ key: 'copied', author: by('codex') }));
+    let copied: unknown;
+    await edit((db) => (copied = db.prepare('SELECT * FROM entry WHERE kind = 1 ORDER BY rowid DESC LIMIT 1').get()));
+    await restoreBackup({ folder, backup, clock, sources: withKey() });
+    store = await openFileStore(folder, clock);
+    await facts(store).put(aDraft({ key: 'next', author: by('claude-code') }));
+    await edit((db) => {
+      const columns = 'namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed';
+      const values = columns.replaceAll(/\w+/g, '@$&');
+      db.prepare(`INSERT INTO entry (${columns}) VALUES (${values})`).run(copied);
+    });
+    store = await openFileStore(folder, clock);
+    expect((await facts(store).get('copied'))?.author.client).toBe('unreadable-author');
+    expect((await facts(store).get('next'))?.author).toEqual(by('claude-code'));
+  });
+
+  test('stays in an entry that is sealed again while the author is broken (R-SEAL-04)', async () => {
+    await facts(store).put(aDraft({ author: by('codex') }));
+    const [author] = authorRows();
+    await edit((db) => void db.exec('UPDATE author SET sealed = zeroblob(60)'));
+    store = await openFileStore(folder, clock, keyFrom({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT: ANOTHER_KEY }));
+    await store.upkeep!.rotate();
+    expect(authorRows().map(({ id }) => id)).toEqual([author?.id]);
+    expect(await store.upkeep!.verify()).toMatchObject({ entries: 1, broken: 1 });
+  });
+});
+
+test('a purge removes the author of the last entry that was forgotten by its key (R-PURGE-01, R-PURGE-06)', async () => {
+  await facts(store).put(aDraft({ author: by('codex') }));
+  const [author] = authorRows();
+  await store.forget('me', { kinds: ['fact', 'history'], key: aDraft().key });
+  expect(authorRows()).toEqual([]);
+  expect(contains(author!)).toBe(false);
 });
 
 test('a fact of 200 bytes with its activity record takes at most 560 bytes of the file', async () => {

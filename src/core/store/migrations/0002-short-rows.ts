@@ -6,10 +6,10 @@ import type { Database } from 'better-sqlite3';
  */
 export function shortRows(db: Database): void {
   db.exec(`
-    -- The authors of a namespace's entries: client, interface and token, encrypted. No entry names an author after expires_at.
-    -- A number is never used again, because an older copy of a row would then name another author.
+    -- The authors of a namespace's entries: client, interface and token, encrypted. Every entry of an author expires before the
+    -- author does. Numbers are random, so that an older copy of a row never names another author.
     CREATE TABLE author (
-      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      id INTEGER PRIMARY KEY,
       namespace INTEGER NOT NULL,
       expires_at INTEGER NOT NULL,
       sealed BLOB NOT NULL

@@ -2,11 +2,11 @@ import type { KeyKeeper } from '../../crypto/key-keeper.ts';
 import type { ChangeNotifier, EntryEvents } from '../events.ts';
 import { ALL_KINDS, KIND_BY_NUMBER } from '../statements.ts';
 import type { SpaceKind } from '../store.ts';
+import type { PlacedRow } from './change-set.ts';
 import type { Database, RunQuery } from './database.ts';
 import { type Mirror, namespaceAt } from './mirror.ts';
 import type { ServerRows } from './rows.ts';
 import { COLUMNS } from './sql.ts';
-import type { PlacedRow } from './working-set.ts';
 
 interface Deps {
   readonly database: Database;

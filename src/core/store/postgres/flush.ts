@@ -1,6 +1,6 @@
 import type pg from 'pg';
+import type { ChangeSet, Counters, PlacedRow } from './change-set.ts';
 import type { RunQuery } from './database.ts';
-import type { ChangeSet, Counters, PlacedRow } from './working-set.ts';
 
 const column = <K extends keyof PlacedRow>(rows: readonly PlacedRow[], name: K): PlacedRow[K][] => rows.map((row) => row[name]);
 

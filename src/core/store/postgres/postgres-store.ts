@@ -28,6 +28,7 @@ import type {
   YieldTurn,
 } from '../store.ts';
 import { ChangeFeed, EVERYTHING } from './change-feed.ts';
+import type { Reads } from './change-set.ts';
 import { Database, type DatabaseOptions } from './database.ts';
 import { Mirror, namespaceAt } from './mirror.ts';
 import { ServerRows } from './rows.ts';
@@ -38,7 +39,7 @@ import { ServerReader } from './server-reader.ts';
 import { ServerSweeper } from './server-sweeper.ts';
 import { ServerVault } from './server-vault.ts';
 import { ServerWriteReader } from './server-write-reader.ts';
-import { type Reads, WorkingSet } from './working-set.ts';
+import { WorkingSet } from './working-set.ts';
 
 /** Milliseconds from startup to the first sweep, so that the sweep does not delay the first requests. */
 const FIRST_SWEEP_MS = 500;

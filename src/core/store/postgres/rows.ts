@@ -4,9 +4,10 @@ import type { KeyKeeper } from '../../crypto/key-keeper.ts';
 import { type EntryRow, INCLUDE_EXPIRED } from '../connection.ts';
 import { KIND_NUMBERS } from '../statements.ts';
 import type { Entry, Kind, Namespace } from '../store.ts';
+import type { PlacedRow, RowSize, Target } from './change-set.ts';
 import type { RunQuery } from './database.ts';
 import { COLUMNS, KEYED } from './sql.ts';
-import type { PlacedRow, RowSize, Target, WorkingSet } from './working-set.ts';
+import type { WorkingSet } from './working-set.ts';
 
 /** Encrypts entries into the rows of the running batch, and decrypts rows. */
 export class ServerRows {

@@ -5,11 +5,12 @@ import { isVersionCategory } from '../entry.ts';
 import { DELETE_ORDER, TOMBSTONED, UNCOUNTED, needsKey, tombstoneHash } from '../forgetting.ts';
 import { KIND_BY_NUMBER, KIND_NUMBERS } from '../statements.ts';
 import type { Kind, Namespace, Selection } from '../store.ts';
+import type { PlacedRow } from './change-set.ts';
 import type { Database, RunQuery } from './database.ts';
 import { type Mirror, namespaceAt } from './mirror.ts';
 import type { ServerRows } from './rows.ts';
 import { COLUMNS } from './sql.ts';
-import type { PlacedRow, WorkingSet } from './working-set.ts';
+import type { WorkingSet } from './working-set.ts';
 
 /** Rows that one transaction deletes. Other writers wait for it. */
 const SLICE = 200;

@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../../contract/failure.ts';
 import type { ChangeFeed } from './change-feed.ts';
+import { type Counters, NotLoaded, type Reads } from './change-set.ts';
 import { databaseFailure, isConflict, isConnectionLost } from './database-failure.ts';
 import type { Database, RunQuery } from './database.ts';
 import { flush, isEmpty } from './flush.ts';
 import type { ServerRows } from './rows.ts';
-import { type Counters, NotLoaded, type Reads, type WorkingSet } from './working-set.ts';
+import type { WorkingSet } from './working-set.ts';
 
 interface Job {
   run(): unknown;

@@ -12,10 +12,10 @@ import {
   type PageQuery,
   STEP_BYTES,
 } from '../store.ts';
+import type { PlacedRow } from './change-set.ts';
 import type { Database } from './database.ts';
 import type { ServerRows } from './rows.ts';
 import { COLUMNS, KEYED, keySql, placeSql } from './sql.ts';
-import type { PlacedRow } from './working-set.ts';
 
 /** Maximum rows decrypted in one step while searching for matching entries. */
 const MAX_ROWS_PER_STEP = 500;

@@ -2,8 +2,9 @@ import type { StoredClock } from '../../time/stored-clock.ts';
 import type { EntryRow } from '../connection.ts';
 import { writerOf } from '../entry.ts';
 import type { Entry, EntryCursor, Kind, Namespace } from '../store.ts';
+import type { PlacedRow } from './change-set.ts';
 import type { ServerRows } from './rows.ts';
-import type { PlacedRow, WorkingSet } from './working-set.ts';
+import type { WorkingSet } from './working-set.ts';
 
 type RowWriter = EntryCursor & { readonly writer: string };
 

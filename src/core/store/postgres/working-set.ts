@@ -1,11 +1,21 @@
 import { Failure } from '../../../contract/failure.ts';
 import type { KeyRecord } from '../../crypto/find-keys.ts';
 import type { KeyTables } from '../../crypto/key-keeper.ts';
-import type { EntryRow } from '../connection.ts';
 import { EntryEvents } from '../events.ts';
 import type { QuotaKind } from '../quota.ts';
 import { KIND_NUMBERS } from '../statements.ts';
 import type { Kind, Namespace, Quota } from '../store.ts';
+import {
+  type Place,
+  QUOTA_KINDS,
+  readExpired,
+  readKeyed,
+  readNumbered,
+  readUsage,
+  sizeOf,
+  readVersions,
+} from './batch-queries.ts';
+import { type ChangeSet, type Counters, NotLoaded, type PlacedRow, type RowSize, type TombstoneRow } from './change-set.ts';
 import type { RunQuery } from './database.ts';
 import {
   type Meta,
@@ -16,82 +26,9 @@ import {
   namespaceAt,
   spaceTopic,
 } from './mirror.ts';
-import { COLUMNS, KEYED } from './sql.ts';
+import { UndoLog } from './undo-log.ts';
 
-/** A row of the table `entry` with its place. */
-export interface PlacedRow extends EntryRow {
-  readonly namespace: number;
-  readonly kind: number;
-}
-
-/** A row that a change deletes without reading its text. */
-export type RowSize = Pick<PlacedRow, 'row' | 'namespace' | 'kind' | 'key_hash'> & { readonly bytes: number };
-
-export interface TombstoneRow {
-  readonly number: number;
-  readonly at: number;
-  readonly trusted: number;
-  readonly hash: Buffer | null;
-  readonly subject: string | null;
-  readonly session: string | null;
-  readonly kind: number | null;
-  readonly category: string | null;
-}
-
-/** The counters of the table `state`. The writer holds the lock of this row, so no other process can use the same numbers. */
-export interface Counters {
-  change: number;
-  last_row: number;
-  last_namespace: number;
-  last_tombstone: number;
-}
-
-/** An entry that a write reads. */
-export interface Target {
-  readonly namespace: Namespace;
-  readonly kind: Kind;
-  readonly key: string;
-}
-
-/** What a write will probably read, so that it can be read together with what the other writes of the batch need. */
-export interface Reads {
-  readonly target?: Target;
-  /** Reads further rows. Called after the lock was taken. */
-  readonly load?: (run: RunQuery) => Promise<unknown>;
-}
-
-/**
- * Thrown when a write needs rows that were not read from the database yet. The queue undoes what the write has done so far, reads
- * the rows, and runs the write again.
- */
-export class NotLoaded extends Error {
-  readonly load: (run: RunQuery) => Promise<void>;
-
-  constructor(load: (run: RunQuery) => Promise<void>) {
-    super('The rows have not been read yet.');
-    this.load = load;
-  }
-}
-
-/** What a batch of writes changes in the database. */
-export interface ChangeSet {
-  readonly inserted: readonly PlacedRow[];
-  readonly updated: readonly PlacedRow[];
-  readonly deleted: readonly number[];
-  readonly namespaces: readonly NamespaceRow[];
-  readonly emptyNamespaces: readonly number[];
-  readonly meta: ReadonlyMap<string, Meta | undefined>;
-  readonly keys: readonly StoredKeyRecord[] | undefined;
-  readonly tombstones: readonly TombstoneRow[];
-  readonly untombstoned: readonly { readonly hash: Buffer; readonly after: number }[];
-  readonly statements: readonly { readonly text: string; readonly values: readonly unknown[] }[];
-  readonly topics: ReadonlySet<string>;
-}
-
-const { fact, history, pack, activity } = KIND_NUMBERS;
-
-/** The kinds that count for each quota. */
-const QUOTA_KINDS: Record<QuotaKind, readonly number[]> = { fact: [fact, history], pack: [pack] };
+const { fact, history, activity } = KIND_NUMBERS;
 
 type RowState = { readonly was: 'new' | 'stored'; row: PlacedRow | undefined };
 
@@ -105,8 +42,8 @@ export class WorkingSet implements KeyTables {
   readonly #mirror: Mirror;
   #active = false;
   #counters: Counters = { change: 0, last_row: 0, last_namespace: 0, last_tombstone: 0 };
-  /** Reverses the changes of the running write, newest last. */
-  #undo: (() => void)[] = [];
+  /** Reverses the changes of the running write. */
+  readonly #undo = new UndoLog();
   readonly #loaded = new Map<number, PlacedRow>();
   readonly #keyed = new Map<string, PlacedRow | undefined>();
   readonly #versions = new Map<string, PlacedRow[]>();
@@ -158,7 +95,7 @@ export class WorkingSet implements KeyTables {
     this.#untombstoned = [];
     this.#statements = [];
     this.#topics = new Set();
-    this.#undo = [];
+    this.#undo.clear();
   }
 
   /** Undoes the whole batch, for a retry or after a failed commit. */
@@ -185,11 +122,11 @@ export class WorkingSet implements KeyTables {
   run<T>(write: () => T): T {
     this.#active = true;
     this.events.savepoint();
-    this.#undo = [];
+    this.#undo.clear();
     try {
       return write();
     } catch (error) {
-      for (const undo of this.#undo.toReversed()) undo();
+      this.#undo.run();
       this.events.rollbackToSavepoint();
       this.onRollback?.();
       throw error;
@@ -267,24 +204,11 @@ export class WorkingSet implements KeyTables {
   // Rows
 
   /** Reads rows that writes of this batch need: the entry under each key, and the versions of each fact. */
-  async loadKeys(run: RunQuery, places: readonly { id: number; kind: Kind; hash: Buffer }[]): Promise<void> {
+  async loadKeys(run: RunQuery, places: readonly Place[]): Promise<void> {
     const wanted = places.filter(({ id }) => !this.#newNamespaces.has(id));
     if (wanted.length === 0) return;
     const facts = wanted.filter(({ kind }) => kind === 'fact');
-    const [rows, versions] = await Promise.all([
-      run<PlacedRow>(
-        `SELECT ${COLUMNS} FROM unnest($1::bigint[], $2::smallint[], $3::bytea[]) AS wanted (id, in_kind, hash)
-           JOIN entry ON key_hash = hash AND namespace + 0 = id AND kind = in_kind AND ${KEYED}`,
-        [wanted.map(({ id }) => id), wanted.map(({ kind }) => KIND_NUMBERS[kind]), wanted.map(({ hash }) => hash)],
-      ),
-      facts.length === 0
-        ? []
-        : run<PlacedRow>(
-            `SELECT ${COLUMNS} FROM (SELECT DISTINCT id, hash FROM unnest($1::bigint[], $2::bytea[]) AS each (id, hash)) AS wanted
-               JOIN entry ON key_hash = hash AND namespace + 0 = id AND kind = 2 ORDER BY updated_at DESC`,
-            [facts.map(({ id }) => id), facts.map(({ hash }) => hash)],
-          ),
-    ]);
+    const [rows, versions] = await Promise.all([readKeyed(run, wanted), readVersions(run, facts)]);
     for (const { id, kind, hash } of wanted) this.#keyed.set(placeOf(id, KIND_NUMBERS[kind], hash), undefined);
     for (const row of rows) this.#keyed.set(placeOf(row.namespace, row.kind, row.key_hash), row);
     for (const { id, hash } of facts) this.#versions.set(placeOf(id, history, hash), []);
@@ -294,14 +218,7 @@ export class WorkingSet implements KeyTables {
 
   /** Reads rows by their numbers, with the versions of the facts among them. */
   async loadRows(run: RunQuery, numbers: readonly number[]): Promise<void> {
-    const [rows, versions] = await Promise.all([
-      run<PlacedRow>(`SELECT ${COLUMNS} FROM entry WHERE number = ANY ($1::bigint[])`, [numbers]),
-      run<PlacedRow>(
-        `SELECT ${COLUMNS} FROM entry WHERE kind = 2 AND (namespace, key_hash) IN
-           (SELECT namespace, key_hash FROM entry WHERE number = ANY ($1::bigint[]) AND kind = 1) ORDER BY updated_at DESC`,
-        [numbers],
-      ),
-    ]);
+    const [rows, versions] = await readNumbered(run, numbers);
     for (const row of rows) {
       this.#loaded.set(row.row, row);
       this.know({ ...row, bytes: row.sealed.length });
@@ -331,10 +248,7 @@ export class WorkingSet implements KeyTables {
   async #loadUsage(run: RunQuery, ids: readonly number[]): Promise<void> {
     const wanted = ids.filter((id) => !this.#newNamespaces.has(id) && !this.#usage.has(id));
     if (wanted.length === 0) return;
-    const rows = await run<{ namespace: number; kind: number; rows: number; bytes: number }>(
-      'SELECT namespace, kind, rows, bytes FROM usage WHERE namespace = ANY ($1::bigint[])',
-      [wanted],
-    );
+    const rows = await readUsage(run, wanted);
     for (const id of wanted) this.#usage.set(id, new Map());
     for (const { namespace, kind, ...used } of rows) this.#usage.get(namespace)?.set(kind, used);
   }
@@ -388,7 +302,7 @@ export class WorkingSet implements KeyTables {
     this.#setState(row.row, { was: this.#changed.get(row.row)?.was ?? 'stored', row: undefined });
     this.#unindex(row);
     this.#count(row, -1, -row.bytes);
-    for (const expired of this.#expired.values()) this.#delete(expired, row.row);
+    for (const expired of this.#expired.values()) this.#undo.delete(expired, row.row);
     this.events.record({ what: 'deleted', row: row.row });
   }
 
@@ -442,9 +356,9 @@ export class WorkingSet implements KeyTables {
 
   #index(row: PlacedRow): void {
     const place = placeOf(row.namespace, row.kind, row.key_hash);
-    if (row.kind !== history) return this.#set(this.#keyed, place, row);
+    if (row.kind !== history) return this.#undo.set(this.#keyed, place, row);
     const before = this.#versions.get(place) ?? [];
-    this.#set(
+    this.#undo.set(
       this.#versions,
       place,
       [row, ...before].toSorted((one, other) => other.updated_at - one.updated_at),
@@ -454,33 +368,16 @@ export class WorkingSet implements KeyTables {
   #unindex(row: RowSize | PlacedRow): void {
     const place = placeOf(row.namespace, row.kind, row.key_hash);
     if (row.kind !== history) {
-      if (this.#keyed.get(place)?.row === row.row) this.#set(this.#keyed, place, undefined);
+      if (this.#keyed.get(place)?.row === row.row) this.#undo.set(this.#keyed, place, undefined);
       return;
     }
     const before = this.#versions.get(place);
     if (before)
-      this.#set(
+      this.#undo.set(
         this.#versions,
         place,
         before.filter((version) => version.row !== row.row),
       );
-  }
-
-  #set<K, V>(map: Map<K, V>, key: K, value: V): void {
-    const had = map.has(key);
-    const before = map.get(key) as V;
-    this.#undo.push(() => {
-      if (had) map.set(key, before);
-      else map.delete(key);
-    });
-    map.set(key, value);
-  }
-
-  #delete<K, V>(map: Map<K, V>, key: K): void {
-    if (!map.has(key)) return;
-    const before = map.get(key) as V;
-    this.#undo.push(() => map.set(key, before));
-    map.delete(key);
   }
 
   // Quotas
@@ -490,7 +387,7 @@ export class WorkingSet implements KeyTables {
     if (!kinds && this.#newNamespaces.has(namespace)) this.#usage.set(namespace, (kinds = new Map()));
     if (!kinds) return;
     const before = kinds.get(kind) ?? { rows: 0, bytes: 0 };
-    this.#set(kinds, kind, { rows: before.rows + rows, bytes: before.bytes + bytes });
+    this.#undo.set(kinds, kind, { rows: before.rows + rows, bytes: before.bytes + bytes });
   }
 
   #usageOf(id: number): ReadonlyMap<number, { rows: number; bytes: number }> {
@@ -518,28 +415,11 @@ export class WorkingSet implements KeyTables {
     const name = `${kind} ${subject}`;
     const known = this.#expired.get(name);
     if (!known) throw new NotLoaded((run) => this.#loadExpired(run, name, this.#idsOf(subject), kind, now));
-    let [facts, bytes] = [0, 0];
-    for (const row of known.values()) {
-      if (row.kind === KIND_NUMBERS[kind]) facts += 1;
-      bytes += row.bytes;
-    }
-    return { facts, bytes };
+    return sizeOf(known.values(), kind);
   }
 
   async #loadExpired(run: RunQuery, name: string, ids: readonly number[], kind: QuotaKind, now: number): Promise<void> {
-    const sizes = 'number AS row, namespace, kind, key_hash, octet_length(sealed) AS bytes';
-    const kinds = QUOTA_KINDS[kind].join(', ');
-    // Expired facts with all their versions, and expired versions of other facts.
-    const rows = await run<RowSize>(
-      `SELECT ${sizes} FROM entry WHERE namespace = ANY ($1::bigint[]) AND kind IN (${kinds}) AND expires_at <= $2
-       ${
-         kind === 'fact'
-           ? `UNION SELECT ${sizes} FROM entry WHERE kind = 2 AND (namespace, key_hash) IN
-                (SELECT namespace, key_hash FROM entry WHERE namespace = ANY ($1::bigint[]) AND kind = 1 AND expires_at <= $2)`
-           : ''
-       }`,
-      [ids, now],
-    );
+    const rows = await readExpired(run, ids, kind, now);
     this.#expired.set(name, new Map(rows.filter(({ row }) => !this.#changed.has(row)).map((row) => [row.row, row])));
   }
 
@@ -569,13 +449,13 @@ export class WorkingSet implements KeyTables {
 
   setMeta(name: string, value: number | Buffer | string): void {
     this.#requireActive();
-    this.#set(this.#meta, name, typeof value === 'number' ? String(value) : value);
+    this.#undo.set(this.#meta, name, typeof value === 'number' ? String(value) : value);
     this.#topics.add('meta');
   }
 
   deleteMeta(name: string): void {
     this.#requireActive();
-    this.#set(this.#meta, name, undefined);
+    this.#undo.set(this.#meta, name, undefined);
     this.#topics.add('meta');
   }
 

@@ -1,0 +1,78 @@
+import type { QuotaKind } from '../quota.ts';
+import { KIND_NUMBERS } from '../statements.ts';
+import type { Kind, Quota } from '../store.ts';
+import type { PlacedRow, RowSize } from './change-set.ts';
+import type { RunQuery } from './database.ts';
+import { COLUMNS, KEYED } from './sql.ts';
+
+/** The hash of a key in a namespace. */
+export interface Place {
+  readonly id: number;
+  readonly kind: Kind;
+  readonly hash: Buffer;
+}
+
+const { fact, history, pack } = KIND_NUMBERS;
+
+/** The kinds that count for each quota. */
+export const QUOTA_KINDS: Record<QuotaKind, readonly number[]> = { fact: [fact, history], pack: [pack] };
+
+/** Reads the entry under each key. */
+export const readKeyed = (run: RunQuery, places: readonly Place[]): Promise<PlacedRow[]> =>
+  run(
+    `SELECT ${COLUMNS} FROM unnest($1::bigint[], $2::smallint[], $3::bytea[]) AS wanted (id, in_kind, hash)
+       JOIN entry ON key_hash = hash AND namespace + 0 = id AND kind = in_kind AND ${KEYED}`,
+    [places.map(({ id }) => id), places.map(({ kind }) => KIND_NUMBERS[kind]), places.map(({ hash }) => hash)],
+  );
+
+/** Reads the versions of each fact, newest first. */
+export async function readVersions(run: RunQuery, facts: readonly Place[]): Promise<PlacedRow[]> {
+  if (facts.length === 0) return [];
+  return run(
+    `SELECT ${COLUMNS} FROM (SELECT DISTINCT id, hash FROM unnest($1::bigint[], $2::bytea[]) AS each (id, hash)) AS wanted
+       JOIN entry ON key_hash = hash AND namespace + 0 = id AND kind = 2 ORDER BY updated_at DESC`,
+    [facts.map(({ id }) => id), facts.map(({ hash }) => hash)],
+  );
+}
+
+/** Reads rows by their numbers, and the versions of the facts among them, newest first. */
+export const readNumbered = (run: RunQuery, numbers: readonly number[]): Promise<[rows: PlacedRow[], versions: PlacedRow[]]> =>
+  Promise.all([
+    run<PlacedRow>(`SELECT ${COLUMNS} FROM entry WHERE number = ANY ($1::bigint[])`, [numbers]),
+    run<PlacedRow>(
+      `SELECT ${COLUMNS} FROM entry WHERE kind = 2 AND (namespace, key_hash) IN
+         (SELECT namespace, key_hash FROM entry WHERE number = ANY ($1::bigint[]) AND kind = 1) ORDER BY updated_at DESC`,
+      [numbers],
+    ),
+  ]);
+
+const SIZES = 'number AS row, namespace, kind, key_hash, octet_length(sealed) AS bytes';
+
+/** Reads the sizes of expired rows: of facts with all their versions, and of expired versions of other facts. */
+export function readExpired(run: RunQuery, ids: readonly number[], kind: QuotaKind, now: number): Promise<RowSize[]> {
+  const expired = `SELECT ${SIZES} FROM entry WHERE namespace = ANY ($1::bigint[]) AND kind IN (${QUOTA_KINDS[kind].join(', ')}) AND expires_at <= $2`;
+  const versions = `UNION SELECT ${SIZES} FROM entry WHERE kind = 2 AND (namespace, key_hash) IN
+    (SELECT namespace, key_hash FROM entry WHERE namespace = ANY ($1::bigint[]) AND kind = 1 AND expires_at <= $2)`;
+  return run(kind === 'fact' ? `${expired} ${versions}` : expired, [ids, now]);
+}
+
+/** Returns the storage of rows: their entries of a kind, and the bytes of all. */
+export function sizeOf(rows: Iterable<RowSize>, kind: QuotaKind): Quota {
+  let [facts, bytes] = [0, 0];
+  for (const row of rows) {
+    if (row.kind === KIND_NUMBERS[kind]) facts += 1;
+    bytes += row.bytes;
+  }
+  return { facts, bytes };
+}
+
+interface UsageRow {
+  readonly namespace: number;
+  readonly kind: number;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** Reads the rows and bytes of each kind in namespaces, as the triggers have counted them. */
+export const readUsage = (run: RunQuery, ids: readonly number[]): Promise<UsageRow[]> =>
+  run('SELECT namespace, kind, rows, bytes FROM usage WHERE namespace = ANY ($1::bigint[])', [ids]);
