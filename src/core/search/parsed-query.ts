@@ -72,6 +72,23 @@ export function parseQuery(text: string, facts: FactIndex, limits: Limits): Pars
   return { words, phraseWords, onlyIdentifiers, phrase, text: text.slice(only?.start, all.at(-1)?.end), maxWeight };
 }
 
+/** Whether the query is a single identifier, so that each fact with the identifier contains the phrase. */
+export const isOneIdentifier = ({ words, phraseWords, phrase, onlyIdentifiers }: ParsedQuery): boolean =>
+  onlyIdentifiers && words.length === phraseWords + 1 && phrase.length === phraseWords;
+
+/**
+ * Returns the word in the fewest facts of those that every fact with the phrase contains. Returns nothing for a query of
+ * identifiers whose parts are all in more than `most` facts, because reading some of these facts seldom finds the phrase.
+ */
+export function rarestOfPhrase({ words, onlyIdentifiers }: ParsedQuery, facts: FactIndex, most: number): QueryWord | undefined {
+  let [rarest, least]: [QueryWord | undefined, number] = [undefined, onlyIdentifiers ? most + 1 : Infinity];
+  for (const word of words) {
+    const count = word.alternatives.reduce((sum, { id }) => sum + facts.count(id), 0);
+    if (word.role !== 'identifier' && count < least) [rarest, least] = [word, count];
+  }
+  return rarest;
+}
+
 /** Whether a name has no parts of its own. The name a-b has none, because single letters are not reported as parts. */
 const standsAlone = (whole: Word, all: readonly Word[]): boolean => !all.some((word) => word.parts === 0 && covers(whole, word));
 

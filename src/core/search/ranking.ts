@@ -1,5 +1,5 @@
 import { type FactIndex, WEIGHT_LEVELS } from './fact-index.ts';
-import type { Alternative, ParsedQuery } from './parsed-query.ts';
+import { type Alternative, type ParsedQuery, isOneIdentifier, rarestOfPhrase } from './parsed-query.ts';
 import { growTo } from './tables.ts';
 
 export interface RankedFact {
@@ -23,7 +23,7 @@ export interface Extent {
   readonly most: number;
   /** Maximum number of postings to read. */
   readonly postings: number;
-  /** True if the filter rejects facts for another reason than their expiry. */
+  /** True if the filter checks more than expiry. */
   readonly narrowed: boolean;
 }
 
@@ -45,6 +45,10 @@ const PRUNABLE = 0.5;
 const MAX_LOOKED_UP = 64;
 /** Maximum number of facts that are found by one part of an identifier after facts with the whole identifier were found. */
 const MAX_PART_POSTINGS = 128;
+/** Maximum number of facts that are found by a word of the phrase because they may spell an identifier as several words. */
+const MAX_PHRASE_POSTINGS = 1024;
+/** Maximum number of facts that are returned in addition, because they may contain the phrase without an identifier. */
+const MAX_SPELLED_APART = 64;
 /** More words than any query has. */
 const MAX_WORDS = 255;
 /** Number of postings that can be read in the time that it takes to look up one fact in a posting list. */
@@ -100,7 +104,7 @@ export class Ranking {
     try {
       const { words, skipped } = rarestFirst(query, isExhaustive(extent));
       const collected = this.#collect(query, words, accepts, extent);
-      const chosen = this.#choose(accepts, extent.most, query.maxWeight, collected === 'limited' ? 'unknown' : skipped);
+      const chosen = this.#choose(query, accepts, extent.most, collected === 'limited' ? 'unknown' : skipped);
       const enough = extent.narrowed ? extent.most : collected === 'limited' ? extent.limit : 1;
       if ((collected === 'complete' && skipped.length === 0) || chosen.length >= enough) return chosen;
     } finally {
@@ -124,6 +128,8 @@ export class Ranking {
     const unknown = query.words.some(({ alternatives }) => alternatives.length === 0);
     const missable = unknown ? -Infinity : query.words.length - query.phraseWords;
     const exhaustive = isExhaustive(extent);
+    const phraseWord = missable > 0 ? rarestOfPhrase(query, this.#facts, MAX_PHRASE_POSTINGS) : undefined;
+    const sought = words.findIndex(({ word }) => word === phraseWord);
     const all = words.reduce((sum, { bound }) => sum + bound, 0);
     let remaining = all;
     let left = extent.postings;
@@ -141,7 +147,8 @@ export class Ranking {
       const likely = this.#count >= extent.limit && remaining < REPLACEABLE * (all - remaining);
       least = likely ? this.#leastHit(accepts, extent.limit) : 0;
       if (remaining < REPLACEABLE * least) break;
-      const most = found && !exhaustive && ranked.word.role === 'part' ? Math.min(left, MAX_PART_POSTINGS) : left;
+      const isBounded = found && !exhaustive && ranked.word.role === 'part';
+      const most = isBounded ? Math.min(left, at === sought ? MAX_PHRASE_POSTINGS : MAX_PART_POSTINGS) : left;
       const read = this.#addWord(ranked, most);
       left -= read;
       remaining -= ranked.bound;
@@ -152,7 +159,18 @@ export class Ranking {
       }
       if (read === most) result = 'shortened';
     }
-    return this.#lookUp(words, at, { ...extent, accepts, missable, remaining, least }) ? result : 'limited';
+    const unread = words.slice(at);
+    // A fact with the phrase has each plain word. Facts with the only identifier of a query contain the phrase, and weigh more.
+    const isFound =
+      words.slice(0, at).some(({ word }) => word.role === 'plain') || (at === 1 && least > 0 && isOneIdentifier(query));
+    const [ranked] = sought >= at && left > 0 && !isFound ? unread.splice(sought - at, 1) : [];
+    if (ranked !== undefined) {
+      this.#addWord(ranked, Math.min(left, MAX_PHRASE_POSTINGS));
+      remaining -= ranked.bound;
+    }
+    return this.#lookUp(unread, words.length - unread.length, { ...extent, accepts, missable, remaining, least })
+      ? result
+      : 'limited';
   }
 
   /**
@@ -201,28 +219,28 @@ export class Ranking {
   }
 
   /**
-   * Adds the weights of the words from `from` on to the facts that were found, and drops facts that cannot become hits. Returns
-   * false if the limit of postings was reached.
+   * Adds the weights of the unread words to the facts that were found, and drops facts that cannot become hits. Returns false if
+   * the limit of postings was reached.
    */
   #lookUp(
-    words: readonly RankedWord[],
-    from: number,
+    unread: readonly RankedWord[],
+    read: number,
     { accepts, limit, missable, remaining, postings, ...rest }: LookUp,
   ): boolean {
-    let [open, left, at, least] = [remaining, postings, from, rest.least];
-    for (; at <= words.length && left > 0; at += 1) {
+    let [open, left, at, least] = [remaining, postings, 0, rest.least];
+    for (; at <= unread.length && left > 0; at += 1) {
       // Few facts could be dropped while the words to look up weigh nearly as much as a hit.
       if (this.#count > Math.max(limit, MAX_LOOKED_UP) && (least === 0 || open < PRUNABLE * least)) {
         least = this.#leastHit(accepts, limit);
-        this.#prune(REPLACEABLE * least - open, at - missable);
+        this.#prune(REPLACEABLE * least - open, read + at - missable);
       }
-      const ranked = words[at];
+      const ranked = unread[at];
       if (ranked === undefined) return true;
       for (const { id, weight } of ranked.word.alternatives)
         left -= this.#lookUpTerm(id, weight * ranked.word.weight, ranked.mark);
       open -= ranked.bound;
     }
-    return at >= words.length;
+    return at >= unread.length;
   }
 
   /** Adds the weight of a term to the facts that were found. Returns the work that it took, as a number of postings. */
@@ -339,18 +357,25 @@ export class Ranking {
     this.#masks = growTo(this.#masks, count);
   }
 
-  #choose(accepts: FactPredicate, most: number, maxWeight: number, skipped: readonly RankedWord[] | 'unknown'): RankedFact[] {
+  /** Returns the best facts, then facts that may contain the phrase although they lack an identifier. */
+  #choose(query: ParsedQuery, accepts: FactPredicate, most: number, skipped: readonly RankedWord[] | 'unknown'): RankedFact[] {
     const best = new Best(this.#facts, most);
+    const apart = new Best(this.#facts, MAX_SPELLED_APART);
+    const [more, bits] =
+      skipped === 'unknown' ? [MAX_WORDS, ~0] : [skipped.length, skipped.reduce((mask, { mark }) => mask | maskOf(mark), 0)];
     for (let seen = 0; seen < this.#count; seen += 1) {
       const at = fromEitherEnd(seen, this.#count);
       best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
+      const words = (this.#words[at] ?? 0) + more;
+      if (words >= query.phraseWords && words < query.words.length)
+        apart.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
     }
-    const [more, bits] =
-      skipped === 'unknown' ? [MAX_WORDS, ~0] : [skipped.length, skipped.reduce((mask, { mark }) => mask | maskOf(mark), 0)];
-    return best.sorted().map(({ number, sum }) => {
+    const chosen = best.sorted();
+    const others = apart.sorted().filter((one) => !chosen.some(({ number }) => number === one.number));
+    return [...chosen, ...others].map(({ number, sum }) => {
       const at = (this.#places[number] ?? 0) - 1;
       const [words = 0, mask = 0] = [this.#words[at], this.#masks[at]];
-      return { number, share: Math.min(1, sum / maxWeight), words: words + more, mask: mask | bits };
+      return { number, share: Math.min(1, sum / query.maxWeight), words: words + more, mask: mask | bits };
     });
   }
 

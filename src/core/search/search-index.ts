@@ -123,6 +123,8 @@ const NEWEST_SCORE = 0.5;
 
 const MAX_READ_CANDIDATES = 64;
 const MAX_PHRASE_CANDIDATES = 512;
+/** Maximum number of words of the phrase that are compared before a fact is read. */
+const MAX_COMPARED_WORDS = 32;
 
 /** Limits on the work for one text of a query. The more texts the query has, the lower the limits are. */
 interface Effort {
@@ -209,18 +211,23 @@ class SearchRun {
 
   /**
    * Returns the candidates to read: those that could become hits if their query words are near each other, and those that contain
-   * the query text literally.
+   * the words of the query in order, with any punctuation.
    */
   #worthReading(query: ParsedQuery): RankedFact[] {
     const most = Math.max(MAX_READ_CANDIDATES, this.#limit);
     if (query.words.length === 1) return this.#aboutOneWord(query, most);
-    // Facts with the identifiers weigh the most, so that a fact with the phrase is among the first.
+    // Facts with the identifiers weigh the most. Facts that spell them apart are returned in addition.
     const sought = query.onlyIdentifiers ? most : Math.max(most, MAX_PHRASE_CANDIDATES);
     const candidates = this.#ranking.best(query, this.#accepts, this.#extent(sought));
     const least = (1 - NEARNESS_FRACTION) * (candidates[this.#limit - 1]?.share ?? 0);
     const likely = candidates.slice(0, most).filter(({ share }) => share >= least);
-    const rest = candidates.slice(likely.length).filter(({ words }) => words >= query.phraseWords);
-    return [...likely, ...this.#containing(foldText(query.text), rest)];
+    const unsure = candidates.filter(
+      (candidate, at) => candidate.words >= query.phraseWords && (at >= likely.length || isIncomplete(query, candidate)),
+    );
+    const containing = new Set(this.#containing(query, unsure));
+    // A fact that spells an identifier as several words counts as if it contained the identifier.
+    const complete = [...containing].map((candidate) => ({ ...candidate, words: query.words.length }));
+    return [...likely.filter((candidate) => !containing.has(candidate)), ...complete];
   }
 
   /**
@@ -262,13 +269,20 @@ class SearchRun {
     );
   }
 
-  #containing(literal: string, candidates: readonly RankedFact[]): RankedFact[] {
+  #containing({ text, phrase }: ParsedQuery, candidates: readonly RankedFact[]): RankedFact[] {
+    if (candidates.length === 0) return [];
+    const literal = foldText(text);
+    const terms = phrase.slice(0, MAX_COMPARED_WORDS).map(({ term }) => term);
+    const contains = (field: string): boolean => {
+      const folded = foldText(field);
+      return folded.includes(literal) || containsInOrder(folded, terms);
+    };
     let left = this.#effort.characters;
     const containing = candidates.filter(({ number }) => {
       if (left <= 0) return false;
       const { key, value } = this.#open(number).fact;
       left -= value.length;
-      return left >= 0 && (foldText(value).includes(literal) || foldText(key).includes(literal));
+      return left >= 0 && (contains(value) || contains(key));
     });
     return containing.slice(0, this.#limit);
   }
@@ -288,11 +302,30 @@ const score = (share: number, phrase: FactMatch['phrase'], nearness: number): nu
     : PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
 
 /**
- * Whether a fact lacks an identifier of a query of nothing else. The fact contains some of the parts, whose order in the fact does
- * not change its score, so that it is read only if it becomes a hit.
+ * Whether a fact lacks an identifier of a query of nothing else, and does not spell it as several words. The order of the parts in
+ * the fact does not change its score, so that it is read only if it becomes a hit.
  */
 const isIncomplete = ({ words, onlyIdentifiers }: ParsedQuery, found: RankedFact): boolean =>
   onlyIdentifiers && found.words < words.length;
+
+const letterOrDigit = /[\p{L}\p{N}]/u;
+
+/** Whether a folded text contains these words in order, with nothing but punctuation or spaces between them. */
+function containsInOrder(text: string, [first = '', ...others]: readonly string[]): boolean {
+  for (let start = text.indexOf(first); start >= 0; start = text.indexOf(first, start + 1)) {
+    let at = start + first.length;
+    const follows = (term: string): boolean => {
+      while (at < text.length && !text.startsWith(term, at)) {
+        if (letterOrDigit.test(text.charAt(at))) return false;
+        at += 1;
+      }
+      at += term.length;
+      return at <= text.length;
+    };
+    if (others.every(follows)) return true;
+  }
+  return false;
+}
 
 const mayContainPhrase = (query: ParsedQuery, found: RankedFact): boolean =>
   found.words >= query.phraseWords && !isIncomplete(query, found);

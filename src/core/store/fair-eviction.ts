@@ -5,8 +5,8 @@ import type { SealedRows } from './sealed-rows.ts';
 import type { EntryCursor, EntryEvent, Kind, Namespace } from './store.ts';
 
 /**
- * Chooses `count` rows to evict. Each step takes the least valuable row of the writer with the most rows, so that a writer with
- * many rows evicts its own rows and not those of others. `writers` are the writers of the rows, oldest row first. Returns
+ * Chooses `count` rows to evict. Evicts from the writer with the most rows, its least valuable row first. A busy writer therefore
+ * evicts only its own rows. `writers` are the writers of the rows, oldest row first. Returns
  * positions in this list. Among rows of equal value, the oldest is evicted.
  */
 export function fairEviction(

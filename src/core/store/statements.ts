@@ -85,8 +85,8 @@ export function prepareKind(db: Database, kind: Kind) {
 }
 
 /**
- * Subquery of all pairs of namespace and kind, without activity rows, so that SQLite can use the index on `expires_at`. Versions (kind 2) come first, so
- * that few versions are left to delete together with their fact.
+ * Subquery of all pairs of namespace and kind, without activity rows, so that SQLite can use the index on `expires_at`. Versions
+ * (kind 2) come first, so that few versions are left to delete together with their fact.
  */
 const PLACES = `(SELECT id, column1 AS kind FROM namespace CROSS JOIN (VALUES (2), (1), (3), (4), (5))) AS place`;
 /** Condition for the activity rows of a namespace. */

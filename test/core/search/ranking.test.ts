@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FactIndex, WEIGHT_LEVELS } from '../../../src/core/search/fact-index.ts';
-import { type ParsedQuery, parseQuery } from '../../../src/core/search/parsed-query.ts';
+import { type ParsedQuery, isOneIdentifier, parseQuery } from '../../../src/core/search/parsed-query.ts';
 import { Ranking } from '../../../src/core/search/ranking.ts';
 
 interface Ranked {
@@ -95,6 +95,27 @@ describe('the ranking that stops early', () => {
           expect(missing).toEqual([]);
         },
       ),
+      { numRuns: 500 },
+    );
+  });
+
+  test('finds a fact that spells the identifiers of the phrase as several words (R-QMD-05)', () => {
+    const limit = 5;
+    fc.assert(
+      fc.property(someFacts, someChanges, someText(4), fc.nat(300), (facts, changes, text, filler) => {
+        const index = indexOf(facts, changes);
+        const value = `${text.replaceAll('grp', 'grp ').replaceAll(/v(\d)\.(\d)/g, '$1 $2')} ${'filler '.repeat(filler)}`;
+        for (let id = 1001; id < 1009; id += 1)
+          index.add(id, { key: 'far', category: 'c', tags: [], value: text.replaceAll(' ', ' between '), updatedAt: id });
+        index.add(1000, { key: 'apart', category: 'c', tags: [], value, updatedAt: -1 });
+        const query = parseQuery(text, index, { words: 128, narrowed: false });
+        const found = new Ranking(index).best(query, () => true, { limit, most: 64, postings: 100_000, narrowed: false });
+        const apart = found.find(({ number }) => index.factAt(number).id === 1000);
+        // Facts with the only identifier of a query contain the phrase, too.
+        const complete = found.filter(({ words }) => words === query.words.length).length;
+        const isEnough = isOneIdentifier(query) && complete >= limit;
+        expect(isEnough || (apart?.words ?? 0) >= query.phraseWords).toBe(true);
+      }),
       { numRuns: 500 },
     );
   });

@@ -274,6 +274,31 @@ describe('an identifier', () => {
     expect(find('grp000777')[0]?.why).not.toContain('exact phrase');
   });
 
+  test.each(['see PROJ 7 rollback', 'Proj7 ROLLBACK', 'the proj.7: rollback', 'proj/7 (rollback) was undone'])(
+    'is part of a phrase that a fact spells in another way, among many facts: %s (R-QMD-05)',
+    (value) => {
+      for (let id = 0; id < 2000; id += 1)
+        addFact(id, id % 2 === 0 ? `note ${id} about proj work` : `rollback of the service number ${id}`);
+      for (let id = 0; id < 200; id += 1) addFact(`far${id}`, `PROJ-7 was discussed. Later came another rollback ${id}`);
+      addFact('phrase', `${value} ${'and more words '.repeat(20)}`, { updatedAt: -1 });
+      const [first, second] = find('PROJ-7 rollback');
+      expect(first).toMatchObject({ id: 'phrase', why: expect.stringContaining('exact phrase in value') });
+      expect(first?.score).toBeGreaterThanOrEqual(0.75);
+      expect(second?.score).toBeLessThan(0.75);
+    },
+  );
+
+  test('spelled as several words ranks below the identifier and above its scattered parts (R-QMD-05)', () => {
+    for (let id = 0; id < 300; id += 1) addFact(id, `7 notes about the work on proj ${id + 1000}`);
+    addFact('apart', 'see PROJ 7', { updatedAt: -1 });
+    for (let id = 0; id < 5; id += 1) addFact(`itself${id}`, `PROJ-7 was discussed ${id}`);
+    const hits = find('PROJ-7');
+    expect(hits).toHaveLength(10);
+    expect(hits[5]).toMatchObject({ id: 'apart', why: expect.stringContaining('exact phrase in value') });
+    expect(hits[5]?.score).toBeGreaterThanOrEqual(0.75);
+    expect(hits[6]?.score).toBeLessThan(0.75);
+  });
+
   test('outweighs the other words of a question', () => {
     fill();
     for (let id = 0; id < 20; id += 1) addFact(`reason${id}`, 'the reason for the move to another region');
