@@ -29,10 +29,11 @@ export const flushesCounted: Check = {
       await runWorker('put in sequence', { folder: join(folder, `memory-${puts}`), puts }, { inside });
       return [...counted(file).values()].reduce((sum, calls) => sum + calls, 0);
     };
-    const none = await count(0);
-    const flushes = (await count(PUTS)) - none;
+    // The first put can share its commit with a background job of the start, so it is part of both runs.
+    const first = await count(1);
+    const flushes = (await count(1 + PUTS)) - first;
     if (flushes < PUTS) throw new Error(`${flushes} flushes for ${PUTS} puts`);
-    return `${flushes} flushes for ${PUTS} sequential puts, and ${none} for start and close`;
+    return `${flushes} flushes for ${PUTS} sequential puts, and ${first} for start, first put and close`;
   },
 };
 
