@@ -291,6 +291,7 @@ export const life: readonly Check[] = [
       const isDead = (): Promise<boolean> =>
         known(app, ({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.isCrashed() !== false);
       await eventually('it stays dead', isDead);
+      await eventually('the menu is complete', async () => (await labels(app)).includes('Open Memory'));
       for (const open of [() => press(app, 'Open Memory'), () => startAlone(given)]) {
         await open();
         await eventually('it shows the memory again', () =>
