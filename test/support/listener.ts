@@ -167,7 +167,8 @@ export function sendRequest(
   return promise;
 }
 
-function parsed(text: string): HttpResponse['json'] {
+/** Returns the JSON of a body, or an empty object if the body is not JSON. */
+export function parsed(text: string): HttpResponse['json'] {
   try {
     return JSON.parse(text) as HttpResponse['json'];
   } catch {

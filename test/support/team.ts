@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import type { TeamSettings } from '../../src/listeners/team/team-listener.ts';
 import { createAuthority, type CertificateAuthority, type IssuedCertificate } from './certificates.ts';
 import type { HttpRequest, HttpResponse, ServeOptions, ServedMemory } from './listener.ts';
-import { serve } from './listener.ts';
+import { parsed, serve } from './listener.ts';
 
 /** The name in the certificates of the test servers. */
 export const TEAM_NAME = 'memory.test';
@@ -81,14 +81,6 @@ export function sendTls(host: string, port: number, path: string, sent: TeamRequ
   });
   sending.on('error', reject).end(text);
   return promise;
-}
-
-function parsed(text: string): HttpResponse['json'] {
-  try {
-    return JSON.parse(text) as HttpResponse['json'];
-  } catch {
-    return {};
-  }
 }
 
 /** Opens a TLS connection, which can send anything. */

@@ -131,16 +131,8 @@ export class CommitQueue {
     if (!this.#scheduled) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** Takes the next jobs, an equal number from each lane. A lane with jobs left moves behind the others. */
   #next(): Job[] {
-    const share = Math.max(1, Math.floor(MAX_JOBS / this.#lanes.size));
-    const jobs: Job[] = [];
-    for (const [lane, waiting] of Array.from(this.#lanes)) {
-      if (jobs.length >= MAX_JOBS) break;
-      this.#lanes.delete(lane);
-      jobs.push(...waiting.slice(0, share));
-      if (waiting.length > share) this.#lanes.set(lane, waiting.slice(share));
-    }
+    const jobs = takeFairly(this.#lanes, MAX_JOBS);
     this.#waiting -= jobs.length;
     const isAlone = jobs.length === 0;
     if (isAlone || performance.now() >= this.#backgroundPausedUntil) {
@@ -206,4 +198,17 @@ export class CommitQueue {
       return () => job.reject(failure);
     }
   }
+}
+
+/** Takes at most `most` jobs, an equal number from each lane. A lane with jobs left moves behind the others. */
+export function takeFairly<T>(lanes: Map<string, T[]>, most: number): T[] {
+  const share = Math.max(1, Math.floor(most / lanes.size));
+  const jobs: T[] = [];
+  for (const [lane, waiting] of Array.from(lanes)) {
+    if (jobs.length >= most) break;
+    lanes.delete(lane);
+    jobs.push(...waiting.slice(0, share));
+    if (waiting.length > share) lanes.set(lane, waiting.slice(share));
+  }
+  return jobs;
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../../contract/failure.ts';
+import { takeFairly } from '../commit-queue.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { type Counters, NotLoaded, type Reads } from './change-set.ts';
 import { databaseFailure, isConflict, isConnectionLost } from './database-failure.ts';
@@ -62,21 +63,8 @@ export class ServerQueue {
   async #pump(): Promise<void> {
     // Wait one turn, so that writes that arrive together share the first transaction.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#lanes.size > 0) await this.#commit(this.#next());
+    while (this.#lanes.size > 0) await this.#commit(takeFairly(this.#lanes, MAX_JOBS));
     this.#running = undefined;
-  }
-
-  /** Takes the next jobs, an equal number from each lane. A lane with jobs left moves behind the others. */
-  #next(): Job[] {
-    const share = Math.max(1, Math.floor(MAX_JOBS / this.#lanes.size));
-    const jobs: Job[] = [];
-    for (const [lane, waiting] of Array.from(this.#lanes)) {
-      if (jobs.length >= MAX_JOBS) break;
-      this.#lanes.delete(lane);
-      jobs.push(...waiting.slice(0, share));
-      if (waiting.length > share) this.#lanes.set(lane, waiting.slice(share));
-    }
-    return jobs;
   }
 
   async #commit(jobs: readonly Job[]): Promise<void> {
