@@ -38,8 +38,8 @@ export default defineConfig({
       externalizeDeps: {
         // Only regular dependencies are external by default. keytar is optional, and its binary cannot be bundled.
         include: ['keytar'],
-        // The start uses a small part of these packages. One bundled file loads faster than their hundred files.
-        exclude: ['zod', '@modelcontextprotocol/sdk', 'smol-toml'],
+        // The program uses a small part of these packages. One bundled file loads faster than their hundred files.
+        exclude: ['zod', '@modelcontextprotocol/sdk', 'smol-toml', 'pg'],
       },
     },
   },

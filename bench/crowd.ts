@@ -96,9 +96,14 @@ export async function crowd(): Promise<Result[]> {
 async function send(asker: ChildProcess, task: Task): Promise<number[]> {
   asker.send(task);
   // Only our own child process sends on this channel.
-  const [answer] = (await once(asker, 'message')) as [number[] | string];
+  const [answer] = (await Promise.race([once(asker, 'message'), ended(asker)])) as [number[] | string];
   if (typeof answer === 'string') throw new Error(answer);
   return answer;
+}
+
+async function ended(asker: ChildProcess): Promise<never> {
+  const [code] = await once(asker, 'exit');
+  throw new Error(`The process of the clients ended with code ${code}.`);
 }
 
 const API = '/api/v1';
@@ -106,16 +111,25 @@ const API = '/api/v1';
 /** All clients, in a separate process, so that their memory and CPU time are not counted. */
 function client(): void {
   const agent = new Agent({ keepAlive: true });
-  const ask = (port: number, path: string, token: string, body?: object): Promise<void> => {
+  const ask = async (port: number, path: string, token: string, body?: object): Promise<void> => {
+    try {
+      await askOnce(port, path, token, body);
+    } catch (error) {
+      // The server may close an idle connection at the moment when the agent reuses it. The request was not read, so send it again.
+      if (!(error instanceof Error && 'reused' in error)) throw error;
+      await ask(port, path, token, body);
+    }
+  };
+  const askOnce = (port: number, path: string, token: string, body?: object): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const headers = { Authorization: `Bearer ${token}`, ...(body && { 'Content-Type': 'application/json' }) };
     const stream = path.endsWith('/events');
     const options = { host: '127.0.0.1', port, path, headers, method: body ? 'POST' : 'GET', ...(!stream && { agent }) };
-    request(options, (response) => {
+    const sent = request(options, (response) => {
       if (response.statusCode !== 200 && response.statusCode !== 202) reject(new Error(`${path}: ${response.statusCode}`));
       response.once(stream ? 'data' : 'end', resolve).resume();
     })
-      .on('error', reject)
+      .on('error', (error) => reject(sent.reusedSocket ? Object.assign(error, { reused: true }) : error))
       .end(body && JSON.stringify(body));
     return promise;
   };
@@ -181,7 +195,10 @@ function client(): void {
       for (let index = 0; index < SECONDS * A_SECOND; index += 1) {
         const start = performance.now();
         const path = `${API}/memory/fact?key=${encodeURIComponent(aFact((index * 7) % FACTS).key)}`;
-        asked.push(ask(port, path, token).then(() => void times.push(performance.now() - start)));
+        const answer = ask(port, path, token).then(() => void times.push(performance.now() - start));
+        // A request can fail while later ones are still sent. `Promise.all` reports it in the end.
+        answer.catch(() => undefined);
+        asked.push(answer);
         await wait(1000 / A_SECOND);
       }
       await Promise.all(asked);

@@ -6,6 +6,7 @@ import type { Database } from 'better-sqlite3';
 import { fileSource } from '../src/core/crypto/keys/file-source.ts';
 import { openDatabase } from '../src/core/store/database.ts';
 import { openStore } from '../src/core/store/open-store.ts';
+import type { DatabaseOptions } from '../src/core/store/postgres/database.ts';
 import type { EntryDraft, MemoryStore, Quota, Space } from '../src/core/store/store.ts';
 import { type Clock, systemClock } from '../src/core/time/clock.ts';
 
@@ -22,7 +23,7 @@ export const aFact = (index: number): EntryDraft => ({
 });
 
 /** The sealed column of that fact's row. */
-const SEALED_BYTES = 268;
+export const SEALED_BYTES = 268;
 
 export interface Ours extends AsyncDisposable {
   readonly store: MemoryStore;
@@ -48,16 +49,18 @@ export interface Options {
   readonly categoryOf?: (index: number) => string;
   readonly textOf?: (index: number) => string;
   readonly factOf?: (index: number) => Pick<EntryDraft, 'key' | 'value' | 'category' | 'tags'>;
+  /** A database server that stores the facts. If absent, a file does. */
+  readonly database?: DatabaseOptions;
 }
 
 /** Our store with the given number of facts. */
 export async function ours(
   facts: number,
-  { quota, clock = systemClock, categoryOf, textOf, factOf }: Options = {},
+  { quota, clock = systemClock, categoryOf, textOf, factOf, database }: Options = {},
 ): Promise<Ours> {
   const folder = folderFor('ours');
   await fileSource(folder).save('current', randomBytes(32));
-  const store = await openStore({ folder, clock, sources: () => [fileSource(folder)], ...(quota && { quota }) });
+  const store = await openStore({ folder, clock, sources: () => [fileSource(folder)], database, ...(quota && { quota }) });
   const space = store.space({ subject: 'me' }, 'fact');
   const draftOf = (index: number): EntryDraft => ({
     ...aFact(index),
@@ -97,7 +100,7 @@ export function floor(facts: number): Floor {
   const commit = db.prepare('COMMIT');
   const columns = 'rowid AS row, key_hash, category, created_at, updated_at, expires_at, sealed';
   const one = db.prepare(
-    `SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND kind <> 6 AND substr(key_hash, 1, 4) = substr(?, 1, 4) AND key_hash = ?`,
+    `SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND kind <> 6 AND substr(key_hash, 1, 8) = substr(?, 1, 8) AND key_hash = ?`,
   );
   const newest = db.prepare(
     `SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND updated_at <= ? ORDER BY updated_at DESC, rowid DESC LIMIT 50`,

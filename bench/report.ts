@@ -22,6 +22,16 @@ export function report(results: readonly Result[]): boolean {
   return results.every(met);
 }
 
+/** Runs one bench. If it fails, the bench is reported as missed, and the others can still run. */
+export async function resultsOf(measure: () => readonly Result[] | Promise<readonly Result[]>): Promise<readonly Result[]> {
+  try {
+    return await measure();
+  } catch (error) {
+    console.error(error);
+    return [{ what: measure.name, figure: 1, unit: 'failures', bar: { atMost: 0 }, from: String(error) }];
+  }
+}
+
 /** The quantile of the numbers: `part` of them are at most this value. */
 export const quantile = (numbers: readonly number[], part: number): number =>
   numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length * part)] ?? NaN;

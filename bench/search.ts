@@ -1,30 +1,12 @@
-import Database from 'better-sqlite3';
-import type { SearchableFact } from '../src/core/search/fact-index.ts';
 import { SearchIndex } from '../src/core/search/search-index.ts';
+import { fullText } from './full-text.ts';
+import { aFact, COMMON, FACTS, indexBuild, own, word } from './index-build.ts';
 import { report, type Result } from './report.ts';
-import { made } from './vocabulary.ts';
 
 /**
- * Measures search over 100,000 facts of 200 bytes, each with a unique word and number. The floor is SQLite's full-text index over the
- * same facts in memory. Memory is measured only with --expose-gc.
+ * Measures search over 100,000 facts of 200 bytes. The floor is SQLite's full-text index over the same facts in memory. Memory is
+ * measured only with --expose-gc.
  */
-const FACTS = 100_000;
-const EVERY = 10;
-const COMMON = 'cellar';
-
-const word = made(20_000);
-
-/** A word that only one fact contains: its shuffled number, spelled in letters. */
-const own = (index: number): string =>
-  (Math.imul(index + 1, 0x9e3779b1) >>> 0).toString(26).replaceAll(/\d/g, (digit) => 'zyxwvutsrq'.charAt(Number(digit)));
-
-function aFact(index: number): SearchableFact & { readonly id: string } {
-  let value = `${index % EVERY === 0 ? `${COMMON} ` : ''}${own(index)}`;
-  while (value.length < 200) value += ` ${word()}`;
-  const key = `notes/${word()}/${index}`;
-  return { id: key, key, category: 'user_facts', tags: [word()], value: value.slice(0, 200), updatedAt: index };
-}
-
 function resident(): number {
   globalThis.gc?.();
   globalThis.gc?.();
@@ -54,47 +36,16 @@ function warmUp(): void {
   for (let round = 0; round < 500; round += 1) index.search({ text: `${COMMON} ${word()}`, limit: 20 });
 }
 
-/** CPU time of this thread, so that other load on the machine is not counted. */
-function busy(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-}
-
-function build(index: SearchIndex): { milliseconds: number; longest: number } {
-  let [milliseconds, longest] = [0, 0];
-  for (let number = 0; number < FACTS; number += 1) {
-    const fact = aFact(number);
-    const start = busy();
-    index.add(fact);
-    const took = busy() - start;
-    milliseconds += took;
-    longest = Math.max(longest, took);
-  }
-  return { milliseconds, longest };
-}
-
-function floor(): (words: string) => unknown {
-  const db = new Database(':memory:');
-  db.exec('CREATE VIRTUAL TABLE fact USING fts5(key, tags, value)');
-  const insert = db.prepare('INSERT INTO fact VALUES (?, ?, ?)');
-  db.transaction(() => {
-    for (let number = 0; number < FACTS; number += 1) {
-      const { key, tags, value } = aFact(number);
-      insert.run(key, tags.join(' '), value);
-    }
-  })();
-  const query = db.prepare('SELECT key, value FROM fact WHERE fact MATCH ? ORDER BY bm25(fact) LIMIT 20');
-  return (words) => query.all(words.split(' ').join(' OR '));
-}
-
 warmUp();
 const before = resident();
 const index = new SearchIndex();
-const { milliseconds, longest } = build(index);
+for (let number = 0; number < FACTS; number += 1) index.add(aFact(number));
 const bytes = (resident() - before) / FACTS;
 
 const ask = (text: string): unknown => index.search({ text, limit: 20 });
-const bare = floor();
+using text = fullText();
+for (let number = 0; number < FACTS; number += 1) text.add(aFact(number));
+const bare = (words: string): unknown => text.search(words, 20);
 const rare = (round: number): string => own((round * 7919) % FACTS);
 const rareWord = time(2000, (round) => ask(rare(round)));
 const rareFloor = time(2000, (round) => bare(rare(round)));
@@ -114,41 +65,28 @@ const more = {
 const replaced = time(5000, (round) => index.add({ ...aFact(round), id: `notes/${round}` }));
 const removed = time(5000, (round) => index.remove(`notes/${round}`));
 
-const from = ({ slow }: Times, { usual: bareUsual }: Times): string =>
-  `p99 ${slow.toFixed(0)} µs, FTS5 ${bareUsual.toFixed(0)} µs`;
+const FTS5 = "times SQLite's full-text index";
+const beside = (what: string, { usual, slow }: Times, { usual: bareUsual }: Times, atMost: number): Result => ({
+  what,
+  figure: usual / bareUsual,
+  unit: FTS5,
+  bar: { atMost },
+  from: `${usual.toFixed(0)} and ${bareUsual.toFixed(0)} µs, p99 ${slow.toFixed(0)} µs`,
+});
 const results: Result[] = [
-  {
-    what: `${FACTS} facts searchable`,
-    figure: milliseconds / 1000,
-    unit: 's',
-    bar: { atMost: 5 },
-    from: `the longest step ${longest.toFixed(1)} ms`,
-  },
-  {
-    what: 'longest step of building',
-    figure: longest,
-    unit: 'ms',
-    bar: { atMost: 20 },
-    from: 'a slice ends after the step that fills it',
-  },
+  ...indexBuild(),
   {
     what: 'resident memory',
     figure: bytes,
     unit: 'bytes a fact',
     bar: { atMost: 700 },
-    from: `${(index.bytes / FACTS).toFixed(0)} in its own arrays`,
+    from: 'growth of the process',
   },
-  { what: 'a rare word', figure: rareWord.usual, unit: 'µs', bar: { atMost: 100 }, from: from(rareWord, rareFloor) },
-  {
-    what: 'a word in every tenth fact',
-    figure: common.usual,
-    unit: 'µs',
-    bar: { atMost: 1500 },
-    from: from(common, commonFloor),
-  },
-  { what: 'a question of nine words', figure: asked.usual, unit: 'µs', bar: { atMost: 5000 }, from: from(asked, askedFloor) },
+  beside('a rare word', rareWord, rareFloor, 2),
+  beside('a word in every tenth fact', common, commonFloor, 0.05),
+  beside('a question of nine words', asked, askedFloor, 0.05),
 ];
-const met = report(globalThis.gc ? results : results.filter(({ unit }) => unit !== 'bytes a fact'));
+const met = report(globalThis.gc ? results : results.filter(({ what }) => what !== 'resident memory'));
 for (const [what, { usual, slow }] of Object.entries({ ...more, 'replacing a fact': replaced, 'removing a fact': removed })) {
   console.log(`        ${what}: ${usual.toFixed(0)} µs, p99 ${slow.toFixed(0)} µs`);
 }

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { ours } from './memory.ts';
 import { QUERY_CLASSES, realFacts, realQueries } from './real-facts.ts';
 import { median, quantile, report, type Result } from './report.ts';
@@ -18,9 +19,11 @@ const MANY = 100_000;
 const ROUNDS = 7;
 const WARM_UP = 2000;
 const ROUND = 400;
-/** Enough searches that most of them are sent after the index is built. */
-const STEADY = 8000;
-const STEADY_MS = 60_000;
+/** Health checks before each question whether the index is complete, and the milliseconds between them. */
+const CHECKS = 5;
+const CHECK_MS = 10;
+/** Maximum time of a build, in milliseconds. */
+const BUILD_MS = 120_000;
 const QUERIES = 2000;
 const API = '/api/v1';
 const WIRES = ['REST', 'QMD'] as const;
@@ -46,18 +49,18 @@ async function rates(): Promise<Result[]> {
   for (const through of WIRES) {
     for (const kind of QUERY_CLASSES) {
       await using clients = await connectAll(program, through, requestsOf(through, program, realQueries(kind, facts, QUERIES)));
-      await clients.run(WARM_UP);
-      const { bytes, times } = await clients.run(ROUND);
+      await clients.run(first(WARM_UP));
+      const { bytes, times } = await clients.run(first(ROUND));
       const size = Math.round(bytes / times.length);
       await using floor = await connectAll(bare, 'REST', bareRequests(bare, through, size, realQueries(kind, facts, QUERIES)));
-      await floor.run(WARM_UP);
+      await floor.run(first(WARM_UP));
       const rate = { bare: [] as number[], ours: [] as number[] };
       const spent = { bare: [] as number[], ours: [] as number[] };
       for (let round = 0; round < ROUNDS; round += 1) {
         for (const side of ['bare', 'ours'] as const) {
           const server = side === 'bare' ? bare : program;
           const before = processorTime(server.pid);
-          const { times: taken, ms } = await (side === 'bare' ? floor : clients).run(ROUND);
+          const { times: taken, ms } = await (side === 'bare' ? floor : clients).run(first(ROUND));
           rate[side].push((1000 * taken.length) / ms);
           spent[side].push((1e6 * (processorTime(server.pid) - before)) / taken.length);
         }
@@ -80,22 +83,102 @@ async function slowest(): Promise<Result[]> {
   const folder = await folderWith(MANY, stack);
   const facts = realFacts(MANY);
   const results: Result[] = [];
+  const builds: { alone: number; searched: number }[] = [];
   for (const through of WIRES) {
     for (const kind of QUERY_CLASSES) {
+      // Alternate builds with and without searches, so that other load on the machine affects both equally.
+      const alone = through === 'REST' ? await buildAlone(folder) : undefined;
       await using program = await launch(folder);
       await using clients = await connectAll(program, through, requestsOf(through, program, realQueries(kind, facts, QUERIES)));
-      const { times, partial } = await clients.run(STEADY, STEADY_MS);
-      const [usual, slow] = [quantile(times, 0.5), quantile(times, 0.99)];
-      results.push({
-        what: `${through}, ${kind}, ${AT_ONCE} at a time, ${MANY} facts, from the start, p99`,
-        figure: slow / usual,
-        unit: 'times its p50',
-        bar: { atMost: 8 },
-        from: `p50 ${usual.toFixed(2)} ms, p99 ${slow.toFixed(1)} ms, longest ${Math.max(...times).toFixed(0)} ms, ${times.length} searches, ${partial} partial`,
-      });
+      const { during, after, health, buildMs } = await fromStart(program, clients);
+      if (alone !== undefined) builds.push({ alone, searched: buildMs });
+      const all = [...during, ...after];
+      const usual = median(all);
+      const slow = quantile(all, 0.99);
+      const what = `${through}, ${kind}, ${AT_ONCE} at a time, ${MANY} facts, from the start`;
+      const unit = 'times the p50 of all';
+      const longest = (some: readonly number[]): string => some.reduce((most, ms) => Math.max(most, ms), 0).toFixed(0);
+      results.push(
+        {
+          what: `${what}, p99`,
+          figure: slow / usual,
+          unit: 'times its p50',
+          bar: { atMost: 8 },
+          from: `p50 ${usual.toFixed(2)} ms, p99 ${slow.toFixed(2)} ms, longest ${longest(all)} ms, ${all.length} searches, ${during.length} of them while the index was built; later p50 ${median(after).toFixed(2)} ms, p99 ${quantile(after, 0.99).toFixed(2)} ms`,
+        },
+        ...([0.5, 0.99] as const).map((part) => ({
+          what: `${what}, only while the index is built, p${100 * part}`,
+          figure: quantile(during, part) / usual,
+          unit,
+          from: `${quantile(during, part).toFixed(2)} ms, longest ${longest(during)} ms, ${during.length} searches in ${(buildMs / 1000).toFixed(1)} s`,
+        })),
+        {
+          what: `${what}, health check while the index is built, p99`,
+          figure: quantile(health, 0.99) / usual,
+          unit,
+          from: `p50 ${median(health).toFixed(2)} ms, p99 ${quantile(health, 0.99).toFixed(2)} ms, longest ${longest(health)} ms, ${health.length} checks`,
+        },
+      );
     }
   }
-  return results;
+  return [
+    {
+      what: `REST, ${AT_ONCE} at a time, ${MANY} facts, from the start, until the index is complete`,
+      figure: median(builds.map(({ alone, searched }) => searched / alone)),
+      unit: 'times the build without searches',
+      bar: { atMost: 3 },
+      from: `median of ${builds.map(({ alone, searched }) => `${(searched / 1000).toFixed(1)} and ${(alone / 1000).toFixed(1)} s`).join('; ')}`,
+    },
+    ...results,
+  ];
+}
+
+interface FromStart {
+  /** Milliseconds of each search that was sent before the index was complete. */
+  readonly during: readonly number[];
+  /** Milliseconds of each later search. */
+  readonly after: readonly number[];
+  /** Milliseconds of each health check while the index was built: the delay of any other request. */
+  readonly health: readonly number[];
+  readonly buildMs: number;
+}
+
+/**
+ * Sends searches until the index is complete, and then for as long again, so that the figures do not depend on how many searches
+ * fit into the build. Another client asks whether the index is complete, because responses of the search server do not say it.
+ */
+async function fromStart(program: Running, clients: Clients): Promise<FromStart> {
+  await using watcher = await connectAll(program, 'REST', requestsOf('REST', program, ['the']), 1);
+  await using checker = await connectAll(program, 'REST', healthChecks(program), 1);
+  const start = performance.now();
+  let buildMs = Infinity;
+  const health: number[] = [];
+  const watch = async (): Promise<void> => {
+    do {
+      for (let check = 0; check < CHECKS; check += 1) {
+        health.push(...(await checker.run(first(1))).times);
+        await pause(CHECK_MS);
+      }
+    } while ((await watcher.run(first(1))).partial > 0 && performance.now() - start < BUILD_MS);
+    buildMs = performance.now() - start;
+  };
+  const [{ times, sent }] = await Promise.all([clients.run(() => performance.now() - start > 2 * buildMs), watch()]);
+  const isDuring = (_: number, search: number): boolean => (sent[search] ?? 0) - start < buildMs;
+  return {
+    during: times.filter(isDuring),
+    after: times.filter((ms, search) => !isDuring(ms, search)),
+    health,
+    buildMs,
+  };
+}
+
+/** Milliseconds until the index is complete if one client asks ten times a second. */
+async function buildAlone(folder: string): Promise<number> {
+  await using program = await launch(folder);
+  await using client = await connectAll(program, 'REST', requestsOf('REST', program, ['the']), 1);
+  const start = performance.now();
+  while ((await client.run(first(1))).partial > 0) await pause(100);
+  return performance.now() - start;
 }
 
 async function folderWith(facts: number, stack: AsyncDisposableStack): Promise<string> {
@@ -183,7 +266,7 @@ function serveBare(): void {
 
 async function built(program: Running): Promise<void> {
   await using clients = await connectAll(program, 'REST', requestsOf('REST', program, ['the']));
-  for (let run = await clients.run(AT_ONCE); run.partial > 0; run = await clients.run(AT_ONCE));
+  for (let run = await clients.run(first(AT_ONCE)); run.partial > 0; run = await clients.run(first(AT_ONCE)));
 }
 
 type Requests = readonly ((session: string) => Buffer)[];
@@ -212,6 +295,11 @@ function bareRequests({ port }: Running, through: Wire, size: number, queries: r
   });
 }
 
+const healthChecks = ({ port, token }: Running): Requests => {
+  const bytes = Buffer.from(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  return [() => bytes];
+};
+
 const rpc = (id: number, method: string, params: object): string => JSON.stringify({ jsonrpc: '2.0', id, method, params });
 
 const post = (path: string, headers: string, body: string): Buffer =>
@@ -222,45 +310,54 @@ const post = (path: string, headers: string, body: string): Buffer =>
 interface Run {
   /** Milliseconds of each search, in the order in which they were answered. */
   readonly times: readonly number[];
+  /** When each of them was sent, on the clock of `performance`. */
+  readonly sent: readonly number[];
   readonly bytes: number;
   readonly partial: number;
   readonly ms: number;
 }
 
 interface Clients extends AsyncDisposable {
-  run(count: number, ms?: number): Promise<Run>;
+  /** Sends requests until `isEnough`, which is asked before each request. */
+  run(isEnough: () => boolean): Promise<Run>;
+}
+
+/** Is enough after this many requests. */
+function first(count: number): () => boolean {
+  let left = count;
+  return () => (left -= 1) < 0;
 }
 
 /** Clients in this process. They read only the lengths of responses, so that they take less time than the server. */
-async function connectAll(server: Running, through: Wire, requests: Requests): Promise<Clients> {
+async function connectAll(server: Running, through: Wire, requests: Requests, count = AT_ONCE): Promise<Clients> {
   const clients: RawClient[] = [];
-  for (let count = 0; count < AT_ONCE; count += 1) {
+  for (let opened = 0; opened < count; opened += 1) {
     const client = new RawClient(connect({ port: server.port, host: '127.0.0.1', noDelay: true }));
     clients.push(client);
     if (through === 'QMD') await client.open(server);
   }
   let next = 0;
   return {
-    async run(count, ms = Infinity) {
-      let left = count;
+    async run(isEnough) {
       const times: number[] = [];
+      const sent: number[] = [];
       let [bytes, partial] = [0, 0];
       const start = performance.now();
       const one = async (client: RawClient): Promise<void> => {
-        while (left > 0 && performance.now() - start < ms) {
-          left -= 1;
+        while (!isEnough()) {
           const request = requests[next % requests.length];
           if (!request) return;
           next += 1;
-          const sent = performance.now();
+          const at = performance.now();
           await client.ask(request(client.session));
-          times.push(performance.now() - sent);
+          sent.push(at);
+          times.push(performance.now() - at);
           bytes += client.bytes;
           if (client.isPartial) partial += 1;
         }
       };
       await Promise.all(clients.map(one));
-      return { times, bytes, partial, ms: performance.now() - start };
+      return { times, sent, bytes, partial, ms: performance.now() - start };
     },
     async [Symbol.asyncDispose]() {
       for (const client of clients) client.close();
@@ -336,5 +433,7 @@ function processorTime(pid: number): number {
 
 if (import.meta.main) {
   if (process.argv[2] === 'bare') serveBare();
+  else if (process.argv[2] === 'rates') process.exitCode = report(await rates()) ? 0 : 1;
+  else if (process.argv[2] === 'slowest') process.exitCode = report(await slowest()) ? 0 : 1;
   else process.exitCode = report(await wire()) ? 0 : 1;
 }

@@ -62,6 +62,6 @@ CREATE TABLE author (
 
 CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at) WHERE kind <> 6;
 
-CREATE INDEX entry_key ON entry (namespace, kind, substr(key_hash, 1, 4)) WHERE kind <> 2 AND kind <> 6;
+CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, substr(key_hash, 1, 8)) WHERE kind <> 2 AND kind <> 6;
 
 CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2 AND kind <> 6;

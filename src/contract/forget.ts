@@ -102,6 +102,10 @@ export const ForgetReceipt = lazy(() =>
       'Number of deleted entries. Each entry is counted once. In a dry run, the number of entries that would be deleted.',
     ),
     purged: z.boolean().describe('Whether all bytes of the entries are removed from the database files.'),
+    reason: z
+      .literal('database_copies')
+      .exactOptional()
+      .describe('Present if a database server can still have the sealed bytes in its pages, its log or its copies.'),
     older_backups: count('Number of backups and other copies that may contain the sealed entries. A restore deletes them again.'),
     undo: z
       .string()

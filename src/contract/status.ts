@@ -34,8 +34,11 @@ export type ClockState =
 export const isClockInDoubt = (clock: ClockState): boolean => clock.at === 'ahead' || clock.at === 'unchecked';
 
 export interface StoreStatus {
-  /** `file`: entries are stored on disk, sealed. `memory`: entries are only in RAM and are lost when the program exits. */
-  kept: 'file' | 'memory';
+  /**
+   * `file`: entries are stored on disk, sealed. `database`: on a database server, sealed. `memory`: entries are only in RAM and are
+   * lost when the program exits.
+   */
+  kept: 'file' | 'database' | 'memory';
   key: KeyState;
   file: FileState;
   /** Number of entries with a broken seal that were found since the program started. Responses never include these entries. */

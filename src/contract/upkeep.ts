@@ -56,13 +56,18 @@ export const BackupList = lazy(() =>
 );
 
 export const VerifyInput = lazy(() =>
-  noInput('Verify the memory', 'Checks the seal of every entry, and checks the structure and the schema of the database file.'),
+  noInput(
+    'Verify the memory',
+    'Checks the seal of every entry, and checks the structure and the schema of the file or the database.',
+  ),
 );
 export const VerifyReport = lazy(() =>
   z.object({
     entries: count('Number of entries with a valid seal.'),
     broken: count('Number of entries, tokens and secrets with a broken seal. They are left out of all responses.'),
-    structure: z.array(z.string()).describe('Errors in the structure of the database file. Empty if the structure is valid.'),
+    structure: z
+      .array(z.string())
+      .describe('Errors in the structure of the file or the database. Empty if the structure is valid.'),
   }),
 );
 

@@ -299,9 +299,9 @@ export const Status = lazy(() =>
     store: z
       .object({
         kept: z
-          .enum(['file', 'memory'])
+          .enum(['file', 'database', 'memory'])
           .describe(
-            'Location of the facts. `file`: on disk, sealed. `memory`: only in RAM, so they are lost when the program exits.',
+            'Location of the facts. `file`: on disk, sealed. `database`: on a database server, sealed. `memory`: only in RAM, so they are lost when the program exits.',
           ),
         key: KeyStatus(),
         file: z

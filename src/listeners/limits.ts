@@ -40,6 +40,12 @@ export const CONNECTION_LIMITS = {
    * token yet. Above it, the oldest of them is closed. High enough for an office that shares one address.
    */
   anonymousPerAddress: 64,
+  /**
+   * Maximum number of TLS handshakes of one address per second, and at once after a pause. A handshake takes about a millisecond
+   * of the only thread, so without this limit one machine could keep the server from answering.
+   */
+  handshakesPerSecond: 32,
+  handshakesAtOnce: 128,
   /** Maximum number of unanswered requests per connection. */
   pendingRequests: 64,
   /** Maximum number of open streams, exports and imports per subject. */

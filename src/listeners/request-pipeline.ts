@@ -90,7 +90,15 @@ export class RequestPipeline {
     if (method === 'GET' || method === 'DELETE') rejectBody(request);
     logEvent.client = caller.client;
     logEvent.operation = isOperation(match.parameter) ? match.parameter : route.operation;
-    const result = await route.handle({ request, response, caller, token, query, parameter: match.parameter });
+    const result = await route.handle({
+      request,
+      response,
+      caller,
+      token,
+      digest: connection.verified.digest,
+      query,
+      parameter: match.parameter,
+    });
     return result && JSON.stringify(result);
   }
 }

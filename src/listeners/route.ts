@@ -7,6 +7,8 @@ export interface Exchange {
   /** The authenticated caller. It is read only from the token, never from the request's fields (R-ISO-02). */
   readonly caller: Caller;
   readonly token: string;
+  /** The digest of the token. */
+  readonly digest: string;
   /** The raw query, without the question mark. */
   readonly query: string;
   /** The raw value of the path parameter, or '' if the route has none. */

@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KeyState } from '../../src/contract/status.ts';
+import type { KeySources } from '../../src/core/crypto/keys/key-source.ts';
 import { keySources } from '../../src/core/crypto/keys/key-sources.ts';
 import { keychainSource, type loadKeychain } from '../../src/core/crypto/keys/keychain.ts';
-import { type KeySources, openStore } from '../../src/core/store/open-store.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
 import type { EntryDraft, Entry, MemoryStore, Space } from '../../src/core/store/store.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of the PostgreSQL store on Debian's PostgreSQL, which the tests start in a temporary folder as an ordinary user.
+# Also runs the tests of all wires and of attacks by agents on that store. Runs a tenth of the operations, kills and moves;
+# `npm run lane:soak` runs them all.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -12,4 +14,5 @@ if [ -z "${HELMDECK_TEST_POSTGRES:-}" ]; then
   exit 0
 fi
 export HELMDECK_TEST_POSTGRES
-HELMDECK_TEST_OPERATIONS=${HELMDECK_TEST_OPERATIONS:-1000} PATH="$PWD/node_modules/.bin:$PATH" exec vitest run --testTimeout 3600000 test/core/store/postgres
+export HELMDECK_TEST_STORE=postgres HELMDECK_TEST_REQUESTS=${HELMDECK_TEST_REQUESTS:-2000}
+HELMDECK_TEST_OPERATIONS=${HELMDECK_TEST_OPERATIONS:-100} PATH="$PWD/node_modules/.bin:$PATH" exec vitest run --testTimeout 3600000 test/core/store/postgres test/main/roots/database test/main/roots/several-processes test/parity

@@ -7,9 +7,9 @@ import { TokenRegistry } from '../../src/core/access/token-registry.ts';
 import { createCore } from '../../src/core/operations/create-core.ts';
 import type { Perform } from '../../src/core/operations/perform.ts';
 import { Finder } from '../../src/core/search/finder.ts';
-import { openStore } from '../../src/core/store/open-store.ts';
 import type { Entry, MemoryStore, Quota } from '../../src/core/store/store.ts';
 import { startListener } from '../../src/listeners/listener.ts';
+import { openChosenStore } from '../support/chosen-store.ts';
 import { manualClock, type ManualClock } from '../support/clock.ts';
 import { withKey } from '../support/store.ts';
 import { PACKS } from './packs.ts';
@@ -58,7 +58,7 @@ interface Options {
 export async function openWorld({ quota, writesPerMinute }: Options = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-parity-'));
   const clock = manualClock();
-  const store = await openStore({ folder, clock, sources: withKey(), ...(quota && { quota }) });
+  const store = await openChosenStore({ folder, clock, sources: withKey(), ...(quota && { quota }) });
   const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
   const door = createCore({ store, tokens, finder: new Finder(store), clock, writesPerMinute, packs: { packs: PACKS } });
   const { perform } = door;

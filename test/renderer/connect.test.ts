@@ -1,9 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { bundle } from '../../build/tasks/bundle.ts';
+import { runCli } from '../main/cli/run-cli.ts';
 import { createClientHome } from '../support/clients.ts';
 import { manualClock, HOUR, SECOND } from '../support/clock.ts';
 import { sendRequest } from '../support/listener.ts';
+import { serveTeam } from '../support/team.ts';
 import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
@@ -161,6 +163,37 @@ describe('the agents on this computer', () => {
     await toast(page).getByText('its configuration is restored').waitFor();
     expect(now()).toBe(CODEX);
     await line.getByText('Not connected.').waitFor();
+  });
+
+  test('that use a server on another machine show its address, and are tested and disconnected (R-TEAM-11)', async () => {
+    const team = await serveTeam();
+    const url = `https://127.0.0.2:${team.teamPort}`;
+    const { clients, put, home } = createClientHome();
+    const path = put('.codex/config.toml', CODEX);
+    const { page, served } = await openWindow({ clients, firstRun: true });
+    const { folder } = served;
+    const environment = { HOME: home, PATH: `${home}/bin`, HELMDECK_DATA_DIR: folder };
+    const input = await team.token('ada', ['memory:read', 'memory:write'], 'codex');
+    const args = ['connect', 'codex', '--server', url, '--ca', team.authority.caFile, '--yes'];
+    expect(await runCli(args, { folder, environment, input })).toMatchObject({ code: 0 });
+    await goTo(page, 'Connect');
+    const line = page.getByRole('list', { name: 'Agents' }).getByRole('listitem');
+    await line.getByText(`Connected over stdio to the memory of ada on ${url}.`).waitFor();
+    expect(await line.getByRole('button').allInnerTexts()).toEqual(['Test', 'Disconnect…']);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Test Codex' }).click();
+    await toast(page).getByText('Connection to Codex tested: 6 tools.').waitFor();
+    await team.listener.close();
+    await page.getByRole('button', { name: 'Test Codex' }).click();
+    await toast(page)
+      .getByText(/^Codex can't connect\. .*cannot be reached/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Disconnect Codex' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Disconnect Codex?' });
+    await dialog.getByText(`but it stays valid on ${url} until its admin revokes it.`).waitFor();
+    await dialog.getByRole('button', { name: 'Disconnect' }).click();
+    await toast(page).getByText('its configuration is restored').waitFor();
+    expect(readFileSync(path, 'utf8')).toBe(CODEX);
   });
 
   test('show a link for another profile if they support one (R-BUNDLE-06)', async () => {

@@ -10,8 +10,8 @@ import type { Perform } from '../../src/core/operations/perform.ts';
 import type { CredentialSources } from '../../src/core/packs/credential-store.ts';
 import type { PackServices, PackServicesOptions } from '../../src/core/packs/pack-services.ts';
 import { Finder } from '../../src/core/search/finder.ts';
-import { openStore } from '../../src/core/store/open-store.ts';
 import type { MemoryStore, Quota } from '../../src/core/store/store.ts';
+import { openChosenStore } from './chosen-store.ts';
 import { type ManualClock, manualClock } from './clock.ts';
 import { withKey } from './store.ts';
 import { tempFolder } from './temp-folder.ts';
@@ -33,6 +33,8 @@ interface Options {
   readonly credentials?: CredentialSources;
   readonly embeddings?: Embeddings;
   readonly keyless?: boolean;
+  /** Opens the store of the memory, instead of a store in a file. */
+  readonly store?: MemoryStore;
 }
 
 export interface TestMemory {
@@ -62,7 +64,7 @@ export async function openTestMemory(options: Options = {}): Promise<TestMemory>
     keyless = false,
   } = options;
   const sources = keyless ? () => [] : withKey();
-  const store = await openStore({ folder, clock, sources, ...(quota && { quota }) });
+  const store = options.store ?? (await openChosenStore({ folder, clock, sources, ...(quota && { quota }) }));
   const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
   onTestFinished(async () => {
     await tokens[Symbol.asyncDispose]();

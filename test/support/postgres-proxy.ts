@@ -1,8 +1,14 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 
-/** What the proxy does when a client sends a COMMIT. */
-export type CommitFate = 'pass' | 'lose before' | 'lose answer';
+/** What the proxy does when a client sends a COMMIT. The answers that are not 'pass' come after the server has committed. */
+export type CommitFate = 'pass' | 'lose before' | 'lose answer' | 'unreadable answer' | 'fatal answer' | 'broken TLS' | 'silence';
+
+interface Certificate {
+  readonly key: string;
+  readonly cert: string;
+}
 
 export interface PostgresProxy extends AsyncDisposable {
   readonly port: number;
@@ -10,6 +16,8 @@ export interface PostgresProxy extends AsyncDisposable {
   fateOf: () => CommitFate;
   /** Whether new connections are refused. */
   refuses: boolean;
+  /** Whether nothing passes in either direction, while all connections stay open. */
+  isSilent: boolean;
   /** Whether notifications of the server are dropped. */
   dropsNotifications: boolean;
   /** Number of connections that the proxy has cut. */
@@ -39,12 +47,34 @@ function splitter(hasStartup: boolean, each: (message: Buffer, type: number) => 
   };
 }
 
-/** Starts a proxy in front of a PostgreSQL server that can lose notifications, and connections in the middle of a commit. */
-export async function startProxy(serverPort: number): Promise<PostgresProxy> {
+/** An answer that the driver cannot read. */
+const UNREADABLE = Buffer.from([0x3f, 0, 0, 0, 4]);
+/** An error after which the server closes the connection, with a code that means nothing else. */
+const FATAL = ((fields: string): Buffer => {
+  const head = Buffer.from([0x45, 0, 0, 0, 0]);
+  head.writeInt32BE(4 + fields.length, 1);
+  return Buffer.concat([head, Buffer.from(fields)]);
+})('SFATAL\0VFATAL\0CXX000\0Mthe server has a problem\0\0');
+/** A TLS record that cannot be decrypted. */
+const BROKEN_RECORD = Buffer.from([0x17, 3, 3, 0, 32, ...Buffer.alloc(32, 7)]);
+
+/**
+ * Starts a proxy in front of a PostgreSQL server that can lose notifications, and connections in the middle of a commit. With a
+ * certificate, its clients connect with TLS.
+ */
+export async function startProxy(serverPort: number, certificate?: Certificate): Promise<PostgresProxy> {
   let cut = 0;
   const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    if (proxy.refuses) return void client.destroy();
+  const server = createServer((raw) => {
+    if (proxy.refuses) return void raw.destroy();
+    if (!certificate) return serve(raw, raw);
+    raw.on('error', () => raw.destroy());
+    raw.once('data', () => {
+      raw.write('S');
+      serve(new TLSSocket(raw, { isServer: true, ...certificate }), raw);
+    });
+  });
+  const serve = (client: Socket, raw: Socket): void => {
     const upstream = connect(serverPort, '127.0.0.1');
     const end = (): void => {
       client.destroy();
@@ -59,21 +89,28 @@ export async function startProxy(serverPort: number): Promise<PostgresProxy> {
         end();
       });
     }
-    let losesAnswer = false;
+    let fate: CommitFate = 'pass';
     let lost = false;
     const cutConnection = (): void => {
       lost = true;
       cut += 1;
       end();
     };
+    const failCommit = (): void => {
+      if (fate === 'lose answer') return cutConnection();
+      lost = true;
+      cut += 1;
+      if (fate === 'unreadable answer') client.write(UNREADABLE);
+      else if (fate === 'fatal answer') client.end(FATAL);
+      else if (fate === 'broken TLS') raw.write(BROKEN_RECORD);
+    };
     client.on(
       'data',
       splitter(true, (message, type) => {
-        if (lost) return;
+        if (lost || proxy.isSilent) return;
         if (type === QUERY && message.includes('COMMIT')) {
-          const fate = proxy.fateOf();
+          fate = proxy.fateOf();
           if (fate === 'lose before') return cutConnection();
-          losesAnswer = fate === 'lose answer';
         }
         upstream.write(message);
       }),
@@ -81,15 +118,15 @@ export async function startProxy(serverPort: number): Promise<PostgresProxy> {
     upstream.on(
       'data',
       splitter(false, (message, type) => {
-        if (lost || (type === NOTIFICATION && proxy.dropsNotifications)) return;
-        if (losesAnswer) {
-          if (type === COMMAND_COMPLETE && message.includes('COMMIT')) cutConnection();
+        if (lost || proxy.isSilent || (type === NOTIFICATION && proxy.dropsNotifications)) return;
+        if (fate !== 'pass') {
+          if (type === COMMAND_COMPLETE && message.includes('COMMIT')) failCommit();
           return;
         }
         client.write(message);
       }),
     );
-  });
+  };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -98,6 +135,7 @@ export async function startProxy(serverPort: number): Promise<PostgresProxy> {
     port: address.port,
     fateOf: () => 'pass',
     refuses: false,
+    isSilent: false,
     dropsNotifications: false,
     get cut() {
       return cut;

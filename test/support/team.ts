@@ -62,11 +62,12 @@ export async function serveTeam({
 export function sendTls(host: string, port: number, path: string, sent: TeamRequest): Promise<HttpResponse> {
   const { method, token, headers = [], body, tls = {} } = sent;
   const text = body === undefined ? undefined : typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
-  const named = headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  const has = (wanted: string): boolean => headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === wanted);
   const all = [
-    ...(named ? [] : ['Host', `${TEAM_NAME}:${port}`]),
+    ...(has('host') ? [] : ['Host', `${TEAM_NAME}:${port}`]),
     ...(token === undefined ? [] : ['Authorization', `Bearer ${token}`]),
-    ...(text === undefined ? [] : ['Content-Type', 'application/json', 'Content-Length', `${Buffer.byteLength(text)}`]),
+    ...(text === undefined || has('content-type') ? [] : ['Content-Type', 'application/json']),
+    ...(text === undefined ? [] : ['Content-Length', `${Buffer.byteLength(text)}`]),
     ...headers,
   ];
   const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();

@@ -3,9 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** Creates a private folder and deletes it after the test. */
-export function tempFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'helmdeck-'));
+/** Creates a private folder and deletes it after the test. It is in RAM if the machine has enough. */
+export const tempFolder = (): string => folderIn(tmpdir());
+
+/** The same on the disk, for tests of what is stored there. */
+export const diskFolder = (): string => folderIn(process.env['HELMDECK_TEST_DISK'] ?? tmpdir());
+
+function folderIn(parent: string): string {
+  const folder = mkdtempSync(join(parent, 'helmdeck-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -7,6 +7,8 @@ import type { Caller } from './caller.ts';
 /** The packs that a client is offered, by name. Undefined means all packs, also packs that are added later. */
 export type OfferedPacks = ReadonlySet<string> | undefined;
 
+type Offers = ReadonlyMap<string, ReadonlySet<string>>;
+
 /** Used while the owner's choices cannot be read, for example because the memory has been locked since startup. */
 const NO_PACKS: ReadonlySet<string> = new Set();
 
@@ -21,7 +23,9 @@ export const isOffered = ({ packs }: Caller, { name }: { readonly name: string }
 export class PackOffers {
   readonly #vault: Vault;
   readonly #listeners = new Set<(client: string) => void>();
-  #offers: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  #offers: Offers | undefined;
+  /** Number of changes by this process. */
+  #changes = 0;
 
   constructor(vault: Vault) {
     this.#vault = vault;
@@ -33,27 +37,34 @@ export class PackOffers {
 
   /** Reads the choices unless they were read before. They may be unreadable, because the memory may be locked. */
   async prepare(): Promise<void> {
-    if (!this.#offers) await this.#load().catch(() => undefined);
+    if (!this.#offers) await this.reload();
   }
 
   /** Reads the choices again, because another process may have changed them. */
   async reload(): Promise<void> {
-    this.#offers = undefined;
-    await this.prepare();
+    const before = this.#changes;
+    const offers = await this.#vault.read(OFFERED_PACKS).then(parse, () => undefined);
+    // A change may have been stored during the read. It is newer.
+    if (this.#changes === before) this.#offers = offers;
   }
 
   of(client: string): OfferedPacks {
     return this.#offers ? this.#offers.get(client) : NO_PACKS;
   }
 
-  /** Stores the owner's choice for one client. Calls must not overlap. */
+  /**
+   * Stores the owner's choice for one client. Calls must not overlap. The choices for other clients are read in the same transaction,
+   * because another process may have changed them.
+   */
   async change({ client, packs }: PackOffer): Promise<PackOffer> {
-    if (!this.#offers) await this.#load();
-    const changed = new Map(this.#offers);
-    if (packs === 'all') changed.delete(client);
-    else changed.set(client, new Set(packs));
-    await this.#vault.write(OFFERED_PACKS, JSON.stringify([...changed].map(([name, offered]) => [name, [...offered]])));
-    this.#offers = changed;
+    const text = await this.#vault.update(OFFERED_PACKS, (known) => {
+      const changed = new Map(parse(known));
+      if (packs === 'all') changed.delete(client);
+      else changed.set(client, new Set(packs));
+      return JSON.stringify([...changed].map(([name, offered]) => [name, [...offered]]));
+    });
+    this.#changes += 1;
+    this.#offers = parse(text);
     for (const callback of this.#listeners) callback(client);
     return { client, packs };
   }
@@ -64,12 +75,10 @@ export class PackOffers {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
+}
 
-  async #load(): Promise<void> {
-    const text = await this.#vault.read(OFFERED_PACKS);
-    // This cast is safe, because decryption proves that this program wrote the text.
-    const stored = text === undefined ? [] : (JSON.parse(text) as [client: string, packs: string[]][]);
-    // A change may have been stored during the read. It is newer.
-    this.#offers ??= new Map(stored.map(([client, packs]) => [client, new Set(packs)]));
-  }
+function parse(text: string | undefined): Offers {
+  // This cast is safe, because decryption proves that this program wrote the text.
+  const stored = text === undefined ? [] : (JSON.parse(text) as [client: string, packs: string[]][]);
+  return new Map(stored.map(([client, packs]) => [client, new Set(packs)]));
 }

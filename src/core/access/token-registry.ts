@@ -117,6 +117,7 @@ export class TokenRegistry implements AsyncDisposable {
 
   static async open(deps: Deps): Promise<TokenRegistry> {
     const tokens = new TokenRegistry(deps, ownersToken(deps.now()));
+    deps.vault.onForeignChange?.(() => void tokens.#followInTurn().catch(() => undefined));
     // Read the secret now, because the memory may be locked later. If it cannot be read yet, it is read on first use.
     await tokens.#signing().catch(() => undefined);
     await tokens.offers.prepare();
@@ -148,7 +149,7 @@ export class TokenRegistry implements AsyncDisposable {
   }
 
   async #verifyOther(token: string, digest: string): Promise<TokenIdentity> {
-    if (this.#deps.vault.revision) await this.#followOthers(this.#deps.vault.revision);
+    await this.#followInTurn();
     const known = this.#verified.get(digest);
     const verified = known ?? (await this.#verifyUnknown(token, digest));
     this.#requireValid(verified);
@@ -199,6 +200,7 @@ export class TokenRegistry implements AsyncDisposable {
     return this.#serialize(async () => {
       // `#signing` also loads the revocations.
       await this.#signing();
+      await this.#followOthers();
       const records = (await this.#records()).toSorted(([, one], [, other]) => other.created - one.created);
       return {
         tokens: records.map(([id, record]) => {
@@ -220,6 +222,7 @@ export class TokenRegistry implements AsyncDisposable {
   grants(subject: string): Promise<readonly TokenGrant[]> {
     return this.#serialize(async () => {
       await this.#signing();
+      await this.#followOthers();
       const now = this.#deps.now();
       return (await this.#records())
         .filter(([id, record]) => record.subject === subject && record.expires > now && !this.#paused.has(id))
@@ -252,6 +255,7 @@ export class TokenRegistry implements AsyncDisposable {
   pause({ id, paused }: PauseTokenInput): Promise<PauseReceipt> {
     return this.#serialize(async () => {
       await this.#signing();
+      await this.#followOthers();
       if (!this.#recorded.has(id) || this.#revoked.has(id)) {
         throw new Failure('not_found', 'This memory created no token with this id; look up the id in the list of tokens.');
       }
@@ -270,7 +274,10 @@ export class TokenRegistry implements AsyncDisposable {
 
   /** Changes which packs a client is offered. Applies to the client's next request. */
   offerPacks(offer: PackOffer): Promise<PackOffer> {
-    return this.#serialize(() => this.offers.change(offer));
+    return this.#serialize(async () => {
+      await this.#followOthers();
+      return this.offers.change(offer);
+    });
   }
 
   /** Calls `callback` whenever a token is revoked or paused, with the token's id, so that open connections can be closed. */
@@ -331,14 +338,22 @@ export class TokenRegistry implements AsyncDisposable {
    * new tokens can be created.
    */
   #makeSecret(): Promise<string> {
-    return this.#deps.vault.create(SIGNING_SECRET, randomBytes(32).toString('base64url'));
+    const secret = randomBytes(32).toString('base64url');
+    return this.#deps.vault.update(SIGNING_SECRET, (known) => known ?? secret);
   }
 
-  /** Reads tokens, revocations, pauses and offered packs again after another process changed the vault. */
-  async #followOthers(revisionOf: () => Promise<number>): Promise<void> {
-    const revision = await revisionOf();
-    if (revision === this.#revision) return;
+  /** Follows other processes outside of a job. Waits for the running job, because a pause may not be in the vault yet. */
+  async #followInTurn(): Promise<void> {
     const { vault } = this.#deps;
+    if (vault.revision && (await vault.revision()) !== this.#revision) await this.#serialize(() => this.#followOthers());
+  }
+
+  /** Reads tokens, revocations, pauses and offered packs again after another process changed the vault. Call it in a job. */
+  async #followOthers(): Promise<void> {
+    const { vault } = this.#deps;
+    if (!vault.revision) return;
+    const revision = await vault.revision();
+    if (revision === this.#revision) return;
     const [names, revoked] = await Promise.all([vault.names(), vault.revokedTokens()]);
     const idsOf = (prefix: string): string[] =>
       names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));

@@ -36,11 +36,13 @@ export function encodeFrame(fields: readonly (string | Uint8Array)[]): Buffer {
   return bytes;
 }
 
-/** Decodes at most `most` fields between two offsets. Throws if a field extends past the end offset. */
-export function decodeFrame(bytes: Buffer, from: number, to: number, most: number): string[] {
-  const texts: string[] = [];
-  let at = from;
-  while (at < to && texts.length < most) {
+/**
+ * Writes the start and the end of each field between two offsets to `bounds`. Returns the number of fields. Throws if a field
+ * extends past the end offset.
+ */
+export function locateFields(bytes: Buffer, from: number, to: number, bounds: number[]): number {
+  let count = 0;
+  for (let at = from; at < to; count += 1) {
     const first = bytes[at] ?? 0;
     let start = at + 1;
     let length = first;
@@ -48,12 +50,28 @@ export function decodeFrame(bytes: Buffer, from: number, to: number, most: numbe
       length = bytes.readUInt32BE(start);
       start = at + 5;
     } else if (first >= 0x80) {
-      length = bytes.readUInt16BE(at) & 0x3fff;
+      length = ((first & 0x3f) << 8) | (bytes[start] ?? 0);
       start = at + 2;
     }
     at = start + length;
     if (at > to) throw new RangeError('A frame ends inside a field.');
-    texts.push(length === 0 ? '' : bytes.toString('utf8', start, at));
+    bounds[2 * count] = start;
+    bounds[2 * count + 1] = at;
+  }
+  return count;
+}
+
+/**
+ * Decodes at most `most` fields between two offsets. Throws if a field extends past the end offset.
+ * @internal
+ */
+export function decodeFrame(bytes: Buffer, from: number, to: number, most: number): string[] {
+  const bounds: number[] = [];
+  const count = Math.min(most, locateFields(bytes, from, to, bounds));
+  const texts: string[] = [];
+  for (let field = 0; field < count; field += 1) {
+    const [start = 0, end = 0] = [bounds[2 * field], bounds[2 * field + 1]];
+    texts.push(start === end ? '' : bytes.toString('utf8', start, end));
   }
   return texts;
 }
@@ -278,12 +296,12 @@ export function openEntry(
   if (!Buffer.isBuffer(place.keyHash) || typeof place.category !== 'string' || !Buffer.isBuffer(sealed)) {
     throw new BrokenSeal('The row was not written by Helmdeck Memory.');
   }
-  const plain = openBytes(ring, placeOf(place), sealed);
-  const isNumbered = sealed[0] === NUMBERED_FORMAT;
-  const fields = decodeFrame(plain, isNumbered ? AUTHOR_BYTES : 0, plain.length, Infinity);
+  const plain = decrypt(ring, sealed, (header) => entryPlaceOf(header, place));
+  const hasNumber = isNumbered(sealed);
+  const fields = decodeFrame(plain, hasNumber ? AUTHOR_BYTES : 0, plain.length, Infinity);
   const [key, value, ...rest] = fields;
   if (key === undefined || value === undefined) throw incomplete();
-  if (isNumbered) return { key, value, tags: rest, author: authorOf?.(plain.readUIntBE(0, AUTHOR_BYTES)) ?? unreadableAuthor() };
+  if (hasNumber) return { key, value, tags: rest, author: authorOf?.(plain.readUIntBE(0, AUTHOR_BYTES)) ?? unreadableAuthor() };
   const size = sealed[0] === DEFINED_FORMAT ? 4 : 3;
   return { key, value, tags: rest.slice(size), author: authorFrom(rest.slice(0, size)) };
 }
@@ -343,7 +361,11 @@ export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], 
   return sealed;
 }
 
-export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], sealed: Buffer): Buffer {
+export const openBytes = (ring: KeyRing, place: readonly (string | Buffer)[], sealed: Buffer): Buffer =>
+  decrypt(ring, sealed, (header) => encodeFrame([header, ...place]));
+
+/** Decrypts bytes. `placeAfter` returns the bytes that the seal authenticates: the frame of the header and the place. */
+function decrypt(ring: KeyRing, sealed: Buffer, placeAfter: (header: Buffer) => Buffer): Buffer {
   if (sealed.length < MIN_BYTES || !FORMATS.has(sealed[0])) throw new BrokenSeal('The bytes are not an encrypted entry.');
   const key = ring.find(sealed.subarray(1, SEGMENT_AT));
   if (!key) throw new BrokenSeal('The entry was encrypted with another key.');
@@ -354,7 +376,7 @@ export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], se
   const decipher = createDecipheriv('aes-256-gcm', key.segment(segment), sealed.subarray(nonceAt, bodyAt), {
     authTagLength: TAG_BYTES,
   });
-  decipher.setAAD(encodeFrame([headerOf(sealed, nonceAt), ...place]));
+  decipher.setAAD(placeAfter(headerOf(sealed, nonceAt)));
   decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
   const plain = decipher.update(sealed.subarray(bodyAt, sealed.length - TAG_BYTES));
   try {
@@ -388,6 +410,9 @@ function segmentOf(sealed: Buffer): { segment: number; nonceAt: number } {
  */
 export const keyIdOf = (sealed: Buffer): Buffer => (Buffer.isBuffer(sealed) ? sealed.subarray(1, SEGMENT_AT) : Buffer.alloc(0));
 
+/** Whether an encrypted entry contains the number of its author, and not the author. */
+export const isNumbered = (sealed: Buffer): boolean => sealed[0] === NUMBERED_FORMAT;
+
 const placeOf = (place: SealContext): (string | Buffer)[] => {
   const times = Buffer.allocUnsafe(24);
   // Write times as doubles, which represent every millisecond exactly and accept any number from an edited column without
@@ -407,6 +432,38 @@ const placeOf = (place: SealContext): (string | Buffer)[] => {
     times.subarray(16),
   ];
 };
+
+let scratch = Buffer.allocUnsafe(1024);
+let lastSpace: { namespace: Namespace; kind: Kind; frame: Buffer } | undefined;
+
+/**
+ * Returns the same bytes as `encodeFrame([header, ...placeOf(place)])`, for many entries of one namespace with fewer allocations. The
+ * bytes are valid until the next call.
+ */
+function entryPlaceOf(header: Buffer, place: SealContext): Buffer {
+  const { namespace, kind, keyHash, category } = place;
+  if (lastSpace?.namespace !== namespace || lastSpace.kind !== kind) {
+    const { subject, session } = namespace;
+    lastSpace = { namespace, kind, frame: encodeFrame([kind, subject, session ?? '']) };
+  }
+  const { frame } = lastSpace;
+  const categoryBytes = Buffer.byteLength(category);
+  // A length takes at most 5 bytes. Three times follow, of 8 bytes each.
+  const most = header.length + frame.length + keyHash.length + categoryBytes + 3 * 5 + 3 * 9;
+  if (scratch.length < most) scratch = Buffer.allocUnsafe(most);
+  let at = writeLength(scratch, 0, header.length);
+  scratch.set(header, at);
+  scratch.set(frame, (at += header.length));
+  at = writeLength(scratch, at + frame.length, keyHash.length);
+  scratch.set(keyHash, at);
+  at = writeLength(scratch, at + keyHash.length, categoryBytes);
+  scratch.write(category, at);
+  at += categoryBytes;
+  for (const time of [place.createdAt, place.updatedAt, place.expiresAt]) {
+    at = scratch.writeDoubleBE(time, writeLength(scratch, at, 8));
+  }
+  return scratch.subarray(0, at);
+}
 
 /** Pool of random bytes. One system call fills the whole pool, which is faster than one call for each nonce. */
 const pool = Buffer.alloc(RANDOM_BYTES * 1024);

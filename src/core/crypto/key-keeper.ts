@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 import { type KeyState, type StoreStatus, describeMissingKey } from '../../contract/status.ts';
 import type { Clock } from '../time/clock.ts';
-import { BrokenSeal, type KeyRing, type SealingKey, openBytes, sealBytes } from './cipher.ts';
+import { BrokenSeal, KeyRing, type SealingKey, openBytes, sealBytes } from './cipher.ts';
 import { excludeFromCoreDumps } from './core-dumps.ts';
 import { type HeldKeys, findKeys, type KeyRecord, createFirstKey } from './find-keys.ts';
 import type { KeySource } from './keys/key-source.ts';
@@ -15,6 +15,13 @@ import { WRAPPED_KEY_NAMES } from './recovery-key.ts';
 const RETRY_MS = 2000;
 const TOMBSTONE_KEY = 'tombstone key';
 export const STORED_CLOCK = 'clock';
+
+/** Another process has rotated the key, and the new key must be read with `readNewKey`. */
+export class NewKeyNeeded extends Error {
+  constructor() {
+    super('The key was rotated by another process, and the new key has not been read yet.');
+  }
+}
 
 type WithoutKey = Exclude<KeyState, { at: 'ok' | 'ephemeral' }>;
 
@@ -50,6 +57,7 @@ export class KeyKeeper {
   #lockedByOwner = false;
   #lockCount = 0;
   #readAt = -Infinity;
+  #pendingRead: Promise<void> | undefined;
   #pendingUnlock: { lockCount: number; result: Promise<KeyState> } | undefined;
 
   constructor(connection: KeyTables, clock: Clock, sources: readonly KeySource[]) {
@@ -150,6 +158,49 @@ export class KeyKeeper {
   replaceKeys(keys: HeldKeys): void {
     this.requireKeys();
     this.#keys = keys;
+  }
+
+  /**
+   * Follows a rotation of another process, whose key records are in the tables. Throws `NewKeyNeeded` if the key sources must be read.
+   * That can take as long as the owner needs for a dialog, so the caller must first give up what others wait for.
+   */
+  follow(): void {
+    const [held, records] = [this.#keys, this.records()];
+    const idOf = (role: KeyRecord['role']): Buffer | undefined => records.find((record) => record.role === role)?.id;
+    const [current, retiring] = [idOf('current'), idOf('retiring')];
+    if (!held || !current) return;
+    if (isKey(held.ring.current, current) && isKey(held.ring.retiring, retiring)) return;
+    if (isKey(held.ring.current, current) && !retiring)
+      return this.replaceKeys({ ...held, ring: new KeyRing(held.ring.current) });
+    throw new NewKeyNeeded();
+  }
+
+  /**
+   * Reads the keys of a rotation by another process. If this process cannot read the new key, it drops the old key, because it must
+   * not write with it. `readRecords` reads the key records again, because the rotation can end while the owner is asked.
+   */
+  readNewKey(readRecords: () => Promise<void>): Promise<void> {
+    this.#pendingRead ??= this.#readNewKey(readRecords).finally(() => (this.#pendingRead = undefined));
+    return this.#pendingRead;
+  }
+
+  async #readNewKey(readRecords: () => Promise<void>): Promise<void> {
+    const [held, lockCount] = [this.#keys, this.#lockCount];
+    if (!held) return;
+    for (let records = this.records(), known = ''; known !== idsOf(records); records = this.records()) {
+      known = idsOf(records);
+      const found = await findKeys(records, this.sources).catch(() => undefined);
+      await readRecords();
+      if (lockCount !== this.#lockCount || this.#keys !== held) return;
+      if (found?.at === 'ok') return this.replaceKeys(found.keys);
+    }
+    this.#keys = undefined;
+    this.#state = {
+      at: 'mismatch',
+      why: `another process has rotated the key, and ${held.source.name} of this process does not have the new key`,
+      remedy: 'Provide the new key to this process too, for example as HELMDECK_MEMORY_KEY_NEXT_FILE, and start it again.',
+    };
+    this.#announce();
   }
 
   /**
@@ -259,6 +310,14 @@ export class KeyKeeper {
     for (const listener of this.#listeners) listener();
   }
 }
+
+const idsOf = (records: readonly KeyRecord[]): string =>
+  records
+    .map(({ id, role }) => `${role} ${id.toString('hex')}`)
+    .toSorted()
+    .join();
+
+const isKey = (key: SealingKey | undefined, id: Buffer | undefined): boolean => (id ? key?.id.equals(id) === true : !key);
 
 function opens(ring: KeyRing, name: string, sealed: unknown): boolean {
   if (!Buffer.isBuffer(sealed)) return false;

@@ -115,9 +115,9 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     try {
       const result = await store.forget(subject, selection, note, between);
       deleted = result.deleted;
-      const { purged, olderBackups } = result;
+      const { purged, reason, olderBackups } = result;
       const isHeld = undo !== undefined && deleted > 0 && forgotten.find(subject, undo) !== undefined;
-      return { scope: spelled, deleted, purged, older_backups: olderBackups, ...(isHeld && { undo }) };
+      return { scope: spelled, deleted, purged, ...(reason && { reason }), older_backups: olderBackups, ...(isHeld && { undo }) };
     } finally {
       excluded?.[Symbol.dispose]();
       if (undo !== undefined && deleted === 0) forgotten.drop(undo);

@@ -80,11 +80,13 @@ const roundScore = (score: number): number => Math.round(score * 1000) / 1000;
  * Truncates values to `limit` bytes in total. Each value has an equal share. The bytes that short values do not need are given to
  * the first of the long values, which belong to the best hits.
  */
-function withinBytes(values: readonly string[], limit: number): string[] {
+function withinBytes(values: readonly string[], limit: number): readonly string[] {
+  const sizes = values.map((value) => Buffer.byteLength(value));
+  if (sizes.reduce((sum, size) => sum + size, 0) <= limit) return values;
   const share = Math.floor(limit / values.length);
-  let spare = values.reduce((left, value) => left - Math.min(Buffer.byteLength(value), share), limit);
-  return values.map((value) => {
-    const own = Math.min(Buffer.byteLength(value), share);
+  let spare = sizes.reduce((left, size) => left - Math.min(size, share), limit);
+  return values.map((value, place) => {
+    const own = Math.min(sizes[place] ?? 0, share);
     const shown = cut(value, own + spare);
     spare -= Buffer.byteLength(shown) - own;
     return shown;

@@ -58,11 +58,11 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOpera
       recovery_key: store.upkeep?.recoverable ?? false,
     }),
     async trustClock(_caller, { time, dry_run }) {
-      const machine = clock.now();
+      const [machine, whose] = store.wall ? [store.wall(), 'the database server'] : [clock.now(), 'this machine'];
       if (Math.abs(Date.parse(time) - machine) > CLOCK_TOLERANCE_MS) {
         throw new Failure(
           'invalid_input',
-          `time must match the clock of this machine, which shows ${formatTime(machine)}; check the clock and try again.`,
+          `time must match the clock of ${whose}, which shows ${formatTime(machine)}; check the clock and try again.`,
         );
       }
       const expired = await store.countExpiredFacts();

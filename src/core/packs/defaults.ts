@@ -32,6 +32,8 @@ interface HabitIndex {
    * The findings by client, code and severity. Counted with each row, because there can be fifty times as many findings as rows.
    */
   readonly findings: Map<string, ClientFinding>;
+  /** Row numbers that were deleted during the build, because a page that was read before can still contain them. */
+  deleted: Set<number> | undefined;
   built: Promise<void>;
   /**
    * What was learned for each client, and for all clients together under the empty string. Valid until a row is added or removed,
@@ -59,6 +61,7 @@ export class Defaults implements Disposable {
   /** A client gets only what was learned from its own runs: inputs and findings are text that other clients could write. */
   async of(caller: Pick<Caller, 'subject' | 'client' | 'token' | 'owner'>): Promise<LearnedDefaults> {
     const client = caller.owner === true ? '' : clientId(caller);
+    if (this.#store.refresh) await this.#store.refresh();
     const index = this.#indexOf(caller.subject);
     await index.built;
     // Throw if the memory was locked after the index was built.
@@ -85,6 +88,7 @@ export class Defaults implements Disposable {
     const index = known ?? {
       rows: new Map(),
       findings: new Map(),
+      deleted: new Set(),
       built: Promise.resolve(),
       learned: new Map(),
       learnedUntil: 0,
@@ -94,18 +98,24 @@ export class Defaults implements Disposable {
     this.#subscription ??= this.#store.onEntryEvent((change) => this.#update(change));
     const [oldest] = this.#indexes.size > MAX_INDEXES ? this.#indexes.keys() : [];
     if (oldest !== undefined) this.#indexes.delete(oldest);
-    index.built = this.#build(subject, index).catch((error: unknown) => {
-      if (this.#indexes.get(subject) === index) this.#indexes.delete(subject);
-      throw error;
-    });
+    index.built = this.#build(subject, index)
+      .catch((error: unknown) => {
+        if (this.#indexes.get(subject) === index) this.#indexes.delete(subject);
+        throw error;
+      })
+      .finally(() => (index.deleted = undefined));
     return index;
   }
 
+  /** Adds rows page by page. A row that is already in the index was changed during the build, so it is newer than the page. */
   async #build(subject: string, index: HabitIndex): Promise<void> {
     const space = this.#store.space({ subject }, 'audit');
     for (let after = {}; ;) {
       const { entries, rows, next } = await space.page({ sort: 'updated', limit: SLICE, ...after });
-      for (const [position, entry] of entries.entries()) add(index, rows[position] ?? 0, entry);
+      for (const [position, entry] of entries.entries()) {
+        const row = rows[position];
+        if (row !== undefined && !index.rows.has(row) && !index.deleted?.has(row)) add(index, row, entry);
+      }
       await nextTurn();
       if (!next) return;
       after = { after: next };
@@ -116,9 +126,13 @@ export class Defaults implements Disposable {
     // Drop all indexes: the memory may have been locked, and the rows were decrypted with its key.
     if (change.what === 'reset') this[Symbol.dispose]();
     else if (change.what === 'deleted') {
-      for (const index of this.#indexes.values()) drop(index, change.row);
+      for (const index of this.#indexes.values()) {
+        drop(index, change.row);
+        index.deleted?.add(change.row);
+      }
     } else if (change.kind === 'audit') {
       const index = this.#indexes.get(change.namespace.subject);
+      index?.deleted?.delete(change.row);
       if (index) add(index, change.row, change.entry);
     }
   }

@@ -86,8 +86,16 @@ export class PackSessions implements Disposable {
   async endLeftovers(): Promise<void> {
     for (const { namespace } of await this.#store.namespaces('pack')) {
       const { subject, session } = namespace;
-      if (session !== undefined && !this.#open.has(nameOf(subject, session))) await this.#end(subject, session);
+      if (session === undefined || this.#open.has(nameOf(subject, session))) continue;
+      if (this.#store.refresh && (await this.#isUsedElsewhere(subject, session))) continue;
+      await this.#end(subject, session);
     }
+  }
+
+  /** Whether another process that shares the memory may have this session open: a pack stored something in the last hour. */
+  async #isUsedElsewhere(subject: string, session: string): Promise<boolean> {
+    const { entries } = await this.#store.space({ subject, session }, 'pack').page({ sort: 'updated', limit: 1 });
+    return entries.some(({ updatedAt }) => this.#store.now() - updatedAt < IDLE_MS);
   }
 
   [Symbol.dispose](): void {
@@ -113,7 +121,10 @@ export class PackSessions implements Disposable {
     const until = this.#clock.steady() - IDLE_MS;
     const idle = [...this.#open.values()].filter(({ usedAt }) => usedAt <= until);
     for (const { subject, id } of idle) this.#open.delete(nameOf(subject, id));
-    for (const { subject, id } of idle) await this.#store.forget(subject, { kinds: ['pack'], session: id });
+    for (const { subject, id } of idle) {
+      if (this.#store.refresh && (await this.#isUsedElsewhere(subject, id))) continue;
+      await this.#store.forget(subject, { kinds: ['pack'], session: id });
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition, PipelineRun, PipelineRuns, RunPipelineInput } from '../../contract/pipeline.ts';
-import type { Authorship, DefinitionAuthor } from '../access/authorship.ts';
+import type { Authorship } from '../access/authorship.ts';
 import { authorOf, type Caller, hasScope } from '../access/caller.ts';
 import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
 import { requireKey } from '../crypto/require-key.ts';
@@ -15,9 +15,11 @@ import { signatures } from '../store/entry.ts';
 import type { Author, MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { formatTime } from '../time/format-time.ts';
+import { type ActiveRun, lookUp, type RunInProgress, type RunStep, snapshotOf } from './active-run.ts';
 import { ADOPTION_NEEDED, DefinitionStore, type AttributedDefinition } from './definition-store.ts';
 import { interruptedRun, PipelineStore, type RunRecord } from './pipeline-store.ts';
-import { valueAt, fillReferences, type Reference } from './references.ts';
+import { fillReferences } from './references.ts';
+import { SharedRuns, type StoredRun } from './shared-runs.ts';
 import { resolveInputs, validateDefinition } from './validate-definition.ts';
 
 interface Deps {
@@ -28,37 +30,6 @@ interface Deps {
   readonly clock: Clock;
   /** Called when the end of a run could not be recorded. A later clean-up records the end. */
   readonly reportError: (error: unknown) => void;
-}
-
-type RunStep = PipelineRun['steps'][number];
-
-interface ActiveRun {
-  readonly caller: Caller;
-  readonly author: DefinitionAuthor;
-  /** Author that is stored with the run's record: the caller, together with the pipeline's author. */
-  readonly recordAuthor: Author;
-  readonly definition: PipelineDefinition;
-  readonly inputs: Map<string, unknown>;
-  readonly learned: Readonly<Record<string, string>> | undefined;
-  /** The state that callers see. It is updated while the run proceeds. */
-  readonly run: Omit<PipelineRun, 'steps'> & { readonly steps: RunStep[] };
-  /** The output of each step, because later steps can refer to it. */
-  readonly outputs: Map<string, unknown>;
-  readonly cancelling: AbortController;
-  /** Aborted when the run is cancelled, or when the caller that waits for the run cancels. */
-  readonly signal: AbortSignal;
-  readonly context: CallContext;
-  readonly startedAt: number;
-  /** Bytes left for the outputs of later steps. */
-  outputBytesLeft: number;
-  /** Bytes left in the stored record for the outputs of later steps. */
-  shownBytesLeft: number;
-}
-
-interface RunInProgress {
-  readonly active: ActiveRun;
-  /** Resolves to the final state, or to undefined if the final state could not be recorded. */
-  readonly ended: Promise<PipelineRun | undefined>;
 }
 
 /** The pipeline of a run, the client that started the run, and the client that is responsible for the definition. */
@@ -91,6 +62,7 @@ export class PipelineRunner implements Disposable {
   readonly #deps: Deps;
   readonly definitions: DefinitionStore;
   readonly #runs: PipelineStore;
+  readonly #shared: SharedRuns;
   /** The runs in progress of all subjects, by run id. */
   readonly #running = new Map<string, RunInProgress>();
   #closed = false;
@@ -100,6 +72,16 @@ export class PipelineRunner implements Disposable {
     this.#deps = deps;
     this.definitions = new DefinitionStore(deps.store);
     this.#runs = new PipelineStore(deps.store);
+    this.#shared = new SharedRuns({
+      ...deps,
+      runs: this.#runs,
+      cancelHere: (runId, why) =>
+        this.#running.get(runId)?.active.cancelling.abort(why === '' ? undefined : new Failure('cancelled', why)),
+      renew: async () => {
+        await Promise.all([...this.#running.values()].map(({ active }) => this.#saveProgress(active)));
+        return this.#running.size > 0;
+      },
+    });
   }
 
   /**
@@ -152,6 +134,7 @@ export class PipelineRunner implements Disposable {
       throw error;
     }
     void this.#execute(active).then(end);
+    this.#shared.keepRenewing();
     void this.definitions
       .renew(subject, authorOf(caller), id)
       .then(() => this.#endLeftoversOf(subject))
@@ -166,7 +149,7 @@ export class PipelineRunner implements Disposable {
     for (const state of ['running', 'ended'] as const) {
       let left = limit;
       for await (const { entry, kept } of this.#runs.runs(subject, state)) {
-        const { steps: _steps, ...run } = this.#now(subject, kept);
+        const { steps: _steps, ...run } = this.#now(subject, { entry, kept });
         found.set(run.run_id, { at: entry.updatedAt, run });
         left -= 1;
         if (left === 0) break;
@@ -182,7 +165,7 @@ export class PipelineRunner implements Disposable {
     const running = this.#of(subject, runId);
     if (running) return snapshotOf(running.active);
     if (!found) throw unknownRun();
-    return this.#now(subject, found.kept);
+    return this.#now(subject, found);
   }
 
   /**
@@ -195,6 +178,7 @@ export class PipelineRunner implements Disposable {
     const running = this.#of(caller.subject, runId);
     running?.active.cancelling.abort();
     await running?.ended;
+    if (!running) await this.#shared.cancelElsewhere(caller.subject, ({ kept: { run } }) => run.run_id === runId, '');
     return await this.getRun(caller, runId);
   }
 
@@ -210,7 +194,12 @@ export class PipelineRunner implements Disposable {
         matches({ pipeline: run.pipeline, client: caller.client, definedBy: author.client }),
     );
     for (const { active } of chosen) active.cancelling.abort(new Failure('cancelled', why));
-    await Promise.all(chosen.map(({ ended }) => ended));
+    const isChosen = ({ entry, kept: { run } }: StoredRun): boolean => {
+      const { client, definedBy = client } = entry.author;
+      const isHere = this.#running.has(run.run_id) || run.run_id === from?.pipelineRun;
+      return !isHere && matches({ pipeline: run.pipeline, client, definedBy });
+    };
+    await Promise.all([...chosen.map(({ ended }) => ended), this.#shared.cancelElsewhere(subject, isChosen, why)]);
   }
 
   /** Cancels the runs of a token that was revoked or paused (R-PACK-32). */
@@ -251,15 +240,17 @@ export class PipelineRunner implements Disposable {
   /** Cancels all runs. The next process records that the runs were interrupted. */
   [Symbol.dispose](): void {
     this.#closed = true;
+    this.#shared[Symbol.dispose]();
     for (const { active } of this.#running.values()) active.cancelling.abort();
   }
 
   /**
-   * Returns the current state of a run. A record that says "running" is outdated, unless the run is in progress in this process.
+   * Returns the current state of a run. A record that says "running" is outdated, unless the run is in progress in this process, or
+   * in another process that shares the memory.
    */
-  #now(subject: string, kept: RunRecord): PipelineRun {
+  #now(subject: string, { entry, kept }: StoredRun): PipelineRun {
     const { run } = kept;
-    if (run.status !== 'running') return run;
+    if (run.status !== 'running' || (!this.#running.has(run.run_id) && this.#shared.isHeld(entry))) return run;
     const running = this.#of(subject, run.run_id);
     return running ? snapshotOf(running.active) : interruptedRun(kept);
   }
@@ -447,7 +438,7 @@ export class PipelineRunner implements Disposable {
       if (this.#running.has(runId)) continue;
       // Read the record again, because the run may have ended while earlier runs were processed.
       const left = await this.#runs.run(subject, runId);
-      if (left?.kept.run.status !== 'running') continue;
+      if (left?.kept.run.status !== 'running' || this.#shared.isHeld(left.entry)) continue;
       const run = interruptedRun(left.kept);
       await this.#saveEnd(subject, left.entry.author, { ...left.kept, run });
     }
@@ -463,16 +454,6 @@ export class PipelineRunner implements Disposable {
   }
 }
 
-function lookUp({ inputs, outputs }: ActiveRun, step: string, reference: Reference): unknown {
-  if (reference.to === 'input') return inputs.get(reference.name);
-  const found = valueAt(outputs.get(reference.step), reference.path);
-  if (found !== undefined) return found;
-  throw new Failure(
-    'invalid_input',
-    `The step ${step} refers to ${reference.source}, but the output of the earlier step has no such field; check the output schema of its pack.`,
-  );
-}
-
 const unknownRun = (): Failure =>
   new Failure('not_found', 'There is no such run, or it ended more than a week ago; start a new run.');
 
@@ -484,6 +465,3 @@ const cancelled = ({ reason }: AbortSignal): RunEnd => ({
   status: 'cancelled',
   ...(reason instanceof Failure && { failure: { error: reason.code, message: reason.message } }),
 });
-
-/** Returns a copy of the run's state, because the run continues to change. */
-const snapshotOf = ({ run }: ActiveRun): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });

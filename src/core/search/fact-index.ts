@@ -1,8 +1,18 @@
 import { CATEGORY as DEFAULT_CATEGORY } from '../../contract/categories.ts';
-import { HASH_SEED, HashChains, NOT_FOUND, PostingLists, growTo, hash } from './tables.ts';
-import { CategoryTable, NameTable, TextPages } from './text-pages.ts';
+import { PostingLists, growTo } from './tables.ts';
+import {
+  CategoryTable,
+  HASH_SEED,
+  HashChains,
+  NOT_FOUND,
+  NameTable,
+  TextPages,
+  fieldOf,
+  hash,
+  type LocatedText,
+} from './text-pages.ts';
 import { Vocabulary } from './vocabulary.ts';
-import { type WordHandler, readWords } from './words.ts';
+import { TERM_UNITS, TermFilter, type WordHandler, readWords } from './words.ts';
 
 export type FactId = number | string;
 
@@ -60,7 +70,22 @@ const MAX_TERMS = 4096;
 /** Number of weight levels in a posting. A posting is the number of a fact, with the weight of the term in its lowest byte. */
 export const WEIGHT_LEVELS = 256;
 const MAX_FACTS = 1 << 24;
+/** The fields of the text of a fact: its key, its id, the two clients, its tags, and its value as the last field. */
+const KEY_FIELD = 0;
+const ID_FIELD = 1;
+const CLIENT_FIELD = 2;
+const DEFINER_FIELD = 3;
+const FIRST_TAG_FIELD = 4;
 const NO_ADDRESS = 0xffffffff;
+
+/** The places of the fields that are searched, in the bounds of a fact's text. */
+export const placesOf = ({
+  count,
+}: LocatedText): { readonly key: number; readonly firstTag: number; readonly value: number } => ({
+  key: 2 * KEY_FIELD,
+  firstTag: 2 * FIRST_TAG_FIELD,
+  value: 2 * (count - 1),
+});
 
 /**
  * Assigns a number to each fact, and lists the facts that contain each term. The number of a removed fact is reused once no
@@ -78,6 +103,8 @@ export class FactIndex {
   readonly #numbers = new HashChains();
   readonly #terms = new TermWeights(this.vocabulary);
   #top = 0;
+  /** Facts with a lower number were added newest first, and are older than the others. Their numbers are never reused. */
+  #reversed: number;
   readonly #spare: number[] = [];
   readonly #categories = new CategoryTable();
   readonly tags = new NameTable();
@@ -92,6 +119,10 @@ export class FactIndex {
   #nameBits = new Uint32Array(0);
   /** For each fact, the number of posting lists that still contain the fact. */
   #held = new Uint16Array(0);
+
+  constructor(newestFirst = false) {
+    this.#reversed = newestFirst ? Infinity : 0;
+  }
 
   get size(): number {
     return this.#numbers.size;
@@ -118,7 +149,7 @@ export class FactIndex {
     if (number >= this.#addresses.length) this.#grow(number);
     const spelled = id === fact.key ? '' : spell(id);
     const { client = '', definedBy = '' } = fact;
-    const texts = [fact.key, spelled, client, definedBy, JSON.stringify(fact.tags), fact.value];
+    const texts = [fact.key, spelled, client, definedBy, ...fact.tags, fact.value];
     this.#addresses[number] = this.#texts.add(number, texts);
     const writers = clientBit(client) | (definedBy === '' ? 0 : clientBit(definedBy));
     this.#nameBits[number] = fact.tags.reduce((marks, tag) => marks | tagBit(tag), writers);
@@ -150,8 +181,19 @@ export class FactIndex {
       this.#postings.markDead(term);
       if (this.#postings.size(term) === 0) this.vocabulary.remove(term);
     });
-    if (terms === 0) this.#spare.push(number);
+    if (terms === 0) this.#spareNumber(number);
     return true;
+  }
+
+  /** Declares that facts which are added from now on are newer than all facts before. */
+  endBuild(): void {
+    this.#reversed = Math.min(this.#reversed, this.#top);
+  }
+
+  /** Adds a fact again, so that it counts as newer than the facts before. Does nothing if no fact has this id. */
+  renew(id: FactId): void {
+    const number = this.#find(id);
+    if (number !== undefined) this.add(id, this.factAt(number).fact);
   }
 
   /** Overwrites every text in memory. The index cannot be used afterwards. */
@@ -173,8 +215,8 @@ export class FactIndex {
   }
 
   idOf(number: number): FactId {
-    const [key = '', spelled = ''] = this.#texts.read(this.#addresses[number] ?? 0, 2);
-    return spelled === '' ? key : unspell(spelled);
+    const text = this.locate(number);
+    return idIn(text) ?? fieldOf(text, KEY_FIELD);
   }
 
   updatedAt(number: number): number {
@@ -185,25 +227,42 @@ export class FactIndex {
     return this.#expiresAt[number] ?? 0;
   }
 
+  /** Returns the bytes of a fact's texts, until the next fact is located, added or removed. */
+  locate(number: number): LocatedText {
+    return this.#texts.locate(this.#addresses[number] ?? 0);
+  }
+
+  categoryOf(number: number): string {
+    return this.#categories.name(this.#category[number] ?? 0);
+  }
+
   factAt(number: number): IndexedFact {
-    const texts = this.#texts.read(this.#addresses[number] ?? 0);
-    const [key = '', spelled = '', client = '', definedBy = '', tagged = '', value = ''] = texts;
-    const tags = JSON.parse(tagged) as string[];
-    const category = this.#categories.name(this.#category[number] ?? 0);
-    const [updatedAt, expiresAt] = [this.updatedAt(number), this.expiresAt(number)];
-    const fact = { key, category, value, tags, client, ...(definedBy !== '' && { definedBy }), updatedAt, expiresAt };
-    return { id: spelled === '' ? key : unspell(spelled), fact };
+    const text = this.locate(number);
+    const last = text.count - 1;
+    const tags: string[] = [];
+    for (let field = FIRST_TAG_FIELD; field < last; field += 1) tags.push(fieldOf(text, field));
+    const [key, definedBy] = [fieldOf(text, KEY_FIELD), fieldOf(text, DEFINER_FIELD)];
+    const fact = {
+      key,
+      category: this.categoryOf(number),
+      value: fieldOf(text, last),
+      tags,
+      client: fieldOf(text, CLIENT_FIELD),
+      updatedAt: this.updatedAt(number),
+      expiresAt: this.expiresAt(number),
+    };
+    return { id: idIn(text) ?? key, fact: definedBy === '' ? fact : { ...fact, definedBy } };
   }
 
   matchesNames({ tag, client }: NameFilter): (number: number) => boolean {
     const marks = (tag === undefined ? 0 : tagBit(tag)) | (client === undefined ? 0 : clientBit(client));
     return (number) => {
       if (((this.#nameBits[number] ?? 0) & marks) !== marks) return false;
-      const [, , writer, definer, tagged = ''] = this.#texts.read(this.#addresses[number] ?? 0, 5);
-      return (
-        (client === undefined || writer === client || definer === client) &&
-        (tag === undefined || (JSON.parse(tagged) as string[]).includes(tag))
-      );
+      const text = this.locate(number);
+      const isWriter = client === undefined || fieldOf(text, CLIENT_FIELD) === client || fieldOf(text, DEFINER_FIELD) === client;
+      if (tag === undefined || !isWriter) return isWriter;
+      for (let field = FIRST_TAG_FIELD; field < text.count - 1; field += 1) if (fieldOf(text, field) === tag) return true;
+      return false;
     };
   }
 
@@ -221,7 +280,7 @@ export class FactIndex {
 
   /** Copies the newest postings of a term, at most `most`, to `postings`. Returns how many were copied. */
   readPostings(term: number, most: number): number {
-    return this.#postings.read(term, most);
+    return this.#postings.read(term, most, this.#reversed * WEIGHT_LEVELS);
   }
 
   get postings(): Uint32Array {
@@ -256,16 +315,36 @@ export class FactIndex {
     return number === NOT_FOUND ? undefined : number;
   }
 
+  #spareNumber(number: number): void {
+    if (number >= this.#reversed) this.#spare.push(number);
+  }
+
   #release(number: number): void {
     const held = (this.#held[number] ?? 0) - 1;
     this.#held[number] = held;
-    if (held === 0) this.#spare.push(number);
+    if (held === 0) this.#spareNumber(number);
   }
 }
 
 /** Converts an id to text, in which the number 7 differs from the text "7". */
 const spell = (id: FactId): string => (typeof id === 'number' ? `#${id}` : `=${id}`);
 const unspell = (spelled: string): FactId => (spelled.startsWith('#') ? Number(spelled.slice(1)) : spelled.slice(1));
+
+const NUMBER_SIGN = 0x23;
+const DIGIT_ZERO = 0x30;
+
+/** Returns the id that a field spells. Reads digits from the bytes, because nearly all ids are row numbers. */
+function idIn(text: LocatedText): FactId | undefined {
+  const { bytes, bounds } = text;
+  const [start = 0, end = 0] = [bounds[2 * ID_FIELD], bounds[2 * ID_FIELD + 1]];
+  if (start === end) return undefined;
+  let id = bytes[start] === NUMBER_SIGN ? 0 : NaN;
+  for (let at = start + 1; at < end; at += 1) {
+    const digit = (bytes[at] ?? 0) - DIGIT_ZERO;
+    id = digit >= 0 && digit <= 9 ? 10 * id + digit : NaN;
+  }
+  return Number.isNaN(id) ? unspell(fieldOf(text, ID_FIELD)) : id;
+}
 
 const bitOf = (name: string): number => 1 << (hash(name, HASH_SEED) & 31);
 const tagBit = (tag: string): number => bitOf(`tag ${tag}`);
@@ -275,7 +354,8 @@ const clientBit = (client: string): number => bitOf(`client ${client}`);
  * Computes the terms of a fact and their weights. To save time, it creates no string for a term that is already in the
  * vocabulary.
  */
-class TermWeights implements WordHandler {
+class TermWeights implements WordHandler<string> {
+  readonly filter = TermFilter.all;
   readonly #vocabulary: Vocabulary;
   #addsTerms = false;
   /** For each term, one plus its index in the columns below, or 0 if the fact does not contain the term. */
@@ -319,7 +399,12 @@ class TermWeights implements WordHandler {
     return this.#count;
   }
 
-  onWord(source: string, from: number, to: number): void {
+  onTerm(term: string): void {
+    this.onPart(term, 0, term.length);
+  }
+
+  onPart(source: string, from: number, end: number): void {
+    const to = Math.min(end, from + TERM_UNITS);
     this.#words += 1;
     const known = this.#vocabulary.find(source, from, to);
     const place = known === undefined ? 0 : (this.#places[known] ?? 0);

@@ -1,6 +1,16 @@
-import { isExplicitCategory, type SearchableFact } from './fact-index.ts';
-import type { ParsedQuery } from './parsed-query.ts';
-import { TermFilter, type Word, characterBoundary, foldText, wordsOf } from './words.ts';
+import { type FactIndex, isExplicitCategory, placesOf, type SearchableFact } from './fact-index.ts';
+import { type ParsedQuery, soughtTexts } from './parsed-query.ts';
+import { type LocatedText, fieldOf } from './text-pages.ts';
+import {
+  TermFilter,
+  characterBoundary,
+  foldText,
+  TERM_UNITS,
+  type Word,
+  type WordHandler,
+  readAscii,
+  readUnicode,
+} from './words.ts';
 
 type Field = 'key' | 'tags' | 'category' | 'value';
 
@@ -14,9 +24,16 @@ export interface Span {
 
 /** The best term that a fact contains for a word of the query. */
 interface Finding {
-  readonly term: string;
-  readonly weight: number;
-  readonly fields: Field[];
+  /** The index of the word in the query. */
+  readonly word: number;
+  term: string;
+  weight: number;
+  /** The fields that contain the term, as the sum of their bits. */
+  fields: number;
+  /** The place of the term in the first of these fields, which is `field`. */
+  field: Field;
+  start: number;
+  end: number;
 }
 
 export interface FactMatch {
@@ -24,8 +41,27 @@ export interface FactMatch {
   readonly phrase: Field | undefined;
   /** From 0 to 1; it is 1 if all words that are adjacent in the query are also adjacent in the fact. */
   readonly nearness: number;
-  readonly findings: ReadonlyMap<number, Finding>;
+  readonly findings: readonly Finding[];
   readonly spans: readonly Span[];
+}
+
+const FIELDS: readonly Field[] = ['value', 'key', 'tags', 'category'];
+const BITS: Readonly<Record<Field, number>> = { value: 1, key: 2, tags: 4, category: 8 };
+
+/** Returns the fields of a finding, as text for a person. */
+export const namesOfFields = (fields: number): string => NAMES_OF_FIELDS[fields] ?? '';
+
+const NAMES_OF_FIELDS: readonly string[] = Array.from({ length: 1 << FIELDS.length }, (_, fields) =>
+  FIELDS.filter((field) => (fields & BITS[field]) !== 0).join(', '),
+);
+
+/** Returns how the fact writes the term of a finding, or the term itself if its place is not known. */
+export function spellingOf(fact: SearchableFact, { term, field, start, end }: Finding): string {
+  for (const text of field === 'tags' ? fact.tags : [fact[field]]) {
+    const spelling = text.slice(start, end);
+    if (spelling === term || foldText(spelling).replaceAll(/[-_]/g, '') === term) return spelling;
+  }
+  return term;
 }
 
 /** Maximum characters that are read from a value. From a longer value, the part around the rarest query word is read. */
@@ -46,122 +82,220 @@ interface Meaning {
   readonly weight: number;
 }
 
-/** Compares candidate facts with one query. After reading `characters` characters in total, reads a smaller part of each fact. */
-export class FactReader {
-  readonly #query: ParsedQuery;
-  readonly #meanings = new Map<string, Meaning[]>();
-  readonly #filter = new TermFilter();
-  /** True if the query has only stop words. Otherwise `spans` contains no stop words. */
-  readonly #onlyStopWords: boolean;
-  #left: number;
+interface SoughtTerm {
+  readonly text: string;
+  readonly meanings: Meaning[];
+}
 
-  constructor(query: ParsedQuery, characters: number) {
-    this.#query = query;
-    this.#left = characters;
-    for (const [word, { alternatives }] of query.words.entries()) {
-      for (const { term, weight } of alternatives) {
-        this.#filter.add(term);
-        const known = this.#meanings.get(term);
-        if (known) known.push({ word, weight });
-        else this.#meanings.set(term, [{ word, weight }]);
-      }
-    }
-    // The words of the phrase are added separately, because `words` lacks some of them if the query is long.
-    for (const { term } of query.phrase) this.#filter.add(term);
-    this.#onlyStopWords = query.words.every(({ isStopWord }) => isStopWord);
+/** The terms that a query looks for. */
+class SoughtTerms {
+  readonly filter = new TermFilter();
+  /** The terms by their first character. */
+  readonly #terms: SoughtTerm[][] = [];
+
+  add(text: string): SoughtTerm {
+    const first = text.charCodeAt(0) & 31;
+    const some = (this.#terms[first] ??= []);
+    for (const known of some) if (known.text === text) return known;
+    const term: SoughtTerm = { text, meanings: [] };
+    some.push(term);
+    this.filter.add(first, text.length);
+    return term;
   }
 
-  /** Reads a fact. Looks for the exact phrase only if the fact may contain it. */
-  read({ key, category, tags, value }: SearchableFact, mayContainPhrase = true): FactMatch {
-    const phrase = mayContainPhrase ? this.#query.phrase : NO_PHRASE;
-    const reading = new FactReading(this.#query, phrase, this.#meanings, this.#filter, this.#onlyStopWords);
-    const { text, start } = this.#partOf(value);
-    reading.readField('value', text, start);
-    reading.readField('key', key);
-    for (const tag of tags) reading.readField('tags', tag);
-    if (isExplicitCategory(category)) reading.readField('category', category);
-    return reading.match();
+  find(text: string): SoughtTerm | undefined {
+    return this.#terms[text.charCodeAt(0) & 31]?.find((term) => term.text === text);
+  }
+
+  /** Returns the term that equals these letters and digits of ASCII, in either case. */
+  findAscii(bytes: Buffer, from: number, to: number): SoughtTerm | undefined {
+    for (const term of this.#terms[(bytes[from] ?? 0) & 31] ?? []) {
+      if (term.text.length === to - from && equalsFolded(bytes, from, term.text)) return term;
+    }
+    return undefined;
+  }
+}
+
+function equalsFolded(bytes: Buffer, from: number, term: string): boolean {
+  for (let at = 0; at < term.length; at += 1) {
+    const byte = bytes[from + at] ?? 0;
+    if (term.charCodeAt(at) !== (byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte)) return false;
+  }
+  return true;
+}
+
+interface FoundWord {
+  readonly term: string;
+  readonly position: number;
+  readonly parts: number;
+}
+
+/** Compares candidate facts with one query. After reading `characters` characters in total, reads a smaller part of each fact. */
+export class FactReader implements WordHandler<Buffer> {
+  readonly #facts: FactIndex;
+  readonly #query: ParsedQuery;
+  readonly #terms = new SoughtTerms();
+  readonly filter = this.#terms.filter;
+  /** True if the query has only stop words. Otherwise `spans` contains no stop words. */
+  readonly #onlyStopWords: boolean;
+  /** What to look for in a long value. Undefined until the first long value is read. */
+  #sought: readonly (string | RegExp)[] | undefined;
+  #left: number;
+
+  /** The state of the fact and of the field that is being read. */
+  #field: Field = 'value';
+  #offset = 0;
+  #findings: Finding[] = [];
+  #spans: Span[] = [];
+  /** For each word of the query, its finding in this fact, or nothing. */
+  readonly #found: (Finding | undefined)[];
+  /** For each word of the query, how near it is to the previous query word: 1 if the two are adjacent in the fact. */
+  readonly #near: Float64Array;
+  readonly #nearOf = (word: number): number => this.#near[word] ?? 0;
+  /** For each word of the query, its last position in the current field. */
+  readonly #seen: Float64Array;
+  #phrase: Field | undefined;
+  /** The sought terms of the field, or undefined if the phrase is not looked for. */
+  #words: FoundWord[] | undefined;
+
+  constructor(query: ParsedQuery, facts: FactIndex, characters: number) {
+    this.#query = query;
+    this.#facts = facts;
+    this.#left = characters;
+    let word = 0;
+    for (const { alternatives } of query.words) {
+      for (const { term, weight } of alternatives) this.#terms.add(term).meanings.push({ word, weight });
+      word += 1;
+    }
+    // The words of the phrase are added separately, because `words` lacks some of them if the query is long.
+    for (const { term } of query.phrase) this.#terms.add(term);
+    this.#onlyStopWords = query.words.every(({ isStopWord }) => isStopWord);
+    const { length } = query.words;
+    this.#found = Array.from({ length });
+    this.#near = new Float64Array(length);
+    this.#seen = new Float64Array(length + 1);
+  }
+
+  /** Reads the fact with this number. Looks for the exact phrase only if the fact may contain it. */
+  read(number: number, mayContainPhrase = true): FactMatch {
+    this.#findings = [];
+    this.#spans = [];
+    this.#found.fill(undefined);
+    this.#near.fill(0);
+    this.#phrase = undefined;
+    const wanted = mayContainPhrase && this.#query.phrase.length > 0;
+    const text = this.#facts.locate(number);
+    const { key, firstTag, value } = placesOf(text);
+    this.#readValue(text, value, wanted);
+    this.#readField('key', text, key, wanted);
+    for (let tag = firstTag; tag < value; tag += 2) this.#readField('tags', text, tag, wanted);
+    const category = this.#facts.categoryOf(number);
+    if (isExplicitCategory(category)) this.#readText('category', category, wanted);
+    const nearness = meanNearness(this.#query, this.#nearOf);
+    return { phrase: this.#phrase, nearness, findings: this.#findings, spans: this.#spans };
+  }
+
+  #readValue(text: LocatedText, place: number, wanted: boolean): void {
+    const length = (text.bounds[place + 1] ?? 0) - (text.bounds[place] ?? 0);
+    if (text.isAscii && length <= this.#most()) {
+      this.#left -= length;
+      this.#readField('value', text, place, wanted);
+    } else {
+      const part = this.#partOf(fieldOf(text, place / 2));
+      this.#readText('value', part.text, wanted, part.start);
+    }
+  }
+
+  /** Reads ASCII from the bytes, without creating a string. */
+  #readField(field: Field, text: LocatedText, place: number, wanted: boolean): void {
+    if (!text.isAscii) return this.#readText(field, fieldOf(text, place / 2), wanted);
+    this.#begin(field, wanted, 0);
+    readAscii(text.bytes, text.bounds[place] ?? 0, text.bounds[place + 1] ?? 0, this);
+    this.#end();
+  }
+
+  #readText(field: Field, text: string, wanted: boolean, offset = 0): void {
+    this.#begin(field, wanted, offset);
+    const bytes = Buffer.from(text);
+    if (bytes.length === text.length) readAscii(bytes, 0, bytes.length, this);
+    else readUnicode(text, this);
+    this.#end();
+  }
+
+  #begin(field: Field, wanted: boolean, offset: number): void {
+    this.#field = field;
+    this.#offset = offset;
+    this.#seen.fill(-Infinity);
+    this.#words = wanted && this.#phrase === undefined ? [] : undefined;
+  }
+
+  #end(): void {
+    if (this.#words && containsPhrase(this.#words, this.#query.phrase)) this.#phrase = this.#field;
+  }
+
+  onPart(bytes: Buffer, from: number, to: number, start: number, position: number): void {
+    const found = this.#terms.findAscii(bytes, from, Math.min(to, from + TERM_UNITS));
+    if (found !== undefined) this.#onFound(found, start, start + to - from, position, 0);
+  }
+
+  onTerm(term: string, start: number, end: number, position: number, parts: number): void {
+    const found = this.#terms.find(term);
+    if (found !== undefined) this.#onFound(found, start, end, position, parts);
+  }
+
+  #onFound({ text, meanings }: SoughtTerm, start: number, end: number, position: number, parts: number): void {
+    this.#words?.push({ term: text, position, parts });
+    for (const { word, weight } of meanings) {
+      this.#note(text, word, weight, start, end);
+      if (parts === 0 && this.#field === 'value') this.#mark(start, end, word);
+      // The first word of the query has no word before it.
+      const distance = word === 0 ? Infinity : position - (this.#seen[word - 1] ?? 0);
+      const near = distance > 0 && distance <= MAX_NEAR_DISTANCE ? weight / distance : 0;
+      if (near > (this.#near[word] ?? 0)) this.#near[word] = near;
+      this.#seen[word] = position;
+    }
+  }
+
+  #note(term: string, word: number, weight: number, start: number, end: number): void {
+    const known = this.#found[word];
+    const field = this.#field;
+    const fields = BITS[field];
+    if (known !== undefined && known.weight >= weight) {
+      if (known.term === term) known.fields |= fields;
+      return;
+    }
+    const [from, to] = [start + this.#offset, end + this.#offset];
+    if (known === undefined) {
+      this.#findings.push((this.#found[word] = { word, term, weight, fields, field, start: from, end: to }));
+      return;
+    }
+    known.term = term;
+    known.weight = weight;
+    known.fields = fields;
+    known.field = field;
+    known.start = from;
+    known.end = to;
+  }
+
+  #mark(start: number, end: number, word: number): void {
+    if (this.#spans.length === MAX_SPANS) return;
+    if (!this.#onlyStopWords && this.#query.words[word]?.isStopWord === true) return;
+    this.#spans.push({ start: start + this.#offset, end: end + this.#offset, word });
+  }
+
+  #most(): number {
+    return this.#left > 0 ? WINDOW : SMALL_WINDOW;
   }
 
   #partOf(value: string): { text: string; start: number } {
-    const most = this.#left > 0 ? WINDOW : SMALL_WINDOW;
+    const most = this.#most();
     if (value.length <= most) {
       this.#left -= value.length;
       return { text: value, start: 0 };
     }
-    const start = this.#left > 0 ? windowStart(value, rarestTerms(this.#query)) : 0;
+    const start = this.#left > 0 ? windowStart(value, (this.#sought ??= soughtTexts(this.#query))) : 0;
     this.#left -= most + value.length / SEARCH_SPEEDUP;
     return { text: value.slice(start, start + most), start };
-  }
-}
-
-const NO_PHRASE: readonly Word[] = [];
-
-class FactReading {
-  readonly #query: ParsedQuery;
-  readonly #wanted: readonly Word[];
-  readonly #meanings: ReadonlyMap<string, readonly Meaning[]>;
-  readonly #filter: TermFilter;
-  readonly #onlyStopWords: boolean;
-  readonly #findings = new Map<number, Finding>();
-  readonly #spans: Span[] = [];
-  /** For each word of the query, how near it is to the previous query word: 1 if the two are adjacent in the fact. */
-  readonly #near: number[] = [];
-  /** For each word of the query, its last position in the current field. */
-  #seen: number[] = [];
-  #phrase: Field | undefined;
-
-  constructor(
-    query: ParsedQuery,
-    phrase: readonly Word[],
-    meanings: ReadonlyMap<string, readonly Meaning[]>,
-    filter: TermFilter,
-    onlyStopWords: boolean,
-  ) {
-    this.#query = query;
-    this.#wanted = phrase;
-    this.#meanings = meanings;
-    this.#filter = filter;
-    this.#onlyStopWords = onlyStopWords;
-  }
-
-  readField(field: Field, text: string, offset = 0): void {
-    const words = wordsOf(text, this.#filter);
-    const wanted = this.#phrase === undefined && this.#wanted.length > 0;
-    if (wanted && containsPhrase(words, this.#wanted)) this.#phrase = field;
-    this.#seen = [];
-    for (const found of words) {
-      const meanings = this.#meanings.get(found.term);
-      if (meanings === undefined) continue;
-      for (const meaning of meanings) {
-        this.#note(found.term, meaning, field);
-        if (field === 'value') this.#mark(found, meaning.word, offset);
-        const distance = found.position - (this.#seen[meaning.word - 1] ?? -Infinity);
-        const near = distance > 0 && distance <= MAX_NEAR_DISTANCE ? meaning.weight / distance : 0;
-        this.#near[meaning.word] = Math.max(this.#near[meaning.word] ?? 0, near);
-        this.#seen[meaning.word] = found.position;
-      }
-    }
-  }
-
-  match(): FactMatch {
-    return { phrase: this.#phrase, nearness: this.#nearness(), findings: this.#findings, spans: this.#spans };
-  }
-
-  #note(term: string, { word, weight }: Meaning, field: Field): void {
-    const known = this.#findings.get(word);
-    if (known === undefined || known.weight < weight) this.#findings.set(word, { term, weight, fields: [field] });
-    else if (known.term === term && !known.fields.includes(field)) known.fields.push(field);
-  }
-
-  #mark({ start, end, parts }: Word, word: number, offset: number): void {
-    if (parts > 0 || this.#spans.length === MAX_SPANS) return;
-    if (!this.#onlyStopWords && this.#query.words[word]?.isStopWord === true) return;
-    this.#spans.push({ start: start + offset, end: end + offset, word });
-  }
-
-  #nearness(): number {
-    return meanNearness(this.#query, (word) => this.#near[word] ?? 0);
   }
 }
 
@@ -169,13 +303,16 @@ class FactReading {
  * Returns the mean nearness of all pairs of consecutive words of the query. Each pair is weighted by the lower weight of its two
  * words.
  */
-function meanNearness({ words, phraseWords }: ParsedQuery, near: (word: number) => number): number {
+function meanNearness({ words, phraseWords }: ParsedQuery, nearOf: (word: number) => number): number {
   let sum = 0;
   let most = 0;
+  let before = words[0]?.weight ?? 0;
   for (let word = 1; word < phraseWords; word += 1) {
-    const pairWeight = Math.min(words[word]?.weight ?? 0, words[word - 1]?.weight ?? 0);
+    const weight = words[word]?.weight ?? 0;
+    const pairWeight = weight < before ? weight : before;
+    before = weight;
     most += pairWeight;
-    sum += pairWeight * near(word);
+    sum += pairWeight * nearOf(word);
   }
   return most === 0 ? 0 : sum / most;
 }
@@ -185,12 +322,12 @@ export const highestNearness = (query: ParsedQuery, mask: number): number =>
   meanNearness(query, (word) => (word >= 32 || ((mask >>> (word - 1)) & 3) === 3 ? 1 : 0));
 
 /** Whether the words contain the phrase. Whole names are skipped, because their parts are compared instead. */
-function containsPhrase(words: readonly Word[], phrase: readonly Word[]): boolean {
+function containsPhrase(words: readonly FoundWord[], phrase: readonly Word[]): boolean {
   for (let at = 0; at < words.length; at += 1) if (startsPhrase(words, at, phrase)) return true;
   return false;
 }
 
-function startsPhrase(words: readonly Word[], from: number, phrase: readonly Word[]): boolean {
+function startsPhrase(words: readonly FoundWord[], from: number, phrase: readonly Word[]): boolean {
   if (words[from]?.term !== phrase[0]?.term) return false;
   const offset = (words[from]?.position ?? 0) - (phrase[0]?.position ?? 0);
   let next = 0;
@@ -205,18 +342,12 @@ function startsPhrase(words: readonly Word[], from: number, phrase: readonly Wor
   return next === phrase.length;
 }
 
-/** Returns the best alternatives of the query's words. Alternatives of the rarest word come first. */
-function rarestTerms({ words }: ParsedQuery): string[] {
-  const rarestFirst = words.toSorted((one, other) => other.weight - one.weight);
-  return rarestFirst.flatMap(({ alternatives }) => alternatives.slice(0, 2).map(({ term }) => term)).slice(0, 16);
-}
-
-function windowStart(value: string, terms: readonly string[]): number {
+function windowStart(value: string, sought: readonly (string | RegExp)[]): number {
   const folded = value.length > MAX_FOLDED ? value.toLowerCase() : foldText(value);
   // If folding changed the length, positions in the folded text are not positions in the value.
   const text = folded.length === value.length ? folded : value.toLowerCase();
-  for (const term of terms) {
-    const at = text.indexOf(term);
+  for (const one of sought) {
+    const at = typeof one === 'string' ? text.indexOf(one) : text.search(one);
     if (at >= 0) return characterBoundary(value, Math.max(0, Math.min(at - WINDOW / 4, value.length - WINDOW)));
   }
   return 0;

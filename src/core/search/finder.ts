@@ -5,17 +5,26 @@ import { runText } from './run-text.ts';
 import { type Hit, SearchIndex } from './search-index.ts';
 
 /**
- * Maximum facts and bytes that are decrypted and indexed in one turn of the event loop, so that other calls are not delayed
- * (R-VIEW-04).
+ * Maximum facts and bytes that are decrypted and indexed without a pause if no queries arrive, so that other calls are not delayed
+ * (R-VIEW-04). While queries arrive, several smaller slices can run in one turn of the event loop, at most for `MAX_WORK_MS`.
  */
 const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
-/** Maximum facts in a slice that is shortly after a query, because another query may follow. */
-const BUSY_LIMIT = 32;
+/** The maximum for a slice that is shortly after a query, because the next query waits for its end. */
+const BUSY_SLICE = { limit: 16, bytes: 4 * 1024 } as const;
 const BUSY_MS = 50;
-/** While each turn of the event loop has queries, the build pauses for this many times the duration of its last slice. */
-const PAUSE = 2;
+/**
+ * While queries arrive, the build takes half of the time: it pauses for as long as its last slices took, and works for as long as
+ * the queries of the last turns took. This is the maximum for which it works without a pause, in milliseconds.
+ */
+const MAX_WORK_MS = 3;
 /** Maximum bytes of all indexes together. The least recently used index is dropped first. */
 const MAX_BYTES = 512 * 1024 * 1024;
+/**
+ * If all indexes together are larger than this, those that no query has used for `IDLE_MS` are dropped, so that a server with many
+ * subjects needs memory only for those in use. A memory of one person stays below it.
+ */
+const IDLE_BYTES = 64 * 1024 * 1024;
+const IDLE_MS = 10 * 60 * 1000;
 /**
  * Fraction of `MAX_BYTES` that building an index can use. The rest is reserved for later writes. Otherwise each later write would
  * drop an index, which is slow to rebuild.
@@ -39,12 +48,21 @@ interface NamespaceIndex {
   readonly index: SearchIndex;
   /** Row numbers of the indexed runs. Only the newest runs are indexed. Empty in an index of facts. */
   readonly runs: Set<number>;
+  /**
+   * Row numbers of entries that were deleted during the build, because a page that was read before can still contain them. Undefined
+   * after the build.
+   */
+  deleted: Set<number> | undefined;
+  /** Row numbers of entries that were written during the build, oldest first. They are newer than the entries around them. */
+  readonly written: Set<number>;
   /** Resolved when the first slice of entries, the newest ones, is indexed. The value is the end of the grace period. */
   readonly begun: PromiseWithResolvers<number>;
   built: Promise<void>;
   complete: boolean;
   /** Time of the last query that came during the build, in milliseconds on the clock of `performance`. */
   queriedAt: number;
+  /** Time of the last use, on the same clock. */
+  usedAt: number;
 }
 
 interface FindRequest {
@@ -71,13 +89,15 @@ interface FindResult {
 export class Finder implements Disposable {
   readonly #store: MemoryStore;
   readonly #maxBytes: number;
+  readonly #idleBytes: number;
   readonly #subscription: Disposable;
   /** The indexes by name, least recently used first. */
   readonly #indexes = new Map<string, NamespaceIndex>();
 
-  constructor(store: MemoryStore, maxBytes = MAX_BYTES) {
+  constructor(store: MemoryStore, maxBytes = MAX_BYTES, idleBytes = IDLE_BYTES) {
     this.#store = store;
     this.#maxBytes = maxBytes;
+    this.#idleBytes = idleBytes;
     this.#subscription = store.onEntryEvent((event) => this.#onEntryEvent(event));
   }
 
@@ -116,10 +136,14 @@ export class Finder implements Disposable {
     return this.#isCurrent(indexed) ? indexed.index.names(most) : this.names(namespace, most);
   }
 
-  /** Builds all indexes in advance, so that no search waits for them. */
+  /**
+   * Builds indexes in advance, so that no search waits for them. If there are so many that idle ones would be dropped, the others are
+   * built when they are first searched.
+   */
   async prepare(): Promise<void> {
     for (const kind of ['fact', 'audit'] as const) {
       for (const { namespace } of await this.#store.namespaces(kind)) {
+        if (this.bytes > this.#idleBytes) return;
         await this.#indexOf(namespace, kind).built.catch(() => undefined);
       }
     }
@@ -133,26 +157,35 @@ export class Finder implements Disposable {
   #indexOf(namespace: Namespace, kind: IndexedKind): NamespaceIndex {
     const name = nameOf(namespace, kind);
     const known = this.#indexes.get(name);
+    const usedAt = performance.now();
     if (known) {
+      known.usedAt = usedAt;
       this.#indexes.delete(name);
       this.#indexes.set(name, known);
+      this.#dropIdle(usedAt);
       return known;
     }
+    this.#dropIdle(usedAt);
     const indexed: NamespaceIndex = {
       namespace,
       kind,
-      index: new SearchIndex(),
+      index: new SearchIndex({ newestFirst: true }),
       runs: new Set(),
+      deleted: new Set(),
+      written: new Set(),
       begun: Promise.withResolvers(),
       built: Promise.resolve(),
       complete: false,
       queriedAt: -Infinity,
+      usedAt,
     };
     this.#indexes.set(name, indexed);
-    indexed.built = this.#build(indexed).catch((error: unknown) => {
-      if (this.#indexes.get(name) === indexed) this.#indexes.delete(name);
-      throw error;
-    });
+    indexed.built = this.#build(indexed)
+      .catch((error: unknown) => {
+        if (this.#indexes.get(name) === indexed) this.#indexes.delete(name);
+        throw error;
+      })
+      .finally(() => (indexed.deleted = undefined));
     // Searches that wait for the build receive its error. If no search is waiting, the error must not become an unhandled
     // rejection.
     indexed.built.catch(() => undefined);
@@ -165,43 +198,61 @@ export class Finder implements Disposable {
    */
   async #build(indexed: NamespaceIndex): Promise<void> {
     const space = this.#store.space(indexed.namespace, indexed.kind);
+    let due = 0;
     for (let after = {}; !isFull(indexed);) {
       const start = performance.now();
-      const most = start - indexed.queriedAt < BUSY_MS ? BUSY_LIMIT : SLICE.limit;
-      const limit = Math.min(most, SEARCHED_RUNS - indexed.runs.size);
-      const { entries, rows, next } = await space.page({ sort: 'updated', uncached: true, ...SLICE, limit, ...after });
+      const slice = start - indexed.queriedAt < BUSY_MS ? BUSY_SLICE : SLICE;
+      const limit = Math.min(slice.limit, SEARCHED_RUNS - indexed.runs.size);
+      const { entries, rows, next } = await space.page({ sort: 'updated', uncached: true, ...slice, limit, ...after });
       if (!this.#isCurrent(indexed)) return;
       for (const [position, entry] of entries.entries()) {
         const row = rows[position];
-        if (row === undefined || indexed.index.has(row)) continue;
-        if (indexEntry(indexed, row, entry) && !this.#makeRoom(indexed)) return;
+        if (row === undefined || indexed.index.has(row) || indexed.deleted?.has(row)) continue;
+        if (indexEntry(indexed, row, entry) && !this.#makeRoom(indexed)) return this.#endBuild(indexed);
       }
       const end = performance.now();
       indexed.begun.resolve(end + BUILD_GRACE_MS);
       if (!next) break;
       after = { after: next };
-      const resumeAt = end + PAUSE * (end - start);
-      for (let now = end; now < resumeAt; now = performance.now()) {
-        const turnStart = now;
-        await nextTurn();
-        if (indexed.queriedAt < turnStart) break;
-      }
+      due -= end - start;
+      if (due <= 0) due = await otherWork(indexed, due);
     }
+    await this.#endBuild(indexed);
     indexed.complete = true;
+  }
+
+  /** Adds the entries again that were written during the build, so that searches can tell which entries are the newest. */
+  async #endBuild(indexed: NamespaceIndex): Promise<void> {
+    indexed.index.endBuild();
+    let renewed = 0;
+    for (const row of indexed.written) {
+      indexed.written.delete(row);
+      indexed.index.renew(row);
+      renewed += 1;
+      if (renewed % SLICE.limit > 0) continue;
+      await nextTurn();
+      if (!this.#isCurrent(indexed)) return;
+    }
   }
 
   #onEntryEvent(change: EntryEvent): void {
     if (change.what === 'reset') return this.#drop();
     if (change.what === 'deleted') {
-      for (const { index, runs } of this.#indexes.values()) {
+      for (const { index, runs, deleted, written } of this.#indexes.values()) {
         index.remove(change.row);
         runs.delete(change.row);
+        deleted?.add(change.row);
+        written.delete(change.row);
       }
       return;
     }
     if (change.kind !== 'fact' && change.kind !== 'audit') return;
     const indexed = this.#indexes.get(nameOf(change.namespace, change.kind));
     if (!indexed) return;
+    indexed.deleted?.delete(change.row);
+    // An entry that is written twice during the build moves to the end.
+    indexed.written.delete(change.row);
+    if (indexed.deleted) indexed.written.add(change.row);
     const grown = indexEntry(indexed, change.row, change.entry);
     if (isFull(indexed, SEARCHED_RUNS + 1)) dropOldest(indexed);
     if (grown) this.#dropUntil(this.#maxBytes);
@@ -234,10 +285,34 @@ export class Finder implements Disposable {
     }
   }
 
+  /** Drops the indexes that are idle, the least recently used first, while all indexes together are large. */
+  #dropIdle(now: number): void {
+    for (const [name, indexed] of this.#indexes) {
+      if (now - indexed.usedAt < IDLE_MS || this.bytes <= this.#idleBytes) return;
+      this.#indexes.delete(name);
+      indexed.index.clear();
+    }
+  }
+
   /** Overwrites and drops all indexes, because they contain decrypted text. */
   #drop(): void {
     for (const { index } of this.#indexes.values()) index.clear();
     this.#indexes.clear();
+  }
+}
+
+/**
+ * Waits while queries take the time that the build owes them, at least one turn of the event loop. `due` is the time that the
+ * build is due, in milliseconds, and is negative if the build took more than the queries. Returns its new value.
+ */
+async function otherWork(indexed: NamespaceIndex, due: number): Promise<number> {
+  for (let rest = due; ;) {
+    const start = performance.now();
+    await nextTurn();
+    // A query takes several turns, and its client needs time to send the next, so a turn without a query does not end the pause.
+    if (start - indexed.queriedAt >= BUSY_MS) return 0;
+    rest += performance.now() - start;
+    if (rest >= 0) return Math.min(rest, MAX_WORK_MS);
   }
 }
 

@@ -1,7 +1,16 @@
 import type { FactIndex } from './fact-index.ts';
 import { stopWords } from './stop-words.ts';
 import { TERM_START, type Vocabulary, gramsOfTerm } from './vocabulary.ts';
-import { type Word, commonPrefixLength, editDistance, isUnspaced, wordsOf } from './words.ts';
+import {
+  type Word,
+  TERM_UNITS,
+  characterBoundary,
+  commonPrefixLength,
+  editDistance,
+  foldText,
+  isUnspaced,
+  wordsOf,
+} from './words.ts';
 
 interface QueryWord {
   readonly term: string;
@@ -26,6 +35,8 @@ export interface ParsedQuery {
   readonly onlyIdentifiers: boolean;
   /** All words with their positions. A name is represented by its parts only. */
   readonly phrase: readonly Word[];
+  /** How the query writes each of its terms, such as `PROJ-7` for `proj7`. */
+  readonly spellings: ReadonlyMap<string, string>;
   /** The query without the characters before its first word and after its last word. */
   readonly text: string;
   /** The sum of weights that a fact with every word of the query can reach. */
@@ -69,7 +80,10 @@ export function parseQuery(text: string, facts: FactIndex, limits: Limits): Pars
   for (const { weight, alternatives } of words) maxWeight += weight * (alternatives.length > 0 ? 1 : UNKNOWN);
   const phraseWords = words.filter(({ role }) => role !== 'identifier').length;
   const onlyIdentifiers = words.every(({ role }) => role !== 'plain');
-  return { words, phraseWords, onlyIdentifiers, phrase, text: text.slice(only?.start, all.at(-1)?.end), maxWeight };
+  const spellings = new Map<string, string>();
+  for (const { term, start, end } of all) if (!spellings.has(term)) spellings.set(term, text.slice(start, end));
+  const trimmed = text.slice(only?.start, all.at(-1)?.end);
+  return { words, phraseWords, onlyIdentifiers, phrase, spellings, text: trimmed, maxWeight };
 }
 
 /** Whether the query is a single identifier, so that each fact with the identifier contains the phrase. */
@@ -361,3 +375,31 @@ function similarTerms(word: string, vocabulary: Vocabulary): Alternative[] {
   });
   return best(found, []).slice(0, MAX_SIMILAR);
 }
+
+/** Returns the best alternatives of the query's words. Alternatives of the rarest word come first. */
+export function soughtTexts({ words, spellings }: ParsedQuery): (string | RegExp)[] {
+  const rarestFirst = words.toSorted((one, other) => other.weight - one.weight);
+  const sought = rarestFirst.flatMap(({ alternatives, role, term }): (string | RegExp)[] =>
+    role === 'identifier'
+      ? [anySpelling(foldText(spellings.get(term) ?? term))]
+      : alternatives.slice(0, 2).map((alternative) => alternative.term),
+  );
+  return sought.slice(0, 16);
+}
+
+/** Maximum parts of an identifier in its pattern. Matching the pattern takes time for each part at each place of a long value. */
+const MAX_PATTERN_PARTS = 8;
+
+/** Returns a pattern of all spellings of an identifier: with hyphens, with underscores, and without. It has only the first parts. */
+const anySpelling = (identifier: string): RegExp =>
+  new RegExp(
+    identifier
+      .slice(0, characterBoundary(identifier, TERM_UNITS))
+      .split(partBoundary)
+      .slice(0, MAX_PATTERN_PARTS)
+      .map((part) => RegExp.escape(part))
+      .join('[-_]?'),
+    'u',
+  );
+
+const partBoundary = /[-_]|(?<=\p{L})(?=\p{N})|(?<=\p{N})(?=\p{L})/u;

@@ -1,6 +1,6 @@
 import { type FactIndex, WEIGHT_LEVELS } from './fact-index.ts';
 import { type Alternative, type ParsedQuery, isOneIdentifier, rarestOfPhrase } from './parsed-query.ts';
-import { growTo } from './tables.ts';
+import { BestFacts, type FactPredicate, fromEitherEnd, growTo } from './tables.ts';
 
 export interface RankedFact {
   readonly number: number;
@@ -12,15 +12,14 @@ export interface RankedFact {
   readonly mask: number;
 }
 
-/** Whether the filter of a search accepts the fact with this number. */
-export type FactPredicate = (number: number) => boolean;
-
 /** How many facts a search needs, and how much work it can do to find them. */
 export interface Extent {
   /** The number of hits. Facts that cannot be among them may be left out. */
   readonly limit: number;
-  /** The maximum number of facts to return: the best ones, from which the hits are chosen by reading their text. */
+  /** The maximum number of facts to return as the best ones, from which the hits are chosen by reading their text. */
   readonly most: number;
+  /** The maximum number of facts to return because they may contain the phrase. */
+  readonly phrases: number;
   /** Maximum number of postings to read. */
   readonly postings: number;
   /** True if the filter checks more than expiry. */
@@ -47,8 +46,10 @@ const MAX_LOOKED_UP = 64;
 const MAX_PART_POSTINGS = 128;
 /** Maximum number of facts that are found by a word of the phrase because they may spell an identifier as several words. */
 const MAX_PHRASE_POSTINGS = 1024;
-/** Maximum number of facts that are returned in addition, because they may contain the phrase without an identifier. */
-const MAX_SPELLED_APART = 64;
+/** While the rest of the words weighs less than this fraction of a word, facts with only that word stay in order of its weight. */
+const LAST_WORD = 0.1;
+/** Of the facts with only such a word, this many times the wanted number are read. */
+const SPARE = 2;
 /** More words than any query has. */
 const MAX_WORDS = 255;
 /** Number of postings that can be read in the time that it takes to look up one fact in a posting list. */
@@ -69,6 +70,8 @@ interface LookUp extends Pick<Extent, 'limit' | 'postings'> {
   readonly remaining: number;
   /** The weight of the last hit so far, or 0 if it is unknown. */
   readonly least: number;
+  /** Whether facts were found since that weight was computed. */
+  readonly isStale: boolean;
 }
 
 /**
@@ -89,13 +92,15 @@ export class Ranking {
   #masks = new Uint32Array(0);
   #count = 0;
   #limits = new Uint32Array(0);
+  /** The highest weights that `#leastHit` has found, highest first. */
+  #best = new Float32Array(0);
 
   constructor(facts: FactIndex) {
     this.#facts = facts;
   }
 
   get bytes(): number {
-    return 4 * (this.#places.length + this.#limits.length) + 18 * this.#numbers.length;
+    return 4 * (this.#places.length + this.#limits.length + this.#best.length) + 18 * this.#numbers.length;
   }
 
   /** Returns the best facts that the filter accepts, best first. Facts with equal weights are ordered newest first. */
@@ -104,7 +109,7 @@ export class Ranking {
     try {
       const { words, skipped } = rarestFirst(query, isExhaustive(extent));
       const collected = this.#collect(query, words, accepts, extent);
-      const chosen = this.#choose(query, accepts, extent.most, collected === 'limited' ? 'unknown' : skipped);
+      const chosen = this.#choose(query, accepts, extent, collected === 'limited' ? 'unknown' : skipped);
       const enough = extent.narrowed ? extent.most : collected === 'limited' ? extent.limit : 1;
       if ((collected === 'complete' && skipped.length === 0) || chosen.length >= enough) return chosen;
     } finally {
@@ -134,6 +139,7 @@ export class Ranking {
     let remaining = all;
     let left = extent.postings;
     let least = 0;
+    let isStale = false;
     let result: 'complete' | 'shortened' | 'limited' = 'complete';
     let at = 0;
     for (; at < words.length; at += 1) {
@@ -146,12 +152,15 @@ export class Ranking {
       // No hit weighs more than the words that were read, so that the weight of the last hit need not be computed each time.
       const likely = this.#count >= extent.limit && remaining < REPLACEABLE * (all - remaining);
       least = likely ? this.#leastHit(accepts, extent.limit) : 0;
+      isStale = false;
       if (remaining < REPLACEABLE * least) break;
       const isBounded = found && !exhaustive && ranked.word.role === 'part';
       const most = isBounded ? Math.min(left, at === sought ? MAX_PHRASE_POSTINGS : MAX_PART_POSTINGS) : left;
-      const read = this.#addWord(ranked, most);
-      left -= read;
       remaining -= ranked.bound;
+      isStale = true;
+      const isLast = !exhaustive && remaining < LAST_WORD * ranked.bound && (unknown || isFound(words, at));
+      const read = isLast ? this.#addStrongest(ranked, most, accepts, SPARE * extent.most) : this.#addWord(ranked, most);
+      left -= read;
       if (left <= 0) {
         result = 'limited';
         at += 1;
@@ -161,14 +170,14 @@ export class Ranking {
     }
     const unread = words.slice(at);
     // A fact with the phrase has each plain word. Facts with the only identifier of a query contain the phrase, and weigh more.
-    const isFound =
-      words.slice(0, at).some(({ word }) => word.role === 'plain') || (at === 1 && least > 0 && isOneIdentifier(query));
-    const [ranked] = sought >= at && left > 0 && !isFound ? unread.splice(sought - at, 1) : [];
+    const phraseFound = isFound(words, at) || (at === 1 && least > 0 && isOneIdentifier(query));
+    const [ranked] = sought >= at && left > 0 && !phraseFound ? unread.splice(sought - at, 1) : [];
     if (ranked !== undefined) {
       this.#addWord(ranked, Math.min(left, MAX_PHRASE_POSTINGS));
       remaining -= ranked.bound;
+      isStale = true;
     }
-    return this.#lookUp(unread, words.length - unread.length, { ...extent, accepts, missable, remaining, least })
+    return this.#lookUp(unread, words.length - unread.length, { ...extent, accepts, missable, remaining, least, isStale })
       ? result
       : 'limited';
   }
@@ -190,14 +199,10 @@ export class Ranking {
 
   #bestOf(term: Alternative, accepts: FactPredicate, most: number, read: number): RankedFact[] {
     const { id, weight } = term;
-    const best = new Best(this.#facts, most);
+    const best = new BestFacts(this.#facts, most);
     const count = this.#facts.readPostings(id, read);
-    const { postings } = this.#facts;
-    for (let seen = 0; seen < count; seen += 1) {
-      const posting = postings[fromEitherEnd(seen, count)] ?? 0;
-      best.offer(posting >>> 8, posting % WEIGHT_LEVELS, accepts);
-    }
-    const sorted = best.sorted();
+    best.offerPostings(this.#facts.postings, count, accepts);
+    const sorted = best.takeAll();
     if (sorted.length < most && count < this.#facts.count(id)) return this.#bestOf(term, accepts, most, Infinity);
     return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHT_LEVELS - 1), words: 1, mask: 1 }));
   }
@@ -219,6 +224,29 @@ export class Ranking {
   }
 
   /**
+   * Adds the weight of a word to the facts that were found, and to the best of the facts that contain only this word. Other facts
+   * cannot become hits, because the rest of the words weighs little.
+   */
+  #addStrongest({ word, mark }: RankedWord, most: number, accepts: FactPredicate, wanted: number): number {
+    let read = 0;
+    for (const { id, weight } of word.alternatives) {
+      if (read >= most) break;
+      const worth = weight * word.weight;
+      this.#lookUpTerm(id, worth, mark);
+      const strongest = new BestFacts(this.#facts, wanted);
+      const listed = this.#facts.readPostings(id, most - read);
+      strongest.offerPostings(this.#facts.postings, listed, accepts);
+      this.#limits = growTo(this.#limits, wanted);
+      const chosen = strongest.takeAll();
+      for (const [at, { number, sum }] of chosen.entries()) this.#limits[at] = number * WEIGHT_LEVELS + sum;
+      this.#grow(this.#count + chosen.length);
+      this.#apply(this.#limits, chosen.length, worth, mark);
+      read += listed;
+    }
+    return read;
+  }
+
+  /**
    * Adds the weights of the unread words to the facts that were found, and drops facts that cannot become hits. Returns false if
    * the limit of postings was reached.
    */
@@ -228,10 +256,11 @@ export class Ranking {
     { accepts, limit, missable, remaining, postings, ...rest }: LookUp,
   ): boolean {
     let [open, left, at, least] = [remaining, postings, 0, rest.least];
+    let { isStale } = rest;
     for (; at <= unread.length && left > 0; at += 1) {
       // Few facts could be dropped while the words to look up weigh nearly as much as a hit.
       if (this.#count > Math.max(limit, MAX_LOOKED_UP) && (least === 0 || open < PRUNABLE * least)) {
-        least = this.#leastHit(accepts, limit);
+        if (isStale || least === 0) least = this.#leastHit(accepts, limit);
         this.#prune(REPLACEABLE * least - open, read + at - missable);
       }
       const ranked = unread[at];
@@ -239,6 +268,7 @@ export class Ranking {
       for (const { id, weight } of ranked.word.alternatives)
         left -= this.#lookUpTerm(id, weight * ranked.word.weight, ranked.mark);
       open -= ranked.bound;
+      isStale = true;
     }
     return at >= unread.length;
   }
@@ -313,36 +343,42 @@ export class Ranking {
 
   /** Returns the weight of the last of the best facts, or 0 if fewer facts than the limit were found. */
   #leastHit(accepts: FactPredicate, limit: number): number {
-    const best = new Best(this.#facts, limit);
-    const [numbers, sums, count] = [this.#numbers, this.#sums, this.#count];
+    const best = (this.#best = growTo(this.#best, limit)).fill(0, 0, limit);
+    const [numbers, sums, count, last] = [this.#numbers, this.#sums, this.#count, limit - 1];
     let least = 0;
     for (let at = 0; at < count; at += 1) {
       const sum = sums[at] ?? 0;
-      // Facts with equal weights need not be ordered by age here.
       if (sum <= least) continue;
-      best.offer(numbers[at] ?? 0, sum, accepts);
-      least = best.least;
+      const number = numbers[at] ?? 0;
+      if (!this.#facts.isLive(number) || !accepts(number)) continue;
+      let place = last;
+      for (; place > 0 && (best[place - 1] ?? 0) < sum; place -= 1) best[place] = best[place - 1] ?? 0;
+      best[place] = sum;
+      least = best[last] ?? 0;
     }
-    return best.least;
+    return least;
   }
 
   /** Drops the facts with less than this weight, except facts with at least this number of words, which may contain the phrase. */
   #prune(least: number, phraseWords: number): void {
+    const [places, numbers, sums] = [this.#places, this.#numbers, this.#sums];
+    const [latest, latestWord, words, masks] = [this.#latest, this.#latestWord, this.#words, this.#masks];
     let kept = 0;
     for (let at = 0; at < this.#count; at += 1) {
-      const number = this.#numbers[at] ?? 0;
-      if ((this.#sums[at] ?? 0) < least && (this.#words[at] ?? 0) < phraseWords) {
-        this.#places[number] = 0;
+      const number = numbers[at] ?? 0;
+      const sum = sums[at] ?? 0;
+      if (sum < least && (words[at] ?? 0) < phraseWords) {
+        places[number] = 0;
         continue;
       }
-      this.#numbers[kept] = number;
-      this.#sums[kept] = this.#sums[at] ?? 0;
-      this.#latest[kept] = this.#latest[at] ?? 0;
-      this.#latestWord[kept] = this.#latestWord[at] ?? 0;
-      this.#words[kept] = this.#words[at] ?? 0;
-      this.#masks[kept] = this.#masks[at] ?? 0;
+      numbers[kept] = number;
+      sums[kept] = sum;
+      latest[kept] = latest[at] ?? 0;
+      latestWord[kept] = latestWord[at] ?? 0;
+      words[kept] = words[at] ?? 0;
+      masks[kept] = masks[at] ?? 0;
       kept += 1;
-      this.#places[number] = kept;
+      places[number] = kept;
     }
     this.#count = kept;
   }
@@ -357,22 +393,29 @@ export class Ranking {
     this.#masks = growTo(this.#masks, count);
   }
 
-  /** Returns the best facts, then facts that may contain the phrase although they lack an identifier. */
-  #choose(query: ParsedQuery, accepts: FactPredicate, most: number, skipped: readonly RankedWord[] | 'unknown'): RankedFact[] {
-    const best = new Best(this.#facts, most);
-    const apart = new Best(this.#facts, MAX_SPELLED_APART);
+  /** Returns the best facts, then other facts that may contain the phrase. */
+  #choose(
+    query: ParsedQuery,
+    accepts: FactPredicate,
+    { most, phrases }: Extent,
+    skipped: readonly RankedWord[] | 'unknown',
+  ): RankedFact[] {
+    const best = new BestFacts(this.#facts, most);
+    const others = new BestFacts(this.#facts, phrases);
     const [more, bits] =
       skipped === 'unknown' ? [MAX_WORDS, ~0] : [skipped.length, skipped.reduce((mask, { mark }) => mask | maskOf(mark), 0)];
+    // Facts with the identifier of such a query weigh the most. The others may spell it as several words.
+    const fewer = query.onlyIdentifiers ? query.words.length : Infinity;
     for (let seen = 0; seen < this.#count; seen += 1) {
       const at = fromEitherEnd(seen, this.#count);
       best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
       const words = (this.#words[at] ?? 0) + more;
-      if (words >= query.phraseWords && words < query.words.length)
-        apart.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
+      if (words >= query.phraseWords && words < fewer) others.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
     }
-    const chosen = best.sorted();
-    const others = apart.sorted().filter((one) => !chosen.some(({ number }) => number === one.number));
-    return [...chosen, ...others].map(({ number, sum }) => {
+    const chosen = best.takeAll();
+    const known = new Set(chosen.map(({ number }) => number));
+    for (const other of others.takeAll()) if (!known.has(other.number)) chosen.push(other);
+    return chosen.map(({ number, sum }) => {
       const at = (this.#places[number] ?? 0) - 1;
       const [words = 0, mask = 0] = [this.#words[at], this.#masks[at]];
       return { number, share: Math.min(1, sum / query.maxWeight), words: words + more, mask: mask | bits };
@@ -380,12 +423,16 @@ export class Ranking {
   }
 
   newest(accepts: FactPredicate, most: number): number[] {
-    const best = new Best(this.#facts, most);
+    const best = new BestFacts(this.#facts, most);
     const { top } = this.#facts;
     for (let seen = 0; seen < top; seen += 1) best.offer(fromEitherEnd(seen, top), 0, accepts);
-    return best.sorted().map(({ number }) => number);
+    return best.takeAll().map(({ number }) => number);
   }
 }
+
+/** Whether a plain word is among the first words. Its postings include each fact with the phrase. */
+const isFound = (words: readonly RankedWord[], count: number): boolean =>
+  words.slice(0, count).some(({ word }) => word.role === 'plain');
 
 const isExhaustive = ({ narrowed, postings }: Extent): boolean => narrowed || postings === Infinity;
 
@@ -399,100 +446,4 @@ function rarestFirst({ words }: ParsedQuery, exhaustive: boolean): { words: Rank
     .toSorted((one, other) => other.word.weight - one.word.weight);
   const least = exhaustive ? 0 : WORTHLESS * (known[0]?.bound ?? 0);
   return { words: known.filter(({ bound }) => bound >= least), skipped: known.filter(({ bound }) => bound < least) };
-}
-
-/**
- * Returns the index to visit next: the first, the last, the second, and so on. Facts are often sorted by age. Visited in order,
- * each fact could be better than all facts before it, which is the slowest case for the heap.
- */
-const fromEitherEnd = (seen: number, count: number): number => (seen % 2 === 0 ? seen >> 1 : count - 1 - (seen >> 1));
-
-/** A bounded heap of the best facts. The worst of them is on top, so that rejecting another fact takes one comparison. */
-class Best {
-  readonly #facts: FactIndex;
-  readonly #most: number;
-  readonly #numbers: number[] = [];
-  readonly #sums: number[] = [];
-  readonly #moments: number[] = [];
-  /** Lowest accepted sum. A fact with a lower sum is rejected, as is a fact with this sum and a date before `#oldest`. */
-  #least = -Infinity;
-  #oldest = -Infinity;
-
-  constructor(facts: FactIndex, most: number) {
-    this.#facts = facts;
-    this.#most = most;
-  }
-
-  offer(number: number, sum: number, accepts: FactPredicate): void {
-    if (sum < this.#least) return;
-    const moment = this.#facts.updatedAt(number);
-    if (sum === this.#least && moment < this.#oldest) return;
-    this.#take(number, sum, moment, accepts);
-  }
-
-  #take(number: number, sum: number, moment: number, accepts: FactPredicate): void {
-    const full = this.#numbers.length === this.#most;
-    if (full && !this.#beats(0, number, sum, moment)) return;
-    if (!this.#facts.isLive(number) || !accepts(number)) return;
-    if (full) this.#sink(number, sum, moment);
-    else this.#rise(number, sum, moment);
-    if (this.#numbers.length < this.#most) return;
-    this.#least = this.#sums[0] ?? 0;
-    this.#oldest = this.#moments[0] ?? 0;
-  }
-
-  /** The weight of the last fact, or 0 if there are fewer facts than wanted. */
-  get least(): number {
-    return Math.max(0, this.#least);
-  }
-
-  sorted(): { number: number; sum: number }[] {
-    return this.#numbers
-      .map((number, at) => ({ number, sum: this.#sums[at] ?? 0, moment: this.#moments[at] ?? 0 }))
-      .toSorted((one, other) => other.sum - one.sum || other.moment - one.moment || other.number - one.number);
-  }
-
-  /** Whether a fact is better than the fact at this index. Of two facts with equal sums, the newer one is better. */
-  #beats(at: number, number: number, sum: number, moment: number): boolean {
-    const known = this.#sums[at] ?? 0;
-    if (sum !== known) return sum > known;
-    const before = this.#moments[at] ?? 0;
-    return moment === before ? number > (this.#numbers[at] ?? 0) : moment > before;
-  }
-
-  #put(at: number, number: number, sum: number, moment: number): void {
-    this.#numbers[at] = number;
-    this.#sums[at] = sum;
-    this.#moments[at] = moment;
-  }
-
-  #move(from: number, to: number): void {
-    this.#put(to, this.#numbers[from] ?? 0, this.#sums[from] ?? 0, this.#moments[from] ?? 0);
-  }
-
-  #rise(number: number, sum: number, moment: number): void {
-    let at = this.#numbers.length;
-    while (at > 0) {
-      const above = (at - 1) >> 1;
-      if (this.#beats(above, number, sum, moment)) break;
-      this.#move(above, at);
-      at = above;
-    }
-    this.#put(at, number, sum, moment);
-  }
-
-  #sink(number: number, sum: number, moment: number): void {
-    let at = 0;
-    for (let below = 1; below < this.#most; below = 2 * at + 1) {
-      if (below + 1 < this.#most && this.#worse(below + 1, below)) below += 1;
-      if (!this.#beats(below, number, sum, moment)) break;
-      this.#move(below, at);
-      at = below;
-    }
-    this.#put(at, number, sum, moment);
-  }
-
-  #worse(one: number, other: number): boolean {
-    return !this.#beats(other, this.#numbers[one] ?? 0, this.#sums[one] ?? 0, this.#moments[one] ?? 0);
-  }
 }

@@ -1,9 +1,10 @@
 import { type FactId, FactIndex, type IndexedFact, type NameFilter, type SearchableFact } from './fact-index.ts';
-import { type FactMatch, FactReader, type Span, highestNearness } from './fact-reader.ts';
+import { type FactMatch, FactReader, type Span, highestNearness, namesOfFields, spellingOf } from './fact-reader.ts';
 import { type Alternative, type ParsedQuery, parseQuery } from './parsed-query.ts';
-import { type Extent, type FactPredicate, type RankedFact, Ranking } from './ranking.ts';
+import { type Extent, type RankedFact, Ranking } from './ranking.ts';
+import type { FactPredicate } from './tables.ts';
 import type { NameCount } from './text-pages.ts';
-import { foldText } from './words.ts';
+import { foldText, isUnspaced, TERM_UNITS } from './words.ts';
 
 export interface SearchQuery extends Filter {
   /**
@@ -28,8 +29,14 @@ interface Filter extends NameFilter {
  * facts in small steps. A fact can be found as soon as it is added.
  */
 export class SearchIndex {
-  #facts = new FactIndex();
-  #ranking = new Ranking(this.#facts);
+  #facts: FactIndex;
+  #ranking: Ranking;
+
+  /** With `newestFirst`, each fact that is added before `endBuild` is called is older than those before it. */
+  constructor({ newestFirst }: { newestFirst: boolean } = { newestFirst: false }) {
+    this.#facts = new FactIndex(newestFirst);
+    this.#ranking = new Ranking(this.#facts);
+  }
 
   get size(): number {
     return this.#facts.size;
@@ -45,6 +52,16 @@ export class SearchIndex {
     const before = this.#facts.bytes;
     this.#facts.add(fact.id, fact);
     return this.#facts.bytes > before;
+  }
+
+  /** Ends the build of an index that was filled newest first. Facts that are added later are newer. */
+  endBuild(): void {
+    this.#facts.endBuild();
+  }
+
+  /** Adds a fact again that was written during the build, so that it counts as newer than the facts before. */
+  renew(id: FactId): void {
+    this.#facts.renew(id);
   }
 
   has(id: FactId): boolean {
@@ -106,9 +123,9 @@ export interface Hit {
   readonly fact: IndexedFact['fact'];
 }
 
-type Scored = Pick<Hit, 'score' | 'fact'>;
-
-interface ReadFact extends IndexedFact {
+interface ReadFact {
+  readonly number: number;
+  readonly updatedAt: number;
   readonly score: number;
   readonly match: FactMatch;
 }
@@ -123,6 +140,8 @@ const NEWEST_SCORE = 0.5;
 
 const MAX_READ_CANDIDATES = 64;
 const MAX_PHRASE_CANDIDATES = 512;
+/** Maximum facts that may contain a phrase of identifiers, spelled as several words. */
+const MAX_SPELLED_APART = 64;
 /** Maximum number of words of the phrase that are compared before a fact is read. */
 const MAX_COMPARED_WORDS = 32;
 
@@ -178,25 +197,21 @@ class SearchRun {
   search(text: string): Hit[] {
     const query = parseQuery(text, this.#facts, { words: this.#effort.words, narrowed: this.#narrowed });
     if (query.words.length === 0) return [];
-    const reader = new FactReader(query, this.#effort.characters);
+    const reader = new FactReader(query, this.#facts, this.#effort.characters);
     const found: ReadFact[] = [];
     for (const candidate of this.#worthReading(query)) {
       const { number, share } = candidate;
       if (this.#isBeaten(candidate, query, found)) continue;
-      const { id, fact } = this.#open(number);
-      const match = reader.read(fact, mayContainPhrase(query, candidate));
+      const match = reader.read(number, mayContainPhrase(query, candidate));
       const nearness = isIncomplete(query, candidate) ? 0 : match.nearness;
-      found.push({ id, fact, match, score: score(share, match.phrase, nearness) });
-      moveLastIntoPlace(found);
+      found.push({ number, updatedAt: this.#facts.updatedAt(number), match, score: score(share, match.phrase, nearness) });
+      this.#moveLastIntoPlace(found);
       if (found.length > this.#limit) found.pop();
     }
-    return found.map(({ id, fact, match, score: scored }) => ({
-      id,
-      score: scored,
-      why: explainHit(query, match),
-      spans: match.spans,
-      fact,
-    }));
+    return found.map(({ number, match, score: scored }) => {
+      const { id, fact } = this.#open(number);
+      return { id, score: scored, why: explainHit(query, match, fact), spans: match.spans, fact };
+    });
   }
 
   /** Whether the fact cannot become a hit, even if its words are next to each other. */
@@ -206,7 +221,23 @@ class SearchRun {
     const { number, share } = candidate;
     const phrase = mayContainPhrase(query, candidate) ? 'value' : undefined;
     const most = score(share, phrase, isIncomplete(query, candidate) ? 0 : highestNearness(query, candidate.mask));
-    return most < last.score || (most === last.score && this.#facts.updatedAt(number) < last.fact.updatedAt);
+    return most < last.score || (most === last.score && this.#facts.updatedAt(number) < last.updatedAt);
+  }
+
+  /** Moves the last element to its sorted place. The move is usually short, because candidates arrive nearly sorted. */
+  #moveLastIntoPlace(found: ReadFact[]): void {
+    for (let at = found.length - 1; at > 0; at -= 1) {
+      const [above, below] = [found[at - 1], found[at]];
+      if (!above || !below || !this.#isBetter(below, above)) return;
+      found[at - 1] = below;
+      found[at] = above;
+    }
+  }
+
+  #isBetter(one: ReadFact, other: ReadFact): boolean {
+    if (one.score !== other.score) return one.score > other.score;
+    if (one.updatedAt !== other.updatedAt) return one.updatedAt > other.updatedAt;
+    return this.#open(one.number).fact.key < this.#open(other.number).fact.key;
   }
 
   /**
@@ -216,9 +247,8 @@ class SearchRun {
   #worthReading(query: ParsedQuery): RankedFact[] {
     const most = Math.max(MAX_READ_CANDIDATES, this.#limit);
     if (query.words.length === 1) return this.#aboutOneWord(query, most);
-    // Facts with the identifiers weigh the most. Facts that spell them apart are returned in addition.
-    const sought = query.onlyIdentifiers ? most : Math.max(most, MAX_PHRASE_CANDIDATES);
-    const candidates = this.#ranking.best(query, this.#accepts, this.#extent(sought));
+    const phrases = query.onlyIdentifiers ? MAX_SPELLED_APART : MAX_PHRASE_CANDIDATES;
+    const candidates = this.#ranking.best(query, this.#accepts, this.#extent(most, phrases));
     const least = (1 - NEARNESS_FRACTION) * (candidates[this.#limit - 1]?.share ?? 0);
     const likely = candidates.slice(0, most).filter(({ share }) => share >= least);
     const unsure = candidates.filter(
@@ -250,8 +280,8 @@ class SearchRun {
     return [...candidates, ...itself.filter(({ number }) => !known.has(number))];
   }
 
-  #extent(most: number): Extent {
-    return { limit: this.#limit, most, postings: this.#effort.postings, narrowed: this.#narrowed };
+  #extent(most: number, phrases = 0): Extent {
+    return { limit: this.#limit, most, phrases, postings: this.#effort.postings, narrowed: this.#narrowed };
   }
 
   /** Returns each fact once with its highest share, best first. Facts with equal shares are ordered newest first. */
@@ -330,17 +360,7 @@ function containsInOrder(text: string, [first = '', ...others]: readonly string[
 const mayContainPhrase = (query: ParsedQuery, found: RankedFact): boolean =>
   found.words >= query.phraseWords && !isIncomplete(query, found);
 
-/** Moves the last element to its sorted place. The move is usually short, because candidates arrive nearly sorted. */
-function moveLastIntoPlace(found: ReadFact[]): void {
-  for (let at = found.length - 1; at > 0; at -= 1) {
-    const [above, below] = [found[at - 1], found[at]];
-    if (!above || !below || best(above, below) <= 0) return;
-    found[at - 1] = below;
-    found[at] = above;
-  }
-}
-
-const best = (one: Scored, other: Scored): number =>
+const best = (one: Hit, other: Hit): number =>
   other.score - one.score || other.fact.updatedAt - one.fact.updatedAt || (one.fact.key < other.fact.key ? -1 : 1);
 
 /** Fraction of a merged score that comes from the best hit. The rest is the mean score over all texts. */
@@ -367,17 +387,26 @@ function fuseHits(found: readonly Hit[][]): Hit[] {
 
 const MAX_WORDS = 8;
 
+/** Characters that are not visible, and could change how the text around them is shown. */
+const invisible = /\p{Default_Ignorable_Code_Point}/gu;
+const ascii = /^[\0-\x7f]*$/;
+
+/** Returns a term as the query or the fact writes it. The term of a pair of characters has no spelling of its own. */
+const shownAs = (term: string, spelling: string = term): string =>
+  isUnspaced(term) || spelling.length > TERM_UNITS ? term : ascii.test(spelling) ? spelling : spelling.replace(invisible, '');
+
 /** Describes which words were found in which fields, as in `"deploy" in key, value; "kubernetes" for "kuberntes" in value`. */
-function explainHit({ words }: ParsedQuery, { phrase, findings }: FactMatch): string {
-  const all = [...findings];
-  const meaningful = all.filter(([word]) => words[word]?.isStopWord === false);
-  const shown = meaningful.length > 0 ? meaningful : all;
-  shown.sort(([one], [other]) => (words[other]?.weight ?? 0) - (words[one]?.weight ?? 0));
+function explainHit({ words, spellings }: ParsedQuery, { phrase, findings }: FactMatch, fact: SearchableFact): string {
+  const meaningful = findings.filter(({ word }) => words[word]?.isStopWord === false);
+  const shown = meaningful.length > 0 ? meaningful : [...findings];
+  if (shown.length > 1) shown.sort((one, other) => (words[other.word]?.weight ?? 0) - (words[one.word]?.weight ?? 0));
   let why = phrase === undefined ? '' : `exact phrase in ${phrase}`;
-  for (const [word, { term, fields }] of shown.slice(0, MAX_WORDS)) {
+  for (const finding of shown.slice(0, MAX_WORDS)) {
+    const { word, term, fields } = finding;
     const queried = words[word]?.term ?? '';
-    const named = term === queried ? `"${term}"` : `"${term}" for "${queried}"`;
-    why += `${why === '' ? '' : '; '}${named} in ${fields.join(', ')}`;
+    const asked = shownAs(queried, spellings.get(queried));
+    const named = term === queried ? `"${asked}"` : `"${shownAs(term, spellingOf(fact, finding))}" for "${asked}"`;
+    why += `${why === '' ? '' : '; '}${named} in ${namesOfFields(fields)}`;
   }
   return why;
 }

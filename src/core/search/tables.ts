@@ -1,5 +1,3 @@
-import { randomInt } from 'node:crypto';
-
 /** Returns the capacity to allocate: a quarter more than needed, so that growing by one element at a time is cheap in total. */
 const capacityFor = (length: number): number => Math.max(64, length + (length >> 2) + 1);
 
@@ -22,111 +20,8 @@ export function growTo<Kind extends Numbers>(numbers: Kind, index: number): Kind
   return new Same(numbers.buffer.transfer(capacityFor(index) * numbers.BYTES_PER_ELEMENT));
 }
 
-/** Random seed for hash tables, so that a client cannot choose facts whose hashes collide. */
-export const HASH_SEED = randomInt(2 ** 32);
-
-/** Hashes the UTF-16 code units of a text with FNV-1a, which is not a cryptographic hash. */
-export function hash(text: string, start = 0x811c9dc5, from = 0, to = text.length): number {
-  let hashed = start;
-  for (let at = from; at < to; at += 1) hashed = Math.imul(hashed ^ text.charCodeAt(at), 0x01000193);
-  return (hashed ^ (hashed >>> 15)) >>> 0;
-}
-
-export const NOT_FOUND = -1;
-
-const FIRST_CHAINS = 256;
-
-/**
- * A hash table of numbers in three arrays. Each number identifies an item that the caller stores, so the caller also compares
- * items. The table grows by one chain at a time (linear hashing), so that no single insertion has to rehash the whole table.
- */
-export class HashChains {
-  #heads = new Int32Array(FIRST_CHAINS).fill(NOT_FOUND);
-  /** The number of chains: a power of two, plus a chain for each split after the last doubling. */
-  #count = FIRST_CHAINS;
-  #mask = FIRST_CHAINS - 1;
-  #nexts = new Int32Array(0);
-  /** The hash of the item of each number. It is stored, because only the caller has the item and could compute it again. */
-  #hashes = new Uint32Array(0);
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
-
-  get bytes(): number {
-    return 4 * (this.#heads.length + this.#nexts.length + this.#hashes.length);
-  }
-
-  first(hashed: number): number {
-    return this.#from(this.#heads[this.#chainOf(hashed)] ?? NOT_FOUND, hashed);
-  }
-
-  after(number: number): number {
-    return this.#from(this.#nexts[number] ?? NOT_FOUND, this.#hashes[number] ?? 0);
-  }
-
-  add(number: number, hashed: number): void {
-    if (this.#size >= this.#count) this.#split();
-    this.#nexts = growTo(this.#nexts, number);
-    this.#hashes = growTo(this.#hashes, number);
-    this.#hashes[number] = hashed;
-    this.#link(number);
-    this.#size += 1;
-  }
-
-  remove(number: number): void {
-    const chain = this.#chainOf(this.#hashes[number] ?? 0);
-    const next = this.#nexts[number] ?? NOT_FOUND;
-    let before = this.#heads[chain] ?? NOT_FOUND;
-    if (before === number) this.#heads[chain] = next;
-    else {
-      while (this.#nexts[before] !== number) before = this.#nexts[before] ?? NOT_FOUND;
-      this.#nexts[before] = next;
-    }
-    this.#hashes[number] = 0;
-    this.#size -= 1;
-  }
-
-  /** Overwrites the hashes, because they reveal something about the texts. Afterwards the table cannot be used any more. */
-  clear(): void {
-    this.#hashes.fill(0);
-  }
-
-  #from(number: number, hashed: number): number {
-    let found = number;
-    while (found !== NOT_FOUND && this.#hashes[found] !== hashed) found = this.#nexts[found] ?? NOT_FOUND;
-    return found;
-  }
-
-  #chainOf(hashed: number): number {
-    const chain = hashed & (2 * this.#mask + 1);
-    return chain < this.#count ? chain : hashed & this.#mask;
-  }
-
-  #link(number: number): void {
-    const chain = this.#chainOf(this.#hashes[number] ?? 0);
-    this.#nexts[number] = this.#heads[chain] ?? NOT_FOUND;
-    this.#heads[chain] = number;
-  }
-
-  #split(): void {
-    const old = this.#count & this.#mask;
-    this.#heads = growTo(this.#heads, this.#count);
-    this.#heads[this.#count] = NOT_FOUND;
-    this.#count += 1;
-    let number = this.#heads[old] ?? NOT_FOUND;
-    this.#heads[old] = NOT_FOUND;
-    while (number !== NOT_FOUND) {
-      const next = this.#nexts[number] ?? NOT_FOUND;
-      this.#link(number);
-      number = next;
-    }
-    if (this.#count > 2 * this.#mask + 1) this.#mask = 2 * this.#mask + 1;
-  }
-}
-
-const PAGE = 1 << 14;
+const PAGE_BITS = 14;
+const PAGE = 1 << PAGE_BITS;
 const SMALLEST_BLOCK = 2;
 const LARGEST_BLOCK = 10;
 
@@ -209,24 +104,43 @@ export class PostingLists {
   }
 
   /**
-   * Copies the newest entries, including dead ones, to `entries`, oldest first, and returns their number. `entries` is valid
-   * until the next call.
+   * Copies the newest entries, including dead ones, to `entries`, and returns their number. `entries` is valid until the next
+   * call. The list starts with the entries below `reversed`, which were added newest first. Later entries are newer than these.
    */
-  read(list: number, most: number): number {
+  read(list: number, most: number, reversed = 0): number {
     const count = this.#counts[list] ?? 0;
     const wanted = Math.min(count, most);
     this.#scratch = growTo(this.#scratch, wanted);
     if (count === 1 && wanted === 1) this.#scratch[0] = this.#heads[list] ?? 0;
     if (count <= 1) return wanted;
+    const least = wanted < count ? reversed : 0;
     let address = this.#heads[list] ?? 0;
-    for (let copied = 0; copied < wanted;) {
-      const { used } = newestBlock(count - copied);
+    let copied = 0;
+    for (let left = count; copied < wanted;) {
+      const { used } = newestBlock(left);
       const page = this.#pageOf(address);
-      const at = address % PAGE;
-      const part = Math.min(used, wanted - copied);
-      this.#scratch.set(page.subarray(at + 1 + used - part, at + 1 + used), wanted - copied - part);
+      const start = (address & (PAGE - 1)) + 1;
+      const later = (page[start] ?? 0) >= least ? used : start + used - firstNotBelow(page, start, start + used, least);
+      const part = Math.min(later, wanted - copied);
+      this.#scratch.set(page.subarray(start + used - part, start + used), wanted - copied - part);
       copied += part;
-      address = page[at] ?? 0;
+      if (later < used) return this.#readFirst(address, left, wanted - copied, wanted);
+      left -= used;
+      address = page[start - 1] ?? 0;
+    }
+    return wanted;
+  }
+
+  /** Copies the first entries of a list to the start of `entries`. The list has `left` entries up to the block at this address. */
+  #readFirst(newest: number, left: number, first: number, wanted: number): number {
+    let address = newest;
+    for (let from = left; from > 0;) {
+      const { used } = newestBlock(from);
+      const page = this.#pageOf(address);
+      const start = (address & (PAGE - 1)) + 1;
+      from -= used;
+      if (from < first) this.#scratch.set(page.subarray(start, start + Math.min(used, first - from)), from);
+      address = page[start - 1] ?? 0;
     }
     return wanted;
   }
@@ -255,7 +169,7 @@ export class PostingLists {
     while (at >= 0 && left > 0) {
       const { used } = newestBlock(left);
       const page = this.#pageOf(address);
-      const start = (address % PAGE) + 1;
+      const start = (address & (PAGE - 1)) + 1;
       let end = start + used;
       for (const first = page[start] ?? 0; at >= 0 && (limits[at] ?? 0) >= first; at -= 1) {
         end = lastNotAbove(page, start, end, limits[at] ?? 0) + 1;
@@ -288,7 +202,7 @@ export class PostingLists {
     for (let address = this.#heads[list] ?? 0; left > 0;) {
       const { size, used } = newestBlock(left);
       const page = this.#pageOf(address);
-      const at = address % PAGE;
+      const at = address & (PAGE - 1);
       this.#free[size]?.push(address);
       address = page[at] ?? 0;
       page.fill(0, at, at + (1 << size));
@@ -318,17 +232,17 @@ export class PostingLists {
   }
 
   #pageOf(address: number): Uint32Array {
-    const page = this.#pages[Math.floor(address / PAGE)];
+    const page = this.#pages[address >>> PAGE_BITS];
     if (page === undefined) throw new RangeError('A block address is outside the pages.');
     return page;
   }
 
   #at(address: number): number {
-    return this.#pageOf(address)[address % PAGE] ?? 0;
+    return this.#pageOf(address)[address & (PAGE - 1)] ?? 0;
   }
 
   #write(address: number, value: number): void {
-    this.#pageOf(address)[address % PAGE] = value;
+    this.#pageOf(address)[address & (PAGE - 1)] = value;
   }
 }
 
@@ -351,6 +265,17 @@ function lastNotAbove(numbers: Uint32Array, start: number, end: number, limit: n
   return low;
 }
 
+/** Returns the index of the first number that is at least `limit`. All numbers below the limit precede the others. */
+function firstNotBelow(numbers: Uint32Array, start: number, end: number, limit: number): number {
+  let [low, high] = [start, end];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((numbers[middle] ?? 0) < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Returns the number of entries that fit into a chain with one block of each size up to `size`. */
 const capacityUpTo = (size: number): number => (1 << (size + 1)) - (1 << SMALLEST_BLOCK) - (size - SMALLEST_BLOCK + 1);
 
@@ -364,4 +289,142 @@ function newestBlock(count: number): { size: number; used: number } {
   let size = SMALLEST_BLOCK;
   while (capacityUpTo(size) < count) size += 1;
   return { size, used: count - capacityUpTo(size - 1) };
+}
+
+/** Whether the filter of a search accepts the fact with this number. */
+export type FactPredicate = (number: number) => boolean;
+
+/**
+ * Returns the index to visit next: the first, the last, the second, and so on. Facts are often sorted by age. Visited in order,
+ * each fact could be better than all facts before it, which is the slowest case for the heap.
+ */
+export const fromEitherEnd = (seen: number, count: number): number => (seen % 2 === 0 ? seen >> 1 : count - 1 - (seen >> 1));
+
+const LEVELS = 256;
+/** Minimum number of postings whose levels are counted first. */
+const MIN_COUNTED = 512;
+const levelCounts = new Uint32Array(LEVELS);
+
+/** Returns the lowest level of the `most` postings with the highest levels. The level of a posting is its lowest byte. */
+function leastLevel(postings: Uint32Array, count: number, most: number): number {
+  levelCounts.fill(0);
+  for (let at = 0; at < count; at += 1) {
+    const level = (postings[at] ?? 0) & 0xff;
+    levelCounts[level] = (levelCounts[level] ?? 0) + 1;
+  }
+  let level = LEVELS - 1;
+  for (let left = most - (levelCounts[level] ?? 0); left > 0 && level > 0; left -= levelCounts[level] ?? 0) level -= 1;
+  return level;
+}
+
+interface RankedFacts {
+  isLive(number: number): boolean;
+  updatedAt(number: number): number;
+}
+
+/** A bounded heap of the best facts. The worst of them is on top, so that rejecting another fact takes one comparison. */
+export class BestFacts {
+  readonly #facts: RankedFacts;
+  readonly #most: number;
+  readonly #numbers: number[] = [];
+  readonly #sums: number[] = [];
+  readonly #moments: number[] = [];
+  /** Lowest accepted sum. A fact with a lower sum is rejected, as is a fact with this sum and a date before `#oldest`. */
+  #least = -Infinity;
+  #oldest = -Infinity;
+
+  constructor(facts: RankedFacts, most: number) {
+    this.#facts = facts;
+    this.#most = most;
+  }
+
+  offer(number: number, sum: number, accepts: FactPredicate): void {
+    if (sum < this.#least) return;
+    const moment = this.#facts.updatedAt(number);
+    if (sum === this.#least && moment < this.#oldest) return;
+    this.#take(number, sum, moment, accepts);
+  }
+
+  #take(number: number, sum: number, moment: number, accepts: FactPredicate): void {
+    const full = this.#numbers.length === this.#most;
+    if (full && !this.#beats(0, number, sum, moment)) return;
+    if (!this.#facts.isLive(number) || !accepts(number)) return;
+    if (full) this.#sink(number, sum, moment, this.#most);
+    else this.#rise(number, sum, moment);
+    if (this.#numbers.length < this.#most) return;
+    this.#least = this.#sums[0] ?? 0;
+    this.#oldest = this.#moments[0] ?? 0;
+  }
+
+  /** Offers the facts of the first `count` postings. Returns once enough facts of the highest levels were accepted. */
+  offerPostings(postings: Uint32Array, count: number, accepts: FactPredicate): void {
+    const least = count > MIN_COUNTED ? leastLevel(postings, count, this.#most) : 0;
+    for (let seen = 0; seen < count; seen += 1) {
+      const posting = postings[fromEitherEnd(seen, count)] ?? 0;
+      const level = posting & 0xff;
+      if (level >= least) this.offer(posting >>> 8, level, accepts);
+    }
+    if (least === 0 || this.#numbers.length === this.#most) return;
+    for (let seen = 0; seen < count; seen += 1) {
+      const posting = postings[fromEitherEnd(seen, count)] ?? 0;
+      const level = posting & 0xff;
+      if (level < least) this.offer(posting >>> 8, level, accepts);
+    }
+  }
+
+  /** Removes all facts and returns them, best first. */
+  takeAll(): { number: number; sum: number }[] {
+    const sorted: { number: number; sum: number }[] = [];
+    for (let last = this.#numbers.length - 1; last >= 0; last -= 1) {
+      sorted.push({ number: this.#numbers[0] ?? 0, sum: this.#sums[0] ?? 0 });
+      this.#sink(this.#numbers[last] ?? 0, this.#sums[last] ?? 0, this.#moments[last] ?? 0, last);
+    }
+    this.#numbers.length = 0;
+    return sorted.toReversed();
+  }
+
+  /** Whether a fact is better than the fact at this index. Of two facts with equal sums, the newer one is better. */
+  #beats(at: number, number: number, sum: number, moment: number): boolean {
+    const known = this.#sums[at] ?? 0;
+    if (sum !== known) return sum > known;
+    const before = this.#moments[at] ?? 0;
+    return moment === before ? number > (this.#numbers[at] ?? 0) : moment > before;
+  }
+
+  #put(at: number, number: number, sum: number, moment: number): void {
+    this.#numbers[at] = number;
+    this.#sums[at] = sum;
+    this.#moments[at] = moment;
+  }
+
+  #move(from: number, to: number): void {
+    this.#put(to, this.#numbers[from] ?? 0, this.#sums[from] ?? 0, this.#moments[from] ?? 0);
+  }
+
+  #rise(number: number, sum: number, moment: number): void {
+    let at = this.#numbers.length;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (this.#beats(above, number, sum, moment)) break;
+      this.#move(above, at);
+      at = above;
+    }
+    this.#put(at, number, sum, moment);
+  }
+
+  /** Replaces the worst of the first `count` facts. */
+  #sink(number: number, sum: number, moment: number, count: number): void {
+    let at = 0;
+    for (let below = 1; below < count; below = 2 * at + 1) {
+      if (below + 1 < count && this.#worse(below + 1, below)) below += 1;
+      if (!this.#beats(below, number, sum, moment)) break;
+      this.#move(below, at);
+      at = below;
+    }
+    this.#put(at, number, sum, moment);
+  }
+
+  #worse(one: number, other: number): boolean {
+    return !this.#beats(other, this.#numbers[one] ?? 0, this.#sums[one] ?? 0, this.#moments[one] ?? 0);
+  }
 }

@@ -1,11 +1,27 @@
-import { decodeFrame, encodeFrame } from '../crypto/cipher.ts';
-import { HASH_SEED, HashChains, NOT_FOUND, growTo, hash } from './tables.ts';
+import { randomInt } from 'node:crypto';
+import { encodeFrame, locateFields } from '../crypto/cipher.ts';
+import { growTo } from './tables.ts';
 
-const PAGE = 1 << 20;
-/** Bytes of the header of a text: the number of its fact or name, and its length in bytes, four bytes each. */
+const PAGE = 1 << 18;
+/**
+ * Bytes of the header of a text: the number of its fact or name, and its length in bytes, four bytes each. The highest bit of the
+ * length is 1 if all fields are ASCII.
+ */
 const HEADER = 8;
+const ASCII_BIT = 0x80000000;
+const LENGTH_BITS = 0x7fffffff;
 const NO_OWNER = 0xffffffff;
 const NO_BYTES = Buffer.alloc(0);
+
+/** The bytes of a text, until the next text is located, added or removed. */
+export interface LocatedText {
+  bytes: Buffer;
+  isAscii: boolean;
+  /** The number of fields. */
+  count: number;
+  /** The start and the end of each field in `bytes`. */
+  readonly bounds: number[];
+}
 
 /**
  * Stores texts as UTF-8 bytes outside the JavaScript heap. Such bytes often need half the memory of a string, which uses two
@@ -18,6 +34,8 @@ export class TextPages {
   readonly #moved: (owner: number, address: number) => void;
   readonly #page: number;
   #current = -1;
+  /** Used again for each text, because a search locates many of them. */
+  readonly #located: LocatedText = { bytes: NO_BYTES, isAscii: true, count: 0, bounds: [] };
 
   /** Calls `moved` when the address of a text changes. Every text must be shorter than a page. */
   constructor(moved: (owner: number, address: number) => void, page = PAGE) {
@@ -31,19 +49,31 @@ export class TextPages {
 
   /** Stores the fields as one text and returns its address. `owner` identifies the text in calls of `moved`. */
   add(owner: number, fields: readonly string[]): number {
-    return this.#append(owner, encodeFrame(fields));
+    const body = encodeFrame(fields);
+    return this.#append(owner, body, fields.every((field) => Buffer.byteLength(field) === field.length) ? ASCII_BIT : 0);
   }
 
-  read(address: number, most = Infinity): string[] {
+  locate(address: number): LocatedText {
     const { bytes } = this.#pageAt(Math.floor(address / this.#page));
     const at = address % this.#page;
-    return decodeFrame(bytes, at + HEADER, at + HEADER + bytes.readUInt32LE(at + 4), most);
+    const length = bytes.readUInt32LE(at + 4);
+    const located = this.#located;
+    located.bytes = bytes;
+    located.isAscii = length >= ASCII_BIT;
+    located.count = locateFields(bytes, at + HEADER, at + HEADER + (length & LENGTH_BITS), located.bounds);
+    return located;
+  }
+
+  /** Returns at most `most` fields of a text. */
+  read(address: number, most = Infinity): string[] {
+    const located = this.locate(address);
+    return Array.from({ length: Math.min(located.count, most) }, (_, field) => fieldOf(located, field));
   }
 
   remove(address: number): void {
     const number = Math.floor(address / this.#page);
     const page = this.#pageAt(number);
-    const length = HEADER + page.bytes.readUInt32LE((address % this.#page) + 4);
+    const length = HEADER + (page.bytes.readUInt32LE((address % this.#page) + 4) & LENGTH_BITS);
     // Keep the header, because the length in it is needed to find the next text of the page.
     page.bytes.fill(0, (address % this.#page) + HEADER, (address % this.#page) + length);
     page.live -= length;
@@ -55,7 +85,7 @@ export class TextPages {
     for (const page of this.#pages) page.bytes.fill(0);
   }
 
-  #append(owner: number, body: Buffer): number {
+  #append(owner: number, body: Buffer, ascii: number): number {
     const length = HEADER + body.length;
     let page = this.#pages[this.#current];
     if (page === undefined || page.used + length > this.#page) {
@@ -65,7 +95,7 @@ export class TextPages {
     }
     const at = page.used;
     page.bytes.writeUInt32LE(owner, at);
-    page.bytes.writeUInt32LE(body.length, at + 4);
+    page.bytes.writeUInt32LE(body.length + ascii, at + 4);
     body.copy(page.bytes, at + HEADER);
     page.used += length;
     page.live += length;
@@ -77,8 +107,10 @@ export class TextPages {
     const page = this.#pageAt(number);
     for (let at = 0; at < page.used;) {
       const owner = page.bytes.readUInt32LE(at);
-      const end = at + HEADER + page.bytes.readUInt32LE(at + 4);
-      if (owner !== NO_OWNER) this.#moved(owner, this.#append(owner, page.bytes.subarray(at + HEADER, end)));
+      const length = page.bytes.readUInt32LE(at + 4);
+      const end = at + HEADER + (length & LENGTH_BITS);
+      const ascii = length >= ASCII_BIT ? ASCII_BIT : 0;
+      if (owner !== NO_OWNER) this.#moved(owner, this.#append(owner, page.bytes.subarray(at + HEADER, end), ascii));
       at = end;
     }
     page.bytes.fill(0);
@@ -91,6 +123,12 @@ export class TextPages {
     if (page === undefined) throw new RangeError('A text address is outside the pages.');
     return page;
   }
+}
+
+export function fieldOf({ bytes, isAscii, bounds }: LocatedText, field: number): string {
+  const [start = 0, end = 0] = [bounds[2 * field], bounds[2 * field + 1]];
+  if (start === end) return '';
+  return bytes.toString(isAscii ? 'latin1' : 'utf8', start, end);
 }
 
 export interface NameCount {
@@ -207,5 +245,109 @@ export class CategoryTable {
     this.#numbers.delete(this.name(number));
     this.#names[number] = '';
     this.#spare.push(number);
+  }
+}
+
+/** Random seed for hash tables, so that a client cannot choose facts whose hashes collide. */
+export const HASH_SEED = randomInt(2 ** 32);
+
+/** Hashes the UTF-16 code units of a text with FNV-1a, which is not a cryptographic hash. */
+export function hash(text: string, start = 0x811c9dc5, from = 0, to = text.length): number {
+  let hashed = start;
+  for (let at = from; at < to; at += 1) hashed = Math.imul(hashed ^ text.charCodeAt(at), 0x01000193);
+  return (hashed ^ (hashed >>> 15)) >>> 0;
+}
+
+export const NOT_FOUND = -1;
+
+const FIRST_CHAINS = 256;
+
+/**
+ * A hash table of numbers in three arrays. Each number identifies an item that the caller stores, so the caller also compares
+ * items. The table grows by one chain at a time (linear hashing), so that no single insertion has to rehash the whole table.
+ */
+export class HashChains {
+  #heads = new Int32Array(FIRST_CHAINS).fill(NOT_FOUND);
+  /** The number of chains: a power of two, plus a chain for each split after the last doubling. */
+  #count = FIRST_CHAINS;
+  #mask = FIRST_CHAINS - 1;
+  #nexts = new Int32Array(0);
+  /** The hash of the item of each number. It is stored, because only the caller has the item and could compute it again. */
+  #hashes = new Uint32Array(0);
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get bytes(): number {
+    return 4 * (this.#heads.length + this.#nexts.length + this.#hashes.length);
+  }
+
+  first(hashed: number): number {
+    return this.#from(this.#heads[this.#chainOf(hashed)] ?? NOT_FOUND, hashed);
+  }
+
+  after(number: number): number {
+    return this.#from(this.#nexts[number] ?? NOT_FOUND, this.#hashes[number] ?? 0);
+  }
+
+  add(number: number, hashed: number): void {
+    if (this.#size >= this.#count) this.#split();
+    this.#nexts = growTo(this.#nexts, number);
+    this.#hashes = growTo(this.#hashes, number);
+    this.#hashes[number] = hashed;
+    this.#link(number);
+    this.#size += 1;
+  }
+
+  remove(number: number): void {
+    const chain = this.#chainOf(this.#hashes[number] ?? 0);
+    const next = this.#nexts[number] ?? NOT_FOUND;
+    let before = this.#heads[chain] ?? NOT_FOUND;
+    if (before === number) this.#heads[chain] = next;
+    else {
+      while (this.#nexts[before] !== number) before = this.#nexts[before] ?? NOT_FOUND;
+      this.#nexts[before] = next;
+    }
+    this.#hashes[number] = 0;
+    this.#size -= 1;
+  }
+
+  /** Overwrites the hashes, because they reveal something about the texts. Afterwards the table cannot be used any more. */
+  clear(): void {
+    this.#hashes.fill(0);
+  }
+
+  #from(number: number, hashed: number): number {
+    let found = number;
+    while (found !== NOT_FOUND && this.#hashes[found] !== hashed) found = this.#nexts[found] ?? NOT_FOUND;
+    return found;
+  }
+
+  #chainOf(hashed: number): number {
+    const chain = hashed & (2 * this.#mask + 1);
+    return chain < this.#count ? chain : hashed & this.#mask;
+  }
+
+  #link(number: number): void {
+    const chain = this.#chainOf(this.#hashes[number] ?? 0);
+    this.#nexts[number] = this.#heads[chain] ?? NOT_FOUND;
+    this.#heads[chain] = number;
+  }
+
+  #split(): void {
+    const old = this.#count & this.#mask;
+    this.#heads = growTo(this.#heads, this.#count);
+    this.#heads[this.#count] = NOT_FOUND;
+    this.#count += 1;
+    let number = this.#heads[old] ?? NOT_FOUND;
+    this.#heads[old] = NOT_FOUND;
+    while (number !== NOT_FOUND) {
+      const next = this.#nexts[number] ?? NOT_FOUND;
+      this.#link(number);
+      number = next;
+    }
+    if (this.#count > 2 * this.#mask + 1) this.#mask = 2 * this.#mask + 1;
   }
 }

@@ -1,5 +1,6 @@
-import { HASH_SEED, HashChains, NOT_FOUND, PostingLists, growTo, hash } from './tables.ts';
-import { TERM_UNITS, characterBoundary, isUnspaced, stemOf } from './words.ts';
+import { PostingLists, growTo } from './tables.ts';
+import { HASH_SEED, HashChains, NOT_FOUND, hash } from './text-pages.ts';
+import { characterBoundary, isUnspaced, TERM_UNITS } from './words.ts';
 
 const STEMS = 1 << 15;
 const GRAMS = 1 << 15;
@@ -81,6 +82,7 @@ export class Vocabulary {
     const stem = stemOf(term);
     // Every form of a word contains its stem without the last letter.
     const count = this.#stems.read(stemNumber(stem), Infinity);
+    if (count === 0 || (count === 1 && this.#stems.entries[0] === self)) return [];
     return this.#liveSimilar(stem.slice(0, -1), Infinity, this.#stems.entries, count).filter(
       (id) => id !== self && stemOf(this.#lexicon.text(id)) === stem,
     );
@@ -108,8 +110,9 @@ export class Vocabulary {
     const ids = this.#grams.entries.slice(0, count);
     const found = ids.slice();
     this.#grams.findBelow(other, found, count);
-    const both = ids.filter((id, at) => id === found[at]);
-    return this.#liveSimilar(word, HEAD, both, both.length);
+    let both = 0;
+    for (let at = 0; at < count; at += 1) if (ids[at] === found[at]) ids[both++] = ids[at] ?? 0;
+    return this.#liveSimilar(word, HEAD, ids, both);
   }
 
   /**
@@ -200,7 +203,8 @@ function gramsOf(term: string): number[] {
   return numbers;
 }
 
-const PAGE = 1 << 15;
+const PAGE_BITS = 15;
+const PAGE = 1 << PAGE_BITS;
 /** Maximum bytes of a term, because a UTF-16 code unit takes up to three bytes of UTF-8. */
 const MAX_TERM_BYTES = 3 * TERM_UNITS;
 
@@ -297,7 +301,7 @@ export class Lexicon {
   }
 
   #at(id: number): number {
-    return (this.#addresses[id] ?? 0) % PAGE;
+    return (this.#addresses[id] ?? 0) & (PAGE - 1);
   }
 
   #length(id: number): number {
@@ -317,7 +321,7 @@ export class Lexicon {
   }
 
   #pageOf(id: number): Buffer {
-    const page = this.#pages[Math.floor((this.#addresses[id] ?? 0) / PAGE)];
+    const page = this.#pages[(this.#addresses[id] ?? 0) >>> PAGE_BITS];
     if (page === undefined) throw new RangeError('A term address is outside the pages.');
     return page;
   }
@@ -343,6 +347,61 @@ function matchesAt(page: Buffer, start: number, end: number, length: number): bo
 }
 
 function containsAfterStart(page: Buffer, start: number, end: number, length: number): boolean {
-  for (let at = start + 1; at + length <= end; at += 1) if (matchesAt(page, at, end, length)) return true;
+  const first = termBytes[0];
+  for (let at = start + 1; at + length <= end; at += 1) if (page[at] === first && matchesAt(page, at, end, length)) return true;
   return false;
+}
+
+/** Endings of words in Russian and related languages, without accents, longest first. */
+const cyrillic =
+  /(?:ами|ями|ого|его|ому|ему|ыми|ими|иях|ах|ях|ои|еи|ыи|ии|ая|яя|ое|ее|ые|ие|ия|ию|ов|ев|ом|ем|ам|ям|ую|юю|ых|их|а|я|о|е|и|ы|у|ю|ь)$/;
+const arabicArticle = /^(?:وال|بال|كال|فال|ال|لل)/;
+const arabicEnding = /(?:ات|ان|ون|ين|ها|يه|ه|ي)$/;
+const hebrewArticle = /^ה/;
+
+/**
+ * Returns the part that the forms of a word share. Handles common inflections only; the search for similar terms finds other
+ * forms.
+ */
+export function stemOf(term: string): string {
+  const first = term.charCodeAt(0);
+  if (first >= 0x61 && first <= 0x7a) return latin(term);
+  if (first >= 0x400 && first < 0x530) return cut(term, cyrillic, 3);
+  if (first >= 0x600 && first < 0x700) return cut(cut(term, arabicArticle, 3), arabicEnding, 3);
+  if (first >= 0x590 && first < 0x600) return cut(term, hebrewArticle, 3);
+  return term;
+}
+
+function cut(term: string, ending: RegExp, least: number): string {
+  const stem = term.replace(ending, '');
+  return stem.length >= least ? stem : term;
+}
+
+const vowel = /[aeiouy]/;
+const sibilantPlural = /(?:s|x|z|ch|sh)es$/;
+const doubled = /([bdfgmnprt])\1$/;
+
+const endings = ['ing', 'ed', 'ment', 'ly'];
+
+/** Stems a word by the rules of English, the most common language of facts. The plural rule also works for French and Spanish. */
+function latin(term: string): string {
+  if (term.length < 4) return term;
+  let stem = singular(term);
+  for (const ending of endings) {
+    if (!stem.endsWith(ending)) continue;
+    const rest = stem.slice(0, -ending.length);
+    if (rest.length < 3 || !vowel.test(rest)) continue;
+    stem = rest.replace(doubled, '$1');
+    break;
+  }
+  if (stem.length > 5 && (stem.endsWith('sion') || stem.endsWith('tion'))) stem = stem.slice(0, -3);
+  if (stem.length > 3 && stem.endsWith('e')) stem = stem.slice(0, -1);
+  return stem.length > 2 && stem.endsWith('y') ? `${stem.slice(0, -1)}i` : stem;
+}
+
+function singular(term: string): string {
+  if (!term.endsWith('s')) return term;
+  if (term.endsWith('ies')) return term.length > 4 ? `${term.slice(0, -3)}y` : term.slice(0, -1);
+  if (sibilantPlural.test(term)) return term.slice(0, -2);
+  return /[^sui]s$/.test(term) ? term.slice(0, -1) : term;
 }

@@ -1,4 +1,5 @@
 import { foldCase, lazy } from '../../contract/schema.ts';
+import { growTo } from './tables.ts';
 
 /** Maximum length of a term in UTF-16 code units. Longer terms, such as encoded data, are truncated. */
 export const TERM_UNITS = 64;
@@ -21,58 +22,56 @@ export interface Word {
 }
 
 /**
- * Receives each word of a text in order. The term is the part of `source` between `from` and `to`, so that no string is created
- * for terms that the handler skips. The other parameters have the same meaning as the fields of `Word`.
+ * Receives each word of a text in order. A word of an ASCII text is a part of a source, so that no string is created for words that
+ * the handler skips. Any other word is a term. The other parameters have the same meaning as the fields of `Word`.
  */
-export interface WordHandler {
-  onWord(source: string, from: number, to: number, start: number, end: number, position: number, parts: number): void;
+export interface WordHandler<Source extends string | Buffer> extends TermHandler {
+  /** The word is the part of the source between `from` and `to`, and begins at `start` in the text. */
+  onPart(source: Source, from: number, to: number, start: number, position: number): void;
 }
 
-const isLetterOrDigit = (kind: number): boolean => kind === LOWER || kind === UPPER || kind === DIGIT;
-
-interface Reading {
-  readonly text: string;
-  /** The folded text if `text` is ASCII, because indexes in both are then equal; otherwise undefined. */
-  readonly folded: string | undefined;
-  readonly handler: WordHandler;
-  position: number;
+interface TermHandler {
+  readonly filter: TermFilter;
+  onTerm(term: string, start: number, end: number, position: number, parts: number): void;
 }
 
-/** A fast filter for a set of terms. It compares only the first character and the length, which rejects most other terms. */
+/** Rejects most of the terms that a handler skips by their first character and length, so that they need no call. */
 export class TermFilter {
-  #firstCharacters = 0;
-  #lengths = 0;
+  /** For each first character, in either case, a bit for each length. */
+  readonly #lengths = new Uint32Array(32);
 
-  add(term: string): void {
-    this.#firstCharacters |= 1 << (term.charCodeAt(0) & 31);
-    this.#lengths |= 1 << (term.length & 31);
+  static readonly all = new TermFilter().addAll();
+
+  add(first: number, length: number): void {
+    this.#lengths[first & 31] = (this.#lengths[first & 31] ?? 0) | (1 << (length & 31));
   }
 
-  /** Returns false only if this part of the text is definitely not a term in the set. */
-  mayContain(text: string, from: number, to: number): boolean {
-    return ((this.#firstCharacters >>> (text.charCodeAt(from) & 31)) & (this.#lengths >>> ((to - from) & 31)) & 1) === 1;
+  addAll(): this {
+    this.#lengths.fill(~0);
+    return this;
+  }
+
+  /** Returns false only if no term with this first character and length was added. */
+  passes(first: number, length: number): boolean {
+    return (((this.#lengths[first & 31] ?? 0) >>> (length & 31)) & 1) === 1;
   }
 }
 
-class WordList implements WordHandler {
+class WordList implements WordHandler<string> {
+  readonly filter = TermFilter.all;
   readonly words: Word[] = [];
-  readonly #filter: TermFilter | undefined;
 
-  constructor(filter: TermFilter | undefined) {
-    this.#filter = filter;
+  onPart(source: string, from: number, to: number, start: number, position: number): void {
+    this.onTerm(truncated(source.slice(from, to)), start, start + to - from, position, 0);
   }
 
-  onWord(source: string, from: number, to: number, start: number, end: number, position: number, parts: number): void {
-    if (this.#filter?.mayContain(source, from, to) === false) return;
-    this.words.push({ term: source.slice(from, to), start, end, position, parts });
+  onTerm(term: string, start: number, end: number, position: number, parts: number): void {
+    this.words.push({ term, start, end, position, parts });
   }
 }
 
-/**
- * Returns the words of a text. With a filter, returns only words that the filter accepts, some of which may not be in its set.
- */
-export function wordsOf(text: string, filter?: TermFilter): Word[] {
-  const list = new WordList(filter);
+export function wordsOf(text: string): Word[] {
+  const list = new WordList();
   readWords(text, list);
   return list.words;
 }
@@ -80,170 +79,283 @@ export function wordsOf(text: string, filter?: TermFilter): Word[] {
 /**
  * Calls the handler for each word of a text. Names in camel, kebab or snake case, names with digits, and version numbers are
  * reported as their parts and then as the whole name without separators. Text in a script without spaces is reported as pairs of
- * adjacent characters.
+ * adjacent characters. The source of an ASCII text is the folded text.
  */
-export function readWords(text: string, handler: WordHandler): void {
-  const reading: Reading = { text, folded: foldAscii(text), handler, position: 0 };
-  if (reading.folded === undefined) readUnicode(reading);
-  else readAscii(reading, reading.folded);
+export function readWords(text: string, handler: WordHandler<string>): void {
+  const folded = foldAscii(text);
+  if (folded === undefined) return readUnicode(text, handler);
+  classify(text);
+  scanFolded(folded, handler);
 }
 
-/** Reads ASCII text, with a fast path for simple words: one letter followed by lower-case letters, or digits only. */
-function readAscii(reading: Reading, folded: string): void {
-  const { text, handler } = reading;
-  const { length } = text;
-  for (let at = 0; at < length;) {
-    const first = asciiKinds[text.charCodeAt(at)];
-    if (first === SEPARATOR) {
+/**
+ * Like `readWords`, for a part of a buffer that contains only ASCII. The source is that buffer. Stores the kinds of characters only
+ * for names, because most words are simple: one letter and lower-case letters, or digits only.
+ */
+export function readAscii(bytes: Buffer, from: number, to: number, handler: WordHandler<Buffer>): void {
+  kinds = growTo(kinds, to - from);
+  const table = asciiKinds;
+  const { filter } = handler;
+  let position = 0;
+  for (let at = from; at < to;) {
+    const kind = table[bytes[at] ?? 0] ?? SEPARATOR;
+    if (!isLetterOrDigit(kind)) {
       at += 1;
       continue;
     }
-    const rest = first === DIGIT ? DIGIT : LOWER;
+    const rest = kind === DIGIT ? DIGIT : LOWER;
     let end = at + 1;
-    while (end < length && asciiKinds[text.charCodeAt(end)] === rest) end += 1;
-    if (end < length && continuesName(text, end, rest)) at = readName(reading, at);
+    while (end < to && table[bytes[end] ?? 0] === rest) end += 1;
+    const next = end < to ? (table[bytes[end] ?? 0] ?? SEPARATOR) : SEPARATOR;
+    const afterNext = end + 1 < to ? (table[bytes[end + 1] ?? 0] ?? SEPARATOR) : SEPARATOR;
+    if (next === SEPARATOR || !(isLetterOrDigit(next) || joins(next, rest, afterNext))) {
+      if (filter.passes(bytes[at] ?? 0, Math.min(end - at, TERM_UNITS))) handler.onPart(bytes, at, end, at - from, position);
+      position += 1;
+    } else {
+      classifyName(bytes, from, at, to);
+      end = from + splitName(at - from);
+      position = onAsciiName(bytes, from, at - from, end - from, position, handler);
+    }
+    at = end;
+  }
+}
+
+/** Stores the kinds of the characters of a name, which ends before the next separator. */
+function classifyName(bytes: Buffer, from: number, start: number, to: number): void {
+  let kind = UNKNOWN;
+  for (let at = start; kind !== SEPARATOR; at += 1) {
+    kind = at < to ? (asciiKinds[bytes[at] ?? 0] ?? SEPARATOR) : SEPARATOR;
+    kinds[at - from] = kind;
+  }
+}
+
+/** Like `readWords`, for a text with other characters than ASCII. Reports every word as a term. */
+export function readUnicode(text: string, handler: TermHandler): void {
+  classify(text);
+  let position = 0;
+  for (let at = 0; at < text.length;) {
+    const kind = kinds[at] ?? SEPARATOR;
+    if (kind !== UNSPACED && !isLetterOrDigit(kind)) at += 1;
     else {
-      handler.onWord(folded, at, end - at > TERM_UNITS ? at + TERM_UNITS : end, at, end, reading.position, 0);
-      reading.position += 1;
+      const end = kind === UNSPACED ? endOfUnspaced(at) : splitName(at);
+      position = kind === UNSPACED ? onUnspaced(text, at, end, position, handler) : onName(text, at, end, position, handler);
       at = end;
     }
   }
 }
 
-function continuesName(text: string, at: number, last: number): boolean {
-  const kind = asciiKinds[text.charCodeAt(at)] ?? SEPARATOR;
-  if (kind !== SEPARATOR) return true;
-  return at + 1 < text.length && joins(text.charCodeAt(at), last, asciiKinds[text.charCodeAt(at + 1)] ?? SEPARATOR);
+/** The kind of each character of the text that is being read, and `SEPARATOR` after its last character. */
+let kinds = new Uint8Array(4096);
+
+function classify(text: string): void {
+  kinds = growTo(kinds, text.length);
+  for (let at = 0; at < text.length; at += 1) kinds[at] = characterKindAt(text, at);
+  kinds[text.length] = SEPARATOR;
 }
 
-function readUnicode(reading: Reading): void {
-  const { text } = reading;
-  for (let at = 0; at < text.length;) {
-    const kind = characterKindAt(text, at);
-    if (kind === UNSPACED) at = readUnspaced(reading, at);
-    else if (isLetterOrDigit(kind)) at = readName(reading, at);
-    else at += 1;
+/** Has a fast path for simple words: one letter and lower-case letters, or digits only. */
+function scanFolded(source: string, handler: WordHandler<string>): void {
+  const known = kinds;
+  const { filter } = handler;
+  let position = 0;
+  for (let at = 0; at < source.length;) {
+    const kind = known[at] ?? SEPARATOR;
+    if (!isLetterOrDigit(kind)) {
+      at += 1;
+      continue;
+    }
+    const rest = kind === DIGIT ? DIGIT : LOWER;
+    let end = at + 1;
+    while (known[end] === rest) end += 1;
+    if (known[end] === SEPARATOR || !continuesName(end, rest)) {
+      if (filter.passes(source.charCodeAt(at), Math.min(end - at, TERM_UNITS))) handler.onPart(source, at, end, at, position);
+      position += 1;
+    } else {
+      end = splitName(at);
+      position = onAsciiName(source, 0, at, end, position, handler);
+    }
+    at = end;
   }
 }
 
-/** Reports a word, unless the term is empty. A term is empty if the word consists of marks only. */
-function emitWord(reading: Reading, term: string, start: number, end: number): void {
-  if (term === '') return;
-  reading.handler.onWord(term, 0, term.length, start, end, reading.position, 0);
-  reading.position += 1;
+const unitAt = (source: string | Buffer, at: number): number =>
+  typeof source === 'string' ? source.charCodeAt(at) : (source[at] ?? 0);
+
+const continuesName = (at: number, last: number): boolean =>
+  isLetterOrDigit(kinds[at] ?? SEPARATOR) || joins(kinds[at] ?? SEPARATOR, last, kinds[at + 1] ?? SEPARATOR);
+
+function endOfUnspaced(start: number): number {
+  let end = start + 1;
+  while (kinds[end] === UNSPACED || kinds[end] === MARK) end += 1;
+  return end;
 }
 
-function readUnspaced(reading: Reading, start: number): number {
-  const { text } = reading;
-  let end = start + 1;
-  while (end < text.length && (characterKindAt(text, end) === UNSPACED || characterKindAt(text, end) === MARK)) end += 1;
+/** Reports a term, unless it is empty because the word consists of marks only. Returns the position of the next word. */
+function onTerm(term: string, start: number, end: number, position: number, handler: TermHandler): number {
+  if (term === '') return position;
+  handler.onTerm(term, start, end, position, 0);
+  return position + 1;
+}
+
+function onUnspaced(text: string, start: number, end: number, first: number, handler: TermHandler): number {
   const run = foldText(text.slice(start, end));
   // Folding can change the length of the text, for example for half-width kana. Then the exact position of a pair is unknown.
   const exact = run.length === end - start;
   const characters = Array.from(run);
   const pairs = Math.max(1, characters.length - 1);
-  let at = start;
+  let [at, position] = [start, first];
   for (let index = 0; index < pairs; index += 1) {
     const term = (characters[index] ?? '') + (characters[index + 1] ?? '');
-    if (exact) emitWord(reading, term, at, at + term.length);
-    else emitWord(reading, term, start, end);
+    position = exact ? onTerm(term, at, at + term.length, position, handler) : onTerm(term, start, end, position, handler);
     at += characters[index]?.length ?? 0;
   }
-  return end;
+  return position;
 }
 
-interface Part {
-  readonly start: number;
-  readonly end: number;
-  /** True if a hyphen, an underscore or the point of a version number precedes this part. */
-  readonly joined: boolean;
-}
+/** The parts of one name, in arrays that are used again for each name, because most texts have many names. */
+class NameParts {
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+  /** For each part, the kind of the character before it if it joins the part to the one before, otherwise `SEPARATOR`. */
+  readonly joints: number[] = [];
+  count = 0;
 
-const termAt = ({ text, folded: known }: Reading, start: number, end: number): string =>
-  truncated(known === undefined ? foldText(text.slice(start, end)) : known.slice(start, end));
-
-function readName(reading: Reading, start: number): number {
-  const { text, position } = reading;
-  const { parts, end } = partsOfName(text, start);
-  const used = parts.length <= MAX_PARTS ? parts : splitAtSeparators(parts);
-  for (const part of used) {
-    // Skip a single letter in a name, such as the v of v2, because it has no meaning on its own.
-    if (used.length > 1 && part.end - part.start === 1 && characterKindAt(text, part.start) !== DIGIT) continue;
-    emitWord(reading, termAt(reading, part.start, part.end), part.start, part.end);
+  add(start: number, end: number, joint: number): void {
+    this.starts[this.count] = start;
+    this.ends[this.count] = end;
+    this.joints[this.count] = joint;
+    this.count += 1;
   }
-  const term = used.length > 1 ? wholeName(text, parts) : '';
-  if (term !== '') {
-    reading.handler.onWord(term, 0, term.length, start, end, position, Math.max(1, reading.position - position));
-    reading.position = Math.max(reading.position, position + 1);
+
+  /** The number of parts if the name is split only at its separators. */
+  get separated(): number {
+    let count = 1;
+    for (let part = 1; part < this.count; part += 1) if (this.joints[part] !== SEPARATOR) count += 1;
+    return count;
   }
-  return end;
+
+  /** Merges parts, so that the name is split only at its separators. */
+  merge(): void {
+    let last = 0;
+    for (let part = 1; part < this.count; part += 1) {
+      if (this.joints[part] !== SEPARATOR) {
+        last += 1;
+        this.starts[last] = this.starts[part] ?? 0;
+      }
+      this.ends[last] = this.ends[part] ?? 0;
+    }
+    this.count = last + 1;
+  }
+
+  /** Whether this part is a word. A single letter in a name, such as the v of v2, has no meaning on its own. */
+  isWord(part: number): boolean {
+    const start = this.starts[part] ?? 0;
+    return this.count === 1 || (this.ends[part] ?? 0) - start > 1 || kinds[start] === DIGIT;
+  }
+
+  /** The length of the whole name, without separators but with the points of a version number. */
+  get length(): number {
+    let length = 0;
+    for (let part = 0; part < this.count; part += 1) {
+      length += (this.ends[part] ?? 0) - (this.starts[part] ?? 0) + (this.joints[part] === POINT ? 1 : 0);
+    }
+    return length;
+  }
+
+  /**
+   * Returns the name without separators, but with the points of a version number, because 1.11 must not equal 11.1. The name is in
+   * a text that begins at `from`.
+   */
+  whole(source: string | Buffer, from: number): string {
+    let whole = '';
+    for (let part = 0; part < this.count; part += 1) {
+      if (this.joints[part] === POINT) whole += '.';
+      const [start, end] = [from + (this.starts[part] ?? 0), from + (this.ends[part] ?? 0)];
+      whole += typeof source === 'string' ? source.slice(start, end) : source.toString('latin1', start, end);
+    }
+    return truncated(foldText(whole));
+  }
 }
 
-const truncated = (term: string): string => term.slice(0, characterBoundary(term, TERM_UNITS));
+const name = new NameParts();
 
-function partsOfName(text: string, start: number): { parts: Part[]; end: number } {
-  const parts: Part[] = [];
-  let begin = start;
-  let joined = false;
-  let last = characterKindAt(text, start);
+function onAsciiName<Source extends string | Buffer>(
+  source: Source,
+  from: number,
+  start: number,
+  end: number,
+  first: number,
+  handler: WordHandler<Source>,
+): number {
+  const used = name.count <= MAX_PARTS ? name.count : name.separated;
+  const isUsed = used > 1 && handler.filter.passes(unitAt(source, from + start), Math.min(name.length, TERM_UNITS));
+  const whole = isUsed ? name.whole(source, from) : '';
+  if (used < name.count) name.merge();
+  let position = first;
+  for (let part = 0; part < used; part += 1) {
+    if (!name.isWord(part)) continue;
+    const [at, to] = [name.starts[part] ?? start, name.ends[part] ?? end];
+    if (handler.filter.passes(unitAt(source, from + at), Math.min(to - at, TERM_UNITS)))
+      handler.onPart(source, from + at, from + to, at, position);
+    position += 1;
+  }
+  if (isUsed) handler.onTerm(whole, start, end, first, Math.max(1, position - first));
+  return Math.max(position, first + 1);
+}
+
+function onName(text: string, start: number, end: number, first: number, handler: TermHandler): number {
+  const used = name.count <= MAX_PARTS ? name.count : name.separated;
+  const whole = used > 1 ? name.whole(text, 0) : '';
+  if (used < name.count) name.merge();
+  let position = first;
+  for (let part = 0; part < used; part += 1) {
+    if (!name.isWord(part)) continue;
+    const [at, to] = [name.starts[part] ?? start, name.ends[part] ?? end];
+    position = onTerm(truncated(foldText(text.slice(at, to))), at, to, position, handler);
+  }
+  if (whole === '') return position;
+  handler.onTerm(whole, start, end, first, Math.max(1, position - first));
+  return Math.max(position, first + 1);
+}
+
+const truncated = (term: string): string =>
+  term.length > TERM_UNITS ? term.slice(0, characterBoundary(term, TERM_UNITS)) : term;
+
+/** Splits the name that starts here into parts. Returns the index after its last character. */
+function splitName(start: number): number {
+  name.count = 0;
+  let [begin, joint] = [start, SEPARATOR];
+  let last = kinds[start] ?? SEPARATOR;
   let at = start + 1;
-  for (; at < text.length; at += 1) {
-    const kind = characterKindAt(text, at);
+  for (; ; at += 1) {
+    const kind = kinds[at] ?? SEPARATOR;
     if (kind === MARK) continue;
     if (isLetterOrDigit(kind)) {
-      if (startsPart(last, kind, text, at)) {
-        parts.push({ start: begin, end: at, joined });
-        begin = at;
-        joined = false;
+      if (startsPart(last, kind, at)) {
+        name.add(begin, at, joint);
+        [begin, joint] = [at, SEPARATOR];
       }
       last = kind;
       continue;
     }
-    const next = at + 1 < text.length ? characterKindAt(text, at + 1) : SEPARATOR;
-    if (!joins(text.charCodeAt(at), last, next)) break;
-    parts.push({ start: begin, end: at, joined });
-    begin = at + 1;
-    joined = true;
-    last = next;
+    const next = kinds[at + 1] ?? SEPARATOR;
+    if (kind === SEPARATOR || !joins(kind, last, next)) break;
+    name.add(begin, at, joint);
     at += 1;
+    [begin, joint, last] = [at, kind, next];
   }
-  parts.push({ start: begin, end: at, joined });
-  return { parts, end: at };
+  name.add(begin, at, joint);
+  return at;
 }
 
 /** Whether a new part of a name starts here, as at the B of fooBar, the S of HTTPServer and the 1 of abc123. */
-const startsPart = (last: number, kind: number, text: string, at: number): boolean =>
+const startsPart = (last: number, kind: number, at: number): boolean =>
   (last === LOWER && kind === UPPER) ||
-  (last === UPPER && kind === UPPER && at + 1 < text.length && characterKindAt(text, at + 1) === LOWER) ||
+  (last === UPPER && kind === UPPER && kinds[at + 1] === LOWER) ||
   (last === DIGIT) !== (kind === DIGIT);
 
-const HYPHEN = 0x2d;
-const UNDERSCORE = 0x5f;
-const POINT = 0x2e;
-
-const joins = (unit: number, last: number, next: number): boolean =>
-  unit === POINT ? last === DIGIT && next === DIGIT : (unit === HYPHEN || unit === UNDERSCORE) && isLetterOrDigit(next);
-
-/** Merges parts, so that the name is split only at its separators. */
-function splitAtSeparators(parts: readonly Part[]): Part[] {
-  const merged: Part[] = [];
-  for (const part of parts) {
-    const open = merged.at(-1);
-    if (open && !part.joined) merged[merged.length - 1] = { ...open, end: part.end };
-    else merged.push(part);
-  }
-  return merged;
-}
-
-/** Returns the name without separators, but with the points of a version number, because 1.11 must not equal 11.1. */
-function wholeName(text: string, parts: readonly Part[]): string {
-  let whole = '';
-  for (const part of parts) {
-    if (part.joined && text.charCodeAt(part.start - 1) === POINT) whole += '.';
-    whole += text.slice(part.start, part.end);
-  }
-  return truncated(foldText(whole));
-}
+const joins = (kind: number, last: number, next: number): boolean =>
+  kind === POINT ? last === DIGIT && next === DIGIT : kind === DASH && isLetterOrDigit(next);
 
 const SEPARATOR = 0;
 const LOWER = 1;
@@ -253,6 +365,11 @@ const DIGIT = 3;
 const UNSPACED = 4;
 /** A combining mark or invisible character. */
 const MARK = 5;
+/** A hyphen or an underscore. */
+const DASH = 6;
+const POINT = 7;
+
+const isLetterOrDigit = (kind: number): boolean => kind >= LOWER && kind <= DIGIT;
 
 /** Regular expressions for character classes. They are compiled on first use, because compiling Unicode classes is slow. */
 const classes = lazy(() => ({
@@ -280,10 +397,11 @@ const UNKNOWN = 255;
  * Cache of the kind of each UTF-16 code unit. It is filled on use, because classifying all 65,536 code units would delay the
  * startup.
  */
-const kinds = new Uint8Array(0x10000).fill(UNKNOWN).fill(SEPARATOR, 0, 0x80);
-kinds.fill(DIGIT, 0x30, 0x3a).fill(UPPER, 0x41, 0x5b).fill(LOWER, 0x61, 0x7b);
+const unitKinds = new Uint8Array(0x10000).fill(UNKNOWN).fill(SEPARATOR, 0, 0x80);
+unitKinds.fill(DIGIT, 0x30, 0x3a).fill(UPPER, 0x41, 0x5b).fill(LOWER, 0x61, 0x7b);
+unitKinds.fill(DASH, 0x2d, 0x2e).fill(POINT, 0x2e, 0x2f).fill(DASH, 0x5f, 0x60);
 
-const asciiKinds: Readonly<Uint8Array> = kinds.subarray(0, 0x80);
+const asciiKinds: Readonly<Uint8Array> = unitKinds.subarray(0, 0x80);
 
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
@@ -291,12 +409,12 @@ const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
 /** Returns the kind of the character at an index. The second half of a surrogate pair counts as a mark. */
 function characterKindAt(text: string, at: number): number {
   const unit = text.charCodeAt(at);
-  const known = kinds[unit] ?? UNKNOWN;
+  const known = unitKinds[unit] ?? UNKNOWN;
   if (known !== UNKNOWN) return known;
   if (isLow(unit)) return MARK;
   if (isHigh(unit)) return kindOf(text.codePointAt(at) ?? unit);
   const kind = kindOf(unit);
-  kinds[unit] = kind;
+  unitKinds[unit] = kind;
   return kind;
 }
 
@@ -338,60 +456,6 @@ export const foldText = (text: string): string =>
 
 /** Folds ASCII text, in which every character keeps its index. Returns undefined for any other text. */
 const foldAscii = (text: string): string | undefined => (ascii.test(text) ? text.toLowerCase() : undefined);
-
-/** Endings of words in Russian and related languages, without accents, longest first. */
-const cyrillic =
-  /(?:ами|ями|ого|его|ому|ему|ыми|ими|иях|ах|ях|ои|еи|ыи|ии|ая|яя|ое|ее|ые|ие|ия|ию|ов|ев|ом|ем|ам|ям|ую|юю|ых|их|а|я|о|е|и|ы|у|ю|ь)$/;
-const arabicArticle = /^(?:وال|بال|كال|فال|ال|لل)/;
-const arabicEnding = /(?:ات|ان|ون|ين|ها|يه|ه|ي)$/;
-const hebrewArticle = /^ה/;
-
-/**
- * Returns the part that the forms of a word share. Handles common inflections only; the search for similar terms finds other
- * forms.
- */
-export function stemOf(term: string): string {
-  const first = term.charCodeAt(0);
-  if (first >= 0x61 && first <= 0x7a) return latin(term);
-  if (first >= 0x400 && first < 0x530) return cut(term, cyrillic, 3);
-  if (first >= 0x600 && first < 0x700) return cut(cut(term, arabicArticle, 3), arabicEnding, 3);
-  if (first >= 0x590 && first < 0x600) return cut(term, hebrewArticle, 3);
-  return term;
-}
-
-function cut(term: string, ending: RegExp, least: number): string {
-  const stem = term.replace(ending, '');
-  return stem.length >= least ? stem : term;
-}
-
-const vowel = /[aeiouy]/;
-const sibilantPlural = /(?:s|x|z|ch|sh)es$/;
-const doubled = /([bdfgmnprt])\1$/;
-
-const endings = ['ing', 'ed', 'ment', 'ly'];
-
-/** Stems a word by the rules of English, the most common language of facts. The plural rule also works for French and Spanish. */
-function latin(term: string): string {
-  if (term.length < 4) return term;
-  let stem = singular(term);
-  for (const ending of endings) {
-    if (!stem.endsWith(ending)) continue;
-    const rest = stem.slice(0, -ending.length);
-    if (rest.length < 3 || !vowel.test(rest)) continue;
-    stem = rest.replace(doubled, '$1');
-    break;
-  }
-  if (stem.length > 5 && (stem.endsWith('sion') || stem.endsWith('tion'))) stem = stem.slice(0, -3);
-  if (stem.length > 3 && stem.endsWith('e')) stem = stem.slice(0, -1);
-  return stem.length > 2 && stem.endsWith('y') ? `${stem.slice(0, -1)}i` : stem;
-}
-
-function singular(term: string): string {
-  if (!term.endsWith('s')) return term;
-  if (term.endsWith('ies')) return term.length > 4 ? `${term.slice(0, -3)}y` : term.slice(0, -1);
-  if (sibilantPlural.test(term)) return term.slice(0, -2);
-  return /[^sui]s$/.test(term) ? term.slice(0, -1) : term;
-}
 
 export function commonPrefixLength(one: string, other: string): number {
   const most = Math.min(one.length, other.length);

@@ -373,6 +373,14 @@ export class Connection implements KeyTables {
   setSegment(keyId: Buffer, segment: number): void {
     this.#sql.updateSegment.run(segment, keyId);
   }
+
+  retireKey(): void {
+    this.#sql.retireKey.run();
+  }
+
+  deleteRetiredKey(): void {
+    this.#sql.deleteRetiredKey.run();
+  }
 }
 
 function statementsFor(db: Database): Statements {

@@ -39,9 +39,10 @@ const MAX_ADDED_BYTES = 4 * VALUE_BYTES;
 
 /** What a write needs of a store. The SQLite store and the PostgreSQL store provide it, so both decide alike. */
 export interface WriterContext extends Pick<StoreContext, 'keys' | 'sweeper' | 'quota' | 'freeSpace'> {
-  readonly connection: Pick<Connection, 'ensureNamespace' | 'namespaceId' | 'countUsage'> & {
-    readonly usageCounters: Pick<UsageCounters, 'rows' | 'usage' | 'expired'>;
-  };
+  readonly connection: Pick<Connection, 'ensureNamespace' | 'namespaceId' | 'countUsage'> &
+    Partial<Pick<Connection, 'generation'>> & {
+      readonly usageCounters: Pick<UsageCounters, 'rows' | 'usage' | 'expired'>;
+    };
   readonly rows: Pick<
     SealedRows,
     | 'find'
@@ -80,6 +81,8 @@ export class EntryWriter {
   #fitting = { subject: '', writes: 0 };
   /** By namespace and kind, how many more inserts certainly make no surplus that must be evicted. Such inserts are not checked. */
   readonly #uncheckedInserts = new Map<string, number>();
+  /** The generation of the connection in which the two fields above are certain. */
+  #generation: number | undefined;
 
   constructor(context: WriterContext, parts: WriterParts) {
     this.#context = context;
@@ -252,6 +255,7 @@ export class EntryWriter {
     const { connection, rows, quota, disk } = this.#context;
     const most = rowLimit(kind);
     if (!quota || most === Infinity) return;
+    this.#discardOutdated();
     const id = connection.ensureNamespace(namespace);
     const place = `${id} ${kind}`;
     const unchecked = this.#uncheckedInserts.get(place) ?? 0;
@@ -334,6 +338,7 @@ export class EntryWriter {
   #withinQuota<T>(namespace: Namespace, kind: Kind, write: () => T): T {
     const { quota, freeSpace } = this.#context;
     if (!quota || !isQuotaKind(kind)) return write();
+    this.#discardOutdated();
     if (kind === 'fact' && !freeSpace?.isLow && this.#surelyFits(namespace)) return write();
     const before = this.#used(namespace, kind);
     const result = write();
@@ -355,6 +360,15 @@ export class EntryWriter {
     if (this.#context.sharesDatabase || this.#fitting.subject !== subject || this.#fitting.writes <= 0) return false;
     this.#fitting.writes -= 1;
     return true;
+  }
+
+  /** Counts again after a rollback, because the rolled back transaction can have deleted the rows that made room. */
+  #discardOutdated(): void {
+    const { generation } = this.#context.connection;
+    if (this.#generation === generation) return;
+    this.#generation = generation;
+    this.#fitting.writes = 0;
+    this.#uncheckedInserts.clear();
   }
 
   usage(subject: string): Quota {

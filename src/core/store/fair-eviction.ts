@@ -2,7 +2,7 @@ import type { Connection } from './connection.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { writerOf } from './entry.ts';
 import type { SealedRows } from './sealed-rows.ts';
-import type { EntryCursor, EntryEvent, Kind, Namespace } from './store.ts';
+import type { Entry, EntryCursor, EntryEvent, Kind, Namespace } from './store.ts';
 
 /**
  * Chooses `count` rows to evict. Evicts from the writer with the most rows, its least valuable row first. A busy writer therefore
@@ -144,10 +144,14 @@ const FIRST: EntryCursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_I
 
 function follow(record: RecordWriters, event: EntryEvent): void {
   if (event.what === 'deleted') removeRow(record, event.row);
-  // Ignore a new row that the scan has not reached yet. The scan will read it in the right order.
-  else if (isStoredIn(record, event) && (!record.next || record.writers.has(event.row)))
+  // Ignore a row that the scan has not reached yet. The scan will read it in the right order.
+  else if (isStoredIn(record, event) && (record.writers.has(event.row) || !isAhead(record.next, event)))
     addRow(record, event.row, writerOf(event.entry.author));
 }
+
+/** Whether the scan will still read this row. It will not if the clock was set back and the row is older than the last one read. */
+const isAhead = (next: EntryCursor | undefined, { row, entry }: { readonly row: number; readonly entry: Entry }): boolean =>
+  next !== undefined && (entry.updatedAt > next.at || (entry.updatedAt === next.at && row > next.row));
 
 const isStoredIn = ({ namespace, kind }: RecordWriters, event: EntryEvent): event is Extract<EntryEvent, { what: 'stored' }> =>
   event.what === 'stored' &&

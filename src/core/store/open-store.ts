@@ -5,7 +5,7 @@ import type { Database } from 'better-sqlite3';
 import { asFailure } from '../../contract/failure.ts';
 import { findKeys } from '../crypto/find-keys.ts';
 import { KeyKeeper } from '../crypto/key-keeper.ts';
-import type { KeySource } from '../crypto/keys/key-source.ts';
+import type { KeySources } from '../crypto/keys/key-source.ts';
 import { diskFailureOf } from '../file/disk-failure.ts';
 import { DiskReserve, FreeSpace, type StatDisk } from '../file/disk-space.ts';
 import { lockFolder } from '../file/folder.ts';
@@ -13,18 +13,19 @@ import { prepareFolder } from '../file/prepare-folder.ts';
 import type { Clock } from '../time/clock.ts';
 import { copyBeforeMigration } from '../upkeep/backup.ts';
 import { removeDrafts } from '../upkeep/copies.ts';
+import { requireFileHere, requireNoMove } from '../upkeep/moved.ts';
 import { Connection } from './connection.ts';
 import { MEMORY_FILE, openDatabase } from './database.ts';
 import { migrations } from './migrations/index.ts';
+import type { DatabaseOptions } from './postgres/database.ts';
 import { RamStore } from './ram-store.ts';
 import { SqliteStore } from './sqlite-store.ts';
 import type { MemoryStore, Quota } from './store.ts';
 
-/** Returns the key sources in the order in which they are read. `memory` identifies one of several memories on a machine. */
-export type KeySources = (memory: string) => readonly KeySource[];
-
 export interface StoreOptions {
   readonly folder: string;
+  /** A database server that stores the entries. If absent, a file in the data folder stores them. */
+  readonly database?: DatabaseOptions | undefined;
   readonly clock: Clock;
   readonly sources: KeySources;
   /** Quota of each subject. If absent, storage is unlimited. */
@@ -33,15 +34,17 @@ export interface StoreOptions {
 }
 
 /**
- * Opens the memory of a data folder. If there is neither a key nor a database file, the memory is only in RAM (R-KEY-03). An
- * existing database needs the key that encrypted it (R-KEY-04).
+ * Opens the memory of a data folder or of a database server. Without a server, the memory is only in RAM if there is neither a key
+ * nor a database file (R-KEY-03). An existing memory needs the key that encrypted it (R-KEY-04).
  */
 export async function openStore(options: StoreOptions): Promise<MemoryStore> {
-  const { folder, clock, sources, quota } = options;
+  const { folder, database, clock, sources, quota } = options;
   prepareFolder(folder);
   const lock = lockFolder(folder);
   try {
     removeDrafts(folder);
+    if (database) return await openOnServer({ ...options, database }, lock);
+    requireNoMove(folder);
     const made = randomBytes(8).toString('hex');
     if (!existsSync(join(folder, MEMORY_FILE)) && (await nothingToSealWith(sources(made)))) {
       lock[Symbol.dispose]();
@@ -52,6 +55,18 @@ export async function openStore(options: StoreOptions): Promise<MemoryStore> {
     lock[Symbol.dispose]();
     throw diskFailureOf(error, folder)?.failure ?? error;
   }
+}
+
+/** Imports the driver only here, because most memories are files. */
+async function openOnServer(
+  { folder, database, clock, sources, quota }: StoreOptions & { readonly database: DatabaseOptions },
+  lock: Disposable,
+): Promise<MemoryStore> {
+  const [{ PostgresStore }, { DatabaseClock }] = await Promise.all([
+    import('./postgres/postgres-store.ts'),
+    import('./postgres/database-clock.ts'),
+  ]);
+  return PostgresStore.open({ folder, database, clock: new DatabaseClock(clock), sources, lock, ...(quota && { quota }) });
 }
 
 async function openKept(
@@ -67,6 +82,7 @@ async function openKept(
     openInAnySpace(() => openDatabase(file, migrations, backUp), reserve),
   );
   try {
+    requireFileHere((name) => connection.meta(name));
     if (connection.meta('memory') === undefined) connection.setMeta('memory', made);
     const keys = new KeyKeeper(connection, clock, sources(String(connection.meta('memory'))));
     await keys.unlock();
@@ -94,7 +110,7 @@ function openInAnySpace<T>(open: () => T, reserve: DiskReserve): T {
   }
 }
 
-async function nothingToSealWith(sources: readonly KeySource[]): Promise<boolean> {
+async function nothingToSealWith(sources: ReturnType<KeySources>): Promise<boolean> {
   const found = await findKeys([], sources);
   return found.at === 'none' && (found.unreadable || !sources.some((source) => source.createsOnFirstStart));
 }

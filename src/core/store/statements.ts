@@ -47,7 +47,7 @@ export function prepareKind(db: Database, kind: Kind) {
     db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND expires_at > ? AND expires_at < ? ${where} ${after} LIMIT ?`);
   return {
     // The index contains the first bytes of the hash.
-    find: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND substr(key_hash, 1, 4) = substr(?, 1, 4) AND key_hash = ?`),
+    find: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND substr(key_hash, 1, 8) = substr(?, 1, 8) AND key_hash = ?`),
     newest: page('', NEWEST_FIRST),
     newestInCategory: page('AND category = ?', NEWEST_FIRST),
     oldest: page('', OLDEST_FIRST),

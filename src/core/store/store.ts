@@ -230,6 +230,8 @@ export interface ForgetResult {
   readonly deleted: number;
   /** True if no byte of the deleted entries is left in the database file or its log. */
   readonly purged: boolean;
+  /** Why `purged` is false, if trying again would not change it: a database server keeps copies that no client can erase. */
+  readonly reason?: 'database_copies';
   /**
    * Number of backups, which can still contain sealed copies of the entries. Restoring one of these backups deletes the entries
    * again.
@@ -262,8 +264,11 @@ export type EntryEvent =
 export interface Vault {
   read(name: string): Promise<string | undefined>;
   write(name: string, text: string): Promise<void>;
-  /** Stores the text unless a text with this name can be read. Returns the stored text. */
-  create(name: string, text: string): Promise<string>;
+  /**
+   * Changes a text in one transaction, so that no other write comes in between. `known` is undefined if there is no text that can be
+   * read. `change` may be called again, so it must have no effects. Returns the stored text.
+   */
+  update(name: string, change: (known: string | undefined) => string): Promise<string>;
   delete(name: string): Promise<void>;
   /** Lists all names, which are not encrypted. */
   names(): Promise<readonly string[]>;
@@ -278,6 +283,8 @@ export interface Vault {
    * caller that keeps texts in RAM must compare the number before it uses them.
    */
   readonly revision?: () => Promise<number>;
+  /** Calls `listener` soon after another process has changed the vault. Absent if only this process can change it. */
+  readonly onForeignChange?: (listener: () => void) => Disposable;
 }
 
 export interface SweepResult {
@@ -323,6 +330,8 @@ export interface MemoryStore extends AsyncDisposable {
   unlock(): Promise<KeyState>;
   /** Returns the current time of the store's clock, in milliseconds since 1970. */
   now(): number;
+  /** Returns the clock that `trustClock` accepts. Absent if it is the clock of this machine. */
+  readonly wall?: () => number;
   /**
    * Accepts the machine's clock because the owner confirmed it. Entries that are expired by this clock can then be deleted, and all
    * other entries are visible again.

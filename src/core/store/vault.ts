@@ -44,12 +44,13 @@ export class SqliteVault implements Vault {
     return this.#access.write(() => this.#context.keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text)));
   }
 
-  create(name: string, text: string): Promise<string> {
+  update(name: string, change: (known: string | undefined) => string): Promise<string> {
     return this.#access.write(() => {
       const { keys } = this.#context;
       const known = keys.readSecret(VAULT_PREFIX + name)?.toString();
-      if (known === undefined) keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text));
-      return known ?? text;
+      const text = change(known);
+      if (text !== known) keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text));
+      return text;
     });
   }
 

@@ -128,6 +128,24 @@ export class StoredClock {
     if (this.#hasUnsavedDoubt || !this.#hasEarlierTime) this.saveWhenDue();
   }
 
+  /**
+   * Follows the time that another process has saved. Accepts it if that process was not in doubt, or if the owner has confirmed it
+   * there, which can also set the time back.
+   */
+  follow(isConfirmed: boolean): void {
+    if (!this.#loaded) return;
+    this.#doubtfulWrites = this.#deps.connection.meta(DOUBTFUL_WRITES) !== undefined;
+    const bytes = this.#deps.keys.readSecret(STORED_CLOCK);
+    const stored = bytes && decode(bytes);
+    if (!stored || stored.doubt) return;
+    const endsDoubt = this.inDoubt && this.now() - stored.trusted <= IDLE_INTERVAL_MS;
+    if (!isConfirmed && !endsDoubt) return;
+    this.#time.restore(stored);
+    this.#savedTime = stored.trusted;
+    this.#hasUnsavedDoubt = false;
+    this.#deps.corrected();
+  }
+
   trusted(): number {
     return this.#time.trusted();
   }

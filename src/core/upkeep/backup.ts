@@ -8,35 +8,26 @@ import { Sqlite } from '../store/sqlite.ts';
 import type { Backup, BackupResult, VerificationReport } from '../store/store.ts';
 import { BACKUPS_FOLDER, listDatabaseCopies, removeDatabase } from './copies.ts';
 
-/** Number of pages to copy before the event loop runs other work. */
-const PAGES_AT_ONCE = 200;
-
 /**
- * Writes a backup. The file gets its final name only when it is complete, verified and flushed to the disk. Its entries stay
- * encrypted.
+ * Writes a backup. `fill` writes and verifies it. The file gets its final name only when it is complete, verified and flushed to the
+ * disk. Its entries stay encrypted.
  */
 export async function writeBackup(
-  db: Database,
   folder: string,
   { now, isClockInDoubt }: { now: number; isClockInDoubt: boolean },
-  check: (file: string) => Promise<VerificationReport>,
+  fill: (draft: string) => Promise<VerificationReport>,
 ): Promise<BackupResult> {
   const { file, draft, at } = createDraft(folder, 'memory', now);
   let broken: number;
   try {
-    await db.backup(draft, { progress: () => PAGES_AT_ONCE });
-    const verified = await check(draft);
+    const verified = await fill(draft);
     if (verified.structure.length > 0)
       throw new Failure(
         'internal',
         'The backup was damaged while it was written, so it was deleted; check the disk and try again.',
       );
     ({ broken } = verified);
-    asOneFile(draft);
-    // Flush in the background, because a large file takes long to flush.
-    await flushFile(draft);
-    renameSync(draft, file);
-    syncFolder(dirname(file));
+    await publishDraft(draft, file);
   } catch (error) {
     removeDatabase(draft);
     throw error;
@@ -46,6 +37,15 @@ export async function writeBackup(
   const others = namedBackups(folder, 'memory').filter((one) => one.file !== file && one.at <= at);
   if (!isClockInDoubt) for (const old of others.slice(BACKUPS_KEPT - 1)) removeDatabase(old.file);
   return { file, at, broken };
+}
+
+/** Gives a complete draft its final name, after it was flushed to the disk. */
+export async function publishDraft(draft: string, file: string): Promise<void> {
+  asOneFile(draft);
+  // Flush in the background, because a large file takes long to flush.
+  await flushFile(draft);
+  renameSync(draft, file);
+  syncFolder(dirname(file));
 }
 
 export function copyBeforeMigration(db: Database, folder: string, version: number, now: number): void {
@@ -98,7 +98,7 @@ export function backupName(folder: string, label: string, now: number): { readon
 const draftOf = (file: string): string => `${file}.new`;
 
 /** Creates the draft immediately, so that no other backup takes its name. */
-function createDraft(folder: string, label: string, now: number): { file: string; draft: string; at: number } {
+export function createDraft(folder: string, label: string, now: number): { file: string; draft: string; at: number } {
   const { file, at } = backupName(folder, label, now);
   const draft = draftOf(file);
   closeSync(openSync(draft, 'wx', 0o600));

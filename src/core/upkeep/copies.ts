@@ -20,7 +20,7 @@ const PARTS = ['', '-wal', '-shm', '-journal'] as const;
 /** Names of the unfinished files of this program. All other files belong to the owner and are never removed. */
 const DRAFT = /^memory\.(?:db\.new|restoring\.db|salvaging\.db)(?:-wal|-shm|-journal)?$|^memory\.key(?:\.next)?\.new$/;
 const BACKUP = /^(?:memory|schema-\d+|before-restore)-\d+\.db/;
-const BACKUP_DRAFT = /^[^.]+\.db\.new(?:-wal|-shm|-journal)?$/;
+const BACKUP_DRAFT = /^[^.]+\.db\.new(?:\.new)?(?:-wal|-shm|-journal)?$/;
 const BACKUP_LOG = /^([^.]+\.db)-(?:wal|shm|journal)$/;
 const MAGIC = 'SQLite format 3\0';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { BrokenSeal, type KeyRing, openBytes } from '../crypto/cipher.ts';
 import { findKeys } from '../crypto/find-keys.ts';
-import { STORED_CLOCK, type KeyKeeper } from '../crypto/key-keeper.ts';
+import { STORED_CLOCK, type KeyKeeper, type KeyTables } from '../crypto/key-keeper.ts';
 import type { KeySource } from '../crypto/keys/key-source.ts';
 import { wrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/recovery-key.ts';
 import { Connection } from '../store/connection.ts';
@@ -55,15 +55,9 @@ export async function readNewerState(
     // The memory is replaced afterwards, so it is not migrated.
     const connection = new Connection(file, openUnmigrated(file));
     try {
-      const names = connection.secretNames();
-      return {
-        memory: String(connection.meta('memory')),
-        tombstones: connection.sql.tombstones.all() as Tombstone[],
-        revocations: connection.sql.revocations.all() as NewerState['revocations'],
-        segments: connection.keyRecords(),
-        names: new Set(names),
-        secrets: secretsIn(connection, names, await ringOf(connection, keySources(connection))),
-      };
+      const [tombstones, revocations] = [connection.sql.tombstones.all(), connection.sql.revocations.all()];
+      const tables = { tombstones: tombstones as Tombstone[], revocations: revocations as NewerState['revocations'] };
+      return newerStateOf(connection, tables, await ringOf(connection, keySources(connection)));
     } finally {
       connection.close();
     }
@@ -72,7 +66,27 @@ export async function readNewerState(
   }
 }
 
-async function ringOf(connection: Connection, keySources: readonly KeySource[]): Promise<KeyRing | undefined> {
+/** Returns the state of a memory that can be read. Without its key, the secrets are missing. */
+export function newerStateOf(
+  records: KeyTables,
+  { tombstones, revocations }: Pick<NewerState, 'tombstones' | 'revocations'>,
+  ring: KeyRing | undefined,
+): NewerState {
+  const names = records.secretNames();
+  return {
+    memory: String(records.meta('memory')),
+    tombstones,
+    revocations,
+    segments: records.keyRecords(),
+    names: new Set(names),
+    secrets: secretsIn(records, names, ring),
+  };
+}
+
+export async function ringOf(
+  connection: Pick<KeyTables, 'keyRecords'>,
+  keySources: readonly KeySource[],
+): Promise<KeyRing | undefined> {
   const records = connection.keyRecords();
   // Return no key, because without a key record `findKeys` would accept any key.
   if (records.length === 0) return undefined;
@@ -80,7 +94,11 @@ async function ringOf(connection: Connection, keySources: readonly KeySource[]):
   return found.at === 'ok' ? found.keys.ring : undefined;
 }
 
-function secretsIn(connection: Connection, names: readonly string[], ring: KeyRing | undefined): Map<string, Buffer> {
+function secretsIn(
+  connection: Pick<KeyTables, 'meta'>,
+  names: readonly string[],
+  ring: KeyRing | undefined,
+): Map<string, Buffer> {
   const secrets = new Map<string, Buffer>();
   for (const name of ring ? names : []) {
     const sealed = connection.meta(name);

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
-import { KeyKeeper } from '../crypto/key-keeper.ts';
-import type { KeySource } from '../crypto/keys/key-source.ts';
-import { unwrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_WRAPPED_RETIRING_KEY } from '../crypto/recovery-key.ts';
+import { KeyKeeper, type KeyTables } from '../crypto/key-keeper.ts';
+import type { KeySource, KeySources } from '../crypto/keys/key-source.ts';
 import { diskFailureOf, UnusableFile } from '../file/disk-failure.ts';
 import { syncFile, syncFolder } from '../file/files.ts';
 import { lockFolder } from '../file/folder.ts';
@@ -13,13 +12,14 @@ import { CommitQueue } from '../store/commit-queue.ts';
 import { Connection } from '../store/connection.ts';
 import { MEMORY_FILE, openDatabase } from '../store/database.ts';
 import { tombstoneHash } from '../store/forgetting.ts';
-import type { KeySources } from '../store/open-store.ts';
 import { SealedRows } from '../store/sealed-rows.ts';
 import { KIND_NUMBERS } from '../store/statements.ts';
 import type { Author } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { backupName } from './backup.ts';
 import { removeDatabase, removeDrafts } from './copies.ts';
+import { type FileRotationDeps, rotationOf } from './file-rotation.ts';
+import { MOVED, MOVING } from './moved.ts';
 import {
   applyNewerState,
   type NewerState,
@@ -28,8 +28,11 @@ import {
   openedSegments,
   type Tombstone,
 } from './newer-state.ts';
-import { Rotation } from './rotation.ts';
+import { recoveredFrom, recoveredKeySource, recoverInto, storeKeys } from './recovered-keys.ts';
 import { integrityErrors, walkEntries, type WalkedEntry } from './verification.ts';
+
+/** The backup while a restore prepares it. */
+export const RESTORING_FILE = 'memory.restoring.db';
 
 export interface RestoreOptions {
   readonly folder: string;
@@ -62,11 +65,6 @@ export interface RestoreResult {
   readonly readReplacedMemory: boolean;
 }
 
-interface Keys {
-  readonly current: Buffer;
-  readonly next?: Buffer;
-}
-
 /**
  * Replaces the memory with a backup. The backup is prepared in a draft file and installed by one rename. The replaced memory
  * becomes a backup. Expiry times do not change.
@@ -76,10 +74,10 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
   prepareFolder(folder);
   using _lock = lockFolder(folder);
   const file = join(folder, MEMORY_FILE);
-  const draft = join(folder, 'memory.restoring.db');
+  const draft = join(folder, RESTORING_FILE);
   removeDrafts(folder);
   try {
-    copy(backup, draft);
+    copyBackup(backup, draft);
     const since = await readNewerState(file, (connection) => keySourcesFor(connection, options));
     const result = await prepareDraft(draft, options, since ?? EMPTY_NEWER_STATE).catch((error) => {
       throw backupFailure(error, backup, folder);
@@ -107,19 +105,14 @@ export async function recoverKey({
     throw new Failure('not_found', 'There is no memory in this data folder; restore a backup into it first.');
   const connection = new Connection(file, openDatabase(file));
   try {
-    const keySources = sources(String(connection.meta('memory')));
-    const recovered = recoveredFrom(connection, recoveryKey);
-    const keys = new KeyKeeper(connection, clock, [recoveredKeySource(recovered)]);
-    if ((await keys.unlock()).at !== 'ok')
-      throw new Failure('key_unavailable', 'The recovered key does not open this memory; restore a backup instead.');
-    await storeKeys(keySources, recovered, keys.records().find(({ role }) => role === 'current')?.source);
+    await recoverInto(sources(String(connection.meta('memory'))), { records: connection, clock, recoveryKey });
   } finally {
     connection.close();
   }
 }
 
 /** If the backup itself is unusable, returns a failure that names the backup, because other failures name the memory's file. */
-function backupFailure(error: unknown, backup: string, folder: string): unknown {
+export function backupFailure(error: unknown, backup: string, folder: string): unknown {
   const failure = diskFailureOf(error, folder)?.failure ?? error;
   return failure instanceof UnusableFile ? unusableBackup(backup, failure.reason, error) : failure;
 }
@@ -131,7 +124,7 @@ const unusableBackup = (backup: string, reason: string, cause: unknown): Failure
     { cause },
   );
 
-async function prepareDraft(
+export async function prepareDraft(
   draft: string,
   { sources, clock, recoveryKey, backup }: RestoreOptions,
   since: NewerState,
@@ -148,6 +141,8 @@ async function prepareDraft(
     keys.requireKeys();
     requireIntact(connection, backup);
     const rows = new SealedRows(connection, keys);
+    // A restored copy of a moved memory is a memory of its own.
+    for (const mark of [MOVED, MOVING]) connection.deleteMeta(mark);
     const result = await forgetAgain(connection, keys, rows, since.tombstones, clock.now());
     const revokedTokens = applyNewerState(connection, keys, since);
     if (recoveryKey !== undefined)
@@ -252,10 +247,7 @@ const covers = (
   (scope.category === null || scope.category === category);
 
 /** Encrypts the restored memory with its key on this machine. If the machine has no key for it, stores the recovered key. */
-async function resealWithPresentKey(
-  parts: Omit<ConstructorParameters<typeof Rotation>[0], 'queue'>,
-  keySources: readonly KeySource[],
-): Promise<void> {
+async function resealWithPresentKey(parts: Omit<FileRotationDeps, 'queue'>, keySources: readonly KeySource[]): Promise<void> {
   const { connection, keys } = parts;
   const recovered = { current: keys.ring.current.export() };
   for (const keySource of keySources) {
@@ -268,71 +260,32 @@ async function resealWithPresentKey(
       explain: (failure) => ({ failure, doubtful: true }),
       committed: () => connection.checkpointLongLog(),
     });
-    await new Rotation({ ...parts, queue }).run();
+    await rotationOf({ ...parts, queue }).run();
     return;
   }
   await storeKeys(keySources, recovered, undefined);
 }
 
-/**
- * Stores the keys in their former source, or in the first source that can store a key. Overwrites any other key in that source.
- * If that source is locked or unavailable, throws instead of using a less secure source.
- */
-async function storeKeys(keySources: readonly KeySource[], keys: Keys, from: string | undefined): Promise<void> {
-  const writable = keySources.filter(({ save }) => save);
-  const keySource = writable.find(({ name }) => name === from) ?? writable[0];
-  const reading = keySource && (await keySource.read('current').catch(() => undefined));
-  if (keySource?.save && reading?.at !== 'locked' && reading?.at !== 'unavailable') {
-    if (keys.next) await keySource.save('next', keys.next);
-    return keySource.save('current', keys.current);
-  }
-  const reason =
-    reading && 'why' in reading
-      ? `${keySource?.name} is ${reading.at}: ${reading.why}`
-      : 'no key source on this machine can store a key';
-  throw new Failure(
-    'key_unavailable',
-    `The recovered key was not stored, because ${reason}. Unlock that key source or make another one available, and try again.`,
-  );
-}
-
 /** Returns the key sources for the replaced memory: its own sources, and the recovery key if it matches. */
-function keySourcesFor(connection: Connection, { sources, recoveryKey }: RestoreOptions): readonly KeySource[] {
-  const keySources = sources(String(connection.meta('memory')));
+export function keySourcesFor(
+  records: Pick<KeyTables, 'meta'>,
+  { sources, recoveryKey }: Pick<RestoreOptions, 'sources' | 'recoveryKey'>,
+): readonly KeySource[] {
+  const keySources = sources(String(records.meta('memory')));
   if (recoveryKey === undefined) return keySources;
   try {
-    return [...keySources, recoveredKeySource(recoveredFrom(connection, recoveryKey))];
+    return [...keySources, recoveredKeySource(recoveredFrom(records, recoveryKey))];
   } catch {
     // The recovery key does not match, because the replaced memory has a newer recovery key or no recovery key.
     return keySources;
   }
 }
 
-const recoveredKeySource = (keys: Keys): KeySource => ({
-  name: 'the recovery key',
-  createsOnFirstStart: false,
-  read: (slot) => {
-    const key = keys[slot];
-    return Promise.resolve(key ? { at: 'found', key: Buffer.from(key) } : { at: 'absent' });
-  },
-});
-
-/**
- * Decrypts the master keys with the recovery key. During a rotation there are two master keys, one for each slot of a key source.
- */
-function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
-  const [wrapped, retiring] = [connection.meta(RECOVERY_WRAPPED_KEY), connection.meta(RECOVERY_WRAPPED_RETIRING_KEY)];
-  if (!Buffer.isBuffer(wrapped))
-    throw new Failure('not_found', 'This memory never had a recovery key; only its own key opens it.');
-  const key = unwrapKey(recoveryKey, wrapped);
-  return Buffer.isBuffer(retiring) ? { current: unwrapKey(recoveryKey, retiring), next: key } : { current: key };
-}
-
 /**
  * Moves the replaced memory to the backups and returns its new path. Uses a hard link, so that `memory.db` exists at every
  * moment. Also moves a leftover log or journal, because SQLite would apply it to the restored file.
  */
-function moveToBackups(file: string, folder: string, now: number): string | undefined {
+export function moveToBackups(file: string, folder: string, now: number): string | undefined {
   if (!existsSync(file)) {
     // Delete a leftover log, which is useless without its database file.
     removeDatabase(file);
@@ -354,7 +307,7 @@ function moveToBackups(file: string, folder: string, now: number): string | unde
   return backup;
 }
 
-function copy(backup: string, draft: string): void {
+export function copyBackup(backup: string, draft: string): void {
   try {
     copyFileSync(backup, draft, constants.COPYFILE_EXCL);
     // If the backup is a copy of an open memory, or of a memory whose program was killed, its last changes are in the log.

@@ -2,12 +2,12 @@ import { chmodSync, closeSync, copyFileSync, existsSync, openSync, readSync, sta
 import { join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { KeyKeeper } from '../crypto/key-keeper.ts';
+import type { KeySources } from '../crypto/keys/key-source.ts';
 import { errorCodeOf } from '../file/files.ts';
 import { lockFolder } from '../file/folder.ts';
 import { Connection, type EntryRow } from '../store/connection.ts';
 import { addMissingTables, connect, damaged, MEMORY_FILE, PAGE_BYTES } from '../store/database.ts';
 import { namespaceOf } from '../store/forgetting.ts';
-import type { KeySources } from '../store/open-store.ts';
 import { SealedRows } from '../store/sealed-rows.ts';
 import { KIND_BY_NUMBER } from '../store/statements.ts';
 import type { Entry, Namespace } from '../store/store.ts';

@@ -1,6 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
 import type { KeyKeeper } from '../crypto/key-keeper.ts';
-import { wrapKey, createRecoveryPair, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/recovery-key.ts';
+import { RECOVERY_WRAPPED_KEY } from '../crypto/recovery-key.ts';
 import { diskFailureOf } from '../file/disk-failure.ts';
 import type { CommitQueue } from '../store/commit-queue.ts';
 import { Connection } from '../store/connection.ts';
@@ -8,8 +8,13 @@ import { connect } from '../store/database.ts';
 import { SealedRows } from '../store/sealed-rows.ts';
 import type { Backup, BackupResult, Upkeep, VerificationReport } from '../store/store.ts';
 import { listBackups, writeBackup } from './backup.ts';
-import { Rotation } from './rotation.ts';
+import { rotationOf } from './file-rotation.ts';
+import { makeRecoveryKey } from './make-recovery-key.ts';
+import type { Rotation } from './rotation.ts';
 import { verifyMemory } from './verification.ts';
+
+/** Number of pages to copy before the event loop runs other work. */
+const PAGES_AT_ONCE = 200;
 
 interface Deps {
   readonly connection: Connection;
@@ -29,7 +34,7 @@ export class FileUpkeep implements Upkeep {
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#rotation = new Rotation(deps);
+    this.#rotation = rotationOf(deps);
   }
 
   async rotate(): Promise<void> {
@@ -44,18 +49,9 @@ export class FileUpkeep implements Upkeep {
     if (rotation.at === 'none' && heldKeys?.ring.retiring) this.rotate().catch(() => undefined);
   }
 
-  async makeRecoveryKey(): Promise<string> {
+  makeRecoveryKey(): Promise<string> {
     const { connection, keys, queue } = this.#deps;
-    const { recoveryKey, publicKey } = createRecoveryPair();
-    await queue.run(() => {
-      if (keys.ring.retiring)
-        throw new Failure('unavailable', 'A key rotation is running; create a recovery key after the rotation has finished.');
-      const bytes = keys.ring.current.export();
-      keys.saveSecret(RECOVERY_PUBLIC_KEY, publicKey);
-      connection.setMeta(RECOVERY_WRAPPED_KEY, wrapKey(bytes, publicKey));
-      bytes.fill(0);
-    });
-    return recoveryKey;
+    return makeRecoveryKey(keys, connection, (step) => queue.run(step));
   }
 
   get recoverable(): boolean {
@@ -70,9 +66,10 @@ export class FileUpkeep implements Upkeep {
     this.#backingUp += 1;
     try {
       return await this.#track(
-        writeBackup(connection.db, folder, { now: this.#deps.now(), isClockInDoubt: this.#deps.isClockInDoubt() }, (file) =>
-          this.#verifyCopy(file),
-        ),
+        writeBackup(folder, { now: this.#deps.now(), isClockInDoubt: this.#deps.isClockInDoubt() }, async (draft) => {
+          await connection.db.backup(draft, { progress: () => PAGES_AT_ONCE });
+          return this.#verifyCopy(draft);
+        }),
       );
     } catch (error) {
       throw diskFailureOf(error, folder)?.failure ?? error;

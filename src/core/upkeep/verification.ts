@@ -34,19 +34,26 @@ export async function* walkEntries(connection: Connection, rows: SealedRows): As
   }
 }
 
-/** Verifies a memory: every seal, the schema and the structure of the file. SQLite's own check covers only the structure. */
-export async function verifyMemory(connection: Connection, rows: SealedRows, keys: KeyKeeper): Promise<VerificationReport> {
-  let entries = 0;
-  let broken = keys.countBrokenSecrets(connection);
+/** Counts the entries by their seals, and collects their authors. */
+export async function countEntries(
+  walk: AsyncIterable<readonly WalkedEntry[]>,
+): Promise<{ entries: number; broken: number; authors: Set<Author> }> {
+  let [entries, broken] = [0, 0];
   const authors = new Set<Author>();
-  for await (const slice of walkEntries(connection, rows)) {
+  for await (const slice of walk) {
     for (const { entry } of slice) {
       if (entry) authors.add(entry.author);
       else broken += 1;
       entries += entry ? 1 : 0;
     }
   }
-  broken += rows.authors.countBroken(authors);
+  return { entries, broken, authors };
+}
+
+/** Verifies a memory: every seal, the schema and the structure of the file. SQLite's own check covers only the structure. */
+export async function verifyMemory(connection: Connection, rows: SealedRows, keys: KeyKeeper): Promise<VerificationReport> {
+  const { entries, broken: brokenEntries, authors } = await countEntries(walkEntries(connection, rows));
+  const broken = brokenEntries + keys.countBrokenSecrets(connection) + rows.authors.countBroken(authors);
   return { entries, broken, structure: [...schemaDifferences(connection.db, migrations), ...integrityErrors(connection)] };
 }
 

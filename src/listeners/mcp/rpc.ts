@@ -39,7 +39,7 @@ export class ProtocolError extends Error {
   }
 }
 
-export function toRpcErrorBody(error: unknown): RpcErrorBody {
+function toRpcErrorBody(error: unknown): RpcErrorBody {
   if (error instanceof ProtocolError) return { code: error.code, message: error.message };
   return toRpcError(asFailure(error));
 }

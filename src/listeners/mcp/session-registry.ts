@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 import type { Caller } from '../../core/access/caller.ts';
 import type { TokenRegistry } from '../../core/access/token-registry.ts';
@@ -58,9 +57,9 @@ export class SessionRegistry implements Disposable {
     ];
   }
 
-  async open({ caller, token }: Pick<Exchange, 'caller' | 'token'>, transportKind: TransportKind): Promise<Session> {
+  async open({ caller, digest }: Pick<Exchange, 'caller' | 'digest'>, transportKind: TransportKind): Promise<Session> {
     this.#limitSessions(caller);
-    const owner = { caller, transportKind, token: digestOf(token) };
+    const owner = { caller, transportKind, digest };
     const session = new Session(owner, this.#deps.clock.steady(), () => this.#remove(session));
     this.#sessions.set(session.id, session);
     try {
@@ -74,14 +73,14 @@ export class SessionRegistry implements Disposable {
   }
 
   /** Returns the caller's own session. Fails with the same error for another caller's session as for an unknown id. */
-  find(id: string, { caller, token }: Pick<Exchange, 'caller' | 'token'>, transportKind: TransportKind): Session {
+  find(id: string, { caller, digest }: Pick<Exchange, 'caller' | 'digest'>, transportKind: TransportKind): Session {
     const session = this.#sessions.get(id);
     const owner = session?.owner;
     if (
       !session ||
       owner?.caller.subject !== caller.subject ||
       owner.transportKind !== transportKind ||
-      owner.token !== digestOf(token)
+      owner.digest !== digest
     ) {
       throw new ProtocolError('unknown_session', 'Session not found; send `initialize` to open a new session.');
     }
@@ -173,5 +172,3 @@ export class SessionRegistry implements Disposable {
     this.#changedKinds.clear();
   }
 }
-
-const digestOf = (token: string): string => hash('sha256', token, 'base64url');

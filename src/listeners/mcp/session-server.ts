@@ -1,4 +1,4 @@
-import type { JSONRPCRequest, ProgressToken, RequestId } from '@modelcontextprotocol/sdk/types.js';
+import type { ProgressToken, RequestId } from '@modelcontextprotocol/sdk/types.js';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';
@@ -8,8 +8,8 @@ import type { LogEvent } from '../route.ts';
 import type { Sdk } from './message.ts';
 import type { PackTools } from './pack-tools.ts';
 import { readResource, requireResource, RESOURCE_LIST } from './resources.ts';
-import { ProtocolError, toRpcErrorBody } from './rpc.ts';
-import type { Session } from './session.ts';
+import { ProtocolError } from './rpc.ts';
+import type { Params, RequestContext, Session } from './session.ts';
 import type { CallToolResult } from './tool-result.ts';
 import { type OperationTools, unknownToolFailure } from './tools.ts';
 
@@ -28,14 +28,7 @@ interface Deps {
   readonly log: (event: LogEvent) => void;
 }
 
-type Params = NonNullable<JSONRPCRequest['params']>;
-
-interface SdkRequestContext {
-  readonly requestId: RequestId;
-  readonly signal: AbortSignal;
-}
-
-type Method = (session: Session, params: Params, context: SdkRequestContext) => Promise<object> | object;
+type Method = (session: Session, params: Params, context: RequestContext) => Promise<object> | object;
 
 /**
  * Replaces the SDK's validator for client responses, which is slow to load. This server needs no validator: it sends no requests.
@@ -48,8 +41,8 @@ const noValidator = {
 
 /**
  * Returns a function that creates a separate server object for each session (R-MCP-10). The SDK handles `initialize`, `ping` and
- * cancellation. All other methods get the unvalidated parameters, so that clients get this program's error messages instead of
- * the SDK's.
+ * their cancellation. All other methods get the unvalidated parameters, so that clients get this program's error messages instead
+ * of the SDK's.
  */
 export function createSessionServer({ profile, perform, clock, log }: Deps): (sdk: Sdk, session: Session) => Promise<void> {
   const methods = new Map(
@@ -62,31 +55,37 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
   const options = { capabilities, instructions: profile.instructions, jsonSchemaValidator: noValidator };
   return async ({ Server }, session) => {
     const server = new Server(profile.info, options);
-    server.fallbackRequestHandler = async ({ method, params = {} }, context) => {
+    server.fallbackRequestHandler = () => {
+      const { code, message } = unknownMethod();
+      throw Object.assign(new Error(message), { code });
+    };
+    session.findMethod = (method) => {
       const run = methods.get(method);
-      try {
-        if (!run)
-          throw new ProtocolError(
-            'unknown_method',
-            'Unknown method; this server supports only `initialize`, `ping`, tools and resources.',
-          );
-        return { ...(await run(session, params, context)) };
-      } catch (error) {
-        if (!(error instanceof ProtocolError)) logIfInternal(log, method, session, asFailure(error));
-        const { code, message, data } = toRpcErrorBody(error);
-        throw Object.assign(new Error(message), { code, data });
-      }
+      return (
+        run &&
+        (async (params, context) => {
+          try {
+            return await run(session, params, context);
+          } catch (error) {
+            if (!(error instanceof ProtocolError)) logIfInternal(log, method, session, asFailure(error));
+            throw error;
+          }
+        })
+      );
     };
     await server.connect(session);
   };
 }
+
+const unknownMethod = (): ProtocolError =>
+  new ProtocolError('unknown_method', 'Unknown method; this server supports only `initialize`, `ping`, tools and resources.');
 
 const toolMethods = ({ tools, packs }: ServerProfile, clock: Clock, log: Deps['log']): Record<string, Method> => {
   /** Finds the tool and returns a function that runs it. `operation` is the name that is logged if the run fails. */
   const findCall = (
     session: Session,
     { name, arguments: input = {}, _meta }: Params,
-    { requestId, signal }: SdkRequestContext,
+    { requestId, signal }: RequestContext,
   ): { operation: string; run: () => Promise<CallToolResult> } => {
     const { caller } = session.owner;
     if (typeof name !== 'string') throw new ProtocolError('invalid_params', '`name` must be a string; send the name of a tool.');

@@ -29,12 +29,25 @@ export type SendBeforeResponse = (text: string) => boolean;
 
 const cannotSend: SendBeforeResponse = () => false;
 
+export type Params = NonNullable<JSONRPCRequest['params']>;
+
+export interface RequestContext {
+  readonly requestId: RequestId;
+  /** Aborted when the client cancels the request or the session ends. */
+  readonly signal: AbortSignal;
+}
+
+/** A method of this program. Methods of the protocol itself, such as `initialize`, are handled by the SDK. */
+type RunMethod = (params: Params, context: RequestContext) => Promise<object>;
+
 interface PendingRequest {
   /** The id that the client gave the request. */
   readonly id: RequestId;
   readonly method: string;
   readonly onResponse: OnResponse;
   readonly sendBefore: SendBeforeResponse;
+  /** Undefined for a method that the SDK handles. */
+  readonly controller: AbortController | undefined;
 }
 
 /** How a session sends responses: in the HTTP response to each request (`http`), or on the session's event stream (`sse`). */
@@ -44,12 +57,12 @@ export interface SessionOwner {
   readonly caller: Caller;
   readonly transportKind: TransportKind;
   /** Digest of the token. An id is not enough, because two tokens can have the same id. */
-  readonly token: string;
+  readonly digest: string;
 }
 
 /**
- * An MCP session with one client. The SDK uses the session as its transport. Requests get new ids before they are passed to the
- * SDK, because the client can give two requests the same id.
+ * An MCP session with one client. The SDK uses the session as its transport. Methods of this program run without the SDK, which
+ * would validate each message again. Requests get new ids, because the client can give two requests the same id.
  */
 export class Session implements Transport {
   readonly id = randomBytes(24).toString('base64url');
@@ -62,6 +75,8 @@ export class Session implements Transport {
   onmessage?: Transport['onmessage'];
   onclose?: () => void;
   onerror?: (error: Error) => void;
+  /** Returns a method of this program. */
+  findMethod?: (method: string) => RunMethod | undefined;
   readonly #pending = new Map<number, PendingRequest>();
   /** The notifications so far. Maps each distinct text to the event number of its latest occurrence. */
   readonly #notifications = new Map<string, number>();
@@ -107,9 +122,30 @@ export class Session implements Transport {
     if (this.#ended) return onResponse(rpcErrorResponse(id, sessionEnded()));
     if (this.#pending.size >= MAX_PENDING) return onResponse(rpcErrorResponse(id, tooManyRequests()));
     this.#requestCount += 1;
-    this.#pending.set(this.#requestCount, { id, method, onResponse, sendBefore });
-    const request: JSONRPCRequest = { jsonrpc: '2.0', id: this.#requestCount, method, ...(params && { params }) };
+    const number = this.#requestCount;
+    const run = this.findMethod?.(method);
+    const controller = run && new AbortController();
+    this.#pending.set(number, { id, method, onResponse, sendBefore, controller });
+    if (run && controller) return void this.#run(run, params ?? {}, { requestId: number, signal: controller.signal });
+    const request: JSONRPCRequest = { jsonrpc: '2.0', id: number, method, ...(params && { params }) };
     this.onmessage?.(request);
+  }
+
+  async #run(run: RunMethod, params: Params, context: RequestContext): Promise<void> {
+    const number = Number(context.requestId);
+    try {
+      const result = await run(params, context);
+      this.#take(number)?.((id) => ({ jsonrpc: '2.0', id, result: { ...result } }));
+    } catch (error) {
+      this.#take(number)?.((id) => rpcErrorResponse(id, error));
+    }
+  }
+
+  /** Removes a pending request. Returns a function that responds to it, or undefined if the client cancelled the request. */
+  #take(number: number): ((responseTo: (id: RequestId) => RpcResponse) => void) | undefined {
+    const request = this.#pending.get(number);
+    this.#pending.delete(number);
+    return request && ((responseTo) => request.onResponse(responseTo(request.id)));
   }
 
   /**
@@ -180,7 +216,10 @@ export class Session implements Transport {
     this.#ended = true;
     const pending = [...this.#pending.values()];
     this.#pending.clear();
-    for (const { id, onResponse } of pending) onResponse(rpcErrorResponse(id, sessionEnded()));
+    for (const { id, onResponse, controller } of pending) {
+      controller?.abort();
+      onResponse(rpcErrorResponse(id, sessionEnded()));
+    }
     this.#stream?.end();
     this.onclose?.();
     this.#onEnd();
@@ -189,10 +228,11 @@ export class Session implements Transport {
   #receiveNotification(method: string, params: Record<string, unknown> | undefined): void {
     if (method === 'notifications/initialized') this.onmessage?.({ jsonrpc: '2.0', method });
     if (method !== 'notifications/cancelled') return;
-    for (const [number, { id, onResponse }] of this.#pending) {
+    for (const [number, { id, onResponse, controller }] of this.#pending) {
       if (id !== params?.['requestId']) continue;
       this.#pending.delete(number);
-      this.onmessage?.({ jsonrpc: '2.0', method, params: { requestId: number } });
+      if (controller) controller.abort();
+      else this.onmessage?.({ jsonrpc: '2.0', method, params: { requestId: number } });
       onResponse(undefined);
     }
   }

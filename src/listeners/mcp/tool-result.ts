@@ -31,4 +31,6 @@ export function stringifyMessage(message: RpcResponse): string {
   return `{"jsonrpc":"2.0","id":${id},"result":{"content":${text},"structuredContent":${known}}}`;
 }
 
-export const quotedResult = (answer: object): CallToolResult => textResult({ notice: NOTICE, ...answer });
+/** The notice comes first, and no field of the answer can replace it. */
+export const quotedResult = (answer: object): CallToolResult =>
+  textResult(Object.assign({ notice: NOTICE }, answer, { notice: NOTICE }));

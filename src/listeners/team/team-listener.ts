@@ -60,7 +60,9 @@ export function prepareTeamListener(settings: TeamSettings, clock: Clock): (deps
     const pipeline = new RequestPipeline({
       guard: createGuardFor({
         isOwnHost: (host) =>
-          hosts.length > 0 ? hosts.includes(host.toLowerCase()) : certificate?.isFor(hostNameOf(host)) === true,
+          hosts.length > 0
+            ? [host, hostNameOf(host)].some((name) => hosts.includes(name.toLowerCase()))
+            : certificate?.isFor(hostNameOf(host)) === true,
         schemes: ['https'],
         hint: 'use a name in its certificate or in HELMDECK_SERVER_HOSTS',
       }),

@@ -84,6 +84,15 @@ export class CommandContext implements AsyncDisposable {
     );
   }
 
+  /** Throws if a database server stores the memory. For commands that work on memory files only. */
+  requireMemoryFile(): void {
+    if (!this.config.database) return;
+    throw new Failure(
+      'invalid_input',
+      'HELMDECK_DATABASE_URL is set, so the memory is in a PostgreSQL database, but this command works on memory files only. See docs/server.md.',
+    );
+  }
+
   /** Prints the result: as JSON with `--json`, otherwise as lines. */
   async printResult(json: unknown, lines: () => readonly string[]): Promise<void> {
     await this.terminal.print(...(this.json ? [jsonText(json)] : lines()));

@@ -16,6 +16,7 @@ import {
 import { history, list, recall, remember, renew, search } from './commands/facts.ts';
 import { forget, undo } from './commands/forget.ts';
 import { keyInit, keyRecovery, keyRotate, keyStatus, lock, unlock } from './commands/key.ts';
+import { move } from './commands/move.ts';
 import { packDisable, packEnable, packList, packNew, packRun, packTest } from './commands/packs.ts';
 import { pipelineAdopt, pipelineList, pipelineShow } from './commands/pipelines.ts';
 import { mcp, serve } from './commands/program.ts';
@@ -62,7 +63,7 @@ export const groups: readonly Group[] = [
   { title: 'Credentials for packs', commands: [credentialSet, credentialList, credentialDrop] },
   {
     title: 'Backup and repair',
-    commands: [backup, verify, restore, salvageFacts, exportFacts, importFacts, clockStatus, clockTrust],
+    commands: [backup, verify, restore, move, salvageFacts, exportFacts, importFacts, clockStatus, clockTrust],
   },
   { title: 'Help', commands: [help] },
 ];

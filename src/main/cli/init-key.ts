@@ -2,14 +2,13 @@ import { join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import type { KeyState, StoreStatus } from '../../contract/status.ts';
 import { fileSource } from '../../core/crypto/keys/file-source.ts';
-import type { KeySource } from '../../core/crypto/keys/key-source.ts';
+import type { KeySource, KeySources } from '../../core/crypto/keys/key-source.ts';
 import { keySources } from '../../core/crypto/keys/key-sources.ts';
 import { keychainSource } from '../../core/crypto/keys/keychain.ts';
 import { writeNewFile } from '../../core/file/files.ts';
-import { MEMORY_FILE } from '../../core/store/database.ts';
-import { type KeySources, openStore } from '../../core/store/open-store.ts';
+import { openStore } from '../../core/store/open-store.ts';
 import { systemClock } from '../../core/time/clock.ts';
-import type { Config, HostMachine } from '../config/config.ts';
+import { type Config, type HostMachine, memoryPlace } from '../config/config.ts';
 import { rejectKeyInEnvironment } from './recovery.ts';
 
 interface CreatedKey {
@@ -20,29 +19,30 @@ interface CreatedKey {
 }
 
 /** Creates the first key of a memory. Lets the store create the key, because the store does not replace an existing key. */
-export async function initKey({ folder }: Config, environment: HostMachine['environment'], file: boolean): Promise<CreatedKey> {
+export async function initKey(config: Config, environment: HostMachine['environment'], file: boolean): Promise<CreatedKey> {
   rejectKeyInEnvironment(environment);
-  const before = await statusWith(folder, keySources({ environment, folder, desktop: false }));
+  const { folder } = config;
+  const before = await statusWith(config, keySources({ environment, folder, desktop: false }));
   if (before.key.at === 'ok') {
     throw new Failure(
       'invalid_input',
       `This memory already has a key, in ${before.key.source}. To replace the key, run: helmdeck-memory key rotate`,
     );
   }
-  const { kept, key } = await statusWith(folder, (memory) => [
+  const { kept, key } = await statusWith(config, (memory) => [
     file ? newKeyFile(folder) : keychainSource(memory, { creates: true }),
   ]);
   if (kept === 'memory') {
     throw new Failure('key_unavailable', `No OS keychain is available, so no key was created. ${USE_KEY_FILE}`);
   }
   if (key.at !== 'ok') throw keyNotCreated(before.kept === 'memory' ? key : before.key);
-  return { source: key.source, path: file ? keyFileOf(folder) : undefined, memory: join(folder, MEMORY_FILE) };
+  return { source: key.source, path: file ? keyFileOf(folder) : undefined, memory: memoryPlace(config) };
 }
 
 const USE_KEY_FILE = 'To use a key file instead, run: helmdeck-memory key init --file';
 
-async function statusWith(folder: string, sources: KeySources): Promise<StoreStatus> {
-  await using store = await openStore({ folder, clock: systemClock, sources });
+async function statusWith({ folder, database }: Config, sources: KeySources): Promise<StoreStatus> {
+  await using store = await openStore({ folder, database, clock: systemClock, sources });
   return store.status();
 }
 

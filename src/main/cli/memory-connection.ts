@@ -55,6 +55,16 @@ async function connectToProgram({ folder }: Config): Promise<MemoryConnection | 
   };
 }
 
+/** Whether the settings name a database that contains no memory yet. Opening the memory would create it. */
+export async function isDatabaseEmpty({ folder, database }: Config): Promise<boolean> {
+  if (!database) return false;
+  // The running program can have another database than the settings of this command.
+  using program = await findOwnerClient(folder);
+  if (program) return false;
+  const { containsMemory } = await import('../../core/store/postgres/find-memory.ts');
+  return !(await containsMemory(database));
+}
+
 /** Whether an operation needs the owner's packs. Other operations do not load the packs, because each pack starts a process. */
 const needsOwnPacks = (name: OperationName): boolean =>
   name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';

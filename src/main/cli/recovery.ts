@@ -1,7 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import { fileSource } from '../../core/crypto/keys/file-source.ts';
+import type { KeySources } from '../../core/crypto/keys/key-source.ts';
 import { keySources } from '../../core/crypto/keys/key-sources.ts';
-import type { KeySources } from '../../core/store/open-store.ts';
 import type { HostMachine } from '../config/config.ts';
 import type { CommandContext } from './command-context.ts';
 

@@ -1,4 +1,7 @@
-import { posix, win32 } from 'node:path';
+import { join, posix, win32 } from 'node:path';
+import { readProvidedSecret } from '../../core/crypto/keys/provided-secret.ts';
+import { parseDatabaseUrl } from '../../core/store/postgres/database-url.ts';
+import type { DatabaseOptions } from '../../core/store/postgres/database.ts';
 import type { Quota } from '../../core/store/store.ts';
 import type { TeamSettings } from '../../listeners/team/team-listener.ts';
 import { configFailure, readSetting, SETTINGS } from './settings-table.ts';
@@ -6,6 +9,8 @@ import { configFailure, readSetting, SETTINGS } from './settings-table.ts';
 export interface Config {
   /** Path of the data folder. */
   readonly folder: string;
+  /** The database that stores the memory. Undefined if the data folder stores it. */
+  readonly database: DatabaseOptions | undefined;
   /** Maximum number of facts and bytes that each subject can store. */
   readonly quota: Quota;
   /** What to do with a value that looks like a credential: refuse it, or store it with a warning. */
@@ -50,6 +55,7 @@ export function readConfig(machine: HostMachine): Config {
   readSetting(machine, 'HELMDECK_OPENCLAW_QMD');
   return {
     folder: resolveDataFolder(machine),
+    database: readDatabase(machine),
     quota: { facts: readSetting(machine, 'HELMDECK_QUOTA_FACTS'), bytes: readSetting(machine, 'HELMDECK_QUOTA_BYTES') },
     secretPolicy: readSetting(machine, 'HELMDECK_SECRETS'),
     writesPerMinute: readSetting(machine, 'HELMDECK_WRITES_PER_MINUTE'),
@@ -66,6 +72,12 @@ export function readConfig(machine: HostMachine): Config {
       url: readSetting(machine, 'HELMDECK_OLLAMA_URL'),
     },
   };
+}
+
+/** Reads the address of the database. No message contains the address, because it can contain a password. */
+function readDatabase({ environment }: HostMachine): DatabaseOptions | undefined {
+  const provided = readProvidedSecret(environment, 'HELMDECK_DATABASE_URL');
+  return provided && parseDatabaseUrl(provided.text);
 }
 
 /**
@@ -101,6 +113,13 @@ function readTeamSettings(machine: HostMachine): TeamSettings | undefined {
 }
 
 const TEAM_SETTINGS = ['HELMDECK_SERVER_HOSTS', 'HELMDECK_TLS_CERT_FILE', 'HELMDECK_TLS_KEY_FILE', 'HELMDECK_TRUSTED_PROXY'];
+
+/** Names the place where the memory is stored, without the password of a database. */
+export function memoryPlace({ folder, database }: Pick<Config, 'folder' | 'database'>): string {
+  if (!database) return join(folder, 'memory.db');
+  const { host = '', port, database: name } = database.connection;
+  return `the schema ${database.schema} of the PostgreSQL database ${name} at ${host}:${port}`;
+}
 
 /** Throws if HELMDECK_ADDR is invalid. The desktop does not call this function, because its window shows the problem. */
 export const requireValidAddress = (machine: HostMachine): void => void readSetting(machine, 'HELMDECK_ADDR');

@@ -157,6 +157,15 @@ export const SETTINGS = {
     fileType: 'text',
     schema: absolutePath('must be an absolute path; write it in full, or remove the setting to use the default folder'),
   },
+  HELMDECK_DATABASE_URL: {
+    help: 'Address of a PostgreSQL database that stores the memory instead of the data folder, such as postgres://helmdeck@db.example/helmdeck. Several programs can use one database, each with its own data folder.',
+    fileType: 'text',
+    secret: true,
+  },
+  HELMDECK_DATABASE_URL_FILE: {
+    help: 'Path of a file that contains the address of the database, with its password. Other users must not be able to read the file.',
+    fileType: 'text',
+  },
   HELMDECK_ADDR: {
     label: 'Address and port',
     help: 'The address to listen on: 127.0.0.1, localhost or [::1], with a port. Port 0 takes any free port. After a change, agents must use the new address.',
@@ -253,7 +262,7 @@ export const SETTINGS = {
   },
   HELMDECK_WRITES_PER_MINUTE: {
     label: 'Maximum writes per minute and agent',
-    help: 'Maximum number of writes per minute for each token.',
+    help: 'Maximum number of writes per minute for each token. Programs that share a database each count their own writes.',
     fileType: 'number',
     schema: wholeNumber,
     whenUnset: 'no limit',

@@ -426,9 +426,12 @@ export class Connections implements ClientConnections {
   }
 }
 
-/** Throws if the client is connected to another memory: that connection must be undone first, so that its token is revoked. */
+/**
+ * Throws if the client is connected to another memory. That connection must be undone first, so that its token is revoked, or the
+ * owner is told that it is still valid on its server.
+ */
 function requireSameMemory({ id, name }: Connector, old: Record | undefined, server: TeamServer | undefined): void {
-  if (!old || (old.server === undefined) === (server === undefined)) return;
+  if (!old || old.server === server?.url) return;
   const place = old.server === undefined ? 'the memory on this machine' : `the server ${old.server}`;
   throw new Failure(
     'invalid_input',

@@ -7,7 +7,7 @@ import { environmentSource } from '../../core/crypto/keys/environment-source.ts'
 import { fileSource } from '../../core/crypto/keys/file-source.ts';
 import { MEMORY_FILE } from '../../core/store/database.ts';
 import { formatEntries } from '../cli/layout.ts';
-import { isFolderInUse, type MemoryConnection } from '../cli/memory-connection.ts';
+import { isDatabaseEmpty, isFolderInUse, type MemoryConnection } from '../cli/memory-connection.ts';
 import { formatMinute } from '../cli/times.ts';
 import type { Config, HostMachine } from '../config/config.ts';
 import { bad, failed, type Finding, ok, warn } from './finding.ts';
@@ -28,15 +28,16 @@ const MONTH_MS = 30 * DAY_MS;
 /** Checks the memory, its key, its backups and the connected agents. Does not create a memory. */
 export async function memoryFindings(examined: MemoryCheck): Promise<Finding[]> {
   const { config, running, memory, now } = examined;
-  if (!running && !existsSync(join(config.folder, MEMORY_FILE))) return newMemoryFindings(examined);
   try {
+    const exists = config.database ? !(await isDatabaseEmpty(config)) : existsSync(join(config.folder, MEMORY_FILE));
+    if (!running && !exists) return await newMemoryFindings(examined);
     const connection = await memory();
     const { store, facts } = await connection.call('status', {});
     return [
       keyFinding(store),
       ...statusFindings(store),
-      ...(store.kept === 'file' && store.key.at === 'ok' ? await entryFindings(connection) : []),
-      ...(store.kept === 'file' ? await recoveryFindings(connection, now, facts) : []),
+      ...(store.kept !== 'memory' && store.key.at === 'ok' ? await entryFindings(connection) : []),
+      ...(store.kept === 'memory' ? [] : await recoveryFindings(connection, { now, facts, kept: store.kept })),
       ...(await clientFindings(connection)),
     ];
   } catch (error) {
@@ -70,11 +71,11 @@ function keyFinding({ key }: Status): Finding {
   return bad('key', `The key is ${key.at}${'why' in key ? `: ${key.why}` : ''}.`, key.remedy);
 }
 
-function statusFindings({ file, clock, rotation }: Status): Finding[] {
+function statusFindings({ kept, file, clock, rotation }: Status): Finding[] {
   return [
     file.at === 'open'
-      ? ok('file', 'The memory file is open.')
-      : bad('file', `The memory file is unusable: ${file.why}.`, file.remedy),
+      ? ok('file', kept === 'database' ? 'The database is open.' : 'The memory file is open.')
+      : bad('file', `The ${kept === 'database' ? 'database' : 'memory file'} is unusable: ${file.why}.`, file.remedy),
     ...clockFindings(clock),
     ...(rotation.at === 'running'
       ? [
@@ -110,15 +111,19 @@ async function entryFindings(memory: MemoryConnection): Promise<Finding[]> {
         ]
       : []),
     ...(structure.length > 0
-      ? [bad('file', `The structure of the memory file is damaged: ${structure.slice(0, 3).join(', ')}.`, remedy)]
+      ? [bad('file', `The structure of the memory is damaged: ${structure.slice(0, 3).join(', ')}.`, remedy)]
       : []),
   ];
 }
 
-async function recoveryFindings(memory: MemoryConnection, now: number, facts: number): Promise<Finding[]> {
+async function recoveryFindings(
+  memory: MemoryConnection,
+  { now, facts, kept }: { now: number; facts: number; kept: Status['kept'] },
+): Promise<Finding[]> {
   const { backups, recovery_key: hasRecoveryKey } = await memory.call('backups', {});
   return [
-    backupFinding(backups[0], now, facts),
+    // Databases are backed up with the tools of PostgreSQL too, which this program cannot see.
+    ...(kept === 'file' || backups.length > 0 ? [backupFinding(backups[0], now, facts)] : []),
     hasRecoveryKey
       ? ok('recovery', 'There is a recovery key.')
       : warn(

@@ -82,7 +82,7 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
   };
   await using opened = new AsyncDisposableStack();
   const sources = keySources({ environment, folder, desktop });
-  const store = opened.use(await openStore({ folder, clock, sources, quota }));
+  const store = opened.use(await openStore({ folder, database: config.database, clock, sources, quota }));
   const tokens = opened.use(
     await TokenRegistry.open({
       vault: store.vault,

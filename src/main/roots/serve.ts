@@ -40,7 +40,7 @@ export async function serve({ machine, version, updates, ready, ended }: ServeOp
     url,
     folder: config.folder,
     report: [
-      ...startReport(program.store.status(), config.folder),
+      ...startReport(program.store.status(), config),
       ...packReport(program.packs.skipped),
       ...(listener?.windowSessions ? [withCliCommand(OPEN_WINDOW)] : []),
       ...(listener?.serverUrl === undefined ? [] : [`Other machines connect at ${listener.serverUrl}.`]),

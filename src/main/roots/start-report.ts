@@ -1,13 +1,12 @@
-import { join } from 'node:path';
 import { withCliCommand } from '../../contract/cli-command.ts';
 import type { KeyState, StoreStatus } from '../../contract/status.ts';
 import type { PackServices } from '../../core/packs/pack-services.ts';
-import { MEMORY_FILE } from '../../core/store/database.ts';
+import { type Config, memoryPlace } from '../config/config.ts';
 
 /** Returns the startup lines of the headless program: the path of the memory, the state of its key, and what to do. */
-export function startReport({ kept, key }: StoreStatus, folder: string): string[] {
+export function startReport({ kept, key }: StoreStatus, { folder, database }: Pick<Config, 'folder' | 'database'>): string[] {
   if (kept === 'memory') return WITHOUT_KEY.map(withCliCommand);
-  return [`The memory is sealed in ${join(folder, MEMORY_FILE)}.`, ...keyReport(key)];
+  return [`The memory is sealed in ${memoryPlace({ folder, database })}.`, ...keyReport(key)];
 }
 
 /** Returns a warning for each pack that could not be loaded. The program runs without these packs. */

@@ -97,7 +97,7 @@ const loginItems = (starts: boolean, hidden: boolean): readonly TrayItem[] => [
 ];
 
 export function statusLine({ listening, key, file, wiped }: TrayState): string {
-  if (file.at === 'failed') return `The memory file cannot be used: ${file.why}`;
+  if (file.at === 'failed') return `The memory cannot be used: ${file.why}`;
   if (key.at === 'locked') return 'Locked. Agents cannot read or write this memory.';
   if (!isKeyAvailable(key)) return `The key is not available (${key.at}). Open the window to see what to do.`;
   if (listening.at === 'failed') return `Agents can't connect: ${listening.why}`;

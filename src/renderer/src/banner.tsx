@@ -60,8 +60,11 @@ function ListenerBanner() {
   return <NoticeBanner notice={notice} run={async () => setListener(await callDesktop(bridge, 'resumeListening'))} />;
 }
 
-function noticeOf({ store: { key, file, rotation } }: Status): Notice | undefined {
-  if (file.at === 'failed') return { title: "The memory file can't be used", text: `${file.why} ${file.remedy}` };
+function noticeOf({ store: { kept, key, file, rotation } }: Status): Notice | undefined {
+  if (file.at === 'failed') {
+    const what = kept === 'database' ? 'database' : 'memory file';
+    return { title: `The ${what} can't be used`, text: `${file.why} ${file.remedy}` };
+  }
   if (key.at === 'ephemeral') return describeKey(key);
   if (key.at !== 'ok') return { ...describeKey(key), button: key.at === 'locked' ? 'Unlock' : 'Try again' };
   if (rotation.at === 'running') {

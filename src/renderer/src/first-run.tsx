@@ -33,8 +33,10 @@ export function FirstRun({ go }: { go: (place: Place) => void }) {
   return (
     <Page title="One memory for all your agents">
       <p>
-        Tell one agent something, and all of them know it. Everything stays on this computer. Each fact shows who wrote it and
-        when it expires, and a fact that you forget is erased from the disk.
+        Tell one agent something, and all of them know it.{' '}
+        {status?.store.kept === 'database' ? 'Everything stays in your database.' : 'Everything stays on this computer.'} Each
+        fact shows who wrote it and when it expires, and a fact that you forget is{' '}
+        {status?.store.kept === 'database' ? 'deleted' : 'erased from the disk'}.
       </p>
       <Section title="Where the key is">
         {key && state && <p>{key.at === 'ok' ? `The memory is sealed. ${state.text}` : `${state.title}. ${state.text}`}</p>}

@@ -56,7 +56,7 @@ async function opened(store: MemoryStore, secret?: string, vault: Vault = store.
 const vaultOf = ({ vault }: MemoryStore, otherwise: Partial<Omit<Vault, 'revision'>>): Vault => ({
   read: (name) => vault.read(name),
   write: (name, text) => vault.write(name, text),
-  create: (name, text) => vault.create(name, text),
+  update: (name, change) => vault.update(name, change),
   delete: (name) => vault.delete(name),
   names: () => vault.names(),
   revokeToken: (id, until) => vault.revokeToken(id, until),
@@ -485,11 +485,11 @@ describe('the signing secret (R-AUTH-03)', () => {
     await (await openFileStore(folder, clock))[Symbol.asyncDispose]();
     const store = await openFileStore(folder, clock, () => [source]);
     let secrets = 0;
-    const create = (name: string, text: string): Promise<string> => {
+    const update: typeof store.vault.update = (name, change) => {
       if (name === 'signing secret') secrets += 1;
-      return store.vault.create(name, text);
+      return store.vault.update(name, change);
     };
-    const tokens = await opened(store, undefined, vaultOf(store, { create }));
+    const tokens = await opened(store, undefined, vaultOf(store, { update }));
     source.set({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
     await clock.advance(3 * SECOND);
     const [one, other] = await Promise.all([

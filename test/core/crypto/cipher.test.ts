@@ -33,6 +33,23 @@ const aContext: SealContext = {
 const content: EntryContent = { key: 'a key', value: 'a value', tags: ['one', '', 'two'], author: anAuthor };
 
 describe('a seal', () => {
+  test('opens entries of several namespaces, kinds and categories in turn (R-SEAL-01)', () => {
+    const namespaces = [{ subject: 'me' }, { subject: 'me', session: 's' }, { subject: 'ü'.repeat(100) }];
+    const categories = ['', 'ü', 'c'.repeat(127), 'c'.repeat(128), 'ü'.repeat(1000), 'c'.repeat(20_000)];
+    const contexts = namespaces.flatMap((namespace) =>
+      (['fact', 'history'] as const).flatMap((kind) =>
+        categories.map((category) => ({ ...aContext, namespace, kind, category })),
+      ),
+    );
+    const sealed = contexts.map((context) => sealEntry(key, context, content));
+    for (const [index, context] of contexts.entries()) {
+      const bytes = sealed[index] ?? Buffer.alloc(0);
+      expect(openEntry(ring, context, bytes)).toEqual(content);
+      const other = contexts[(index + 1) % contexts.length] ?? aContext;
+      expect(() => openEntry(ring, other, bytes)).toThrow(BrokenSeal);
+    }
+  });
+
   test('opens any content with the columns it was sealed with (R-SEAL-01)', () => {
     const words = fc.string({ unit: 'grapheme', maxLength: 200 });
     const body = fc.record({

@@ -5,7 +5,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../../src/core/store/connection.ts';
 import { openDatabase } from '../../../src/core/store/database.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
+import { diskFolder } from '../../support/temp-folder.ts';
 
 /** Random bytes, short enough that a page holds several and splits often. */
 const blobOf = (index: number): Buffer => {
@@ -20,7 +20,7 @@ describe('deleted bytes that SQLite leaves in its pages (R-PURGE-01)', () => {
   let db: Database;
 
   beforeEach(() => {
-    file = join(tempFolder(), 'memory.db');
+    file = join(diskFolder(), 'memory.db');
     connection = new Connection(file, openDatabase(file));
     const opened = connection;
     onTestFinished(() => opened.close());

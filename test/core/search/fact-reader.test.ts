@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { FactIndex } from '../../../src/core/search/fact-index.ts';
 import { snippetOf } from '../../../src/core/search/fact-reader.ts';
+import { parseQuery, soughtTexts } from '../../../src/core/search/parsed-query.ts';
 
 const filler = 'lorem ipsum dolor sit amet '.repeat(40);
 
@@ -45,5 +47,30 @@ describe('a snippet', () => {
         },
       ),
     );
+  });
+});
+
+describe('the pattern of an identifier, which is sought in long values', () => {
+  function patternOf(identifier: string): RegExp {
+    const index = new FactIndex();
+    index.add(1, { key: 'k', category: 'c', tags: [], value: identifier, updatedAt: 1 });
+    const query = parseQuery(identifier, index, { words: 128, narrowed: false });
+    const [pattern] = soughtTexts(query).filter((sought) => typeof sought !== 'string');
+    return pattern ?? /no pattern/;
+  }
+
+  test.each(['PROJ-7', 'proj_7', 'proj7'])('matches each spelling of %s', (written) => {
+    for (const spelling of ['proj-7', 'proj_7', 'proj7']) expect(spelling).toMatch(patternOf(written));
+  });
+
+  test.each(['-', '_'])('has at most 8 parts, so that it cannot slow down a search (R-OPS-14): %s', (separator) => {
+    const { source } = patternOf(Array.from({ length: 400 }).fill('0').join(separator));
+    const parts = source.split('[-_]?').length;
+    expect(parts).toBe(8);
+  });
+
+  test('has at most 64 characters, and does not split the last one (R-OPS-14)', () => {
+    const { source } = patternOf(`${'a'.repeat(30)}1${'b'.repeat(32)}\u{20000}${'c'.repeat(900)}`);
+    expect(`${'a'.repeat(30)}1${'b'.repeat(32)}`).toMatch(new RegExp(`^${source}$`, 'u'));
   });
 });

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { KeyReading } from '../../../src/core/crypto/keys/key-source.ts';
 import { Finder } from '../../../src/core/search/finder.ts';
 import { openStore } from '../../../src/core/store/open-store.ts';
@@ -9,8 +9,8 @@ import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 import { A_KEY, aDraft, manualKeySource, openFileStore } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-/** Searches do not wait for a long build, so a test asks until it is complete. */
-const BUILT = { timeout: 20_000 };
+/** Searches do not wait for a long build, so a test asks until it is complete. It asks rarely, because each search delays the build. */
+const BUILT = { timeout: 45_000, interval: 250 };
 
 /** The part of a store that a finder uses. */
 const boundTo = (store: MemoryStore): MemoryStore =>
@@ -63,6 +63,123 @@ test('a long build delays no search, and the next search finds a fact stored mea
   gate.resolve();
   await expect.poll(async () => (await find('word')).partial, BUILT).toBe(false);
   expect((await find('word')).found).toHaveLength(150);
+});
+
+test.each([
+  { queryMs: 1, share: 0.4 },
+  { queryMs: 10, share: 0.2 },
+  { queryMs: 100, share: 0.02 },
+])(
+  'an index is built although queries never pause: $queryMs ms of queries a turn (R-OPS-14, R-VIEW-04)',
+  async ({ queryMs, share }) => {
+    await using store = await openFileStore(tempFolder(), manualClock());
+    const facts = store.space({ subject: 'me' }, 'fact');
+    await Promise.all(Array.from({ length: 3000 }, (_, n) => facts.put(aDraft({ key: `k${n}`, value: 'a word' }))));
+    let now = 1000;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    let pages = 0;
+    const page: typeof facts.page = async (query) => {
+      pages += 1;
+      now += 2;
+      return facts.page(query);
+    };
+    using finder = new Finder(Object.assign(boundTo(store), { space: () => ({ ...facts, page }) }));
+    const find = () => finder.find({ subject: 'me' }, { texts: ['word'], limit: 1 });
+    for (let partial = true, turns = 0; partial; turns += 1) {
+      now += queryMs;
+      ({ partial } = await find());
+      await new Promise(setImmediate);
+      expect(turns).toBeLessThan(500);
+    }
+    const worked = 2 * pages;
+    expect(worked / (now - 1000)).toBeGreaterThan(share);
+  },
+);
+
+test('while queries arrive, the next one waits for at most 16 facts or 4 KiB at a time, and at most 3 ms and one slice in all (R-VIEW-04)', async () => {
+  await using store = await openFileStore(tempFolder(), manualClock());
+  const facts = store.space({ subject: 'me' }, 'fact');
+  const text = 'word '.repeat(200);
+  const drafts = Array.from({ length: 600 }, (_, n) => aDraft({ key: `k${n}`, value: n % 2 === 0 ? 'a word' : text }));
+  await Promise.all(drafts.map((draft) => facts.put(draft)));
+  let now = 1000;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => clock.mockRestore());
+  const slices: { facts: number; characters: number }[] = [];
+  let worked = 0;
+  const page: typeof facts.page = async (query) => {
+    now += 1;
+    worked += 1;
+    const read = await facts.page(query);
+    slices.push({
+      facts: read.entries.length,
+      characters: read.entries.reduce((sum, { value }) => sum + (value?.length ?? 0), 0),
+    });
+    return read;
+  };
+  using finder = new Finder(Object.assign(boundTo(store), { space: () => ({ ...facts, page }) }));
+  const find = () => finder.find({ subject: 'me' }, { texts: ['word'], limit: 1 });
+  const waits: number[] = [];
+  for (let partial = true; partial;) {
+    now += 50;
+    ({ partial } = await find());
+    worked = 0;
+    await new Promise(setImmediate);
+    waits.push(worked);
+  }
+  // The program reads the first slice before it has seen a query.
+  const busy = slices.slice(1);
+  expect(busy.length).toBeGreaterThan(30);
+  expect(Math.max(...busy.map((slice) => slice.facts))).toBeLessThanOrEqual(16);
+  expect(Math.max(...busy.map((slice) => slice.characters))).toBeLessThanOrEqual(5 * 1024);
+  expect(Math.max(...waits)).toBeLessThanOrEqual(4);
+});
+
+test('of many facts with the same word, a new index finds the same facts (R-QMD-05, R-OPS-14)', async () => {
+  await using store = await openFileStore(tempFolder(), manualClock());
+  const facts = store.space({ subject: 'me' }, 'fact');
+  const values = ['rollout note proj text', 'number 7 proj text', 'other 7 rollout'];
+  using live = new Finder(store);
+  const find = async (finder: Finder) => {
+    const { found, partial } = await finder.find({ subject: 'me' }, { texts: ['rollout PROJ-7'], limit: 20 });
+    return { partial, found: found.map(({ fact }) => fact.key), why: found[0]?.why };
+  };
+  await find(live);
+  await Promise.all(Array.from({ length: 2400 }, (_, n) => facts.put(aDraft({ key: `k${n}`, value: values[n % 3] ?? '' }))));
+  await facts.put(aDraft({ key: 'owner', value: 'PROJ-7 owner is Ann' }));
+  await facts.put(aDraft({ key: 'plan', value: 'the rollout PROJ 7 happens on Friday' }));
+  await expect.poll(async () => (await find(live)).partial, BUILT).toBe(false);
+  const before = await find(live);
+  expect(before).toMatchObject({
+    found: expect.arrayContaining(['plan', 'owner']),
+    why: expect.stringContaining('exact phrase'),
+  });
+  using later = new Finder(store);
+  await expect.poll(async () => (await find(later)).partial, BUILT).toBe(false);
+  expect((await find(later)).found.slice(0, 2)).toEqual(before.found.slice(0, 2));
+
+  // In this build, the facts written now are indexed after most of the others, although they are newer.
+  const gate = Promise.withResolvers<void>();
+  let pages = 0;
+  const page: typeof facts.page = async (query) => {
+    pages += 1;
+    if (pages > 20) await gate.promise;
+    return facts.page(query);
+  };
+  using slow = new Finder(Object.assign(boundTo(store), { space: () => ({ ...facts, page }) }));
+  await find(slow);
+  await expect.poll(() => pages, BUILT).toBeGreaterThan(20);
+  await facts.put(aDraft({ key: 'written', value: 'rollout of PROJ 7 on Monday' }));
+  await facts.put(aDraft({ key: 'plan', value: 'the rollout PROJ 7 happens on Tuesday' }));
+  await facts.put(aDraft({ key: 'removed', value: 'the rollout PROJ 7 happens on Sunday' }));
+  await store.forget('me', { kinds: ['fact'], key: 'removed' });
+  gate.resolve();
+  await expect.poll(async () => (await find(slow)).partial, BUILT).toBe(false);
+  const after = await find(slow);
+  expect(after.found[0]).toBe('plan');
+  expect(after.found).toContain('written');
+  expect(after.found).not.toContain('removed');
 });
 
 describe.each([
@@ -219,6 +336,9 @@ test('a waiting search fails when the memory is locked, instead of returning par
   const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
   await Promise.all(Array.from({ length: 250 }, (_, index) => me('remember', { key: `k${index}`, value: 'a word' })));
   const outcomes = new Set<string>();
+  // The clock stands still, so that the wait for the index does not end early on a busy machine.
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(1000);
+  onTestFinished(() => clock.mockRestore());
   // At one of these moments, one part of the index is built and the next has not begun.
   for (let ticks = 0; ticks < 60; ticks += 1) {
     await owner('unlock', {});
@@ -416,7 +536,7 @@ describe('the memory of all indexes is bounded (R-SEEK-06)', () => {
     };
     const keep = (subject: string, key: string, word: string) =>
       store.space({ subject }, 'fact').put(aDraft({ key, value: long(word), tags: [] }));
-    return { finder, ask, keep };
+    return { store, finder, ask, keep };
   };
 
   test('during writes, an index that grows too large is rebuilt with the newest facts and reports partial results', async () => {
@@ -433,6 +553,30 @@ describe('the memory of all indexes is bounded (R-SEEK-06)', () => {
     expect(oldest.keys).not.toContain('k0');
     expect(oldest.partial).toBe(true);
     expect(finder.bytes).toBeLessThanOrEqual(MOST);
+  });
+
+  test('indexes that were idle for ten minutes are dropped while all together are large', async () => {
+    const { store, keep } = await open();
+    const finder = new Finder(store, MOST, MOST / 4);
+    onTestFinished(() => finder[Symbol.dispose]());
+    let now = performance.now();
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    const ask = async (subject: string, text: string): Promise<string[]> =>
+      (await finder.find({ subject }, { texts: [text], limit: 10 })).found.map(({ fact }) => fact.key);
+    await keep('ada', 'hers', 'apple');
+    for (let index = 0; index < 40; index += 1) await keep('bob', `k${index}`, `word${index}`);
+    await ask('ada', 'apple');
+    await ask('bob', 'word1');
+    const both = finder.bytes;
+    expect(both).toBeGreaterThan(MOST / 4);
+    now += 9 * 60_000;
+    await ask('bob', 'word2');
+    expect(finder.bytes).toBe(both);
+    now += 2 * 60_000;
+    await ask('bob', 'word3');
+    expect(finder.bytes).toBeLessThan(both);
+    expect(await ask('ada', 'apple')).toEqual(['hers']);
   });
 
   test('the least recently used index is dropped first', async () => {

@@ -74,7 +74,7 @@ describe('the ranking that stops early', () => {
           const index = indexOf(facts, changes);
           const query = parseQuery(text, index, { words: 128, narrowed });
           const accepts = (number: number): boolean => !narrowed || number % 3 !== 0;
-          const found = new Ranking(index).best(query, accepts, { limit, most: 512, postings: 100_000, narrowed });
+          const found = new Ranking(index).best(query, accepts, { limit, most: 512, phrases: 512, postings: 100_000, narrowed });
           const all = exhaustive(query, index);
           const expected = [...all]
             .filter(([number]) => accepts(number))
@@ -109,7 +109,13 @@ describe('the ranking that stops early', () => {
           index.add(id, { key: 'far', category: 'c', tags: [], value: text.replaceAll(' ', ' between '), updatedAt: id });
         index.add(1000, { key: 'apart', category: 'c', tags: [], value, updatedAt: -1 });
         const query = parseQuery(text, index, { words: 128, narrowed: false });
-        const found = new Ranking(index).best(query, () => true, { limit, most: 64, postings: 100_000, narrowed: false });
+        const found = new Ranking(index).best(query, () => true, {
+          limit,
+          most: 64,
+          phrases: 64,
+          postings: 100_000,
+          narrowed: false,
+        });
         const apart = found.find(({ number }) => index.factAt(number).id === 1000);
         // Facts with the only identifier of a query contain the phrase, too.
         const complete = found.filter(({ words }) => words === query.words.length).length;
@@ -120,6 +126,20 @@ describe('the ranking that stops early', () => {
     );
   });
 
+  test('adds the newest facts with only a common last word after the facts with a rarer word', () => {
+    const index = new FactIndex();
+    const add = (id: number, value: string): void =>
+      index.add(id, { key: `k${id}`, category: 'c', tags: [], value, updatedAt: id });
+    for (let id = 0; id < 600; id += 1)
+      add(id, id % 200 === 0 ? 'a lantern was bought' : id % 2 === 0 ? 'it was decided' : 'other');
+    const query = parseQuery('unheardof lantern decided', index, { words: 128, narrowed: false });
+    const extent = { limit: 5, most: 5, phrases: 64, postings: 100_000, narrowed: false };
+    const found = new Ranking(index).best(query, () => true, extent).map(({ number }) => index.factAt(number).id);
+    expect(found).toEqual([400, 200, 0, 598, 596]);
+    const accepted = new Ranking(index).best(query, (number) => number < 500, extent);
+    expect(accepted.map(({ number }) => index.factAt(number).id)).toEqual([400, 200, 0, 498, 496]);
+  });
+
   test('keeps a fact that may contain the phrase, even if its weight is low', () => {
     const index = new FactIndex();
     const add = (id: number, value: string): void =>
@@ -128,7 +148,8 @@ describe('the ranking that stops early', () => {
     for (let id = 1; id < 200; id += 1) add(id, 'a lantern so very red');
     const found = new Ranking(index).best(parseQuery('red lantern', index, { words: 128, narrowed: false }), () => true, {
       limit: 5,
-      most: 512,
+      most: 5,
+      phrases: 512,
       postings: 100_000,
       narrowed: false,
     });

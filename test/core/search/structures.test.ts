@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { FactIndex } from '../../../src/core/search/fact-index.ts';
-import { HashChains, NOT_FOUND, PostingLists } from '../../../src/core/search/tables.ts';
+import { BestFacts, PostingLists } from '../../../src/core/search/tables.ts';
+import { HashChains, NOT_FOUND } from '../../../src/core/search/text-pages.ts';
 import { NameTable, TextPages } from '../../../src/core/search/text-pages.ts';
 import { Lexicon, Vocabulary, gramsOfTerm } from '../../../src/core/search/vocabulary.ts';
 import { characterBoundary } from '../../../src/core/search/words.ts';
@@ -47,6 +48,27 @@ describe('posting lists', () => {
     const count = lists.read(7, 1500);
     expect([...lists.entries.subarray(0, count)].toSorted((one, other) => one - other)).toEqual(
       Array.from({ length: 1500 }, (_, index) => 3500 + index),
+    );
+  });
+
+  test('that start with entries in reversed order read the newest entries from both ends', () => {
+    const sizes = fc.tuple(fc.nat(6000), fc.nat(6000), fc.nat(9000));
+    fc.assert(
+      fc.property(sizes, ([built, later, most]) => {
+        const lists = new PostingLists({ isLive: () => true, onRemoved: () => {} });
+        for (let entry = 0; entry < built; entry += 1) lists.add(2, entry);
+        // Later entries can have any order.
+        for (let entry = built + later - 1; entry >= built; entry -= 1) lists.add(2, entry);
+        const count = lists.read(2, most, built);
+        const read = [...lists.entries.subarray(0, count)];
+        const oldestFirst = [
+          ...Array.from({ length: built }, (_, at) => built - 1 - at),
+          ...Array.from({ length: later }, (_, at) => built + later - 1 - at),
+        ];
+        expect(new Set(read)).toEqual(new Set(most === 0 ? [] : oldestFirst.slice(-most)));
+        expect(read).toHaveLength(Math.min(most, built + later));
+      }),
+      { numRuns: 100 },
     );
   });
 
@@ -101,6 +123,34 @@ describe('posting lists', () => {
     for (let round = 0; round < 10; round += 1) fill();
     expect(lists.bytes).toBe(bytes);
   });
+});
+
+test('the best facts of a posting list are the same whether they are offered together or one by one', () => {
+  const posting = fc.record({ number: fc.nat(3000), level: fc.integer({ min: 1, max: 255 }), accepted: fc.boolean() });
+  const postings = fc.uniqueArray(posting, { selector: ({ number }) => number, maxLength: 2000, size: 'max' });
+  fc.assert(
+    fc.property(postings, fc.integer({ min: 1, max: 100 }), (all, most) => {
+      const accepted = new Set(all.filter((one) => one.accepted).map(({ number }) => number));
+      const facts = { isLive: (fact: number) => fact % 7 > 0, updatedAt: (fact: number) => fact % 100 };
+      const [together, apart] = [new BestFacts(facts, most), new BestFacts(facts, most)];
+      const accepts = (fact: number): boolean => accepted.has(fact);
+      together.offerPostings(
+        Uint32Array.from(all, ({ number, level }) => number * 256 + level),
+        all.length,
+        accepts,
+      );
+      for (const { number, level } of all) apart.offer(number, level, accepts);
+      expect(together.takeAll()).toEqual(apart.takeAll());
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('an index returns the ids of its facts unchanged', () => {
+  const ids = [0, 7, -7, 1.5, 1e21, Number.MAX_SAFE_INTEGER, '', '7', '#7', '=', 'key'];
+  const index = new FactIndex();
+  for (const id of ids) index.add(id, { key: 'key', category: 'c', tags: [], value: 'v', updatedAt: 1 });
+  expect(ids.map((_, number) => index.factAt(number).id)).toEqual(ids);
 });
 
 test('a name is counted while a fact has it, and takes no memory afterwards', () => {

@@ -63,7 +63,7 @@ describe('every connection', () => {
     const db = kept(openDatabase(join(tempFolder(), 'memory.db')));
     const here = 'FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND kind <> 6';
     const plans = [
-      { query: `SELECT * ${here} AND substr(key_hash, 1, 4) = x'00' AND key_hash = x'00'`, index: 'entry_key' },
+      { query: `SELECT * ${here} AND substr(key_hash, 1, 8) = x'00' AND key_hash = x'00'`, index: 'entry_key' },
       {
         query: `SELECT * ${here} AND expires_at > 1 AND updated_at <= 5 ORDER BY updated_at DESC, rowid DESC LIMIT 5`,
         index: 'entry_newest',

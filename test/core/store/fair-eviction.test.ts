@@ -3,9 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { HISTORY_VERSIONS, QUOTA, RECORD_ROWS } from '../../../src/contract/limits.ts';
 import { fairEviction } from '../../../src/core/store/fair-eviction.ts';
 import type { Author, EntryCursor, Space } from '../../../src/core/store/store.ts';
-import { MINUTE } from '../../support/clock.ts';
+import { DAY, MINUTE } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 import { aDraft, anAuthor } from '../../support/store.ts';
+
+/** Lets every write have a fact of its own. A change of a fact with 20 earlier versions takes longer than a new fact. */
+const ROOM = { ...QUOTA, facts: 20_000 };
 
 const attacker = aCaller({ client: 'attacker', token: 'token-2' });
 
@@ -99,11 +102,11 @@ describe.each([
   test.each(['activity', 'audit'] as const)(
     'evicts rows of %s of the client that fills it, and keeps those of the others (R-OPS-08, R-PACK-28)',
     async (kind) => {
-      const { store } = await openTestMemory({ keyless, quota: QUOTA });
+      const { store } = await openTestMemory({ keyless, quota: ROOM });
       const [facts, rows] = [store.space({ subject: 'me' }, 'fact'), store.space({ subject: 'me' }, kind)];
       const add = async (key: string, author: Author): Promise<unknown> => {
         const row = aDraft({ key, author });
-        return kind === 'audit' ? rows.put(row) : facts.put(aDraft({ value: key }), row);
+        return kind === 'audit' ? rows.put(row) : facts.put(aDraft({ key }), row);
       };
       const write = async (client: string, count: number): Promise<void> => {
         const author = { ...anAuthor, client };
@@ -124,7 +127,7 @@ describe.each([
   test.each(['activity', 'audit'] as const)(
     'keeps the fair share of %s rows of three clients that write a lot, also after a lock (R-OPS-08, R-PACK-28)',
     async (kind) => {
-      const memory = await openTestMemory({ keyless, quota: QUOTA });
+      const memory = await openTestMemory({ keyless, quota: ROOM });
       const { store } = memory;
       const [facts, rows] = [store.space({ subject: 'me' }, 'fact'), store.space({ subject: 'me' }, kind)];
       const write = async (client: string, start: number, end: number): Promise<void> => {
@@ -133,7 +136,7 @@ describe.each([
           await Promise.all(
             some.map((key) => {
               const row = aDraft({ key, value: 'v', author: { ...anAuthor, client } });
-              return kind === 'audit' ? rows.put(row) : facts.put(aDraft({ value: key }), row);
+              return kind === 'audit' ? rows.put(row) : facts.put(aDraft({ key }), row);
             }),
           );
         }
@@ -185,4 +188,25 @@ describe.each([
     await bad('patch', { key: 'k', tags: [] });
     expect((await good('activity', {})).activity).toMatchObject([{ operation: 'remember', client: 'claude-code', key: 'k' }]);
   });
+});
+
+test('evicts rows that were written while the clock was set back during the first scan (R-OPS-08)', async () => {
+  const { store, clock } = await openTestMemory({ keyless: true, quota: QUOTA });
+  const rows = store.space({ subject: 'me' }, 'audit');
+  const write = (client: string, what: string, count: number) =>
+    Promise.all(
+      Array.from({ length: count }, (_, more) => rows.put(aDraft({ key: `${what} ${more}`, author: { ...anAuthor, client } }))),
+    );
+  clock.jump(2 * DAY);
+  await store.trustClock();
+  await write('a', 'a', RECORD_ROWS.audit);
+  // Each of these writes scans some rows, and the last one does not reach the end.
+  await write('a', 'more', 10);
+  clock.jump(-2 * DAY);
+  await store.trustClock();
+  await write('b', 'early', 30);
+  await write('b', 'late', RECORD_ROWS.audit);
+  const keys = await keysOf(rows);
+  expect(keys).toContain(`late ${RECORD_ROWS.audit - 1}`);
+  expect(keys.filter((key) => key.startsWith('early'))).toEqual([]);
 });

@@ -8,7 +8,7 @@ import { aDraft, anAuthor, withKey } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 /** `npm run lane:many` sets more. */
-const OPERATIONS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 2500);
+const OPERATIONS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 1000);
 const RUN = 1000;
 
 interface Modelled {

@@ -9,7 +9,7 @@ import { selectionOf } from '../../../src/core/store/scope.ts';
 import type { Kind, MemoryStore } from '../../../src/core/store/store.ts';
 import { DAY, type ManualClock, manualClock, HOUR, SECOND } from '../../support/clock.ts';
 import { aDraft, anAuthor, openFileStore } from '../../support/store.ts';
-import { filesBelow, tempFolder } from '../../support/temp-folder.ts';
+import { diskFolder, filesBelow } from '../../support/temp-folder.ts';
 
 const marker = (): string => `mark${randomBytes(12).toString('hex')}`;
 
@@ -44,7 +44,7 @@ function sealedRows(folder: string, where = '1'): Buffer[] {
 
 describe('the files on the disk', () => {
   test('show none of a thousand marked keys, values, tags and clients (R-STORE-06, R-STORE-07)', async () => {
-    const folder = tempFolder();
+    const folder = diskFolder();
     const clock = manualClock();
     const marks: string[] = [];
     const mark = (): string => marks[marks.push(marker()) - 1] ?? '';
@@ -76,7 +76,7 @@ describe('the files on the disk', () => {
   });
 
   test('no other user can read the folder (R-STORE-03)', async () => {
-    const folder = join(tempFolder(), 'made');
+    const folder = join(diskFolder(), 'made');
     await using store = await openFileStore(folder, manualClock());
     await store.space({ subject: 'me' }, 'fact').put(aDraft());
     await store.upkeep?.backup();
@@ -94,7 +94,7 @@ describe('the files on the disk', () => {
   });
 
   test('store times as integers (R-STORE-05)', async () => {
-    const folder = tempFolder();
+    const folder = diskFolder();
     await using store = await openFileStore(folder, manualClock());
     await store.space({ subject: 'me' }, 'fact').put(aDraft());
     const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
@@ -122,7 +122,7 @@ describe('no live file holds a marker or an old ciphertext', () => {
 
   /** 500 facts of all sizes with versions, changed so that pages split and merge. */
   async function scene(): Promise<Scene> {
-    const folder = tempFolder();
+    const folder = diskFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
     const space = store.space({ subject: 'me' }, 'fact');
@@ -226,7 +226,7 @@ describe('no live file holds a marker or an old ciphertext', () => {
   });
 
   test('half a minute after surplus rows are evicted', async () => {
-    const [folder, clock] = [tempFolder(), manualClock()];
+    const [folder, clock] = [diskFolder(), manualClock()];
     const store = await openFileStore(folder, clock, undefined, QUOTA);
     const cache = store.space({ subject: 'me' }, 'cache');
     const put = (from: number, count: number) =>
@@ -257,7 +257,7 @@ describe('no live file holds a marker or an old ciphertext', () => {
     const space = all.store.space({ subject: 'me' }, 'fact');
     for (let turn = 0; turn <= HISTORY_VERSIONS; turn += 1) await space.put(aDraft({ key: 'area 0/0', value: `turn ${turn}` }));
     // The files as a power cut leaves them, before the log is truncated.
-    const killed = tempFolder();
+    const killed = diskFolder();
     for (const name of ['memory.db', 'memory.db-wal']) copyFileSync(join(all.folder, name), join(killed, name));
     expect(statSync(join(killed, 'memory.db-wal')).size).toBeGreaterThan(0);
     const { sealed } = all;

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { QUOTA } from '../../../src/contract/limits.ts';
+import { Connection } from '../../../src/core/store/connection.ts';
 import { openStore } from '../../../src/core/store/open-store.ts';
 import { quotaExceeded } from '../../../src/core/store/quota.ts';
 import type { EntryDraft, MemoryStore, Namespace, Quota, Space } from '../../../src/core/store/store.ts';
@@ -56,6 +57,26 @@ describe('a quota in the file (R-FACT-16)', () => {
     await expect(facts.put(aDraft({ key: 'and another' }))).rejects.toMatchObject(tooMuch);
     for (let index = 3; index < 7; index += 1) await hers.put(aDraft({ key: `more${index}` }));
     await expect(hers.put(aDraft({ key: 'one more' }))).rejects.toMatchObject(tooMuch);
+  });
+
+  test('is exact after a rolled back transaction that deleted facts', async () => {
+    const { store, facts } = await opened({ facts: 3 });
+    const keys = ['a', 'b', 'c'];
+    for (const key of keys) await facts.put(aDraft({ key }));
+    // The commit of all four jobs fails twice, and then the commit of each forget alone.
+    const commit = vi.spyOn(Connection.prototype, 'commit');
+    onTestFinished(() => commit.mockRestore());
+    for (let turn = 0; turn < 2 + keys.length; turn += 1) {
+      commit.mockImplementationOnce(() => {
+        throw new Sqlite.SqliteError('database is locked', 'SQLITE_BUSY');
+      });
+    }
+    const forgets = keys.map((key) => store.forget('me', { kinds: ['fact', 'history'], key }));
+    const put = facts.put(aDraft({ key: 'd' }));
+    const outcomes = await Promise.allSettled([...forgets, put]);
+    const codes = outcomes.map((outcome) => outcome.status === 'rejected' && (outcome.reason as { code: string }).code);
+    expect(codes).toEqual([...keys.map(() => 'store_unavailable'), 'quota_exceeded']);
+    expect(await facts.count()).toBe(3);
   });
 
   test('is exact to the byte, for a new fact and for a new version', async () => {

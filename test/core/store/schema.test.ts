@@ -102,6 +102,15 @@ test('a file of the first schema is accepted, and refused with one more trigger 
   expect(() => openDatabase(first)).toThrow(/contains the trigger "keep"/);
 });
 
+test('a copy of a row cannot be added to the file, because a forget by key would miss one of them (R-FORGET-07)', () => {
+  const copy = (kind: number): void =>
+    edit(file, (db) => {
+      const columns = 'namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed';
+      db.exec(`INSERT INTO entry (${columns}) SELECT ${columns} FROM entry WHERE kind = ${kind} LIMIT 1`);
+    });
+  expect(() => copy(1)).toThrow(/UNIQUE/);
+});
+
 describe('a memory whose schema was changed (R-DUR-14)', () => {
   test.each(tampered)('with $what is not opened and does not change', async ({ change, says }) => {
     edit(file, change);

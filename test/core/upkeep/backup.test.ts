@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { fileSource } from '../../../src/core/crypto/keys/file-source.ts';
-import type { KeySource } from '../../../src/core/crypto/keys/key-source.ts';
-import { type KeySources, openStore } from '../../../src/core/store/open-store.ts';
+import type { KeySource, KeySources } from '../../../src/core/crypto/keys/key-source.ts';
+import { openStore } from '../../../src/core/store/open-store.ts';
 import type { Backup, MemoryStore, Selection } from '../../../src/core/store/store.ts';
 import { recoverKey, restoreBackup } from '../../../src/core/upkeep/restore.ts';
 import { DAY, type ManualClock, manualClock, HOUR, MINUTE, SECOND } from '../../support/clock.ts';
@@ -519,7 +519,8 @@ describe('the recovery key (R-KEY-10)', () => {
     await restoreBackup({ folder, backup: file, clock, sources, recoveryKey });
     clearInterval(watching);
     expect(longest).toBeGreaterThan(0);
-    expect(longest).toBeLessThan(8 * 1024 * 1024);
+    // The log is moved into the file after the commit that fills 2000 pages, at about 8.4 MB. Unlimited, it grows to 22 MB.
+    expect(longest).toBeLessThan(10 * 1024 * 1024);
   });
 
   test('still works after a rotation, but not after a newer recovery key was made', async () => {

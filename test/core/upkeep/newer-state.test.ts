@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { MintInput, type MintReceipt } from '../../../src/contract/token.ts';
 import { TokenRegistry } from '../../../src/core/access/token-registry.ts';
 import { fileSource } from '../../../src/core/crypto/keys/file-source.ts';
-import type { KeySources } from '../../../src/core/store/open-store.ts';
+import type { KeySources } from '../../../src/core/crypto/keys/key-source.ts';
 import type { MemoryStore } from '../../../src/core/store/store.ts';
 import { recoverKey, restoreBackup, type RestoreResult } from '../../../src/core/upkeep/restore.ts';
 import { DAY, type ManualClock, manualClock, MINUTE } from '../../support/clock.ts';

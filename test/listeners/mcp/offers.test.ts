@@ -138,7 +138,7 @@ test('the choice is kept for the next start, and no pack is offered while it can
   const closed = await next({
     read: (name) => (isLocked && name === 'offered packs' ? Promise.reject(new Error('locked')) : vault.read(name)),
     write: (name, text) => vault.write(name, text),
-    create: (name, text) => vault.create(name, text),
+    update: (name, change) => vault.update(name, change),
     delete: (name) => vault.delete(name),
     names: () => vault.names(),
     revokeToken: (id, until) => vault.revokeToken(id, until),

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../../src/core/access/caller.ts';
 import { sendRequest, serve } from '../../support/listener.ts';
+import { runs } from '../../support/runs.ts';
 import { initialize, MCP, openSession, openSse, post, QMD, rpcErrorOf, toolResultOf } from './mcp-client.ts';
 
 describe('an invalid message', () => {
@@ -262,7 +263,7 @@ describe('arbitrary messages', () => {
         expect(answer.status).toBeLessThan(500);
         expect(said).not.toMatch(FAULT);
       }),
-      { numRuns: 1500 },
+      { numRuns: runs(1500) },
     );
   });
 
@@ -284,7 +285,7 @@ describe('arbitrary messages', () => {
         expect((await post(served, token, question, [], messages)).status).toBe(202);
         await expect.poll(() => line.text(), { interval: 1 }).toContain(`"question ${asked}"`);
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
     expect(line.text()).not.toMatch(FAULT);
   });

@@ -57,10 +57,13 @@ describe('a request from another machine (R-TEAM-03)', () => {
   test('is refused with any admin token, whatever its path and headers', async () => {
     const { send, owner, token } = await serveTeam();
     const admin = await token('me', ['admin']);
-    for (const [method, path] of ALL_ROUTES) {
+    for (const [index, [method, path]] of ALL_ROUTES.entries()) {
+      // Each request is a connection of its own, and one address can begin only a few per second.
+      const tls = { localAddress: `127.0.2.${index + 1}` };
       for (const used of [owner, admin]) {
         for (const headers of [[], forged]) {
-          const { status, json } = await send(path, { method, token: used, headers, ...(method !== 'GET' && { body: {} }) });
+          const body = method === 'GET' ? {} : { body: {} };
+          const { status, json } = await send(path, { method, token: used, headers, tls, ...body });
           expect([method, path, status, json.error]).toEqual([method, path, 403, 'insufficient_scope']);
         }
       }
@@ -136,7 +139,9 @@ describe('the Host of a request from another machine (R-TEAM-04)', () => {
   test('is one of HELMDECK_SERVER_HOSTS if that is set', async () => {
     const { send, listener } = await serveTeam({ team: { hosts: ['memory.example'] } });
     expect(listener.serverUrl).toBe('https://memory.example');
-    expect((await send('/healthz', { headers: ['Host', 'memory.example'] })).status).toBe(200);
+    for (const host of ['memory.example', 'memory.example:8443', 'MEMORY.example'])
+      expect([host, (await send('/healthz', { headers: ['Host', host] })).status]).toEqual([host, 200]);
+    expect((await send('/healthz', { headers: ['Host', 'memory.example.evil.test:8443'] })).status).toBe(403);
     expect((await send('/healthz')).status).toBe(403);
   });
 
@@ -263,6 +268,29 @@ describe('connections without a token (R-TEAM-06)', () => {
     };
     await expect.poll(open, EVENTUALLY).toEqual({ all: CONNECTION_LIMITS.handshakes, everyone: true });
     expect((await send('/healthz')).status).toBe(200);
+  });
+
+  test('of one address are closed when it begins too many handshakes, and other addresses are served', async () => {
+    const { teamPort, host, send, authority } = await serveTeam();
+    const localAddress = '127.0.0.11';
+    const shake = async (): Promise<boolean> => {
+      const socket = await openTls(teamPort, { host, ca: authority.ca, localAddress }).catch(() => undefined);
+      socket?.on('error', () => undefined).destroy();
+      return socket !== undefined;
+    };
+    let done = 0;
+    const began = performance.now();
+    for (let round = 0; round < 8; round += 1) {
+      const shaken = await Promise.all(Array.from({ length: 32 }, shake));
+      done += shaken.filter(Boolean).length;
+    }
+    const seconds = (performance.now() - began) / 1000;
+    expect(done).toBeGreaterThanOrEqual(CONNECTION_LIMITS.handshakesAtOnce);
+    expect(done).toBeLessThanOrEqual(
+      CONNECTION_LIMITS.handshakesAtOnce + Math.ceil(seconds * CONNECTION_LIMITS.handshakesPerSecond),
+    );
+    expect((await send('/healthz', { tls: { localAddress: '127.0.0.12' } })).status).toBe(200);
+    await expect.poll(shake, EVENTUALLY).toBe(true);
   });
 
   test('are closed when the handshake is slow', async () => {

@@ -8,6 +8,7 @@ import { lockFolder } from '../../../src/core/file/folder.ts';
 import type { Finding } from '../../../src/main/doctor/finding.ts';
 import { keychainFinding, nodeFinding } from '../../../src/main/doctor/machine.ts';
 import { createAuthority } from '../../support/certificates.ts';
+import { startPostgres } from '../../support/postgres.ts';
 import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { runCli } from './run-cli.ts';
@@ -231,4 +232,26 @@ test('the doctor reports the certificate of the server for other machines (R-TEA
   });
   expect(await about(5)).toMatchObject({ state: 'warn', remedy: expect.stringContaining('Renew the certificate') });
   expect(await about(-1)).toMatchObject({ state: 'bad', says: expect.stringMatching(/expired on .*; renew it/) });
+});
+
+test('doctor and status write nothing to a database without a memory, and say that there is none (R-PGSV-04)', async () => {
+  await using server = await startPostgres();
+  const more = { HELMDECK_DATABASE_URL: `postgres://owner@127.0.0.1:${server.port}/postgres?schema=empty` };
+  const schemas = (): Promise<unknown> => server.query("SELECT nspname FROM pg_namespace WHERE nspname = 'empty'");
+  expect(await examined(more)).toContainEqual({
+    check: 'memory',
+    state: 'ok',
+    says: expect.stringMatching(/^There is no memory yet\. The next start creates it with the key in /) as string,
+  });
+  expect(await say(['status'], more)).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^memory +none yet in the schema empty of the PostgreSQL database postgres/m) as string,
+    err: '',
+  });
+  expect(JSON.parse((await say(['status', '--json'], more)).out)).toEqual({ folder, program: null });
+  expect(await schemas()).toEqual([]);
+  await say(['remember', 'a', 'one'], more);
+  expect((await say(['status'], more)).out).toMatch(/^facts +1$/m);
+  expect((await examined(more)).map(({ says }) => says)).toContain('The database is open.');
+  expect(await schemas()).toHaveLength(1);
 });

@@ -170,7 +170,7 @@ describe('connecting an agent to a server (R-TEAM-08)', () => {
     );
   });
 
-  test('replaces an earlier token of the same or another server', async () => {
+  test('replaces an earlier token of the same server', async () => {
     const { connect, team, folder } = await aMember();
     await connect();
     const other = await team.token('bob', ['memory:read', 'memory:write'], 'codex');
@@ -197,6 +197,25 @@ describe('connecting an agent to a server (R-TEAM-08)', () => {
       err: expect.stringMatching(/is connected to the server https:.*Disconnect it first/),
     });
     expect((await say(['token', 'list'], key)).out).toBe('');
+  });
+
+  test('is refused while the agent is connected to another server, whose token would stay valid unnoticed (R-TEAM-11)', async () => {
+    const { connect, say, folder, url } = await aMember();
+    expect((await connect()).code).toBe(0);
+    const files = (): string[] => filesBelow(folder).map(({ path }) => `${path} ${readFileSync(path, 'utf8')}`);
+    const before = files();
+    const other = await serveTeam();
+    const token = await other.token('ada', ['memory:read', 'memory:write'], 'codex');
+    const otherUrl = `https://${HOST}:${other.teamPort}`;
+    const connectOther = () =>
+      say(['connect', 'codex', '--server', otherUrl, '--ca', other.authority.caFile, '--yes'], { input: token });
+    expect(await connectOther()).toMatchObject({
+      code: 1,
+      err: `Codex is connected to the server ${url}. Disconnect it first with: helmdeck-memory disconnect codex\n`,
+    });
+    expect(files()).toEqual(before);
+    expect((await say(['disconnect', 'codex'])).out).toMatch(/still valid/);
+    expect((await connectOther()).code).toBe(0);
   });
 
   test('cannot be combined with options that the server decides', async () => {

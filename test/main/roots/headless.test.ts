@@ -12,58 +12,10 @@ import { systemClock } from '../../../src/core/time/clock.ts';
 import { findOwnerClient } from '../../../src/listeners/endpoint.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { packText, writePack } from '../../support/own-packs.ts';
+import { BUILT, SERVE, startProgram, UNBUILT } from '../../support/program.ts';
 import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../../support/store.ts';
 import { openTls, readToEnd, TEAM_NAME } from '../../support/team.ts';
 import { filesBelow, tempFolder } from '../../support/temp-folder.ts';
-
-const UNBUILT = 'src/main/roots/headless.ts';
-const BUILT = 'out/main/headless.cjs';
-const SERVE = 'bin/helmdeck-memory.js serve';
-
-interface Ended {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly output: string;
-  readonly errorOutput: string;
-}
-
-interface Started {
-  readonly pid: number | undefined;
-  /** The output so far. */
-  readonly output: string;
-  end(...signals: readonly NodeJS.Signals[]): Promise<Ended>;
-}
-
-/** Starts the real program with an empty home folder and no keychain. Resolves when it runs or has ended. */
-async function start(environment: Record<string, string>, program = UNBUILT): Promise<Started> {
-  // The program itself must restrict its files, so start it with the most permissive umask.
-  const child = spawn('/bin/sh', ['-c', 'umask 0; exec "$0" "$@"', process.execPath, ...program.split(' ')], {
-    env: { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_ADDR: '127.0.0.1:0', ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  let output = '';
-  let errorOutput = '';
-  const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, output, errorOutput }));
-  child.stderr.on('data', (text: Buffer) => (errorOutput += text.toString()));
-  const running = new Promise<void>((resolve) => {
-    child.stdout.on('data', (text: Buffer) => {
-      output += text.toString();
-      if (/is running|^\{.*\}\n/.test(output)) resolve();
-    });
-  });
-  await Promise.race([running, ended]);
-  return {
-    pid: child.pid,
-    get output() {
-      return output;
-    },
-    end(...signals) {
-      for (const signal of signals) child.kill(signal);
-      return ended;
-    },
-  };
-}
 
 const aFolder = (): string => join(tempFolder(), 'data');
 const withAKey = (folder: string): Record<string, string> => ({ HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: A_KEY });
@@ -75,7 +27,7 @@ describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s'
     const folder = aFolder();
     const keyFile = join(tempFolder(), 'key');
     writeFileSync(keyFile, `${A_KEY}\n`, { mode: 0o600 });
-    const running = await start({ HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY_FILE: keyFile }, program);
+    const running = await startProgram({ HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY_FILE: keyFile }, program);
     expect(running.output).toMatch(join(folder, 'memory.db'));
     expect(running.output).toMatch('The key was loaded from the environment (HELMDECK_MEMORY_KEY_FILE).');
     expect(free(folder)).toThrow(/Another Helmdeck Memory/);
@@ -89,8 +41,9 @@ describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s'
   });
 
   test('caches compiled code in its own folder, readable and writable only by the owner', async () => {
-    rmSync('out/compiled', { recursive: true, force: true });
-    const running = await start(withAKey(aFolder()), program);
+    // Other tests write to the folder meanwhile.
+    rmSync('out/compiled', { recursive: true, force: true, maxRetries: 10 });
+    const running = await startProgram(withAKey(aFolder()), program);
     await running.end('SIGTERM');
     const compiled = readdirSync('out/compiled', { recursive: true, encoding: 'utf8' });
     // Other tests use the same folder, and delete partial files.
@@ -131,7 +84,7 @@ describe.each([UNBUILT, BUILT])('packs of the owner in %s', (program) => {
     mkdirSync(folder, { mode: 0o700 });
     writePack(folder, packText({ handler: `ec.log('heard'); return { said: input.what };` }));
     writePack(folder, 'broken', 'test.broken');
-    const running = await start({ ...withAKey(folder), HELMDECK_PACKS: 'test.broken, test.own' }, program);
+    const running = await startProgram({ ...withAKey(folder), HELMDECK_PACKS: 'test.broken, test.own' }, program);
     expect(running.output).toMatch(/^WARNING: THE PACK test\.broken WAS SKIPPED\. test\.broken: /m);
     using owner = await findOwnerClient(folder);
     expect(await owner?.call('runPack', { name: 'test.own', input: { what: 'hello' } })).toMatchObject({
@@ -144,18 +97,18 @@ describe.each([UNBUILT, BUILT])('packs of the owner in %s', (program) => {
 describe('the program', () => {
   test('listens on the configured address, prints it, and deletes endpoint.json at the end (R-HTTP-01, R-HTTP-03)', async () => {
     const folder = aFolder();
-    const running = await start(withAKey(folder));
+    const running = await startProgram(withAKey(folder));
     const url = /is running at (http:\/\/127\.0\.0\.1:\d+)\./.exec(running.output)?.[1];
     expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
     expect(names(folder)).toContain('endpoint.json');
-    const taken = await start({ ...withAKey(aFolder()), HELMDECK_ADDR: String(url).slice('http://'.length) });
+    const taken = await startProgram({ ...withAKey(aFolder()), HELMDECK_ADDR: String(url).slice('http://'.length) });
     expect(await taken.end()).toMatchObject({ code: 5, errorOutput: expect.stringMatching(/is in use by/) });
     await running.end('SIGTERM');
     expect(names(folder)).not.toContain('endpoint.json');
   });
 
   test.skipIf(process.platform !== 'linux')('sleeps while there are no connections', async () => {
-    const running = await start(withAKey(aFolder()));
+    const running = await startProgram(withAKey(aFolder()));
     const url = /is running at (http:\/\/127\.0\.0\.1:\d+)\./.exec(running.output)?.[1];
     const threads = `/proc/${running.pid}/task`;
     const wakeUps = (): string =>
@@ -193,7 +146,7 @@ describe('the program', () => {
       HELMDECK_JWT_SECRET: 's'.repeat(32),
     };
     writeFileSync(join(folder, 'config.json'), JSON.stringify(settings), { mode: 0o600 });
-    const running = await start({ HELMDECK_DATA_DIR: folder });
+    const running = await startProgram({ HELMDECK_DATA_DIR: folder });
     const url = /is running at (\S+)\./.exec(running.output)?.[1];
     expect(running.output).toMatch('The key was loaded from the environment (HELMDECK_MEMORY_KEY).');
     const status = async (host: string): Promise<number | undefined> => {
@@ -213,7 +166,7 @@ describe('the program', () => {
     const authority = createAuthority();
     const files = authority.issue([`DNS:${TEAM_NAME}`]);
     const tls = { HELMDECK_TLS_CERT_FILE: files.certificateFile, HELMDECK_TLS_KEY_FILE: files.keyFile };
-    const running = await start({ ...withAKey(aFolder()), HELMDECK_SERVER_ADDR: '127.0.0.2:0', ...tls }, SERVE);
+    const running = await startProgram({ ...withAKey(aFolder()), HELMDECK_SERVER_ADDR: '127.0.0.2:0', ...tls }, SERVE);
     const port = Number(/Other machines connect at https:\/\/memory\.test:(\d+)\.\n/.exec(running.output)?.[1]);
     const open = await openTls(port, { host: '127.0.0.2', ca: authority.ca });
     open.write(`GET /healthz HTTP/1.1\r\nHost: ${TEAM_NAME}\r\n\r\n`);
@@ -229,7 +182,7 @@ describe('the program', () => {
     test.each([UNBUILT, BUILT, SERVE, 'bin/helmdeck-memory.js key status'])(
       'stops %s before it reads the key (R-KEY-14)',
       async (program) => {
-        const { code, output, errorOutput } = await (await start({ ...withAKey(aFolder()), ...early }, program)).end();
+        const { code, output, errorOutput } = await (await startProgram({ ...withAKey(aFolder()), ...early }, program)).end();
         expect(errorOutput).toMatch('Debugger listening');
         expect(errorOutput).toMatch('A debugger was opened on this process and could read the key of the memory.');
         expect({ code: code === 0, output }).toEqual({ code: false, output: '' });
@@ -239,7 +192,7 @@ describe('the program', () => {
     test('opens no debugger if the launcher disables the signal (R-KEY-14)', async () => {
       const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } };
       const launched = scripts.start.replace(/^node /, '');
-      const running = await start({ ...withAKey(aFolder()), ...early }, `${launched} --headless`);
+      const running = await startProgram({ ...withAKey(aFolder()), ...early }, `${launched} --headless`);
       expect(running.output).toMatch('is running');
       expect(await running.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
       expect(readFileSync('bin/helmdeck-memory.js', 'utf8')).toMatch("const args = ['--disable-sigusr1',");
@@ -247,7 +200,7 @@ describe('the program', () => {
   });
 
   test('opens no debugger on SIGUSR1 while it runs (R-KEY-14)', async () => {
-    const running = await start(withAKey(aFolder()));
+    const running = await startProgram(withAKey(aFolder()));
     process.kill(Number(running.pid), 'SIGUSR1');
     await wait(500);
     // Node would print the address of the debugger to standard error.
@@ -257,13 +210,13 @@ describe('the program', () => {
   test.each([UNBUILT, BUILT, SERVE])('removes __proto__, which input could use to change prototypes: %s', async (program) => {
     const told = `process.on('exit',()=>console.log('a way to prototypes:','__proto__'in{}))`;
     const environment = { ...withAKey(aFolder()), NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(told)}` };
-    const { output } = await (await start(environment, program)).end('SIGTERM');
+    const { output } = await (await startProgram(environment, program)).end('SIGTERM');
     expect(output).toMatch(/a way to prototypes: false/);
   });
 
   test('prints one JSON line with --json, and stops when its terminal closes', async () => {
     const folder = aFolder();
-    const running = await start(withAKey(folder), `${SERVE} --json`);
+    const running = await startProgram(withAKey(folder), `${SERVE} --json`);
     expect(JSON.parse(running.output)).toEqual({
       url: expect.stringMatching(/^http:\/\/127/) as string,
       pid: running.pid,
@@ -280,14 +233,14 @@ describe('the program', () => {
       await using store = await open();
       await store.space({ subject: 'me' }, 'fact').put(aDraft());
     }
-    await (await start(withAKey(folder))).end('SIGINT');
+    await (await startProgram(withAKey(folder))).end('SIGINT');
     await using store = await open();
     expect(await store.space({ subject: 'me' }, 'fact').get(aDraft().key)).toMatchObject({ value: aDraft().value });
   });
 
   test('creates files and folders that only the owner can read, with any umask (R-STORE-03)', async () => {
     const folder = aFolder();
-    const running = await start(withAKey(folder));
+    const running = await startProgram(withAKey(folder));
     const modes = Object.fromEntries(filesBelow(folder).map(({ path }) => [path, statSync(path).mode & 0o777]));
     expect(Object.keys(modes)).toContain(join(folder, 'memory.db-wal'));
     expect(new Set(Object.values(modes))).toEqual(new Set([0o600]));
@@ -299,7 +252,7 @@ describe('the program', () => {
     const open = tempFolder();
     chmodSync(open, 0o755);
     const folder = join(open, 'data');
-    const running = await start(withAKey(folder));
+    const running = await startProgram(withAKey(folder));
     const another = (line: string) =>
       spawnSync('/bin/sh', ['-c', line, folder], { uid: 65_534, gid: 65_534, cwd: '/', env: {}, encoding: 'utf8' });
     expect(another('ls -d "$0"')).toMatchObject({ status: 0, stdout: `${folder}\n` });
@@ -321,7 +274,7 @@ describe('the program', () => {
 
   test.runIf(process.platform === 'linux')('does not expose the owner token in the process list (R-AUTH-08)', async () => {
     const folder = aFolder();
-    const running = await start(withAKey(folder));
+    const running = await startProgram(withAKey(folder));
     const token = readFileSync(join(folder, 'owner-token'), 'utf8').trim();
     expect(token.length).toBeGreaterThan(100);
     for (const what of ['cmdline', 'environ'])
@@ -333,22 +286,22 @@ describe('the program', () => {
 
   test('stops cleanly when a signal arrives more than once', async () => {
     const folder = aFolder();
-    const running = await start(withAKey(folder));
+    const running = await startProgram(withAKey(folder));
     expect(await running.end('SIGINT', 'SIGINT', 'SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
     expect(names(folder)).not.toContain('memory.db-wal');
   });
 
   test('starts after an earlier process was killed (R-DUR-12)', async () => {
     const folder = aFolder();
-    expect(await (await start(withAKey(folder))).end('SIGKILL')).toMatchObject({ signal: 'SIGKILL' });
-    const next = await start(withAKey(folder));
+    expect(await (await startProgram(withAKey(folder))).end('SIGKILL')).toMatchObject({ signal: 'SIGKILL' });
+    const next = await startProgram(withAKey(folder));
     expect(next.output).toMatch('The key was loaded');
     expect(await next.end('SIGTERM')).toMatchObject({ code: 0 });
   });
 
   test('warns that nothing is saved without a key, and saves nothing (R-KEY-03)', async () => {
     const folder = aFolder();
-    const running = await start({ HELMDECK_DATA_DIR: folder });
+    const running = await startProgram({ HELMDECK_DATA_DIR: folder });
     expect(running.output).toMatch(/^WARNING: THERE IS NO KEY, SO NOTHING IS SAVED\./);
     expect(await running.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
     expect(names(folder)).toEqual(['lock.db']);
@@ -356,21 +309,21 @@ describe('the program', () => {
 
   test('finds the key file that the suggested command created (R-KEY-01, R-KEY-03)', async () => {
     const folder = join(tempFolder(), "o'hara's $data");
-    const first = await start({ HELMDECK_DATA_DIR: folder });
+    const first = await startProgram({ HELMDECK_DATA_DIR: folder });
     const command = /^ {2}(?:npx )?helmdeck-memory (.*)$/m.exec(first.output)?.[1] ?? '';
     await first.end('SIGTERM');
     const environment = { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_DATA_DIR: folder };
     execFileSync(process.execPath, ['bin/helmdeck-memory.js', ...command.split(' ')], { env: environment });
-    const second = await start({ HELMDECK_DATA_DIR: folder });
+    const second = await startProgram({ HELMDECK_DATA_DIR: folder });
     expect(second.output).toMatch('The key was loaded from the key file.');
     await second.end('SIGTERM');
   });
 
   test('reports a wrong key with the remedy, and leaves the memory unchanged (R-KEY-04, R-KEY-07)', async () => {
     const folder = aFolder();
-    await (await start(withAKey(folder))).end('SIGTERM');
+    await (await startProgram(withAKey(folder))).end('SIGTERM');
     const before = readFileSync(join(folder, 'memory.db'));
-    const running = await start({ ...withAKey(folder), HELMDECK_MEMORY_KEY: ANOTHER_KEY });
+    const running = await startProgram({ ...withAKey(folder), HELMDECK_MEMORY_KEY: ANOTHER_KEY });
     expect(running.output).toMatch(/WARNING: THE KEY IS MISMATCH: .*\nProvide the key that was stored in/);
     expect(await running.end('SIGTERM')).toMatchObject({ code: 0 });
     expect(readFileSync(join(folder, 'memory.db')).equals(before)).toBe(true);
@@ -379,7 +332,7 @@ describe('the program', () => {
 
 describe('a refused start prints one line', () => {
   const refused = async (expected: number, environment: Record<string, string>, program = UNBUILT): Promise<string> => {
-    const { code, output, errorOutput } = await (await start(environment, program)).end();
+    const { code, output, errorOutput } = await (await startProgram(environment, program)).end();
     expect({ code, output }).toEqual({ code: expected, output: '' });
     expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: .*\n$/);
     return errorOutput;
@@ -387,14 +340,14 @@ describe('a refused start prints one line', () => {
 
   test('because the program is already running (R-DUR-12)', async () => {
     const folder = aFolder();
-    const first = await start(withAKey(folder));
+    const first = await startProgram(withAKey(folder));
     expect(await refused(5, withAKey(folder))).toMatch(/Another Helmdeck Memory process is using this data folder/);
     expect(await first.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
   });
 
   test('for all but one of twenty simultaneous starts (R-DUR-12)', async () => {
     const folder = aFolder();
-    const starts = await Promise.all(Array.from({ length: 20 }, () => start(withAKey(folder), BUILT)));
+    const starts = await Promise.all(Array.from({ length: 20 }, () => startProgram(withAKey(folder), BUILT)));
     const [first, ...more] = starts.filter(({ output }) => output !== '');
     expect(more).toEqual([]);
     for (const other of starts.filter((one) => one !== first)) {
@@ -442,7 +395,7 @@ describe('a refused start prints one line', () => {
     const why = await refused(78, environment);
     expect(why).toMatch(/HELMDECK_\w+|data folder/);
     expect(await refused(78, environment, SERVE)).toBe(why);
-    const { code, output, errorOutput } = await (await start(environment, 'bin/helmdeck-memory.js status')).end();
+    const { code, output, errorOutput } = await (await startProgram(environment, 'bin/helmdeck-memory.js status')).end();
     expect({ code, output, errorOutput }).toEqual({
       code: 78,
       output: '',
@@ -460,15 +413,15 @@ describe('a refused start prints one line', () => {
   });
 
   test('because of an unknown argument', async () => {
-    const { code, output, errorOutput } = await (await start({}, `${UNBUILT} --desktop`)).end();
+    const { code, output, errorOutput } = await (await startProgram({}, `${UNBUILT} --desktop`)).end();
     expect({ code, output }).toEqual({ code: 2, output: '' });
     expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: The only valid argument is --headless.*\n$/);
-    expect(await (await start({}, `${UNBUILT} --port`)).end()).toMatchObject({ code: 2, output: '' });
+    expect(await (await startProgram({}, `${UNBUILT} --port`)).end()).toMatchObject({ code: 2, output: '' });
   });
 
   test('because the memory is damaged, and leaves it unchanged (R-DUR-05)', async () => {
     const folder = aFolder();
-    await (await start(withAKey(folder))).end('SIGTERM');
+    await (await startProgram(withAKey(folder))).end('SIGTERM');
     writeFileSync(join(folder, 'memory.db'), 'not a database');
     expect(await refused(5, withAKey(folder))).toMatch(/memory\.db is damaged/);
     expect(readFileSync(join(folder, 'memory.db'), 'utf8')).toBe('not a database');

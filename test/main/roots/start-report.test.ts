@@ -5,7 +5,7 @@ import { startReport } from '../../../src/main/roots/start-report.ts';
 const report = (key: KeyState, kept: StoreStatus['kept'] = 'file'): string =>
   startReport(
     { kept, key, file: { at: 'open' }, quarantined: 0, clock: { at: 'ok' }, rotation: { at: 'none' } },
-    "/home/ada/o'hara",
+    { folder: "/home/ada/o'hara", database: undefined },
   ).join('\n');
 
 describe('the start report (R-KEY-03, R-KEY-05)', () => {

@@ -52,7 +52,7 @@ describe('the icon and its menu (R-DESK-03)', () => {
       'a broken file',
       { file: broken },
       'needs-you',
-      'The memory file cannot be used: the disk is full',
+      'The memory cannot be used: the disk is full',
       ['open', 'copy-address', 'pause', 'lock'],
     ],
     [
@@ -77,7 +77,7 @@ describe('the icon and its menu (R-DESK-03)', () => {
   });
 
   test('the most serious state is shown', () => {
-    expect(says({ ...on, file: broken, key: locked, listening: taken })).toMatch(/^The memory file/);
+    expect(says({ ...on, file: broken, key: locked, listening: taken })).toMatch(/^The memory cannot/);
     expect(says({ ...on, key: locked, listening: taken })).toMatch(/^Locked/);
     expect(says({ ...on, key: locked, wiped: ['Codex'] })).toMatch(/^Locked/);
     expect(trayIconOf({ ...on, key: locked, wiped: ['Codex'] })).toBe('locked');

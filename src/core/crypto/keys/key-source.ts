@@ -27,6 +27,9 @@ export interface KeySource {
   readonly createsOnFirstStart: boolean;
 }
 
+/** Returns the key sources in the order in which they are read. `memory` identifies one of several memories on a machine. */
+export type KeySources = (memory: string) => readonly KeySource[];
+
 /** Parses a key of 64 hexadecimal characters. The failure names the place of the text (`where`) but never quotes the text. */
 export function parseKey(text: string, where: string, code: 'key_unavailable' | 'invalid_config' = 'key_unavailable'): Buffer {
   if (!/^[0-9a-f]{64}$/i.test(text)) {

@@ -1,6 +1,6 @@
-import type { KeySources } from '../../store/open-store.ts';
 import { environmentSource } from './environment-source.ts';
 import { fileSource } from './file-source.ts';
+import type { KeySources } from './key-source.ts';
 import { keychainSource, hasSessionBus } from './keychain.ts';
 
 interface Places {

@@ -1,5 +1,6 @@
 import { lazy } from '../../../contract/schema.ts';
-import { foldText, stemOf } from '../../search/words.ts';
+import { stemOf } from '../../search/vocabulary.ts';
+import { foldText } from '../../search/words.ts';
 
 /** The kind of action that a request asks for, regardless of its object. */
 export type RequestAction = 'read' | 'keep' | 'forget' | 'make' | 'change' | 'send';

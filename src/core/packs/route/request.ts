@@ -1,6 +1,7 @@
 import { lazy } from '../../../contract/schema.ts';
 import { stopWords } from '../../search/stop-words.ts';
-import { foldText, stemOf, type Word, wordsOf } from '../../search/words.ts';
+import { stemOf } from '../../search/vocabulary.ts';
+import { foldText, type Word, wordsOf } from '../../search/words.ts';
 import { type RequestAction, actionOf } from './actions.ts';
 
 /** A word that is not a stop word, with its stem. */

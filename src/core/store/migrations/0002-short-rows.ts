@@ -19,11 +19,11 @@ export function shortRows(db: Database): void {
     DROP INDEX entry_expiry;
     CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at) WHERE kind <> 6;
 
-    -- Four bytes find a row, and the query compares the whole hash. The default category is stored as an empty text.
+    -- Eight bytes find a row, and no two rows can have the same key. The default category is stored as an empty text.
     DROP INDEX entry_key;
     DROP INDEX entry_category;
     UPDATE entry SET category = '' WHERE category = 'user_facts';
-    CREATE INDEX entry_key ON entry (namespace, kind, substr(key_hash, 1, 4)) WHERE kind <> 2 AND kind <> 6;
+    CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, substr(key_hash, 1, 8)) WHERE kind <> 2 AND kind <> 6;
     CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2 AND kind <> 6;
   `);
 }

@@ -1,6 +1,7 @@
 import type { QuotaKind } from '../quota.ts';
 import { KIND_NUMBERS } from '../statements.ts';
 import type { Kind, Quota } from '../store.ts';
+import { bigints, buffers, smallints } from './binary-arrays.ts';
 import type { PlacedRow, RowSize } from './change-set.ts';
 import type { RunQuery } from './database.ts';
 import { COLUMNS, KEYED } from './sql.ts';
@@ -22,28 +23,35 @@ export const readKeyed = (run: RunQuery, places: readonly Place[]): Promise<Plac
   run(
     `SELECT ${COLUMNS} FROM unnest($1::bigint[], $2::smallint[], $3::bytea[]) AS wanted (id, in_kind, hash)
        JOIN entry ON key_hash = hash AND namespace + 0 = id AND kind = in_kind AND ${KEYED}`,
-    [places.map(({ id }) => id), places.map(({ kind }) => KIND_NUMBERS[kind]), places.map(({ hash }) => hash)],
+    [
+      bigints(places.map(({ id }) => id)),
+      smallints(places.map(({ kind }) => KIND_NUMBERS[kind])),
+      buffers(places.map(({ hash }) => hash)),
+    ],
   );
+
+/**
+ * Reads the versions of wanted facts, newest first. `OFFSET 0` keeps the server from reading all versions of the memory first, which it
+ * would choose if there were few versions when it planned the statement.
+ */
+const versionsOf = (wanted: string): string =>
+  `SELECT version.* FROM (SELECT DISTINCT ${wanted}) AS wanted (id, hash) CROSS JOIN LATERAL
+     (SELECT ${COLUMNS} FROM entry WHERE key_hash = hash AND namespace + 0 = id AND kind = 2 OFFSET 0) AS version ORDER BY updated_at DESC`;
 
 /** Reads the versions of each fact, newest first. */
 export async function readVersions(run: RunQuery, facts: readonly Place[]): Promise<PlacedRow[]> {
   if (facts.length === 0) return [];
-  return run(
-    `SELECT ${COLUMNS} FROM (SELECT DISTINCT id, hash FROM unnest($1::bigint[], $2::bytea[]) AS each (id, hash)) AS wanted
-       JOIN entry ON key_hash = hash AND namespace + 0 = id AND kind = 2 ORDER BY updated_at DESC`,
-    [facts.map(({ id }) => id), facts.map(({ hash }) => hash)],
-  );
+  return run(versionsOf('id, hash FROM unnest($1::bigint[], $2::bytea[]) AS each (id, hash)'), [
+    bigints(facts.map(({ id }) => id)),
+    buffers(facts.map(({ hash }) => hash)),
+  ]);
 }
 
 /** Reads rows by their numbers, and the versions of the facts among them, newest first. */
 export const readNumbered = (run: RunQuery, numbers: readonly number[]): Promise<[rows: PlacedRow[], versions: PlacedRow[]]> =>
   Promise.all([
     run<PlacedRow>(`SELECT ${COLUMNS} FROM entry WHERE number = ANY ($1::bigint[])`, [numbers]),
-    run<PlacedRow>(
-      `SELECT ${COLUMNS} FROM entry WHERE kind = 2 AND (namespace, key_hash) IN
-         (SELECT namespace, key_hash FROM entry WHERE number = ANY ($1::bigint[]) AND kind = 1) ORDER BY updated_at DESC`,
-      [numbers],
-    ),
+    run<PlacedRow>(versionsOf('namespace, key_hash FROM entry WHERE number = ANY ($1::bigint[]) AND kind = 1'), [numbers]),
   ]);
 
 const SIZES = 'number AS row, namespace, kind, key_hash, octet_length(sealed) AS bytes';

@@ -1,12 +1,12 @@
-import type { KeyKeeper } from '../../crypto/key-keeper.ts';
+import { type KeyKeeper, NewKeyNeeded } from '../../crypto/key-keeper.ts';
 import type { ChangeNotifier, EntryEvents } from '../events.ts';
 import { ALL_KINDS, KIND_BY_NUMBER } from '../statements.ts';
 import type { SpaceKind } from '../store.ts';
 import type { PlacedRow } from './change-set.ts';
 import type { Database, RunQuery } from './database.ts';
-import { type Mirror, namespaceAt } from './mirror.ts';
+import { ALL_NAMESPACES, type Mirror, type NamespaceRow, namespaceAt } from './mirror.ts';
 import type { ServerRows } from './rows.ts';
-import { COLUMNS } from './sql.ts';
+import { COLUMNS, NEWEST } from './sql.ts';
 
 interface Deps {
   readonly database: Database;
@@ -15,20 +15,25 @@ interface Deps {
   readonly changes: ChangeNotifier;
   readonly rows: ServerRows;
   readonly keys: KeyKeeper;
-  /** Called after parts of the mirror were read again, because another process changed them. */
+  /** Called after parts of the mirror were read again, because another process changed them. May throw `NewKeyNeeded`. */
   readonly reread: (topics: ReadonlySet<string>) => void;
   /** Called with the database's clock, in milliseconds since 1970. */
   readonly observeClock: (now: number) => void;
 }
 
+/** A row of a statement that also selects `NEWEST`. */
+type WithNewest<T> = T & { readonly newest: string | null };
+
 interface LoggedChange {
   readonly number: number;
+  readonly mark: Buffer;
   readonly stored: readonly string[];
   readonly deleted: readonly string[];
   readonly topics: readonly string[];
 }
 
-export const EVERYTHING: ReadonlySet<string> = new Set(['meta', 'keys', 'namespaces', 'revocations']);
+export const EVERYTHING: ReadonlySet<string> = new Set(['meta', 'keys', ALL_NAMESPACES, 'revocations']);
+const KEYS: ReadonlySet<string> = new Set(['keys']);
 /** Changes that are read at once. A process that is further behind reads everything again. */
 const MOST_BEHIND = 1000;
 
@@ -39,6 +44,8 @@ const MOST_BEHIND = 1000;
 export class ChangeFeed {
   readonly #deps: Deps;
   #known = 0;
+  /** The mark of the known change. After a failover, another change can have its number. */
+  #mark: Buffer = Buffer.alloc(0);
   #next: Promise<void> | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -46,15 +53,15 @@ export class ChangeFeed {
     this.#deps = deps;
   }
 
-  get known(): number {
-    return this.#known;
-  }
-
   /** Begins with the mirror as it is now. Compares the number first, because the mirror may be newer than the number. */
   async start(): Promise<void> {
     const { database, mirror } = this.#deps;
-    this.#known = await this.#currentChange();
-    await mirror.read((text, values) => database.read(text, values), EVERYTHING);
+    // A notification can begin a refresh meanwhile, and its newer mirror must not be overwritten.
+    await this.exclusively(async () => {
+      const { change, mark } = this.#parse((await this.#current()).newest);
+      this.committed(change, mark);
+      await mirror.read((text, values) => database.read(text, values), EVERYTHING);
+    });
   }
 
   /**
@@ -70,22 +77,51 @@ export class ChangeFeed {
   }
 
   async #refresh(): Promise<void> {
-    const change = await this.#currentChange();
-    if (change === this.#known) return;
-    await this.exclusively(async () => {
-      const { database } = this.#deps;
-      if (change > this.#known) await this.catchUp((text, values) => database.read(text, values), change);
-    });
+    const before = this.#known;
+    await this.#follow(await this.#current(), before);
   }
 
-  async #currentChange(): Promise<number> {
-    const { database, observeClock } = this.#deps;
-    const [state] = await database.read<{ change: number; now: number }>(
-      'SELECT change, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now FROM state',
-    );
-    if (!state) throw new Error('The table state is empty.');
-    observeClock(state.now);
-    return state.change;
+  /**
+   * Reads rows with a statement that also selects `NEWEST`, and brings this process up to date with them before it returns. Without rows,
+   * asks for the newest change afterwards.
+   */
+  async read<T>(text: string, values: readonly unknown[]): Promise<T[]> {
+    const before = this.#known;
+    const rows = await this.#deps.database.read<WithNewest<T>>(text, values);
+    const [first] = rows;
+    if (first === undefined) await this.refresh();
+    else await this.#follow(first, before);
+    return rows;
+  }
+
+  /** Publishes the changes up to the newest one. `before` is the change that was known when the newest one was asked for. */
+  async #follow({ newest }: WithNewest<object>, before: number): Promise<void> {
+    const { change, mark } = this.#parse(newest);
+    if (change === this.#known && mark.equals(this.#mark)) return;
+    try {
+      await this.exclusively(async () => {
+        const { database } = this.#deps;
+        const run: RunQuery = (text, values) => database.read(text, values);
+        // This process may have committed in the meantime. Then the change that was read is only old.
+        if (change > this.#known || this.#known === before) await this.catchUp(run, change, mark);
+      });
+    } catch (error) {
+      if (!(error instanceof NewKeyNeeded)) throw error;
+      await this.readNewKey();
+      await this.#refresh();
+    }
+  }
+
+  async #current(): Promise<WithNewest<object>> {
+    const [row] = await this.#deps.database.read<WithNewest<object>>(`SELECT ${NEWEST}`);
+    return row ?? { newest: null };
+  }
+
+  #parse(newest: string | null): { readonly change: number; readonly mark: Buffer } {
+    if (newest === null) throw new Error('The change log is empty.');
+    const [change = '', mark = '', now = ''] = newest.split(' ');
+    this.#deps.observeClock(Number(now));
+    return { change: Number(change), mark: Buffer.from(mark, 'hex') };
   }
 
   /** Runs one step at a time, so that events are published in the order of the commits. */
@@ -96,23 +132,40 @@ export class ChangeFeed {
   }
 
   /** Says that this process has committed a change itself, and has published its events. */
-  committed(change: number): void {
+  committed(change: number, mark: Buffer): void {
     this.#known = change;
+    this.#mark = mark;
   }
 
-  /** Publishes the changes after the known one. Call it exclusively. */
-  async catchUp(run: RunQuery, change: number): Promise<void> {
+  /** Reads the new key of a rotation. Not exclusively, because a writer that holds the lock of all processes may wait for its turn. */
+  readNewKey(): Promise<void> {
+    const { database, keys, mirror } = this.#deps;
+    return keys.readNewKey(() => this.exclusively(() => mirror.read((text, values) => database.read(text, values), KEYS)));
+  }
+
+  /** Publishes what the process has not seen before it writes. Call it exclusively, with the newest change. */
+  async requireCurrent(run: RunQuery, change: number, mark: Buffer): Promise<void> {
+    if (change !== this.#known || !mark.equals(this.#mark)) await this.catchUp(run, change, mark);
+  }
+
+  /**
+   * Publishes the changes after the known one. Call it exclusively. Reads everything again if the known change is not in the log any
+   * more, or if another change has its number: after a failover to a standby that lacked commits, the numbers are used again.
+   */
+  async catchUp(run: RunQuery, change: number, mark: Buffer): Promise<void> {
     const missed = change - this.#known;
     const log =
-      missed > MOST_BEHIND
+      missed < 0 || missed > MOST_BEHIND
         ? []
         : await run<LoggedChange>(
-            'SELECT number, stored::text[] AS stored, deleted::text[] AS deleted, topics FROM change_log WHERE number > $1 AND number <= $2 ORDER BY number',
+            `SELECT number, mark, stored::text[] AS stored, deleted::text[] AS deleted, topics
+               FROM change_log WHERE number >= $1 AND number <= $2 ORDER BY number`,
             [this.#known, change],
           );
-    if (log.length === missed) await this.#follow(run, log);
+    const known = log[0]?.number === this.#known ? log.shift() : undefined;
+    if (log.length === missed && known?.mark.equals(this.#mark)) await this.#publish(run, log);
     else await this.#reset(run);
-    this.#known = change;
+    this.committed(change, mark);
   }
 
   /** Reads everything again, because entries of the log are missing. */
@@ -126,10 +179,11 @@ export class ChangeFeed {
     }
   }
 
-  async #follow(run: RunQuery, log: readonly LoggedChange[]): Promise<void> {
+  async #publish(run: RunQuery, log: readonly LoggedChange[]): Promise<void> {
     const { mirror, events, rows, keys, reread } = this.#deps;
     const topics = new Set(log.flatMap((change) => change.topics));
-    const before = new Map(mirror.namespaces);
+    // The namespaces of changed rows, because the same changes may have deleted them.
+    const before = placesOf(topics, mirror.namespaces);
     await mirror.read(run, topics);
     reread(topics);
     const deleted = new Set(log.flatMap((change) => change.deleted.map(Number)));
@@ -138,6 +192,11 @@ export class ChangeFeed {
       stored.length === 0 || !keys.heldKeys
         ? []
         : await run<PlacedRow>(`SELECT ${COLUMNS} FROM entry WHERE number = ANY ($1::bigint[]) ORDER BY number`, [stored]);
+    if (keys.heldKeys && found.some((row) => !rows.isKeyHeld(row))) {
+      // The rows are newer than the log, and another process has begun a rotation since.
+      await mirror.read(run, KEYS);
+      reread(KEYS);
+    }
     for (const row of deleted) events.record({ what: 'deleted', row });
     for (const row of found) {
       const [place, kind] = [mirror.namespaces.get(row.namespace), KIND_BY_NUMBER.get(row.kind)];
@@ -150,7 +209,7 @@ export class ChangeFeed {
     this.#notify(topics, before);
   }
 
-  #notify(topics: ReadonlySet<string>, before: Mirror['namespaces']): void {
+  #notify(topics: ReadonlySet<string>, before: ReadonlyMap<number, NamespaceRow>): void {
     const { mirror, changes } = this.#deps;
     for (const topic of topics) {
       const [what, id, number] = topic.split(' ');
@@ -161,4 +220,15 @@ export class ChangeFeed {
       changes.notify({ namespace: namespaceAt(place), kind: changed });
     }
   }
+}
+
+/** Returns the known namespaces whose rows were changed. */
+function placesOf(topics: ReadonlySet<string>, namespaces: Mirror['namespaces']): Map<number, NamespaceRow> {
+  const found = new Map<number, NamespaceRow>();
+  for (const topic of topics) {
+    const [what, id] = topic.split(' ');
+    const place = what === 'space' ? namespaces.get(Number(id)) : undefined;
+    if (place) found.set(place.id, place);
+  }
+  return found;
 }

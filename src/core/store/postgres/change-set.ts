@@ -23,7 +23,7 @@ export interface TombstoneRow {
   readonly category: string | null;
 }
 
-/** The counters of the table `state`. The writer holds the lock of this row, so no other process can use the same numbers. */
+/** The last numbers that were used. The writer holds the lock of all writers, so no other process can use the same numbers. */
 export interface Counters {
   change: number;
   last_row: number;
@@ -62,6 +62,8 @@ export class NotLoaded extends Error {
 export interface ChangeSet {
   readonly inserted: readonly PlacedRow[];
   readonly updated: readonly PlacedRow[];
+  /** Those of `updated` whose text is the same as before. */
+  readonly resealed: ReadonlySet<number>;
   readonly deleted: readonly number[];
   readonly namespaces: readonly NamespaceRow[];
   readonly emptyNamespaces: readonly number[];

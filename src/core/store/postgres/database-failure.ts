@@ -1,20 +1,24 @@
+import pg from 'pg';
 import { Failure } from '../../../contract/failure.ts';
 
-/** Classes of SQLSTATE codes, and codes, that mean that the connection or the server is gone. */
-const LOST = /^(08|57P0[123])/;
-/** Errors of Node's sockets. */
-const NETWORK = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ENOENT',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EAI_AGAIN',
-]);
+/**
+ * Classes of SQLSTATE codes, and codes, that mean that the connection or the server is gone. The server also closes a connection whose
+ * transaction was idle for too long.
+ */
+const LOST = /^(08|57P0[1235]|25P0[34])/;
+/** Errors of Node's sockets and of its TLS. */
+const NETWORK = /^(E(?!RR_)|ERR_(SSL|TLS|STREAM|SOCKET)_)/;
+/** Errors of Node when it verifies the certificate of a server. */
+const CERTIFICATE = /CERT|ALTNAME|UNABLE_TO_|SIGNATURE/;
 /** Messages of the driver, which gives these errors no code. */
 const DRIVER = /^(Connection terminated|timeout expired|Client (has encountered|was closed)|Query read timeout)/;
+/** The severity of an error that ends only its transaction. A server that speaks another language uses another word. */
+const ERROR = 'ERROR';
+
+/** The address of the database leads to a read-only standby. */
+export class StandbyError extends Error {}
+
+const STANDBY = 'This database server is a read-only standby. Use the address of the primary.';
 
 const codeOf = (error: unknown): string => {
   const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined;
@@ -24,15 +28,28 @@ const codeOf = (error: unknown): string => {
 /** Whether the database cannot be reached at the moment, so that another attempt can succeed. */
 export function isConnectionLost(error: unknown): boolean {
   const code = codeOf(error);
-  if (code !== '') return LOST.test(code) || NETWORK.has(code);
+  if (error instanceof StandbyError) return true;
+  if (error instanceof pg.DatabaseError) return code === '' || LOST.test(code);
+  if (code !== '') return NETWORK.test(code) && !CERTIFICATE.test(code);
   return error instanceof Error && DRIVER.test(error.message);
 }
+
+/**
+ * Whether the server itself refused a statement, so that its transaction is undone. After any other error, such as a broken TLS
+ * record, a transaction whose COMMIT was sent may be committed.
+ */
+export const isRefused = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError &&
+  /^[0-9A-Z]{5}$/.test(codeOf(error)) &&
+  error.severity === ERROR &&
+  !isConnectionLost(error);
+
+/** Whether the values of one write caused the error, so that other writes of its batch can succeed. */
+export const isAboutValues = (error: unknown): boolean => error instanceof pg.DatabaseError && /^2[23]/.test(codeOf(error));
 
 /** Whether the server undid a transaction because of another one. It can be run again. */
 export const isConflict = (error: unknown): boolean => /^40(001|P01)$/.test(codeOf(error));
 
-/** Errors of Node when it verifies the certificate of a server. */
-const CERTIFICATE = /CERT|ALTNAME|UNABLE_TO_|SIGNATURE/;
 /** The driver's message if the server refuses TLS. */
 const WITHOUT_TLS = 'The server does not support SSL connections';
 
@@ -43,7 +60,12 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/^28/, 'The database refused the user or the password. Check HELMDECK_DATABASE_URL.'],
   [/^3D000/, 'The database does not exist. Create it, or check HELMDECK_DATABASE_URL.'],
   [/^42501/, 'The database role lacks a right. Grant the rights that docs/server.md lists.'],
-  [/^25006/, 'This database server is a read-only standby. Use the address of the primary.'],
+  [/^25006/, STANDBY],
+  [/^22012/, 'Rows of this memory were changed outside Helmdeck Memory during the write. Nothing was changed. Write again.'],
+  [
+    /^55P03/,
+    'Another program holds a lock on the tables of this memory, so nothing was changed. End the transaction of that program.',
+  ],
   [/^53300/, 'The database server has no free connection. Raise max_connections, or stop other clients.'],
 ];
 
@@ -56,6 +78,7 @@ export function databaseFailure(error: unknown): unknown {
     const message = 'The database server does not offer TLS. Turn TLS on at the server.';
     return new Failure('store_unavailable', message, { cause: error });
   }
+  if (error instanceof StandbyError) return new Failure('store_unavailable', STANDBY, { cause: error });
   if (error instanceof Failure || isOwn(error)) return error;
   const code = codeOf(error);
   if (/^53100|^53200/.test(code)) {

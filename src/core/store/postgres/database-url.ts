@@ -17,11 +17,15 @@ type SslMode = (typeof SSL_MODES)[number];
 export function parseDatabaseUrl(text: string): DatabaseOptions {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'postgres:' && url?.protocol !== 'postgresql:') {
-    throw invalid('it is not an address like postgres://user:password@host/database');
+    throw invalid('it is not an address like postgres://user:password@host/database; write special characters as percent codes');
   }
+  if (url.hash !== '') throw invalid('it contains #; write # in a password as %23');
   const parameters = url.searchParams;
   for (const name of parameters.keys()) {
-    if (!PARAMETERS.has(name)) throw invalid(`the parameter ${name.slice(0, 40)} is unknown; use ${[...PARAMETERS].join(', ')}`);
+    // An unescaped `?` in a password makes the rest of the password a parameter, so unknown names are not shown.
+    if (!PARAMETERS.has(name)) {
+      throw invalid(`it has an unknown parameter; use ${[...PARAMETERS].join(', ')}, and write ? in a password as %3F`);
+    }
     if (parameters.getAll(name).length > 1) throw invalid(`the parameter ${name} appears twice`);
   }
   const folder = parameters.get('host') ?? '';
@@ -59,9 +63,14 @@ function tlsOf(parameters: URLSearchParams, isLocal: boolean): DatabaseOptions['
     return path === null ? undefined : readFile(name, path);
   };
   const [ca, cert, key] = [file('sslrootcert'), file('sslcert'), file('sslkey')];
+  // Any name under a public authority would be accepted, and everyone can get a certificate there.
+  if (mode === 'verify-ca' && ca === undefined) {
+    throw invalid('verify-ca needs sslrootcert with the certificate of your own authority; otherwise use verify-full');
+  }
   return {
-    rejectUnauthorized: mode !== 'require',
-    ...(mode === 'verify-ca' && { checkServerIdentity: () => undefined }),
+    // As with libpq, `require` verifies the authority too if one is given.
+    rejectUnauthorized: mode !== 'require' || ca !== undefined,
+    ...(mode !== 'verify-full' && { checkServerIdentity: () => undefined }),
     ...(ca !== undefined && { ca }),
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),

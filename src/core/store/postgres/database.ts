@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto';
+import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { databaseFailure, isConnectionLost } from './database-failure.ts';
+import { Failure } from '../../../contract/failure.ts';
+import { databaseFailure, isConnectionLost, StandbyError } from './database-failure.ts';
 
 export interface DatabaseOptions {
   readonly connection: pg.ClientConfig;
@@ -17,6 +20,13 @@ const READERS = 2;
 /** Milliseconds for which a call waits for a database that cannot be reached. */
 const PATIENCE_MS = 5000;
 const RETRY_MS = 100;
+/** Milliseconds for which the server runs a statement of a read, and of a transaction. */
+const READ_MS = 10_000;
+const WRITE_MS = 30_000;
+/** Milliseconds by which a query may exceed these. After that, the network has lost its answer, and the connection is closed. */
+const GRACE_MS = 2000;
+/** Milliseconds for which a closing connection waits for its queries and for the server. */
+const CLOSE_MS = 1000;
 /**
  * Settings of every connection. `synchronous_commit` makes an acknowledged write durable. A transaction that stops in the middle
  * would block all other writers, so the server ends it.
@@ -25,13 +35,15 @@ const SETTINGS: Readonly<Record<string, string>> = {
   synchronous_commit: 'on',
   default_transaction_isolation: 'read\\ committed',
   idle_in_transaction_session_timeout: '10s',
-  statement_timeout: '60s',
-  lock_timeout: '30s',
+  // Every write waits for the lock of the writers. A process that stops while it holds the lock loses it before this.
+  lock_timeout: '12s',
   bytea_output: 'hex',
   // Every statement has an index. Before the server has statistics, it would often read and sort whole tables instead.
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
   enable_sort: 'off',
+  // Planning takes longer than reading a row, and the plan of a statement does not depend on its values.
+  plan_cache_mode: 'force_generic_plan',
   // Compiling a statement takes longer than running it.
   jit: 'off',
   TimeZone: 'UTC',
@@ -49,13 +61,16 @@ const types: pg.CustomTypesConfig = {
   },
 };
 
-/** Names of the prepared statements by their text. The server plans a named statement only once for each connection. */
+/**
+ * Names of the prepared statements by their text. The server plans a named statement only once for each connection. The name depends
+ * only on the text, because behind a connection pooler two processes can share a connection.
+ */
 const statementNames = new Map<string, string>();
 
 function statementName(text: string): string {
   const known = statementNames.get(text);
   if (known !== undefined) return known;
-  const name = `s${statementNames.size}`;
+  const name = createHash('sha256').update(text).digest('base64url').slice(0, 22);
   statementNames.set(text, name);
   return name;
 }
@@ -63,16 +78,18 @@ function statementName(text: string): string {
 /** One connection to the server. It is opened for the first query, and again after it was lost. */
 class Link {
   readonly #config: pg.ClientConfig;
-  readonly #opened: (client: pg.Client) => void;
+  readonly #opened: (client: pg.Client) => Promise<void> | void;
   #client: pg.Client | undefined;
   #opening: Promise<pg.Client> | undefined;
+  #closed = false;
 
-  constructor(config: pg.ClientConfig, opened: (client: pg.Client) => void = () => undefined) {
+  constructor(config: pg.ClientConfig, opened: (client: pg.Client) => Promise<void> | void) {
     this.#config = config;
     this.#opened = opened;
   }
 
   client(): Promise<pg.Client> {
+    if (this.#closed) return Promise.reject(closed());
     if (this.#client) return Promise.resolve(this.#client);
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
     return this.#opening;
@@ -86,27 +103,56 @@ class Link {
     client.on('error', lost);
     client.on('end', lost);
     await client.connect();
+    try {
+      await this.#opened(client);
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      throw error;
+    }
     this.#client = client;
-    this.#opened(client);
     return client;
   }
 
   /** Closes the connection without waiting for its queries, so that the next query opens another one. */
   drop(client: pg.Client): void {
     if (this.#client === client) this.#client = undefined;
-    // `end` would wait for the queries. The type of the driver does not show the stream.
-    (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+    // `end` would wait for the queries.
+    streamOf(client).destroy();
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     const client = this.#client ?? (await this.#opening?.catch(() => undefined));
-    await client?.end().catch(() => undefined);
+    if (!client) return;
+    const timer = setTimeout(() => this.drop(client), CLOSE_MS);
+    await client.end().catch(() => undefined);
+    clearTimeout(timer);
   }
+}
+
+const closed = (): Failure => new Failure('store_unavailable', 'The memory has been closed; start Helmdeck Memory again.');
+
+/** The stream of a connection. The type of the driver does not show it. */
+const streamOf = (client: pg.Client): Duplex => (client as unknown as { connection: { stream: Duplex } }).connection.stream;
+
+const corked = new WeakSet<Duplex>();
+
+/** Collects the queries of the present turn, so that the system sends them together. */
+function sendTogether(client: pg.Client): void {
+  const stream = streamOf(client);
+  if (corked.has(stream)) return;
+  corked.add(stream);
+  stream.cork();
+  process.nextTick(() => {
+    corked.delete(stream);
+    stream.uncork();
+  });
 }
 
 const runOn =
   (client: pg.Client): RunQuery =>
   async <T>(text: string, values: readonly unknown[] = []) => {
+    sendTogether(client);
     const { rows } = await client.query({ name: statementName(text), text, values: [...values] });
     return rows as T[];
   };
@@ -117,36 +163,65 @@ const runOn =
  */
 export class Database {
   readonly schema: string;
+  readonly #newLink: () => Link;
   readonly #writer: Link;
+  /** The reader that listens, and holds locks between processes. */
+  readonly #listener: Link;
   readonly #readers: readonly Link[];
+  /** The names of the steps that run alone in this process. The server grants a lock to its holder a second time. */
+  readonly #alone = new Set<string>();
   #next = 0;
   #closed = false;
+  /** Set after the server's settings and the tables were checked. */
+  isPrepared = false;
+  /** False after a call waited in vain for the database, until the next call succeeds. */
+  isReachable = true;
   /** Called with the payload of each notification, and after a connection was opened, because notifications may be missing. */
   onNotification: ((payload: string | undefined) => void) | undefined;
 
   constructor({ connection, schema }: DatabaseOptions) {
     this.schema = schema;
-    const settings = Object.entries({ ...SETTINGS, search_path: `"${schema}"` });
-    const config: pg.ClientConfig = {
-      application_name: 'helmdeck-memory',
-      connectionTimeoutMillis: PATIENCE_MS,
-      keepAlive: true,
-      ...connection,
-      options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
-      pipeline: true,
-      types,
+    const configOf = (longest: number): pg.ClientConfig => {
+      const settings = Object.entries({ ...SETTINGS, search_path: `"${schema}"`, statement_timeout: `${longest}ms` });
+      return {
+        application_name: 'helmdeck-memory',
+        connectionTimeoutMillis: PATIENCE_MS,
+        query_timeout: longest + GRACE_MS,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: READ_MS,
+        ...connection,
+        options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
+        pipeline: true,
+        types,
+      };
     };
-    this.#writer = new Link(config);
-    this.#readers = Array.from({ length: READERS }, (_, index) =>
-      index === 0 ? new Link(config, (client) => this.#listen(client)) : new Link(config),
-    );
+    const check = (client: pg.Client): Promise<void> => this.#requirePrimary(client);
+    this.#newLink = () => new Link(configOf(WRITE_MS), check);
+    this.#writer = this.#newLink();
+    this.#listener = new Link(configOf(READ_MS), async (client) => {
+      await check(client);
+      this.#listen(client);
+    });
+    this.#readers = [this.#listener, ...Array.from({ length: READERS - 1 }, () => new Link(configOf(READ_MS), check))];
   }
 
   get channel(): string {
     return `helmdeck_memory:${this.schema}`;
   }
 
+  /**
+   * Refuses a standby, which may lack acknowledged writes. After a failover the address can lead to one for a moment, so the
+   * connection is tried again. The first connection is checked with the other settings of the server.
+   */
+  async #requirePrimary(client: pg.Client): Promise<void> {
+    if (!this.isPrepared) return;
+    const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
+    if (rows[0]?.standby !== false) throw new StandbyError();
+  }
+
   #listen(client: pg.Client): void {
+    // Every process holds this lock together with the others, so that a process can tell whether it is the only one.
+    void client.query('SELECT pg_advisory_lock_shared(hashtextextended($1, 0))', [this.#processLock]).catch(() => undefined);
     client.on('notification', ({ payload }) => this.onNotification?.(payload));
     void client.query(`LISTEN "${this.channel}"`).then(
       () => this.onNotification?.(undefined),
@@ -156,6 +231,7 @@ export class Database {
 
   /** Reads with one query. A read changes nothing, so it is repeated on a new connection if its connection was lost. */
   read<T = Row>(text: string, values: readonly unknown[] = []): Promise<T[]> {
+    // A read and its change number take different connections, so that the server runs them at the same time.
     const link = this.#readers[this.#next++ % this.#readers.length] ?? this.#writer;
     return this.patiently(async () => runOn(await link.client())<T>(text, values));
   }
@@ -166,16 +242,79 @@ export class Database {
   }
 
   on(client: pg.Client): { readonly run: RunQuery; readonly query: (text: string) => Promise<unknown> } {
-    return { run: runOn(client), query: (text) => client.query(text) };
+    const query = (text: string): Promise<unknown> => {
+      sendTogether(client);
+      return client.query(text);
+    };
+    return { run: runOn(client), query };
   }
 
   dropWriter(client: pg.Client): void {
     this.#writer.drop(client);
   }
 
+  /**
+   * Runs a step while no step with the same name runs in this or another process. Returns undefined if one does. The lock belongs to
+   * a connection, so the server frees it when its process ends.
+   */
+  async alone<T>(name: string, step: () => Promise<T>): Promise<{ readonly value: T } | undefined> {
+    if (this.#alone.has(name)) return undefined;
+    this.#alone.add(name);
+    try {
+      return await this.#withLock(name, step);
+    } finally {
+      this.#alone.delete(name);
+    }
+  }
+
+  async #withLock<T>(name: string, step: () => Promise<T>): Promise<{ readonly value: T } | undefined> {
+    const lock = [`helmdeck-memory ${this.schema} ${name}`];
+    const { run, taken } = await this.patiently(async () => {
+      const onListener = runOn(await this.#listener.client());
+      const sql = 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken';
+      const [row] = await onListener<{ taken: boolean }>(sql, lock);
+      return { run: onListener, taken: row?.taken === true };
+    });
+    if (!taken) return undefined;
+    try {
+      return { value: await step() };
+    } finally {
+      await run('SELECT pg_advisory_unlock(hashtextextended($1, 0))', lock).catch(() => undefined);
+    }
+  }
+
+  /** Runs a step that reads the database as it is now, on a connection of its own. */
+  async snapshot<T>(step: (run: RunQuery) => Promise<T>): Promise<T> {
+    const link = this.#newLink();
+    try {
+      const client = await this.patiently(() => link.client());
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      return await step(runOn(client));
+    } catch (error) {
+      throw databaseFailure(error);
+    } finally {
+      await link.close();
+    }
+  }
+
+  /** Whether no other process has a connection that listens to this memory. */
+  async isOnlyProcess(): Promise<boolean> {
+    return this.patiently(async () => {
+      // The exclusive lock is free if nobody else holds the shared one. It is released at once.
+      const sql = `SELECT CASE WHEN pg_try_advisory_lock(hashtextextended($1, 0))
+        THEN pg_advisory_unlock(hashtextextended($1, 0)) ELSE false END AS alone`;
+      const [row] = await runOn(await this.#listener.client())<{ alone: boolean }>(sql, [this.#processLock]);
+      return row?.alone === true;
+    });
+  }
+
+  get #processLock(): string {
+    return `helmdeck-memory process ${this.schema}`;
+  }
+
   /** Opens the connection that listens, so that a process without calls hears of a lock too. */
   async listen(): Promise<void> {
-    await this.patiently(async () => void (await this.#readers[0]?.client()));
+    await this.patiently(async () => void (await this.#listener.client()));
   }
 
   /** Repeats a step that changes nothing while the database cannot be reached, for a few seconds. */
@@ -183,9 +322,16 @@ export class Database {
     const until = performance.now() + PATIENCE_MS;
     for (;;) {
       try {
-        return await step();
+        if (this.#closed) throw closed();
+        const result = await step();
+        this.isReachable = true;
+        return result;
       } catch (error) {
-        if (this.#closed || !isConnectionLost(error) || performance.now() >= until) throw databaseFailure(error);
+        const isLost = isConnectionLost(error);
+        if (this.#closed || !isLost || performance.now() >= until) {
+          this.isReachable = !isLost;
+          throw databaseFailure(error);
+        }
       }
       await delay(RETRY_MS);
     }
@@ -193,6 +339,8 @@ export class Database {
 
   async close(): Promise<void> {
     this.#closed = true;
+    // The notification of the last commit would begin another refresh.
+    this.onNotification = undefined;
     await Promise.all([this.#writer, ...this.#readers].map((link) => link.close()));
   }
 }

@@ -1,29 +1,54 @@
-import type pg from 'pg';
+import pg from 'pg';
+import { bigints, buffers, smallints, texts } from './binary-arrays.ts';
 import type { ChangeSet, Counters, PlacedRow } from './change-set.ts';
 import type { RunQuery } from './database.ts';
 
 const column = <K extends keyof PlacedRow>(rows: readonly PlacedRow[], name: K): PlacedRow[K][] => rows.map((row) => row[name]);
 
 const rowArrays = (rows: readonly PlacedRow[]): unknown[] => [
-  column(rows, 'row'),
-  column(rows, 'namespace'),
-  column(rows, 'kind'),
-  column(rows, 'key_hash'),
-  column(rows, 'category'),
-  column(rows, 'created_at'),
-  column(rows, 'updated_at'),
-  column(rows, 'expires_at'),
-  column(rows, 'sealed'),
+  bigints(column(rows, 'row')),
+  bigints(column(rows, 'namespace')),
+  smallints(column(rows, 'kind')),
+  buffers(column(rows, 'key_hash')),
+  texts(column(rows, 'category')),
+  bigints(column(rows, 'created_at')),
+  bigints(column(rows, 'updated_at')),
+  bigints(column(rows, 'expires_at')),
+  buffers(column(rows, 'sealed')),
 ];
 
 const ROW_ARRAYS =
   'unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bytea[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[])';
+
+/** Commits between two purges of the change log. */
+const PURGE_EVERY = 256;
+/**
+ * How long the change log is kept. A process that was away for longer reads everything again. A lost commit is looked for within
+ * a minute.
+ */
+const LOG_AGE = '5 minutes';
+
+export async function insertRows(run: RunQuery, rows: readonly PlacedRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await run(
+    `INSERT INTO entry (number, namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed)
+       SELECT * FROM ${ROW_ARRAYS}`,
+    rowArrays(rows),
+  );
+}
 
 export interface Commit {
   readonly changes: ChangeSet;
   readonly counters: Counters;
   readonly mark: Buffer;
   readonly channel: string;
+}
+
+/** Thrown if the server answers a COMMIT with ROLLBACK. */
+export class RolledBack extends Error {
+  constructor() {
+    super('The server rolled back instead of committing.');
+  }
 }
 
 /** Whether a batch has changed nothing, so that there is nothing to commit. */
@@ -41,18 +66,19 @@ export async function flush(client: pg.Client, run: RunQuery, { changes, counter
   const { inserted, updated, deleted } = changes;
   const sent: Promise<unknown>[] = [];
   const send = (text: string, values: readonly unknown[] = []): void => void sent.push(run(text, values));
-  const update =
-    updated.length > 0 &&
-    run<{ number: number }>(
-      `UPDATE entry SET key_hash = new.key_hash, category = new.category, created_at = new.created_at, updated_at = new.updated_at,
+  if (updated.length > 0) {
+    // The division fails if a row is missing. So the server undoes the batch, although its COMMIT was already sent.
+    send(
+      `WITH changed AS (UPDATE entry SET key_hash = new.key_hash, category = new.category, created_at = new.created_at, updated_at = new.updated_at,
            expires_at = new.expires_at, sealed = new.sealed
          FROM ${ROW_ARRAYS} AS new (number, namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed)
-         WHERE entry.number = new.number AND entry.namespace = new.namespace RETURNING entry.number`,
-      rowArrays(updated),
+         WHERE entry.number = new.number AND entry.namespace = new.namespace RETURNING entry.number)
+         SELECT 1 / (count(*) = $10)::int FROM changed`,
+      [...rowArrays(updated), updated.length],
     );
-  if (update) sent.push(update);
+  }
   // Deleting first makes room for a row with the same key.
-  if (deleted.length > 0) send('DELETE FROM entry WHERE number = ANY ($1::bigint[])', [deleted]);
+  if (deleted.length > 0) send('DELETE FROM entry WHERE number = ANY ($1::bigint[])', [bigints(deleted)]);
   if (changes.emptyNamespaces.length > 0) {
     send('DELETE FROM usage WHERE namespace = ANY ($1::bigint[])', [changes.emptyNamespaces]);
     send('DELETE FROM namespace WHERE id = ANY ($1::bigint[])', [changes.emptyNamespaces]);
@@ -64,13 +90,7 @@ export async function flush(client: pg.Client, run: RunQuery, { changes, counter
       changes.namespaces.map(({ session }) => session),
     ]);
   }
-  if (inserted.length > 0) {
-    send(
-      `INSERT INTO entry (number, namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed)
-         SELECT * FROM ${ROW_ARRAYS}`,
-      rowArrays(inserted),
-    );
-  }
+  sent.push(insertRows(run, inserted));
   sendSecrets(send, changes);
   for (const { hash, after } of changes.untombstoned)
     send('DELETE FROM tombstone WHERE hash = $1 AND number > $2', [hash, after]);
@@ -81,28 +101,49 @@ export async function flush(client: pg.Client, run: RunQuery, { changes, counter
     );
   }
   for (const { text, values } of changes.statements) send(text, values);
-  send('INSERT INTO change_log (number, mark, stored, deleted, topics) VALUES ($1, $2, $3, $4, $5)', [
-    counters.change + 1,
-    mark,
-    [...inserted, ...updated].map(({ row }) => row),
-    deleted,
-    [...changes.topics],
-  ]);
-  send('UPDATE state SET change = $1, last_row = $2, last_namespace = $3, last_tombstone = $4', [
-    counters.change + 1,
-    counters.last_row,
-    counters.last_namespace,
-    counters.last_tombstone,
-  ]);
-  send('SELECT pg_notify($1, $2)', [channel, String(counters.change + 1)]);
+  send(
+    `INSERT INTO change_log (number, mark, last_row, last_namespace, last_tombstone, stored, deleted, topics)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING pg_notify($9, number::text)`,
+    [
+      counters.change + 1,
+      mark,
+      counters.last_row,
+      counters.last_namespace,
+      counters.last_tombstone,
+      bigints([...inserted, ...updated].map(({ row }) => row).filter((row) => !changes.resealed.has(row))),
+      bigints(deleted),
+      texts([...changes.topics]),
+      channel,
+    ],
+  );
+  if ((counters.change + 1) % PURGE_EVERY === 0) {
+    // The numbers have an index, and old changes come first, so this reads only a few rows.
+    send(
+      `DELETE FROM change_log WHERE number IN (SELECT number FROM change_log ORDER BY number LIMIT ${2 * PURGE_EVERY})
+         AND number <= $1 AND at < clock_timestamp() - interval '${LOG_AGE}'`,
+      [counters.change],
+    );
+  }
   const committed = client.query('COMMIT');
   sent.push(committed);
-  await Promise.all(sent);
+  await allOf(sent);
   // After a failed statement, the server answers ROLLBACK.
-  if ((await committed).command !== 'COMMIT') throw new Error('The server rolled back instead of committing.');
-  const found = update ? (await update).length : 0;
-  if (found !== updated.length) throw new Error('Rows of this memory were deleted outside Helmdeck Memory.');
+  if ((await committed).command !== 'COMMIT') throw new RolledBack();
 }
+
+/**
+ * Waits for all statements of a transaction. After one has failed, the server refuses the others because of it, so the error of that
+ * statement is thrown and not theirs.
+ */
+async function allOf(sent: readonly Promise<unknown>[]): Promise<void> {
+  const failed = (await Promise.allSettled(sent))
+    .filter((result) => result.status === 'rejected')
+    .map(({ reason }) => reason as unknown);
+  if (failed.length > 0) throw failed.find((error) => !isAborted(error)) ?? failed[0];
+}
+
+/** Whether the server refused a statement only because an earlier statement of its transaction had failed. */
+const isAborted = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '25P02';
 
 function sendSecrets(send: (text: string, values: readonly unknown[]) => void, { meta, keys }: ChangeSet): void {
   for (const [name, value] of meta) {

@@ -1,16 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../../contract/failure.ts';
 import { QUOTA } from '../../../contract/limits.ts';
-import type { KeyState, StoreStatus } from '../../../contract/status.ts';
+import type { FileState, KeyState, StoreStatus } from '../../../contract/status.ts';
 import { KeyKeeper } from '../../crypto/key-keeper.ts';
+import type { KeySources } from '../../crypto/keys/key-source.ts';
 import type { Clock } from '../../time/clock.ts';
 import { StoredClock } from '../../time/stored-clock.ts';
-import { EntryWriter } from '../entry-writer.ts';
+import type { EntryWriter } from '../entry-writer.ts';
 import { isUnchanged } from '../entry.ts';
 import { ChangeNotifier } from '../events.ts';
-import { FairEviction } from '../fair-eviction.ts';
 import { isRecordDue, needsKey } from '../forgetting.ts';
-import type { KeySources } from '../open-store.ts';
 import type {
   ActivityNote,
   Author,
@@ -31,23 +30,22 @@ import { ChangeFeed, EVERYTHING } from './change-feed.ts';
 import type { Reads } from './change-set.ts';
 import { Database, type DatabaseOptions } from './database.ts';
 import { Mirror, namespaceAt } from './mirror.ts';
+import { PendingNotes } from './pending-notes.ts';
 import { ServerRows } from './rows.ts';
 import { prepareSchema } from './schema.ts';
+import { createWriter } from './server-entry-writer.ts';
 import { ServerForgetting } from './server-forgetting.ts';
 import { ServerQueue } from './server-queue.ts';
 import { ServerReader } from './server-reader.ts';
 import { ServerSweeper } from './server-sweeper.ts';
+import { ServerUpkeep } from './server-upkeep.ts';
 import { ServerVault } from './server-vault.ts';
-import { ServerWriteReader } from './server-write-reader.ts';
+import { SharedSignals } from './shared-signals.ts';
 import { WorkingSet } from './working-set.ts';
 
 /** Milliseconds from startup to the first sweep, so that the sweep does not delay the first requests. */
 const FIRST_SWEEP_MS = 500;
 const IMMEDIATELY = 0;
-/** Maximum activity notes that wait in RAM for the key. When another note is added, the oldest is dropped. */
-const MAX_UNRECORDED = 1000;
-/** Name of the number of locks so far. A process that reads a higher number than before locks its memory too. */
-const LOCKS = 'locks';
 
 export interface ServerOptions {
   readonly database: DatabaseOptions;
@@ -56,12 +54,23 @@ export interface ServerOptions {
   readonly sources: KeySources;
   /** Quota of each subject. If absent, storage is unlimited. */
   readonly quota?: Quota;
+  /** The data folder, for backups. If absent, the store makes no backups. */
+  readonly folder?: string;
+  /** The lock of the data folder, which is released when the store is closed. */
+  readonly lock?: Disposable;
 }
+
+const UNREACHABLE: FileState = {
+  at: 'failed',
+  why: 'the database cannot be reached',
+  remedy: 'Start it, or check HELMDECK_DATABASE_URL.',
+};
 
 /** A memory in a PostgreSQL database, with encrypted entries. Several processes can share it. */
 export class PostgresStore implements MemoryStore {
-  readonly upkeep = undefined;
+  readonly upkeep: ServerUpkeep;
   readonly vault: ServerVault;
+  readonly wall = (): number => this.#clock.now();
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #quota: Quota | undefined;
@@ -77,10 +86,9 @@ export class PostgresStore implements MemoryStore {
   readonly #forgetting: ServerForgetting;
   readonly #reader: ServerReader;
   readonly #writer: EntryWriter;
-  readonly #unrecorded: { readonly subject: string; readonly note: ActivityNote; readonly at: number }[] = [];
-  #locks: number;
-  /** How often another process has changed secrets or revocations. */
-  #vaultRevision = 0;
+  readonly #notes = new PendingNotes();
+  readonly #lock: Disposable | undefined;
+  readonly #signals: SharedSignals;
   #closed = false;
 
   /** Opens the database. Creates its tables if needed, after all checks have passed. */
@@ -91,7 +99,13 @@ export class PostgresStore implements MemoryStore {
         const client = await database.writer();
         await prepareSchema(client, database.on(client).run, database.schema);
       });
+      database.isPrepared = true;
       const mirror = new Mirror();
+      const [state] = await database.read<{ now: number }>(
+        'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+      );
+      // The first reading must not be a reading of this machine's clock.
+      if (state) options.clock.observe?.(state.now);
       // The clock looks for a stored time when it is created.
       await mirror.read((text, values) => database.read(text, values), EVERYTHING);
       const store = new PostgresStore(database, mirror, options);
@@ -103,15 +117,18 @@ export class PostgresStore implements MemoryStore {
     }
   }
 
-  private constructor(database: Database, mirror: Mirror, { clock, sources, quota }: ServerOptions) {
+  private constructor(database: Database, mirror: Mirror, { clock, sources, quota, lock, folder }: ServerOptions) {
     this.#database = database;
     this.#mirror = mirror;
     this.#clock = clock;
     this.#quota = quota;
+    this.#lock = lock;
     const set = (this.#set = new WorkingSet(mirror));
-    const keys = (this.#keys = new KeyKeeper(set, clock, sources(database.schema)));
+    const keys = (this.#keys = new KeyKeeper(set.secrets, clock, sources(String(set.secrets.meta('memory')))));
     const rows = (this.#rows = new ServerRows(set, keys));
     const { events } = set;
+    // Decrypted entries must not stay in RAM without a key, whatever took it away.
+    keys.onChange(() => keys.heldKeys ?? events.publishReset());
     this.#feed = new ChangeFeed({
       database,
       mirror,
@@ -122,31 +139,22 @@ export class PostgresStore implements MemoryStore {
       reread: (topics) => this.#reread(topics),
       observeClock: (now) => clock.observe?.(now),
     });
-    const queue = (this.#queue = new ServerQueue(database, set, rows, this.#feed));
-    set.commit = (step) => queue.run(step);
-    this.#time = new StoredClock({ connection: set, keys, queue, clock, corrected: () => this.#sweeper.scheduleAt(IMMEDIATELY) });
+    const signals = (this.#signals = new SharedSignals({ set, keys, time: () => this.#time }));
+    const queue = (this.#queue = new ServerQueue({ database, set, rows, keys, signals, feed: this.#feed }));
+    set.secrets.commit = (step) => queue.run(step);
+    this.#time = new StoredClock({
+      connection: set.secrets,
+      keys,
+      queue,
+      clock,
+      corrected: () => this.#sweeper.scheduleAt(IMMEDIATELY),
+    });
     const time = this.#time;
     this.#sweeper = new ServerSweeper({ database, set, rows, keys, time, clock, queue, changes: this.#changes });
+    this.upkeep = new ServerUpkeep({ database, set, rows, keys, queue, feed: this.#feed, clock, time, folder });
     this.#forgetting = new ServerForgetting({ database, set, mirror, rows, keys, time });
-    this.#reader = new ServerReader(database, rows, keys, time);
-    const writeReader = new ServerWriteReader(set, rows, time);
-    const connection = {
-      events,
-      namespaceId: (namespace: Namespace) => set.namespaceId(namespace),
-      ensureNamespace: (namespace: Namespace) => set.ensureNamespace(namespace),
-      countUsage: () => undefined,
-      usageCounters: {
-        rows: (id: number, kind: SpaceKind | 'history') => set.rowCount(id, kind),
-        usage: (subject: string, kind: 'fact' | 'pack') => set.usage(subject, kind),
-        expired: (subject: string, kind: 'fact' | 'pack', now: number) => set.expired(subject, kind, now),
-      },
-    };
-    // Vacuuming does not erase the bytes of deleted rows, so there is nothing to purge.
-    const disk = { purgeSoon: () => undefined, purgeLater: () => undefined };
-    this.#writer = new EntryWriter(
-      { connection, keys, rows, time, disk, sweeper: this.#sweeper, quota, freeSpace: undefined, sharesDatabase: true },
-      { reader: writeReader, forgetting: this.#forgetting, fairEviction: new FairEviction(connection, rows, writeReader) },
-    );
+    this.#reader = new ServerReader({ database, feed: this.#feed, rows, keys, time });
+    this.#writer = createWriter({ set, rows, keys, time, sweeper: this.#sweeper, forgetting: this.#forgetting, quota });
     this.vault = new ServerVault(
       { database, set, keys, time },
       {
@@ -154,16 +162,17 @@ export class PostgresStore implements MemoryStore {
         writeUnopened: (job) => this.#writeUnopened(job),
         read: (query) => this.#readMirror(query),
         readUnopened: (query) => this.#readUnopened(query),
-        revision: () => this.#readUnopened(() => this.#vaultRevision),
+        revision: () => this.#readUnopened(() => this.#signals.vaultRevision),
+        onForeignChange: (listener) => this.#signals.onVaultChange(listener),
       },
     );
-    this.#locks = 0;
   }
 
   async #start(): Promise<void> {
     this.#database.onNotification = () => void this.#feed.refresh().catch(() => undefined);
     await this.#feed.start();
-    this.#locks = this.#lockCount();
+    this.#signals.start(() => this.#feed.refresh());
+    this.#signals.requireHere({ namesPlace: true });
     await this.#keys.unlock();
     await this.#database.listen();
     this.#sweeper.scheduleAt(this.now() + FIRST_SWEEP_MS);
@@ -182,7 +191,8 @@ export class PostgresStore implements MemoryStore {
       page: (query) => this.#read(() => reader.page(namespace, kind, query)),
       count: (category) => this.#readUnopened(() => reader.count(namespace, kind, category)),
       countExpiringBefore: (before) => this.#readUnopened(() => reader.countEnding(namespace, kind, before)),
-      history: (key) => this.#read(() => (kind === 'fact' ? reader.history(namespace, key) : Promise.resolve([]))),
+      history: (key) =>
+        this.#read(() => (kind === 'fact' ? reader.history(namespace, key) : this.#feed.refresh().then(() => []))),
       overview: (most) => this.#read(() => reader.overview(namespace, kind, most)),
       withHistory: (key) => this.#read(() => reader.withHistory(namespace, key)),
       restoreForgotten: (fact, note) =>
@@ -208,8 +218,8 @@ export class PostgresStore implements MemoryStore {
     await this.#beginCall();
     if (needsKey(selection) && !this.#keys.heldKeys) await this.#retryUnlock();
     // Read the namespaces before the forget, because the forget deletes the namespaces of sessions that it empties.
-    const namespaces = [...this.#mirror.namespaces.values()].filter((row) => row.subject === subject).map(namespaceAt);
-    const job = await this.#forgetting.begin(subject, selection);
+    const namespaces = this.#mirror.of(subject).map(namespaceAt);
+    const job = await this.#withPresentKeys(() => this.#forgetting.begin(subject, selection), selection.key !== undefined);
     const clearsRecord = selection.kinds.includes('activity');
     const slices = Math.max(1, job.slices);
     let [entries, rows, recorded] = [0, 0, false];
@@ -231,7 +241,7 @@ export class PostgresStore implements MemoryStore {
         recorded = result.recorded;
       }
       done = true;
-      if (rows > 0) await this.#sweeper.deleteEmptySessions(this.now());
+      await this.#sweeper.deleteEmptySessions([...job.namespaces]);
     } finally {
       if (isRecordDue({ entries, done }, clearsRecord)) {
         this.#notifyForgotten(namespaces, selection);
@@ -239,8 +249,8 @@ export class PostgresStore implements MemoryStore {
         if (note && !recorded) this.#recordLater(subject, note);
       }
     }
-    // The server keeps deleted rows in its pages, its log and its copies.
-    return { deleted: entries, purged: rows === 0, olderBackups: 0 };
+    // Also if this call found nothing, because an earlier one may have deleted the entries.
+    return { deleted: entries, purged: false, reason: 'database_copies', olderBackups: this.upkeep.backups().length };
   }
 
   async recordActivity(subject: string, note: ActivityNote): Promise<void> {
@@ -251,29 +261,26 @@ export class PostgresStore implements MemoryStore {
   }
 
   #recordLater(subject: string, note: ActivityNote): void {
-    this.#unrecorded.push({ subject, note, at: this.now() });
-    if (this.#unrecorded.length > MAX_UNRECORDED) this.#unrecorded.shift();
+    this.#notes.add({ subject, note, at: this.now() });
   }
 
-  /** Writes the pending notes if the key is available. If writing fails, the notes stay pending. */
+  /** Writes the pending notes if the key is available. */
   async #recordPending(): Promise<void> {
-    if (!this.#keys.heldKeys || this.#unrecorded.length === 0) return;
-    const pending = this.#unrecorded.splice(0);
-    try {
-      await this.#queue.run(() => {
-        for (const { subject, note, at } of pending) this.#writer.recordActivity({ subject }, note, { at });
-      });
-    } catch (error) {
-      this.#unrecorded.unshift(...pending);
-      throw error;
-    }
-    for (const { subject } of pending) this.#changes.notify({ namespace: { subject }, kind: 'activity' });
+    if (!this.#keys.heldKeys) return;
+    const subjects = await this.#notes.write({
+      mayBeCommitted: (commit) => this.#queue.mayBeCommitted(commit),
+      record: (notes) =>
+        this.#queue.run(() => {
+          for (const { subject, note, at } of notes) this.#writer.recordActivity({ subject }, note, { at });
+        }),
+    });
+    for (const subject of subjects) this.#changes.notify({ namespace: { subject }, kind: 'activity' });
   }
 
   async countMatching(subject: string, selection: Selection, yieldTurn: YieldTurn = nextTurn): Promise<number> {
     await this.#beginCall();
     if (needsKey(selection) && !this.#keys.heldKeys) await this.#retryUnlock();
-    const job = await this.#forgetting.begin(subject, selection);
+    const job = await this.#withPresentKeys(() => this.#forgetting.begin(subject, selection), selection.key !== undefined);
     let count = 0;
     for (let index = 0; index < job.slices; index += 1) {
       if (index > 0) await yieldTurn();
@@ -294,29 +301,19 @@ export class PostgresStore implements MemoryStore {
 
   status(): StoreStatus {
     return {
-      kept: 'file',
+      kept: 'database',
       key: this.#keys.state,
-      file: { at: 'open' },
+      file: this.#database.isReachable ? { at: 'open' } : UNREACHABLE,
       quarantined: this.#rows.brokenCount + this.#keys.brokenSecretCount,
       clock: this.#time.state,
       rotation: this.#keys.rotation,
     };
   }
 
-  /** Locks this process at once, and all others as soon as the database has told them. */
+  /** Locks this process at once. A lock by the owner, which has no other reason, soon locks all processes. */
   lock(why?: string): void {
-    this.#lockHere(why);
-    this.#locks += 1;
-    void this.#queue.run(() => this.#set.setMeta(LOCKS, this.#lockCount() + 1)).catch(() => undefined);
-  }
-
-  #lockHere(why?: string): void {
     this.#keys.lock(why);
-    this.#set.events.publishReset();
-  }
-
-  #lockCount(): number {
-    return Number(this.#set.meta(LOCKS) ?? 0);
+    if (why === undefined) void this.#signals.lockAll((step) => this.#queue.run(step));
   }
 
   async refresh(): Promise<void> {
@@ -326,11 +323,8 @@ export class PostgresStore implements MemoryStore {
 
   /** Follows another process that locked the memory or changed its keys. */
   #reread(topics: ReadonlySet<string>): void {
-    if (topics.has('meta') || topics.has('revocations')) this.#vaultRevision += 1;
-    if (!topics.has('meta')) return;
-    const locks = this.#lockCount();
-    if (locks > this.#locks) this.#lockHere('the owner locked it');
-    this.#locks = Math.max(locks, this.#locks);
+    this.#signals.follow(topics);
+    if (topics.has('keys')) this.upkeep.resumeLater();
   }
 
   onEntryEvent(listener: (event: EntryEvent) => void): Disposable {
@@ -348,7 +342,6 @@ export class PostgresStore implements MemoryStore {
   async unlock(): Promise<KeyState> {
     await this.#beginCall();
     const state = await this.#keys.unlock();
-    if (!this.#keys.heldKeys) this.#set.events.publishReset();
     this.#keyAvailable();
     return state;
   }
@@ -358,7 +351,11 @@ export class PostgresStore implements MemoryStore {
   }
 
   async trustClock(): Promise<void> {
-    await this.#write(() => this.#time.trustWall());
+    await this.#write(() => {
+      this.#time.trustWall();
+      this.#signals.tellConfirmation();
+    });
+    this.#signals.confirmed();
     for (const row of this.#mirror.namespaces.values()) this.#changes.notify({ namespace: namespaceAt(row), kind: 'fact' });
     this.#sweeper.scheduleAt(IMMEDIATELY);
   }
@@ -376,7 +373,9 @@ export class PostgresStore implements MemoryStore {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#signals.stop();
     this.#sweeper.stop();
+    await this.upkeep.stop();
     await this.whenIdle();
     if (this.#keys.heldKeys) {
       await this.#time.review();
@@ -384,6 +383,7 @@ export class PostgresStore implements MemoryStore {
       await this.#recordPending().catch(() => undefined);
     }
     await this.#database.close();
+    this.#lock?.[Symbol.dispose]();
   }
 
   #notifyForgotten(namespaces: readonly Namespace[], { kinds, session }: Selection): void {
@@ -420,23 +420,35 @@ export class PostgresStore implements MemoryStore {
     return this.#queue.run(write, lane, reads);
   }
 
-  /**
-   * Reads rows from the database. The change number is read at the same time, because it only tells whether the memory was locked
-   * meanwhile.
-   */
+  /** Reads rows from the database. The query also reads the change number, so this process is up to date before the answer. */
   async #read<T>(query: () => Promise<T>): Promise<T> {
     this.#requireOpen();
     this.#sweeper.catchUp();
-    const refreshed = this.#feed.refresh();
     if (!this.#keys.heldKeys) {
-      await refreshed;
+      await this.#feed.refresh();
       await this.#retryUnlock();
     }
     this.#time.saveWhenDue();
-    this.#keys.requireKeys();
-    const [result] = await Promise.all([query(), refreshed]);
+    const result = await this.#withPresentKeys(() => {
+      this.#keys.requireKeys();
+      return query();
+    });
     this.#keys.requireKeys();
     return result;
+  }
+
+  /**
+   * Runs a query again if the keys or the confirmed time have changed meanwhile. If another process begins a rotation, a query with the old key does not find
+   * the entries that are already encrypted with the new key.
+   */
+  async #withPresentKeys<T>(query: () => Promise<T>, findsByKey = false): Promise<T> {
+    for (;;) {
+      const [held, unknown, confirmed] = [this.#keys.heldKeys, this.#rows.unknownKeyCount, this.#signals.confirmations];
+      const result = await query();
+      this.#signals.requireHere();
+      if (findsByKey || this.#rows.unknownKeyCount !== unknown) await this.#feed.refresh();
+      if (!held || (this.#keys.heldKeys === held && this.#signals.confirmations === confirmed)) return result;
+    }
   }
 
   /** Reads what other processes can change from RAM, after it was compared with the database. */
@@ -467,6 +479,7 @@ export class PostgresStore implements MemoryStore {
     if (!this.#keys.heldKeys) return;
     this.#time.load();
     void this.#recordPending().catch(() => undefined);
+    this.upkeep.resume();
     this.#sweeper.scheduleAt(this.now() + FIRST_SWEEP_MS);
   }
 
@@ -474,6 +487,7 @@ export class PostgresStore implements MemoryStore {
     this.#requireOpen();
     this.#sweeper.catchUp();
     await this.#feed.refresh();
+    this.#signals.requireHere();
   }
 
   #requireOpen(): void {

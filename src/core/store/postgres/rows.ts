@@ -1,5 +1,5 @@
 import { Failure } from '../../../contract/failure.ts';
-import { BrokenSeal, openEntry, sealEntry } from '../../crypto/cipher.ts';
+import { BrokenSeal, keyIdOf, openEntry, sealEntry } from '../../crypto/cipher.ts';
 import type { KeyKeeper } from '../../crypto/key-keeper.ts';
 import { type EntryRow, INCLUDE_EXPIRED } from '../connection.ts';
 import { KIND_NUMBERS } from '../statements.ts';
@@ -21,6 +21,9 @@ export class ServerRows {
     this.#keys = keys;
   }
 
+  /** How often a row was encrypted with a key that is not held. Another process may have begun a rotation. */
+  unknownKeyCount = 0;
+
   get brokenCount(): number {
     return this.#broken.size;
   }
@@ -35,9 +38,14 @@ export class ServerRows {
       return { key, value, category, tags, author, createdAt, updatedAt, expiresAt };
     } catch (error) {
       if (!(error instanceof BrokenSeal)) throw error;
+      if (!this.isKeyHeld(row)) this.unknownKeyCount += 1;
       this.#broken.add(row.row);
       return undefined;
     }
+  }
+
+  isKeyHeld({ sealed }: Pick<EntryRow, 'sealed'>): boolean {
+    return this.#keys.ring.find(keyIdOf(sealed)) !== undefined;
   }
 
   /** Reads what writes of these entries probably need: the rows, their versions, and the storage of their subjects. */
@@ -83,11 +91,19 @@ export class ServerRows {
     if (kind === 'fact' && !after.key_hash.equals(before.key_hash)) this.#resealVersions(namespace, before, entry.key);
   }
 
+  /** Encrypts the same entry again with the current key. Publishes no event. */
+  reseal(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
+    const [before, after] = [row as PlacedRow, this.#seal(namespace, kind, entry, row.row)];
+    this.#set.updateRow(before, after, { resealed: true });
+    if (kind === 'fact' && !after.key_hash.equals(before.key_hash)) this.#resealVersions(namespace, before, entry.key);
+  }
+
   /** Encrypts the versions of a fact again, so that they have the same hash as the fact. Needed during a rotation. */
   #resealVersions(namespace: Namespace, before: PlacedRow, key: string): void {
     for (const row of this.versions(before.namespace, before.key_hash, INCLUDE_EXPIRED)) {
       const entry = this.open(namespace, 'history', row);
-      if (entry?.key === key) this.#set.updateRow(row, this.#seal(namespace, 'history', entry, row.row));
+      if (entry?.key !== key) continue;
+      this.#set.updateRow(row, this.#seal(namespace, 'history', entry, row.row), { resealed: true });
     }
   }
 

@@ -5,6 +5,7 @@ import { EXPECTED_SCHEMA } from './expected-schema.ts';
 
 /** Oldest supported version of PostgreSQL. Security updates for earlier versions have ended. */
 const OLDEST_SERVER = 140_000;
+const CATALOG_ONLY = 'SET LOCAL search_path = pg_catalog, pg_temp';
 
 /**
  * The first schema. Stored unencrypted: namespace, kind, category, times, sizes and a keyed hash of the key. Everything else of an
@@ -14,25 +15,23 @@ const ENTRIES = `
   CREATE TABLE schema_version (version integer NOT NULL);
   INSERT INTO schema_version VALUES (1);
 
-  -- One row. A writer locks it first, so the commits of all processes have one order, and the change number has no gap.
-  CREATE TABLE state (
-    one boolean PRIMARY KEY CHECK (one),
-    change bigint NOT NULL,
-    last_row bigint NOT NULL,
-    last_namespace bigint NOT NULL,
-    last_tombstone bigint NOT NULL
-  );
-  INSERT INTO state VALUES (true, 0, 0, 0, 0);
+  -- Empty. A writer locks this table first, so the commits of all processes have one order, and the change number has no gap.
+  CREATE TABLE writer_lock ();
 
-  -- One row for each commit. The mark tells whether a commit whose answer was lost took place.
+  -- One row for each commit, with the last numbers that were used. The mark tells whether a commit whose answer was lost took place.
+  -- No row is updated for each commit, because an open snapshot, such as that of pg_dump, would keep all its versions.
   CREATE TABLE change_log (
     number bigint PRIMARY KEY,
     mark bytea NOT NULL UNIQUE,
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_row bigint NOT NULL,
+    last_namespace bigint NOT NULL,
+    last_tombstone bigint NOT NULL,
     stored bigint[] NOT NULL,
     deleted bigint[] NOT NULL,
     topics text[] NOT NULL
   );
+  INSERT INTO change_log VALUES (0, decode(replace(gen_random_uuid()::text, '-', ''), 'hex'), DEFAULT, 0, 0, 0, '{}', '{}', '{}');
 
   -- A value is a sealed secret, or a plain text that holds no secret.
   CREATE TABLE meta (
@@ -41,6 +40,9 @@ const ENTRIES = `
     plain text,
     CHECK ((secret IS NULL) <> (plain IS NULL))
   );
+
+  -- Identifies this memory in a keychain that holds the keys of several memories.
+  INSERT INTO meta (name, plain) VALUES ('memory', replace(gen_random_uuid()::text, '-', ''));
 
   CREATE TABLE master_key (
     id bytea PRIMARY KEY,
@@ -148,47 +150,124 @@ const OBJECTS = `
         FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), '')
       || CASE WHEN c.relrowsecurity THEN ' with row security' ELSE '' END AS object
-    FROM pg_class c WHERE c.relnamespace = $1::regnamespace AND c.relkind IN ('r', 'v', 'm', 'f', 'p', 'S')
+    FROM pg_class c WHERE c.relnamespace = $1::regnamespace::oid AND c.relkind IN ('r', 'v', 'm', 'f', 'p', 'S', 'c')
   UNION ALL
   SELECT 'index ' || replace(pg_get_indexdef(i.indexrelid), quote_ident(n.nspname) || '.', '')
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.oid = $1::regnamespace
+    WHERE n.oid = $1::regnamespace::oid
   UNION ALL
-  SELECT 'constraint ' || c.conrelid::regclass::text || ' ' || pg_get_constraintdef(c.oid)
-    FROM pg_constraint c WHERE c.connamespace = $1::regnamespace AND c.contype <> 'n'
+  SELECT 'constraint ' || r.relname::text || ' ' || pg_get_constraintdef(c.oid)
+    FROM pg_constraint c LEFT JOIN pg_class r ON r.oid = c.conrelid
+    WHERE c.connamespace = $1::regnamespace::oid AND c.contype <> 'n'
   UNION ALL
   SELECT 'trigger ' || replace(pg_get_triggerdef(t.oid), quote_ident(n.nspname) || '.', '') || ' ' || t.tgenabled::text
     FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.oid = $1::regnamespace AND NOT t.tgisinternal
+    WHERE n.oid = $1::regnamespace::oid AND NOT t.tgisinternal
   UNION ALL
-  SELECT 'function ' || p.proname::text || ' ' || md5(p.prosrc) FROM pg_proc p WHERE p.pronamespace = $1::regnamespace
+  SELECT 'function ' || p.proname::text || ' ' || md5(p.prosrc) FROM pg_proc p WHERE p.pronamespace = $1::regnamespace::oid
   UNION ALL
   SELECT 'rule ' || r.rulename::text FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class
-    WHERE c.relnamespace = $1::regnamespace AND c.relkind = 'r'
+    WHERE c.relnamespace = $1::regnamespace::oid AND c.relkind = 'r'
+  UNION ALL
+  -- Operators, types, collations and everything else that the migrations never create.
+  SELECT pg_describe_object(d.classid, d.objid, 0) FROM pg_depend d
+    WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = $1::regnamespace::oid
+      AND d.classid <> ALL (ARRAY['pg_class', 'pg_proc', 'pg_default_acl']::regclass[])
   ORDER BY 1`;
+
+/**
+ * Lists what lets another role change this memory, or run its own code with our rights: it owns the schema or an object, it may
+ * create objects, or it may write to a table.
+ */
+const FOREIGN_RIGHTS = `
+  SELECT 'The role ' || pg_get_userbyid(n.nspowner) || ' owns the schema' AS reason, 1 AS place
+    FROM pg_namespace n WHERE n.nspname = $1 AND pg_get_userbyid(n.nspowner) <> current_user
+  UNION ALL
+  SELECT CASE a.grantee WHEN 0 THEN 'Every role' ELSE 'The role ' || pg_get_userbyid(a.grantee) END || ' may create objects in the schema', 2
+    FROM pg_namespace n CROSS JOIN aclexplode(n.nspacl) a
+    WHERE n.nspname = $1 AND a.privilege_type = 'CREATE' AND a.grantee <> n.nspowner
+  UNION ALL
+  SELECT 'The role ' || pg_get_userbyid(c.relowner) || ' owns ' || c.relname, 3
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND pg_get_userbyid(c.relowner) <> current_user
+  UNION ALL
+  SELECT 'The role ' || pg_get_userbyid(p.proowner) || ' owns the function ' || p.proname, 3
+    FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname = $1 AND pg_get_userbyid(p.proowner) <> current_user
+  UNION ALL
+  SELECT CASE a.grantee WHEN 0 THEN 'Every role' ELSE 'The role ' || pg_get_userbyid(a.grantee) END || ' may change the table ' || c.relname, 4
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace CROSS JOIN aclexplode(c.relacl) a
+    WHERE n.nspname = $1 AND a.privilege_type NOT IN ('SELECT', 'MAINTAIN') AND a.grantee <> c.relowner
+  ORDER BY place, reason`;
 
 /** Checks the server, and creates or migrates the tables. Nothing is written before all checks have passed. */
 export async function prepareSchema(client: pg.Client, run: RunQuery, schema: string): Promise<void> {
-  await requireServer(run);
-  await client.query('BEGIN');
-  try {
-    // Two processes that start together must not both create the tables.
-    await run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`helmdeck-memory schema ${schema}`]);
-    const found = await versionOf(run, schema);
+  await inTransaction(client, async () => {
+    const found = await checkedVersion(run, schema);
     if (found > MIGRATIONS.length) {
       throw unusable(
         `The database was written by a newer version of Helmdeck Memory (schema ${found}; this version supports up to ${MIGRATIONS.length}); update Helmdeck Memory. Nothing was changed.`,
       );
     }
     if (found === 0) await createSchema(client, run, schema);
+    await client.query(`SET LOCAL search_path = "${schema}"`);
     for (const sql of MIGRATIONS.slice(found)) await client.query(sql);
     if (found < MIGRATIONS.length) await client.query(`UPDATE schema_version SET version = ${MIGRATIONS.length}`);
+    await client.query(CATALOG_ONLY);
     await requireObjects(run, schema);
+  });
+}
+
+/** Checks the server and the tables without changing anything. Returns false if there is no memory in the schema. */
+export function requireSchema(client: pg.Client, run: RunQuery, schema: string): Promise<boolean> {
+  return inTransaction(client, async () => {
+    const found = await checkedVersion(run, schema);
+    if (found === 0) return false;
+    if (found !== MIGRATIONS.length) throw unusable('The database has another version; start Helmdeck Memory with it first.');
+    await requireObjects(run, schema);
+    return true;
+  });
+}
+
+/**
+ * Runs the checks in one transaction. Until they have passed, no function or operator of the schema may run, because another role
+ * may have created it to act with our rights. So the path contains only the server's own schema.
+ */
+async function inTransaction<T>(client: pg.Client, step: () => Promise<T>): Promise<T> {
+  await client.query('BEGIN');
+  try {
+    await client.query(CATALOG_ONLY);
+    const result = await step();
     await client.query('COMMIT');
+    return result;
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);
     throw error;
   }
+}
+
+/** Checks the server and who can change the schema. Returns the schema's version, or 0 if it contains no memory yet. */
+async function checkedVersion(run: RunQuery, schema: string): Promise<number> {
+  await requireServer(run);
+  // Two processes that start together must not both create the tables.
+  await run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`helmdeck-memory schema ${schema}`]);
+  const [objects] = await run<{ count: number; ours: boolean }>(
+    `SELECT count(*), coalesce(bool_or(c.relname = 'schema_version' AND c.relkind = 'r'), false) AS ours
+       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1`,
+    [schema],
+  );
+  if (objects && objects.count > 0 && !objects.ours) {
+    throw unusable(`The schema ${schema} belongs to another program. Choose another schema or database.`);
+  }
+  const [foreign] = await run<{ reason: string }>(FOREIGN_RIGHTS, [schema]);
+  if (foreign) {
+    throw unusable(
+      `${foreign.reason}. Another role could then read or change this memory. In the schema ${schema}, only the role of Helmdeck Memory may own or change anything.`,
+    );
+  }
+  if (!objects?.ours) return 0;
+  const [row] = await run<{ version: number }>(`SELECT version FROM "${schema}".schema_version`);
+  return row?.version ?? 0;
 }
 
 /** Creates the schema unless an administrator has created it, because a role needs no right to create schemas then. */
@@ -200,8 +279,7 @@ async function createSchema(client: pg.Client, run: RunQuery, schema: string): P
 async function requireServer(run: RunQuery): Promise<void> {
   const [server] = await run<Record<string, string>>(
     `SELECT current_setting('server_version_num') AS version, current_setting('server_version') AS name,
-       current_setting('synchronous_commit') AS commit, current_setting('fsync') AS fsync,
-       current_setting('full_page_writes') AS pages, current_setting('server_encoding') AS encoding,
+       current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages, current_setting('server_encoding') AS encoding,
        pg_is_in_recovery()::text AS standby`,
   );
   if (!server) throw unusable('The database server gave no answer about its settings.');
@@ -214,7 +292,6 @@ async function requireServer(run: RunQuery): Promise<void> {
     throw unusable(`The database uses the encoding ${server['encoding']}. Create a database with the encoding UTF8.`);
   }
   for (const [name, value] of [
-    ['synchronous_commit', server['commit']],
     ['fsync', server['fsync']],
     ['full_page_writes', server['pages']],
   ] as const) {
@@ -225,28 +302,27 @@ async function requireServer(run: RunQuery): Promise<void> {
   }
 }
 
-async function versionOf(run: RunQuery, schema: string): Promise<number> {
-  const [found] = await run<{ objects: number; ours: boolean }>(
-    `SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace($1)) AS objects,
-       to_regclass($2) IS NOT NULL AS ours`,
-    [`"${schema}"`, `"${schema}".schema_version`],
-  );
-  if (!found || found.objects === 0) return 0;
-  if (!found.ours) throw unusable(`The schema ${schema} belongs to another program. Choose another schema or database.`);
-  const [row] = await run<{ version: number }>('SELECT version FROM schema_version');
-  return row?.version ?? 0;
+/** Lists how the schema differs from the schema of our migrations. */
+export async function schemaDifferences(run: RunQuery, schema: string): Promise<string[]> {
+  const found = (await run<{ object: string }>(OBJECTS, [`"${schema}"`])).map(({ object }) => object);
+  const name = (object: string): string =>
+    object
+      .replace(/^index CREATE (UNIQUE )?INDEX/, 'index')
+      .replace(/^trigger CREATE TRIGGER/, 'trigger')
+      .split(' ')
+      .slice(0, 2)
+      .join(' ')
+      .slice(0, 60);
+  return [
+    ...found.filter((object) => !EXPECTED_SCHEMA.has(object)).map((object) => `${name(object)} is not as expected`),
+    ...[...EXPECTED_SCHEMA].filter((object) => !found.includes(object)).map((object) => `${name(object)} is missing`),
+  ];
 }
 
 async function requireObjects(run: RunQuery, schema: string): Promise<void> {
-  const found = (await run<{ object: string }>(OBJECTS, [`"${schema}"`])).map(({ object }) => object);
-  const unknown = found.find((object) => !EXPECTED_SCHEMA.has(object));
-  const missing = [...EXPECTED_SCHEMA].find((object) => !found.includes(object));
-  const first = unknown ?? missing;
+  const [first] = await schemaDifferences(run, schema);
   if (first === undefined) return;
-  const what = first.split(' ').slice(0, 2).join(' ').slice(0, 60);
-  throw unusable(
-    `The schema of this memory was changed outside Helmdeck Memory: ${what} ${unknown === undefined ? 'is missing' : 'is not as expected'}. Restore a backup of the database.`,
-  );
+  throw unusable(`The schema of this memory was changed outside Helmdeck Memory: ${first}. Restore a backup of the database.`);
 }
 
 const unusable = (message: string): Failure => new Failure('invalid_config', message);

@@ -35,23 +35,22 @@ export class ServerForgetting {
   async begin(subject: string, selection: Selection): Promise<ServerForgetJob> {
     const { database, mirror, keys } = this.#deps;
     if (needsKey(selection)) keys.requireKeys();
-    const places = [...mirror.namespaces.values()].filter(
-      (row) => row.subject === subject && (selection.session === undefined || selection.session === row.session),
-    );
-    const groups = DELETE_ORDER.filter((kind) => selection.kinds.includes(kind)).flatMap((kind) =>
-      places.map((place) => ({ kind, id: place.id, namespace: namespaceAt(place) })),
-    );
+    const { key, category, session } = selection;
+    const places = mirror.of(subject).filter((row) => session === undefined || session === row.session);
+    const values: unknown[] = [places.map(({ id }) => id)];
+    let where = 'namespace = ANY ($1::bigint[])';
+    if (key !== undefined) {
+      // A key has another hash in each namespace. The sum keeps the server from using an index without the hash.
+      const hashes = places.flatMap((place) => keys.ring.hashes(namespaceAt(place), key));
+      where = `namespace + 0 = ANY ($1::bigint[]) AND key_hash = ANY ($${values.push(hashes)}::bytea[])`;
+    }
+    if (category !== undefined) where += ` AND category = $${values.push(category)}`;
     const listed = await Promise.all(
-      groups.map(({ kind, id, namespace }) => {
-        const { key, category } = selection;
-        const values: unknown[] = [id];
-        let where = `namespace = $1 AND kind = ${KIND_NUMBERS[kind]}`;
-        if (key !== undefined) where += ` AND key_hash = ANY ($${values.push(keys.ring.hashes(namespace, key))}::bytea[])`;
-        if (category !== undefined) where += ` AND category = $${values.push(category)}`;
-        return database.read<{ number: number }>(`SELECT number FROM entry WHERE ${where} ORDER BY number`, values);
-      }),
+      DELETE_ORDER.filter((kind) => selection.kinds.includes(kind)).map((kind) =>
+        database.read<{ number: number }>(`SELECT number FROM entry WHERE ${where} AND kind = ${KIND_NUMBERS[kind]}`, values),
+      ),
     );
-    const numbers = listed.flatMap((rows) => rows.map(({ number }) => number));
+    const numbers = listed.flatMap((rows) => rows.map(({ number }) => number).toSorted((one, other) => one - other));
     return new ServerForgetJob(this.#deps, subject, selection, numbers);
   }
 
@@ -75,6 +74,8 @@ export class ServerForgetJob {
   readonly #selection: Selection;
   readonly #numbers: readonly number[];
   readonly #began: { readonly at: number; readonly trusted: number };
+  /** The namespaces from which rows were deleted. */
+  readonly namespaces = new Set<number>();
 
   constructor(deps: Deps, subject: string, selection: Selection, numbers: readonly number[]) {
     this.#deps = deps;
@@ -126,6 +127,7 @@ export class ServerForgetJob {
   deleteRow(namespace: Namespace, kind: Kind, row: PlacedRow, key: string | undefined): void {
     const { rows } = this.#deps;
     this.#writeTombstone(namespace, kind, row, key);
+    this.namespaces.add(row.namespace);
     if (kind === 'fact') {
       for (const version of rows.versions(row.namespace, row.key_hash, INCLUDE_EXPIRED)) rows.deleteRow(version);
     }

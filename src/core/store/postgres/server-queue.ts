@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../../contract/failure.ts';
+import { type KeyKeeper, NewKeyNeeded } from '../../crypto/key-keeper.ts';
 import { takeFairly } from '../commit-queue.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { type Counters, NotLoaded, type Reads } from './change-set.ts';
-import { databaseFailure, isConflict, isConnectionLost } from './database-failure.ts';
+import { databaseFailure, isAboutValues, isConflict, isConnectionLost, isRefused } from './database-failure.ts';
 import type { Database, RunQuery } from './database.ts';
-import { flush, isEmpty } from './flush.ts';
+import { flush, isEmpty, RolledBack } from './flush.ts';
 import type { ServerRows } from './rows.ts';
+import type { SharedSignals } from './shared-signals.ts';
+import { BEGIN_WRITING, NEWEST_CHANGE } from './sql.ts';
 import type { WorkingSet } from './working-set.ts';
 
 interface Job {
@@ -17,6 +20,15 @@ interface Job {
   reject(error: unknown): void;
 }
 
+interface Deps {
+  readonly database: Database;
+  readonly set: WorkingSet;
+  readonly rows: ServerRows;
+  readonly feed: ChangeFeed;
+  readonly keys: KeyKeeper;
+  readonly signals: SharedSignals;
+}
+
 /** Maximum jobs in one transaction. */
 const MAX_JOBS = 256;
 /** Milliseconds for which a batch is retried while the database cannot be reached. */
@@ -24,10 +36,32 @@ const PATIENCE_MS = 5000;
 const RETRY_MS = 50;
 /** Rounds of missing rows for one job. A job needs a few, or some hundred while it evicts rows. */
 const MAX_LOADS = 1000;
-const LOCK = 'SELECT change, last_row, last_namespace, last_tombstone FROM state FOR UPDATE';
+
+/** The connection was lost during a COMMIT, and the database has shown that nothing was committed. */
+class NotCommitted extends Error {
+  constructor(cause: unknown) {
+    super('The batch was not committed.', { cause });
+  }
+}
+
+/** The answer to a COMMIT was lost, and the database cannot be asked whether the commit took place. */
+export class UncertainCommit extends Failure {
+  readonly change: number;
+  readonly mark: Buffer;
+
+  constructor(change: number, mark: Buffer, cause: unknown) {
+    super(
+      'store_unavailable',
+      'The connection to the database was lost during a commit. The write may or may not be stored. Read the entry before you write it again.',
+      { cause },
+    );
+    this.change = change;
+    this.mark = mark;
+  }
+}
 
 /**
- * Commits writes. Writes that arrive while another batch commits share the next transaction. The lock of the row `state` puts the
+ * Commits writes. Writes that arrive while another batch commits share the next transaction. The lock of the table `writer_lock` puts the
  * commits of all processes in one order. If one write fails, the others still succeed.
  */
 export class ServerQueue {
@@ -35,14 +69,18 @@ export class ServerQueue {
   readonly #set: WorkingSet;
   readonly #rows: ServerRows;
   readonly #feed: ChangeFeed;
+  readonly #keys: KeyKeeper;
+  readonly #signals: SharedSignals;
   readonly #lanes = new Map<string, Job[]>();
   #running: Promise<void> | undefined;
 
-  constructor(database: Database, set: WorkingSet, rows: ServerRows, feed: ChangeFeed) {
+  constructor({ database, set, rows, feed, keys, signals }: Deps) {
     this.#database = database;
     this.#set = set;
     this.#rows = rows;
     this.#feed = feed;
+    this.#keys = keys;
+    this.#signals = signals;
   }
 
   /** Runs a job in a shared transaction. Jobs of one lane run in order, and lanes take turns (R-FACT-17). */
@@ -75,18 +113,23 @@ export class ServerQueue {
         for (const settle of outcomes) settle();
         return;
       } catch (error) {
-        const retry = (isConnectionLost(error) || isConflict(error)) && performance.now() < until;
+        if (error instanceof NewKeyNeeded) {
+          // The lock has been released, so no other process waits for the owner.
+          await this.#feed.readNewKey();
+          continue;
+        }
+        const isTransient = error instanceof NotCommitted || isConnectionLost(error) || isConflict(error);
+        const retry = isTransient && performance.now() < until;
         if (!retry) return this.#failed(jobs, error);
       }
       await delay(RETRY_MS);
     }
   }
 
-  /** Nothing was committed. One job can be the cause, so retry each job alone. */
+  /** Nothing was committed. If the values of one job can be the cause, retries each job alone. */
   async #failed(jobs: readonly Job[], error: unknown): Promise<void> {
-    const isShared = jobs.length > 1 && !(error instanceof Failure) && !isConnectionLost(error);
-    if (isShared) for (const job of jobs) await this.#commit([job]);
-    else for (const job of jobs) job.reject(databaseFailure(error));
+    if (jobs.length > 1 && isAboutValues(error)) for (const job of jobs) await this.#commit([job]);
+    else for (const job of jobs) job.reject(databaseFailure(error instanceof NotCommitted ? error.cause : error));
   }
 
   async #attempt(jobs: readonly Job[]): Promise<(() => void)[]> {
@@ -94,10 +137,16 @@ export class ServerQueue {
     const { run, query } = this.#database.on(client);
     const mark = randomBytes(16);
     try {
-      const [, [counters]] = await Promise.all([query('BEGIN'), run<Counters>(LOCK), this.#load(run, jobs)]);
-      if (!counters) throw new Error('The table state is empty.');
+      const [, [counters]] = await Promise.all([
+        query(BEGIN_WRITING),
+        run<Counters & { mark: Buffer }>(NEWEST_CHANGE),
+        this.#load(run, jobs),
+      ]);
+      if (!counters) throw new Error('The change log is empty.');
       return await this.#feed.exclusively(async () => {
-        if (counters.change > this.#feed.known) await this.#feed.catchUp(run, counters.change);
+        await this.#feed.requireCurrent(run, counters.change, counters.mark);
+        this.#signals.requireHere();
+        this.#keys.follow();
         this.#set.begin(counters);
         const outcomes: (() => void)[] = [];
         for (const job of jobs) outcomes.push(await this.#run(job, run));
@@ -106,17 +155,20 @@ export class ServerQueue {
         else {
           await flush(client, run, { changes, counters: this.#set.counters, mark, channel: this.#database.channel }).catch(
             async (error: unknown) => {
-              if (!isConnectionLost(error) || !(await this.#isCommitted(mark))) throw error;
+              // Only the server's own answer proves that nothing was committed.
+              if (isRefused(error) || error instanceof RolledBack) throw error;
+              this.#database.dropWriter(client);
+              if (!(await this.#isCommitted(counters.change + 1, mark))) throw new NotCommitted(error);
             },
           );
-          this.#feed.committed(counters.change + 1);
+          this.#feed.committed(counters.change + 1, mark);
         }
         this.#set.committed();
         return outcomes;
       });
     } catch (error) {
       this.#set.rollback();
-      if (isConnectionLost(error)) this.#database.dropWriter(client);
+      if (isConnectionLost(error) || error instanceof NotCommitted) this.#database.dropWriter(client);
       else await query('ROLLBACK').catch(() => this.#database.dropWriter(client));
       throw error;
     }
@@ -140,29 +192,38 @@ export class ServerQueue {
     }
   }
 
+  /** Whether an uncertain commit took place. True if the change log does not contain its number any more. */
+  async mayBeCommitted({ change, mark }: UncertainCommit): Promise<boolean> {
+    let isCommitted = true;
+    const load = async (run: RunQuery): Promise<void> => {
+      // The lock of the writers was taken, so the uncertain transaction has ended. Another commit can have its number since.
+      const [found] = await run<{ same: boolean | null; newest: number }>(
+        'SELECT (SELECT mark = $2 FROM change_log WHERE number = $1) AS same, max(number) AS newest FROM change_log',
+        [change, mark],
+      );
+      isCommitted = found?.same ?? (found === undefined || found.newest >= change);
+    };
+    return this.run(() => isCommitted, '', { load });
+  }
+
   /**
    * Whether a commit took place whose answer was lost. The lock waits until the server has ended the lost transaction, so the
    * answer is final.
    */
-  async #isCommitted(mark: Buffer): Promise<boolean> {
+  async #isCommitted(change: number, mark: Buffer): Promise<boolean> {
     try {
       return await this.#database.patiently(async () => {
         const client = await this.#database.writer();
         const { run, query } = this.#database.on(client);
-        const [, , found] = await Promise.all([
-          query('BEGIN'),
-          run(LOCK),
+        const [, found] = await Promise.all([
+          query(BEGIN_WRITING),
           run('SELECT 1 FROM change_log WHERE mark = $1', [mark]),
           query('ROLLBACK'),
         ]);
         return found.length > 0;
       });
     } catch (cause) {
-      throw new Failure(
-        'store_unavailable',
-        'The connection to the database was lost during a commit. The write may or may not be stored. Read the entry before you write it again.',
-        { cause },
-      );
+      throw new UncertainCommit(change, mark, cause);
     }
   }
 }

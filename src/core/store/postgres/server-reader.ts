@@ -1,5 +1,6 @@
 import type { KeyKeeper } from '../../crypto/key-keeper.ts';
 import type { StoredClock } from '../../time/stored-clock.ts';
+import type { EntryRow } from '../connection.ts';
 import { KIND_NUMBERS } from '../statements.ts';
 import {
   type Entry,
@@ -12,10 +13,11 @@ import {
   type PageQuery,
   STEP_BYTES,
 } from '../store.ts';
+import type { ChangeFeed } from './change-feed.ts';
 import type { PlacedRow } from './change-set.ts';
 import type { Database } from './database.ts';
 import type { ServerRows } from './rows.ts';
-import { COLUMNS, KEYED, keySql, placeSql } from './sql.ts';
+import { COLUMNS, KEYED, keySql, NEWEST, NEWEST_VALUE, placeSql } from './sql.ts';
 
 /** Maximum rows decrypted in one step while searching for matching entries. */
 const MAX_ROWS_PER_STEP = 500;
@@ -32,18 +34,35 @@ const ORDERS: Record<PageQuery['sort'], Order> = {
   expires: { by: 'expires_at', descending: false },
 };
 
+/** A row of a page. The text of rows beyond the size of the page is not read. */
+type PageRow = Omit<EntryRow, 'sealed'> & { readonly sealed: Buffer | null };
+const hasText = (row: PageRow): row is EntryRow => row.sealed !== null;
+
 /** Integer bound for `expires_at < before`, because the column has whole milliseconds. */
 const bound = (before: number): number => Math.min(NEVER, Math.ceil(before));
 
-/** Reads entries that have not expired, each time from the database. */
+interface Deps {
+  readonly database: Database;
+  readonly feed: ChangeFeed;
+  readonly rows: ServerRows;
+  readonly keys: KeyKeeper;
+  readonly time: Pick<StoredClock, 'now'>;
+}
+
+/**
+ * Reads entries that have not expired, each time from the database. Methods that open entries also bring this process up to date.
+ * The callers of the others do that before.
+ */
 export class ServerReader {
   readonly #database: Database;
+  readonly #feed: ChangeFeed;
   readonly #rows: ServerRows;
   readonly #keys: KeyKeeper;
   readonly #time: Pick<StoredClock, 'now'>;
 
-  constructor(database: Database, rows: ServerRows, keys: KeyKeeper, time: Pick<StoredClock, 'now'>) {
+  constructor({ database, feed, rows, keys, time }: Deps) {
     this.#database = database;
+    this.#feed = feed;
     this.#rows = rows;
     this.#keys = keys;
     this.#time = time;
@@ -56,14 +75,12 @@ export class ServerReader {
 
   async #find(namespace: Namespace, kind: Kind, key: string): Promise<PlacedRow | undefined> {
     const { subject, session = '' } = namespace;
-    for (const hash of this.#keys.ring.hashes(namespace, key)) {
-      const [row] = await this.#database.read<PlacedRow>(
-        `SELECT ${COLUMNS} FROM entry WHERE ${keySql(kind)} AND expires_at > $4`,
-        [subject, session, hash, this.#time.now()],
-      );
-      if (row) return row;
-    }
-    return undefined;
+    // One query finds the row under any hash, because a rotation can change the hash between two queries.
+    const [row] = await this.#feed.read<PlacedRow>(
+      `SELECT ${NEWEST}, ${COLUMNS} FROM entry WHERE ${keySql(kind)} AND expires_at > $4`,
+      [subject, session, this.#keys.ring.hashes(namespace, key), this.#time.now()],
+    );
+    return row;
   }
 
   async history(namespace: Namespace, key: string): Promise<Entry[]> {
@@ -75,11 +92,11 @@ export class ServerReader {
     const entry = row && this.#rows.open(namespace, 'fact', row);
     if (!entry) return undefined;
     const [versions, [state]] = await Promise.all([
-      this.#database.read<PlacedRow>(
-        `SELECT ${COLUMNS} FROM entry WHERE key_hash = $2 AND namespace + 0 = $1 AND kind = 2 AND expires_at > $3 ORDER BY updated_at DESC`,
-        [row.namespace, row.key_hash, this.#time.now()],
+      this.#feed.read<PlacedRow>(
+        `SELECT ${NEWEST}, ${COLUMNS} FROM entry WHERE key_hash = ANY ($2::bytea[]) AND namespace + 0 = $1 AND kind = 2 AND expires_at > $3 ORDER BY updated_at DESC`,
+        [row.namespace, this.#keys.ring.hashes(namespace, key), this.#time.now()],
       ),
-      this.#database.read<{ last: number }>('SELECT last_tombstone AS last FROM state'),
+      this.#database.read<{ last: number }>('SELECT last_tombstone AS last FROM change_log ORDER BY number DESC LIMIT 1'),
     ]);
     return {
       entry,
@@ -113,25 +130,25 @@ export class ServerReader {
     const { limit, matches, bytes = STEP_BYTES } = query;
     const { by } = ORDERS[query.sort];
     const most = matches ? MAX_ROWS_PER_STEP : limit;
-    const found = await this.#rowsAfter(namespace, kind, query, most, bytes);
+    const found = await this.#rowsAfter(namespace, kind, query, most + 1, bytes);
     const entries: Entry[] = [];
     const rows: number[] = [];
+    let last: EntryCursor | undefined;
     for (const [index, row] of found.entries()) {
-      const isLast = index + 1 === found.length && row.total <= found.length;
-      const next = { at: row[by], row: row.row };
+      if (entries.length === limit || index === most || !hasText(row)) return { entries, rows, ...(last && { next: last }) };
+      last = { at: row[by], row: row.row };
       const entry = this.#rows.open(namespace, kind, row);
       if (entry && (matches?.(entry) ?? true)) {
         entries.push(entry);
         rows.push(row.row);
       }
-      if (entries.length === limit || index + 1 === found.length) return isLast ? { entries, rows } : { entries, rows, next };
     }
     return { entries, rows };
   }
 
   /**
-   * Reads at most `most` rows, until their sealed bytes reach `bytes`. `total` is the number of rows that there are, counted up to
-   * one more than `most`.
+   * Reads at most `most` rows. Rows after those whose sealed bytes reach `bytes` come without their text, and only show that there are
+   * more. Only the first row has the newest change. The window has the order of the index, so the server sorts nothing and stops after the last row.
    */
   #rowsAfter(
     { subject, session = '' }: Namespace,
@@ -139,35 +156,20 @@ export class ServerReader {
     { sort, category, expiresBefore = NEVER, after }: PageQuery,
     most: number,
     bytes: number,
-  ): Promise<(PlacedRow & { total: number })[]> {
+  ): Promise<PageRow[]> {
     const { by, descending } = ORDERS[sort];
     const [sign, direction] = descending ? ['<', 'DESC'] : ['>', 'ASC'];
-    const order = `${by} ${direction}, number ${direction}`;
+    const order = `ORDER BY ${by} ${direction}, number ${direction}`;
     const start: EntryCursor = after ?? (descending ? { at: NEVER, row: NEVER } : { at: -NEVER, row: -NEVER });
-    const values: unknown[] = [
-      subject,
-      session,
-      this.#time.now(),
-      bound(expiresBefore),
-      start.at,
-      start.row,
-      most + 1,
-      bytes,
-      most,
-    ];
+    const values: unknown[] = [subject, session, this.#time.now(), bound(expiresBefore), start.at, start.row, most, bytes];
     if (category !== undefined) values.push(category);
-    return this.#database.read(
-      `SELECT "row", namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed, total FROM (
-         SELECT *, count(*) OVER () AS total, row_number() OVER (ORDER BY ${by} ${direction}, "row" ${direction}) AS place,
-             sum(octet_length(sealed)) OVER (ORDER BY ${by} ${direction}, "row" ${direction}) - octet_length(sealed) AS before
-           FROM (
-             SELECT ${COLUMNS} FROM entry
-               WHERE ${placeSql(kind)} AND kind <> 2 ${kind === 'activity' ? '' : 'AND kind <> 6'}
-                 AND expires_at > $3 AND expires_at < $4 AND (${by}, number) ${sign} ($5, $6)
-                 ${category === undefined ? '' : 'AND category = $10'}
-               ORDER BY ${order} LIMIT $7
-           ) AS found
-       ) AS sized WHERE before < $8 AND place <= $9 ORDER BY place`,
+    return this.#feed.read(
+      `SELECT CASE WHEN sum(octet_length(sealed)) OVER before = octet_length(sealed) THEN ${NEWEST_VALUE} END AS newest, number AS row, key_hash, category, created_at, updated_at, expires_at,
+           CASE WHEN sum(octet_length(sealed)) OVER before - octet_length(sealed) < $8 THEN sealed END AS sealed FROM entry
+         WHERE ${placeSql(kind)} AND kind <> 2 ${kind === 'activity' ? '' : 'AND kind <> 6'}
+           AND expires_at > $3 AND expires_at < $4 AND (${by}, number) ${sign} ($5, $6)
+           ${category === undefined ? '' : 'AND category = $9'}
+         WINDOW before AS (${order} ROWS UNBOUNDED PRECEDING) ${order} LIMIT $7`,
       values,
     );
   }
@@ -196,8 +198,8 @@ export class ServerReader {
   async overview(namespace: Namespace, kind: Kind, most: { categories: number; keys: number }): Promise<Overview> {
     const { subject, session = '' } = namespace;
     const now = this.#time.now();
-    const counted = await this.#database.read<{ name: string; count: number }>(
-      `SELECT category AS name, count(*) FROM entry WHERE ${placeSql(kind)} AND expires_at > $3 GROUP BY category ORDER BY category`,
+    const counted = await this.#feed.read<{ name: string; count: number }>(
+      `SELECT ${NEWEST}, category AS name, count(*) FROM entry WHERE ${placeSql(kind)} AND expires_at > $3 GROUP BY category ORDER BY category`,
       [subject, session, now],
     );
     const shown = counted.slice(0, most.categories);

@@ -29,10 +29,13 @@ interface Changed {
   readonly kind: Kind;
 }
 
+/** Milliseconds until the next sweep if another process sweeps now. */
+const BUSY_MS = 5000;
 /** Rows whose dates are corrected in one transaction. */
 const CORRECTED_AT_ONCE = 50;
-/** How long the change log is kept. A process that was away for longer reads everything again. */
-const LOG_AGE = '15 minutes';
+/** Rows whose dates are read at once. */
+const READ_AT_ONCE = 10_000;
+const EMPTY_SESSIONS = `SELECT id FROM namespace WHERE session <> '' AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.namespace = namespace.id)`;
 
 /** Deletes entries when they expire. Also corrects dates that were written while the clock was wrong. */
 export class ServerSweeper extends SweepSchedule {
@@ -44,9 +47,13 @@ export class ServerSweeper extends SweepSchedule {
     this.#deps = deps;
   }
 
-  /** Sweeps run one after another, because two in one transaction would delete the same rows. */
+  /** Sweeps run one after another, because two in one transaction would delete the same rows. One process sweeps at a time. */
   sweep(limit: number): Promise<SweepResult> {
-    const result = this.#turn.then(() => this.#sweep(limit));
+    const { database, time } = this.#deps;
+    const result = this.#turn.then(async () => {
+      const swept = await database.alone('sweep', () => this.#sweep(limit));
+      return swept?.value ?? { removed: 0, next: time.now() + BUSY_MS };
+    });
     this.#turn = result.catch(() => undefined);
     return result;
   }
@@ -93,8 +100,13 @@ export class ServerSweeper extends SweepSchedule {
 
   /** Deletes what only a finished sweep can delete, and returns the time at which the next entry expires. */
   async #finish(now: number): Promise<number | undefined> {
-    const { database } = this.#deps;
-    await this.deleteEmptySessions(now);
+    const { database, set, queue } = this.#deps;
+    // Read outside of a transaction, so that no writer waits. The transaction looks at these namespaces again.
+    const empty = await database.read<{ id: number }>(EMPTY_SESSIONS);
+    await this.deleteEmptySessions(empty.map(({ id }) => id));
+    await queue.run(() => {
+      set.addStatement('DELETE FROM tombstone WHERE at <= $1', [now - TOMBSTONE_TTL * 1000]);
+    }, 'sweep');
     const [row] = await database.read<{ next: number | null }>(
       `SELECT min(soonest) AS next FROM usage CROSS JOIN LATERAL
          (SELECT expires_at FROM entry WHERE namespace = usage.namespace AND kind = usage.kind ORDER BY expires_at LIMIT 1) AS first (soonest)`,
@@ -102,19 +114,18 @@ export class ServerSweeper extends SweepSchedule {
     return row?.next ?? undefined;
   }
 
-  /** Deletes the namespaces of sessions without entries, and old tombstones and changes. */
-  async deleteEmptySessions(now: number): Promise<void> {
+  /** Deletes those of the namespaces that belong to sessions and have no entries. */
+  async deleteEmptySessions(namespaces: readonly number[]): Promise<void> {
     const { set, queue } = this.#deps;
+    const sessions = namespaces.filter((id) => set.namespaceAt(id)?.session !== undefined);
+    if (sessions.length === 0) return;
     let empty: number[] = [];
     const load = async (run: RunQuery): Promise<void> => {
-      const sql = `SELECT id FROM namespace WHERE session <> '' AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.namespace = namespace.id)`;
-      empty = (await run<{ id: number }>(sql)).map(({ id }) => id);
+      empty = (await run<{ id: number }>(`${EMPTY_SESSIONS} AND id = ANY ($1::bigint[])`, [sessions])).map(({ id }) => id);
     };
     const remove = (): void => {
       // Another write of the same batch may have stored an entry.
       for (const id of empty) if (!set.hasRowsIn(id)) set.deleteNamespace(id);
-      set.addStatement('DELETE FROM tombstone WHERE at <= $1', [now - TOMBSTONE_TTL * 1000]);
-      set.addStatement(`DELETE FROM change_log WHERE at < clock_timestamp() - interval '${LOG_AGE}'`, []);
     };
     await queue.run(remove, 'sweep', { load });
   }
@@ -128,7 +139,13 @@ export class ServerSweeper extends SweepSchedule {
     const broken = new Set<number>();
     for (;;) {
       const startedAt = time.now();
-      while (await this.#correctSome(broken));
+      for (;;) {
+        const ahead = (await this.#datedAhead()).filter((number) => !broken.has(number));
+        if (ahead.length === 0) break;
+        for (let at = 0; at < ahead.length; at += CORRECTED_AT_ONCE) {
+          await this.#correct(ahead.slice(at, at + CORRECTED_AT_ONCE), broken);
+        }
+      }
       const done = await queue.run(() => {
         if (time.now() < startedAt) return false;
         time.clearUntrustedDates();
@@ -138,19 +155,30 @@ export class ServerSweeper extends SweepSchedule {
     }
   }
 
-  async #correctSome(broken: Set<number>): Promise<boolean> {
+  /** Returns the numbers of rows that are dated in the future, earliest date first. No writer waits while all rows are read. */
+  async #datedAhead(): Promise<number[]> {
+    const { database, time } = this.#deps;
+    const found: { number: number; date: number }[] = [];
+    for (let after = 0; ;) {
+      const [some] = await database.read<{ last: number | null; numbers: string[] | null; dates: string[] | null }>(
+        `SELECT max(number) AS last, array_agg(number) FILTER (WHERE updated_at > $2) AS numbers,
+             array_agg(updated_at) FILTER (WHERE updated_at > $2) AS dates
+           FROM (SELECT number, updated_at FROM entry WHERE number > $1 ORDER BY number LIMIT ${READ_AT_ONCE}) AS part`,
+        [after, time.now() + MARGIN_MS],
+      );
+      const dates = some?.dates ?? [];
+      found.push(...(some?.numbers ?? []).map((number, at) => ({ number: Number(number), date: Number(dates[at]) })));
+      if (some?.last == null) break;
+      after = some.last;
+    }
+    return found.toSorted((one, other) => one.date - other.date || one.number - other.number).map(({ number }) => number);
+  }
+
+  async #correct(numbers: readonly number[], broken: Set<number>): Promise<void> {
     const { set, rows, time, queue } = this.#deps;
     const changed = new Map<string, Changed>();
-    let numbers: number[] = [];
-    const load = async (run: RunQuery): Promise<void> => {
-      const sql =
-        'SELECT number FROM entry WHERE updated_at > $1 AND number <> ALL ($2::bigint[]) ORDER BY updated_at, number LIMIT $3';
-      numbers = (await run<{ number: number }>(sql, [time.now() + MARGIN_MS, [...broken], CORRECTED_AT_ONCE])).map(
-        (row) => row.number,
-      );
-      await set.loadRows(run, numbers);
-    };
-    const found = await queue.run(
+    const load = (run: RunQuery): Promise<void> => set.loadRows(run, numbers);
+    await queue.run(
       () => {
         for (const number of numbers) {
           const row = set.row(number);
@@ -165,13 +193,11 @@ export class ServerSweeper extends SweepSchedule {
             changed.set(`${row.namespace} ${kind}`, { id: row.namespace, kind });
           }
         }
-        return numbers.length > 0;
       },
       'sweep',
       { load },
     );
     this.#notify(changed.values());
-    return found;
   }
 
   #notify(changed: Iterable<Changed>): void {

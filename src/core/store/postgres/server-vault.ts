@@ -23,11 +23,13 @@ interface Deps {
 /** Stores texts, encrypted like the other secrets of the database, and the ids of revoked tokens, which are not encrypted. */
 export class ServerVault implements Vault {
   readonly revision: () => Promise<number>;
+  readonly onForeignChange: (listener: () => void) => Disposable;
   readonly #deps: Deps;
   readonly #access: Access;
 
-  constructor(deps: Deps, access: Access & { revision: () => Promise<number> }) {
+  constructor(deps: Deps, access: Access & Required<Pick<Vault, 'revision' | 'onForeignChange'>>) {
     this.revision = access.revision;
+    this.onForeignChange = access.onForeignChange;
     this.#deps = deps;
     this.#access = access;
   }
@@ -40,12 +42,13 @@ export class ServerVault implements Vault {
     return this.#access.write(() => this.#deps.keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text)));
   }
 
-  create(name: string, text: string): Promise<string> {
+  update(name: string, change: (known: string | undefined) => string): Promise<string> {
     return this.#access.write(() => {
       const { keys } = this.#deps;
       const known = keys.readSecret(VAULT_PREFIX + name)?.toString();
-      if (known === undefined) keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text));
-      return known ?? text;
+      const text = change(known);
+      if (text !== known) keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text));
+      return text;
     });
   }
 
@@ -55,7 +58,7 @@ export class ServerVault implements Vault {
 
   names(): Promise<readonly string[]> {
     return this.#access.readUnopened(() => {
-      const names = this.#deps.set.secretNames().filter((name) => name.startsWith(VAULT_PREFIX));
+      const names = this.#deps.set.secrets.secretNames().filter((name) => name.startsWith(VAULT_PREFIX));
       return names.map((name) => name.slice(VAULT_PREFIX.length)).toSorted();
     });
   }

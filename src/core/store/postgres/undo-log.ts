@@ -21,6 +21,17 @@ export class UndoLog {
     map.delete(key);
   }
 
+  add<V>(values: Set<V>, value: V): void {
+    if (values.has(value)) return;
+    this.push(() => values.delete(value));
+    values.add(value);
+  }
+
+  remove<V>(values: Set<V>, value: V): void {
+    if (!values.delete(value)) return;
+    this.push(() => values.add(value));
+  }
+
   /** Undoes all changes. */
   run(): void {
     for (const undo of this.#steps.splice(0).toReversed()) undo();

@@ -1,6 +1,3 @@
-import { Failure } from '../../../contract/failure.ts';
-import type { KeyRecord } from '../../crypto/find-keys.ts';
-import type { KeyTables } from '../../crypto/key-keeper.ts';
 import { EntryEvents } from '../events.ts';
 import type { QuotaKind } from '../quota.ts';
 import { KIND_NUMBERS } from '../statements.ts';
@@ -15,17 +12,10 @@ import {
   sizeOf,
   readVersions,
 } from './batch-queries.ts';
+import { BatchSecrets } from './batch-secrets.ts';
 import { type ChangeSet, type Counters, NotLoaded, type PlacedRow, type RowSize, type TombstoneRow } from './change-set.ts';
 import type { RunQuery } from './database.ts';
-import {
-  type Meta,
-  type Mirror,
-  type NamespaceRow,
-  type StoredKeyRecord,
-  type Topic,
-  namespaceAt,
-  spaceTopic,
-} from './mirror.ts';
+import { type Mirror, type NamespaceRow, namespaceAt, namespaceTopic, spaceTopic, type Topic } from './mirror.ts';
 import { UndoLog } from './undo-log.ts';
 
 const { fact, history, activity } = KIND_NUMBERS;
@@ -36,11 +26,10 @@ type RowState = { readonly was: 'new' | 'stored'; row: PlacedRow | undefined };
  * The rows that a batch of writes reads and changes, in RAM. Writes are synchronous, as in the SQLite store, and their changes are
  * sent to the database together when the batch commits.
  */
-export class WorkingSet implements KeyTables {
+export class WorkingSet {
   readonly events = new EntryEvents();
-  onRollback: (() => void) | undefined;
+  readonly secrets: BatchSecrets;
   readonly #mirror: Mirror;
-  #active = false;
   #counters: Counters = { change: 0, last_row: 0, last_namespace: 0, last_tombstone: 0 };
   /** Reverses the changes of the running write. */
   readonly #undo = new UndoLog();
@@ -54,18 +43,19 @@ export class WorkingSet implements KeyTables {
   readonly #queries = new Map<string, readonly unknown[]>();
   readonly #newNamespaces = new Map<number, NamespaceRow>();
   #emptyNamespaces: number[] = [];
-  readonly #meta = new Map<string, Meta | undefined>();
-  #keys: StoredKeyRecord[] | undefined;
   #tombstones: TombstoneRow[] = [];
   #untombstoned: { hash: Buffer; after: number }[] = [];
   #statements: { text: string; values: readonly unknown[] }[] = [];
   #topics = new Set<string>();
+  /** Changed rows whose text is the same as before. */
+  readonly #resealed = new Set<number>();
 
   constructor(mirror: Mirror) {
     this.#mirror = mirror;
+    this.secrets = new BatchSecrets(mirror, this.#undo, (topic) => this.#topics.add(topic));
   }
 
-  /** Starts a batch. Its rows must be read after the lock of the table `state` was taken. */
+  /** Starts a batch. Its rows must be read after the lock of the writers was taken. */
   begin(counters: Counters): void {
     this.#counters = { ...counters };
   }
@@ -89,8 +79,8 @@ export class WorkingSet implements KeyTables {
       map.clear();
     this.#newNamespaces.clear();
     this.#emptyNamespaces = [];
-    this.#meta.clear();
-    this.#keys = undefined;
+    this.secrets.end();
+    this.#resealed.clear();
     this.#tombstones = [];
     this.#untombstoned = [];
     this.#statements = [];
@@ -100,27 +90,23 @@ export class WorkingSet implements KeyTables {
 
   /** Undoes the whole batch, for a retry or after a failed commit. */
   rollback(): void {
+    this.secrets.rollback();
     this.end();
     this.events.rollback();
-    this.onRollback?.();
   }
 
   /** Copies the changes of the batch to the mirror, after they were committed. */
   committed(): void {
     for (const id of this.#emptyNamespaces) this.#mirror.removeNamespace(id);
     for (const row of this.#newNamespaces.values()) this.#mirror.addNamespace(row);
-    for (const [name, value] of this.#meta) {
-      if (value === undefined) this.#mirror.meta.delete(name);
-      else this.#mirror.meta.set(name, value);
-    }
-    if (this.#keys) this.#mirror.keys = this.#keys;
+    this.secrets.committed();
     this.end();
     this.events.publish();
   }
 
   /** Runs one write. If the write fails, undoes its changes. */
   run<T>(write: () => T): T {
-    this.#active = true;
+    this.secrets.active = true;
     this.events.savepoint();
     this.#undo.clear();
     try {
@@ -128,10 +114,9 @@ export class WorkingSet implements KeyTables {
     } catch (error) {
       this.#undo.run();
       this.events.rollbackToSavepoint();
-      this.onRollback?.();
       throw error;
     } finally {
-      this.#active = false;
+      this.secrets.active = false;
     }
   }
 
@@ -145,8 +130,8 @@ export class WorkingSet implements KeyTables {
       deleted: states.filter(([, { was, row }]) => was === 'stored' && !row).map(([number]) => number),
       namespaces: [...this.#newNamespaces.values()],
       emptyNamespaces: this.#emptyNamespaces,
-      meta: this.#meta,
-      keys: this.#keys,
+      resealed: this.#resealed,
+      ...this.secrets.changes(),
       tombstones: this.#tombstones,
       untombstoned: this.#untombstoned,
       statements: this.#statements,
@@ -175,7 +160,7 @@ export class WorkingSet implements KeyTables {
     if (known !== undefined) return known;
     const id = ++this.#counters.last_namespace;
     this.#newNamespaces.set(id, { id, subject: namespace.subject, session: namespace.session ?? '' });
-    this.#topics.add('namespaces');
+    this.#topics.add(namespaceTopic(id));
     this.#undo.push(() => this.#newNamespaces.delete(id));
     return id;
   }
@@ -192,13 +177,13 @@ export class WorkingSet implements KeyTables {
 
   deleteNamespace(id: number): void {
     this.#emptyNamespaces.push(id);
-    this.#topics.add('namespaces');
+    this.#topics.add(namespaceTopic(id));
     this.#undo.push(() => this.#emptyNamespaces.pop());
   }
 
   #idsOf(subject: string): number[] {
     const added = [...this.#newNamespaces.values()].filter((row) => row.subject === subject).map(({ id }) => id);
-    return [...this.#mirror.idsOf(subject), ...added];
+    return [...this.#mirror.of(subject).map(({ id }) => id), ...added];
   }
 
   // Rows
@@ -241,7 +226,7 @@ export class WorkingSet implements KeyTables {
   loadUsage(run: RunQuery, subjects: readonly string[]): Promise<void> {
     return this.#loadUsage(
       run,
-      subjects.flatMap((subject) => this.#mirror.idsOf(subject)),
+      subjects.flatMap((subject) => this.#mirror.of(subject).map(({ id }) => id)),
     );
   }
 
@@ -289,8 +274,11 @@ export class WorkingSet implements KeyTables {
     this.#count(row, 1, row.sealed.length);
   }
 
-  updateRow(before: PlacedRow, row: PlacedRow): void {
-    this.#setState(row.row, { was: this.#changed.get(row.row)?.was ?? 'stored', row });
+  /** Changes a row. `resealed`: only the key of its seal changes, so no process must read it again. */
+  updateRow(before: PlacedRow, row: PlacedRow, { resealed = false } = {}): void {
+    if (!resealed) this.#undo.remove(this.#resealed, row.row);
+    else if (!this.#changed.has(row.row)) this.#undo.add(this.#resealed, row.row);
+    this.#setState(row.row, { was: this.#changed.get(row.row)?.was ?? 'stored', row }, resealed);
     this.#unindex(before);
     this.#index(row);
     this.know({ ...row, bytes: row.sealed.length });
@@ -341,14 +329,14 @@ export class WorkingSet implements KeyTables {
     return this.#places.get(row);
   }
 
-  #setState(number: number, state: RowState): void {
+  #setState(number: number, state: RowState, resealed = false): void {
     const before = this.#changed.get(number);
     this.#undo.push(() => {
       if (before) this.#changed.set(number, before);
       else this.#changed.delete(number);
     });
     const place = state.row ?? this.#places.get(number);
-    if (place) this.#topics.add(spaceTopic(place.namespace, place.kind));
+    if (place && !resealed) this.#topics.add(spaceTopic(place.namespace, place.kind));
     // A row that was inserted and deleted in one batch never reaches the database.
     if (state.was === 'new' && !state.row) this.#changed.delete(number);
     else this.#changed.set(number, state);
@@ -439,60 +427,6 @@ export class WorkingSet implements KeyTables {
       this.#tombstones = before;
       this.#untombstoned.pop();
     });
-  }
-
-  // Secrets and keys
-
-  meta(name: string): Meta | undefined {
-    return this.#active && this.#meta.has(name) ? this.#meta.get(name) : this.#mirror.meta.get(name);
-  }
-
-  setMeta(name: string, value: number | Buffer | string): void {
-    this.#requireActive();
-    this.#undo.set(this.#meta, name, typeof value === 'number' ? String(value) : value);
-    this.#topics.add('meta');
-  }
-
-  deleteMeta(name: string): void {
-    this.#requireActive();
-    this.#undo.set(this.#meta, name, undefined);
-    this.#topics.add('meta');
-  }
-
-  secretNames(): string[] {
-    return [...this.#mirror.meta].filter(([, value]) => Buffer.isBuffer(value)).map(([name]) => name);
-  }
-
-  keyRecords(): StoredKeyRecord[] {
-    return (this.#active && this.#keys) || this.#mirror.keys;
-  }
-
-  insertKeyRecord(record: KeyRecord): void {
-    this.#setKeys([...this.keyRecords(), { ...record, segment: 0 }]);
-  }
-
-  setSegment(keyId: Buffer, segment: number): void {
-    this.#setKeys(this.keyRecords().map((record) => (record.id.equals(keyId) ? { ...record, segment } : record)));
-  }
-
-  #setKeys(keys: StoredKeyRecord[]): void {
-    this.#requireActive();
-    const before = this.#keys;
-    this.#keys = keys;
-    this.#topics.add('keys');
-    this.#undo.push(() => (this.#keys = before));
-  }
-
-  /** Runs a step in a commit. Set by the store, because its queue commits. */
-  commit: (<T>(step: () => T) => Promise<T>) | undefined;
-
-  transaction<T>(step: () => T): Promise<T> {
-    if (!this.commit) throw new Error('The store has no queue yet.');
-    return this.commit(step);
-  }
-
-  #requireActive(): void {
-    if (!this.#active) throw new Failure('internal', 'A change was made outside a transaction; this is a bug.');
   }
 }
 

@@ -32,10 +32,15 @@ export const forget = command({
     const question = async (): Promise<string> => `Forget ${formatEntries((await count()).deleted)}?`;
     if (!(await context.confirm(options.yes || scope.startsWith('key:'), question))) return exits.failed.code;
     const receipt = await context.call('forget', { scope });
-    const { deleted, purged, older_backups: older } = receipt;
+    const { deleted, purged, reason, older_backups: older } = receipt;
     await context.printResult(receipt, () => [
       `Forgot ${formatEntries(deleted)}.`,
-      ...(purged
+      ...(deleted > 0 && reason === 'database_copies'
+        ? [
+            'The database server can still have their sealed bytes in its pages, its log or its copies. To make these bytes unreadable, rotate the key.',
+          ]
+        : []),
+      ...(purged || reason !== undefined
         ? []
         : [
             'Because of a disk problem, some bytes of the deleted entries are still in the file. They will be removed when the disk works again.',

@@ -121,14 +121,17 @@ async function runningProgram(context: CommandContext): Promise<MemoryConnection
 
 async function useRecoveryKey(context: CommandContext, file: boolean): Promise<number> {
   await context.requireNoProgram();
-  const { folder } = context.config;
+  const { folder, database } = context.config;
   const sources = recoveryKeySources(context, file);
   const recoveryKey = await readRecoveryKey(context);
-  const [{ recoverKey }, { systemClock }] = await Promise.all([
-    import('../../../core/upkeep/restore.ts'),
-    import('../../../core/time/clock.ts'),
-  ]);
-  await recoverKey({ folder, sources, clock: systemClock, recoveryKey });
+  const { systemClock: clock } = await import('../../../core/time/clock.ts');
+  if (database) {
+    const { recoverServerKey } = await import('../../../core/store/postgres/recover-key.ts');
+    await recoverServerKey({ database, sources, clock, recoveryKey });
+  } else {
+    const { recoverKey } = await import('../../../core/upkeep/restore.ts');
+    await recoverKey({ folder, sources, clock, recoveryKey });
+  }
   const { store } = await context.call('status', {});
   await context.printResult({ key: store.key }, () => ['The key was restored:', ...keyLines(store.key)]);
   return keyExit(store.key);

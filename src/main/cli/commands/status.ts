@@ -1,9 +1,10 @@
-import { join } from 'node:path';
-import { describeFileFailure } from '../../../contract/status.ts';
+import { describeFileFailure, type StoreStatus } from '../../../contract/status.ts';
+import { type Config, memoryPlace } from '../../config/config.ts';
 import { describeUnreachable, readUnreachable } from '../../roots/unreachable.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
 import { columns, escapeControls, formatEntries } from '../layout.ts';
+import { isDatabaseEmpty, type MemoryConnection } from '../memory-connection.ts';
 import { clockLines } from './clock.ts';
 import { keyExit, keyLines } from './key.ts';
 
@@ -13,16 +14,27 @@ export const status = command({
   details: ['The exit code is 4 if the key is unavailable.'],
   async run(_typed, context) {
     const { folder, packs: listed } = context.config;
-    const memory = await context.memory().catch((error: unknown) => {
+    const open = async (): Promise<MemoryConnection | undefined> =>
+      (await isDatabaseEmpty(context.config)) ? undefined : context.memory();
+    const memory = await open().catch((error: unknown) => {
       const unreachable = readUnreachable(folder);
       if (unreachable) return unreachable;
       throw error;
     });
+    if (!memory) {
+      await context.printResult({ folder, program: null }, () =>
+        columns([
+          ['program', 'not running'],
+          ['memory', `none yet in ${memoryPlace(context.config)}`],
+        ]),
+      );
+      return exits.done.code;
+    }
     if ('at' in memory) {
       await context.printResult({ folder, program: memory }, () => [
         ...columns([
           ['program', `running (process ${memory.pid}), ${memory.at === 'paused' ? 'paused' : 'not reachable'}`],
-          ['memory', `${join(folder, 'memory.db')}, in use by the program`],
+          ['memory', `${memoryPlace(context.config)}, in use by the program`],
         ]),
         describeUnreachable(memory),
       ]);
@@ -40,7 +52,7 @@ export const status = command({
       ...columns([
         ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
         ...(server === undefined ? [] : [['server', `other machines connect at ${server}`]]),
-        ['memory', describeMemory(store.kept, folder, memory.program !== undefined)],
+        ['memory', describeMemory(store.kept, context.config, memory.program !== undefined)],
         ['key', key],
         ['facts', String(facts)],
         ...(own.length > 0 ? [['packs', own.join(', ')]] : []),
@@ -67,7 +79,9 @@ export const status = command({
   },
 });
 
-function describeMemory(kept: 'file' | 'memory', folder: string, running: boolean): string {
-  if (kept === 'file') return `${join(folder, 'memory.db')}, sealed`;
+function describeMemory(kept: StoreStatus['kept'], config: Config, running: boolean): string {
+  // The running program can have another database than the settings of this command.
+  if (kept === 'database') return `${config.database ? memoryPlace(config) : 'a PostgreSQL database'}, sealed`;
+  if (kept === 'file') return `${memoryPlace({ ...config, database: undefined })}, sealed`;
   return running ? 'in RAM only, lost when the program exits' : 'none yet';
 }

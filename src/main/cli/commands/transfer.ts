@@ -59,6 +59,7 @@ export const salvageFacts = command({
   ],
   examples: ['salvage facts.ndjson'],
   async run({ arguments: { file } }, context) {
+    context.requireMemoryFile();
     await context.requireNoProgram();
     const { environment } = context;
     const { folder } = context.config;

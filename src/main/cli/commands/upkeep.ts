@@ -33,7 +33,7 @@ export const backup = command({
 
 export const verify = command({
   name: 'verify',
-  description: 'Verifies the seal of every entry and the structure of the file.',
+  description: 'Verifies the seal of every entry and the structure of the file or the database.',
   details: ['The exit code is 1 if damage is found.'],
   async run(_typed, context) {
     using progress = context.terminal.showProgress('Verifying every entry…');
@@ -44,7 +44,7 @@ export const verify = command({
     await context.printResult(found, () => [
       `${formatEntries(entries)} verified${sound ? ', no damage found' : ''}.`,
       ...(broken > 0 ? [`The seal of ${formatEntries(broken)} is broken. Results do not show entries with a broken seal.`] : []),
-      ...structure.map((what) => `The file: ${what}`),
+      ...structure.map((what) => `Damaged structure: ${what}`),
     ]);
     return sound ? exits.done.code : exits.failed.code;
   },
@@ -68,7 +68,7 @@ export const restore = command({
   ],
   async run({ arguments: { file: backupFile }, options: { yes, recovery, file } }, context) {
     await context.requireNoProgram();
-    const { folder } = context.config;
+    const { folder, database } = context.config;
     const path = resolve(backupFile);
     if (!existsSync(path))
       throw new Failure('invalid_input', `The file ${path} does not exist. List the backups with: helmdeck-memory backup --list`);
@@ -76,18 +76,12 @@ export const restore = command({
     const question = 'Replace the current memory with this backup? The current memory is kept in the backups folder.';
     if (!(await context.confirm(yes, () => question))) return exits.failed.code;
     const recoveryKey = recovery ? await readRecoveryKey(context) : undefined;
-    const [{ restoreBackup }, { systemClock }] = await Promise.all([
-      import('../../../core/upkeep/restore.ts'),
-      import('../../../core/time/clock.ts'),
-    ]);
+    const { systemClock: clock } = await import('../../../core/time/clock.ts');
     using progress = context.terminal.showProgress('Restoring…');
-    const restored = await restoreBackup({
-      folder,
-      backup: path,
-      clock: systemClock,
-      sources,
-      ...given({ recoveryKey }),
-    });
+    const options = { folder, backup: path, clock, sources, ...given({ recoveryKey }) };
+    const restored = database
+      ? await (await import('../../../core/store/postgres/server-restore.ts')).restoreToServer({ ...options, database })
+      : await (await import('../../../core/upkeep/restore.ts')).restoreBackup(options);
     progress[Symbol.dispose]();
     const { entries, stillForgotten, broken, replacedMemory, revokedTokens, readReplacedMemory } = restored;
     const result = {

@@ -68,9 +68,16 @@ export function Clients() {
           close={close}
         >
           <p>
-            The token of the agent will be revoked, and the entry for Helmdeck Memory will be removed from{' '}
-            <span className="address">{dialog.client.config}</span>. Other changes in that file stay. The facts that the agent
-            wrote stay too.
+            {dialog.client.server === undefined ? (
+              'The token of the agent will be revoked'
+            ) : (
+              <>
+                The token of the agent will be deleted from this computer, but it stays valid on <bdi>{dialog.client.server}</bdi>{' '}
+                until its admin revokes it
+              </>
+            )}
+            . The entry for Helmdeck Memory will be removed from <span className="address">{dialog.client.config}</span>. Other
+            changes in that file stay. The facts that the agent wrote stay too.
           </p>
         </Confirm>
       )}

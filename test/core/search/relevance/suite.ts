@@ -10,18 +10,19 @@ export interface Judged {
   readonly held?: true;
 }
 
-const lines = (name: string): unknown[] =>
-  readFileSync(new URL(name, import.meta.url), 'utf8')
+/** Reads a file with one JSON value on each line. The file is ours, so its shape is not checked. */
+export const readLines = <Row>(file: URL): Row[] =>
+  readFileSync(file, 'utf8')
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as unknown);
+    .map((line) => JSON.parse(line) as Row);
 
 // Both files are ours, and a test checks their shape.
-export const facts: readonly SearchableFact[] = (lines('facts.jsonl') as Omit<SearchableFact, 'updatedAt'>[]).map(
-  (fact, index) => ({
-    ...fact,
-    updatedAt: 1_700_000_000_000 + index * 60_000,
-  }),
-);
+export const facts: readonly SearchableFact[] = readLines<Omit<SearchableFact, 'updatedAt'>>(
+  new URL('facts.jsonl', import.meta.url),
+).map((fact, index) => ({
+  ...fact,
+  updatedAt: 1_700_000_000_000 + index * 60_000,
+}));
 
-export const queries = lines('queries.jsonl') as readonly Judged[];
+export const queries: readonly Judged[] = readLines<Judged>(new URL('queries.jsonl', import.meta.url));

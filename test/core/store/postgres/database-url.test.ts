@@ -29,7 +29,7 @@ test('TLS is verified unless sslmode says otherwise or the server is on this mac
   const sslOf = (parameters: string, host = 'db.example') => parseDatabaseUrl(`postgres://${host}/m${parameters}`).connection.ssl;
   expect(sslOf('')).toEqual({ rejectUnauthorized: true });
   expect(sslOf('?sslmode=verify-full', 'localhost')).toEqual({ rejectUnauthorized: true });
-  expect(sslOf('?sslmode=require')).toEqual({ rejectUnauthorized: false });
+  expect(sslOf('?sslmode=require')).toMatchObject({ rejectUnauthorized: false });
   expect(sslOf('?sslmode=disable')).toBe(false);
   expect(sslOf(`?sslrootcert=${folder}/ca&sslcert=${folder}/cert&sslkey=${folder}/key`)).toEqual({
     rejectUnauthorized: true,
@@ -37,8 +37,12 @@ test('TLS is verified unless sslmode says otherwise or the server is on this mac
     cert: 'the cert',
     key: 'the key',
   });
-  const { checkServerIdentity } = sslOf('?sslmode=verify-ca') as { checkServerIdentity: () => unknown };
-  expect(checkServerIdentity()).toBeUndefined();
+  // As with libpq, both verify the authority and not the name.
+  for (const mode of ['verify-ca', 'require']) {
+    const ssl = sslOf(`?sslmode=${mode}&sslrootcert=${folder}/ca`);
+    expect(ssl).toMatchObject({ rejectUnauthorized: true, ca: 'the ca' });
+    expect((ssl as { checkServerIdentity: () => unknown }).checkServerIdentity()).toBeUndefined();
+  }
 });
 
 test.each([
@@ -48,9 +52,12 @@ test.each([
   ['postgres://ann:secret@db/', /no database/],
   ['postgres://ann:secret@db/m?sslmode=prefer', /sslmode must be one of/],
   ['postgres://ann:secret@db/m?sslmode=require&sslmode=disable', /twice/],
-  ['postgres://ann:secret@db/m?options=-c', /parameter options is unknown/],
+  ['postgres://ann:secret@db/m?options=-c', /unknown parameter; use sslmode/],
+  ['postgres://ann:12?secret@db/m', /write \? in a password as %3F/],
+  ['postgres://ann:12#secret@db/m', /write # in a password as %23/],
   ['postgres://ann:secret@db/m?schema=A"b', /schema must have/],
   ['postgres://ann:secret@db/m?host=other', /folder of a socket/],
+  ['postgres://ann:secret@db/m?sslmode=verify-ca', /verify-ca needs sslrootcert/],
   ['postgres://ann:secret@db/m?sslrootcert=/no/such/file', /file of sslrootcert/],
   ['postgres://ann:sec%ret@db/m', /percent code/],
 ])('refuses %s with one sentence that does not repeat it', (text, why) => {

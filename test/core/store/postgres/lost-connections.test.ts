@@ -1,5 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { PostgresStore } from '../../../../src/core/store/postgres/postgres-store.ts';
+import { createAuthority } from '../../../support/certificates.ts';
 import { manualClock } from '../../../support/clock.ts';
 import { type CommitFate, type PostgresProxy, startProxy } from '../../../support/postgres-proxy.ts';
 import { type PostgresServer, startPostgres } from '../../../support/postgres.ts';
@@ -21,10 +25,10 @@ const me = { subject: 'me' };
 const KILLS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 100) / 50;
 const CUTS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 50) / 5;
 
-async function openMemory(): Promise<PostgresStore> {
+async function openMemory(over: pg.ClientConfig = {}): Promise<PostgresStore> {
   const { connection, schema } = server.newMemory();
   const options = {
-    database: { connection: { ...connection, port: proxy.port }, schema },
+    database: { connection: { ...connection, port: proxy.port, ...over }, schema },
     clock: manualClock(),
     sources: withKey(),
   };
@@ -33,15 +37,19 @@ async function openMemory(): Promise<PostgresStore> {
   return store;
 }
 
-test('no write is lost or stored twice when the connection is lost in the middle of its commit (R-DUR-01)', async () => {
-  const store = await openMemory();
+/** Writes notes while commits meet the fates in turn. Every write must be acknowledged, and stored once. */
+async function writeUnder(
+  store: PostgresStore,
+  faulty: PostgresProxy,
+  fates: readonly CommitFate[],
+): Promise<{ written: number; stored: number }> {
   const facts = store.space(me, 'fact');
-  const fates: CommitFate[] = ['pass', 'lose before', 'lose answer'];
   let commits = 0;
-  proxy.fateOf = () => fates[(commits += 1) % 3] ?? 'pass';
-  onTestFinished(() => void (proxy.fateOf = () => 'pass'));
-  const before = proxy.cut;
-  for (let turn = 0; proxy.cut - before < CUTS; turn += 1) {
+  faulty.fateOf = () => fates[(commits += 1) % fates.length] ?? 'pass';
+  onTestFinished(() => void (faulty.fateOf = () => 'pass'));
+  const before = faulty.cut;
+  let turn = 0;
+  for (; faulty.cut - before < CUTS; turn += 1) {
     // Each client writes a new version of its own fact, with a note.
     const outcomes = await Promise.all(
       [1, 2, 3].map((client) =>
@@ -59,6 +67,128 @@ test('no write is lost or stored twice when the connection is lost in the middle
     }
     expect(await store.space(me, 'activity').count()).toBe(3 * (turn + 1));
   }
+  return { written: 3 * turn, stored: await store.space(me, 'activity').count() };
+}
+
+test('no write is lost or stored twice when the connection is lost in the middle of its commit (R-DUR-01)', async () => {
+  const fates: CommitFate[] = ['pass', 'lose before', 'lose answer', 'unreadable answer', 'fatal answer'];
+  const { written, stored } = await writeUnder(await openMemory(), proxy, fates);
+  expect(stored).toBe(written);
+});
+
+test('no write is stored twice when a TLS record is broken at the answer to its commit (R-DUR-01)', async () => {
+  const authority = createAuthority();
+  const { keyFile, certificateFile } = authority.issue(['DNS:localhost']);
+  const certificate = { key: readFileSync(keyFile, 'utf8'), cert: readFileSync(certificateFile, 'utf8') };
+  const secure = await startProxy(server.port, certificate);
+  onTestFinished(() => secure[Symbol.asyncDispose]());
+  const store = await openMemory({ host: 'localhost', port: secure.port, ssl: { ca: authority.ca } });
+  const { written, stored } = await writeUnder(store, secure, ['pass', 'broken TLS', 'lose answer']);
+  expect(stored).toBe(written);
+});
+
+test('no write is stored twice when its commit stays without an answer (R-DUR-01)', async () => {
+  const store = await openMemory({ query_timeout: 200 });
+  const { written, stored } = await writeUnder(store, proxy, ['pass', 'silence', 'pass', 'pass']);
+  expect(stored).toBe(written);
+});
+
+test('a commit that the server refuses is undone, and says so', async () => {
+  const { connection, schema } = server.newMemory();
+  const store = await PostgresStore.open({
+    database: { connection, schema },
+    clock: manualClock(),
+    sources: withKey(),
+  });
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  const facts = store.space(me, 'fact');
+  await facts.put(aDraft({ key: 'a' }));
+  // A deferred trigger fails at COMMIT, when all statements of the batch have succeeded.
+  await server.query(
+    `CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE check_violation; END $$;
+     CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON "${schema}".entry DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW WHEN (NEW.category = 'refused') EXECUTE FUNCTION public.refuse()`,
+  );
+  const outcomes = await Promise.allSettled([
+    facts.put(aDraft({ key: 'b', category: 'refused' })),
+    facts.put(aDraft({ key: 'c' }), aDraft({ key: 'note', category: 'activity' })),
+  ]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+  expect([await facts.count(), await store.space(me, 'activity').count()]).toEqual([2, 1]);
+});
+
+test('a row that another program deletes during a write fails that write alone, before the commit', async () => {
+  const { connection, schema } = server.newMemory();
+  const store = await PostgresStore.open({ database: { connection, schema }, clock: manualClock(), sources: withKey() });
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  const facts = store.space(me, 'fact');
+  await facts.put(aDraft({ key: 'a', category: 'skipped' }));
+  await facts.put(aDraft({ key: 'b' }));
+  // The trigger stands for a program that deletes the row between its read and its update.
+  await server.query(
+    `CREATE FUNCTION public.skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+     CREATE TRIGGER skip BEFORE UPDATE ON "${schema}".entry FOR EACH ROW
+       WHEN (OLD.category = 'skipped') EXECUTE FUNCTION public.skip()`,
+  );
+  const note = aDraft({ key: 'note', category: 'activity' });
+  const [one, other] = await Promise.allSettled([
+    facts.put(aDraft({ key: 'a', category: 'skipped', value: 'new' })),
+    facts.put(aDraft({ key: 'b', value: 'new' }), note),
+  ]);
+  expect(one).toMatchObject({ reason: { code: 'store_unavailable', message: expect.stringMatching(/outside/) as string } });
+  expect(other).toMatchObject({ value: { status: 'updated' } });
+  expect((await facts.history('b')).length).toBe(1);
+  expect(await store.space(me, 'activity').count()).toBe(1);
+});
+
+test('calls end with an error when the network loses all packets and reports no error', async () => {
+  const store = await openMemory({ query_timeout: 300 });
+  const facts = store.space(me, 'fact');
+  await facts.put(aDraft());
+  proxy.isSilent = true;
+  onTestFinished(() => void (proxy.isSilent = false));
+  const refused = { code: 'store_unavailable' };
+  await Promise.all([
+    expect(facts.get(aDraft().key)).rejects.toMatchObject(refused),
+    expect(facts.put(aDraft({ key: 'b' }))).rejects.toMatchObject(refused),
+  ]);
+  proxy.isSilent = false;
+  expect((await facts.get(aDraft().key))?.key).toBe(aDraft().key);
+  expect((await facts.put(aDraft({ key: 'b' }))).status).toBe('created');
+});
+
+test('a program that holds the lock of the writers stops no write for long', async () => {
+  const { connection, schema } = server.newMemory();
+  const store = await PostgresStore.open({ database: { connection, schema }, clock: manualClock(), sources: withKey() });
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  const facts = store.space(me, 'fact');
+  await facts.put(aDraft());
+  const holder = new pg.Client(server.config);
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query(`BEGIN; LOCK TABLE "${schema}".writer_lock IN EXCLUSIVE MODE`);
+  const refused = { code: 'store_unavailable', message: expect.stringMatching(/holds a lock/) as string };
+  await Promise.all([1, 2, 3].map((each) => expect(facts.put(aDraft({ key: `k${each}` }))).rejects.toMatchObject(refused)));
+  // One wait is enough for all writes of the batch.
+  expect(readFileSync(join(server.folder, 'server.log'), 'utf8').match(/due to lock timeout/g)).toHaveLength(1);
+  await holder.query('ROLLBACK');
+  expect((await facts.put(aDraft({ key: 'k1' }))).status).toBe('created');
+});
+
+test('a store that was closed leaves no connection open', async () => {
+  const { connection, schema } = server.newMemory();
+  const name = `closing ${schema}`;
+  for (let turn = 0; turn < 20; turn += 1) {
+    await using store = await PostgresStore.open({
+      database: { connection: { ...connection, application_name: name }, schema },
+      clock: manualClock(),
+      sources: withKey(),
+    });
+    await store.space(me, 'fact').put(aDraft({ key: `k${turn}` }));
+  }
+  const count = async (): Promise<unknown> =>
+    (await server.query(`SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = '${name}'`))[0]?.['n'];
+  await expect.poll(count, { timeout: 5000 }).toBe(0);
 });
 
 test('a write whose commit stays unanswered says so, and what is stored is found afterwards', async () => {
@@ -80,6 +210,26 @@ test('a write whose commit stays unanswered says so, and what is stored is found
   expect((await facts.get('unanswered'))?.key).toBe('unanswered');
   expect((await facts.put(aDraft({ key: 'unanswered' }))).status).toBe('unchanged');
 });
+
+test.each<CommitFate>(['lose answer', 'lose before'])(
+  'a pending note is stored once, when its commit met this and stayed without an answer: %s (R-VIEW-05)',
+  async (fate) => {
+    const store = await openMemory();
+    const [activity, note] = [store.space(me, 'activity'), aDraft({ key: 'note', category: 'activity' })];
+    // The first commit of a process also stores the time.
+    await store.space(me, 'fact').put(aDraft());
+    proxy.fateOf = () => {
+      proxy.refuses = true;
+      return fate;
+    };
+    await expect(store.recordActivity('me', note)).rejects.toMatchObject({ code: 'store_unavailable' });
+    proxy.fateOf = () => 'pass';
+    proxy.refuses = false;
+    await store.recordActivity('me', { ...note, key: 'later' });
+    const { entries } = await activity.page({ sort: 'oldest', limit: 10 });
+    expect(entries.map(({ key }) => key).toSorted()).toEqual(['later', 'note']);
+  },
+);
 
 test('without the database every call refuses, and none answers from RAM', async () => {
   const store = await openMemory();

@@ -1,8 +1,11 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { Finder } from '../../../../src/core/search/finder.ts';
 import { PostgresStore } from '../../../../src/core/store/postgres/postgres-store.ts';
 import { manualClock } from '../../../support/clock.ts';
+import { withLatePages } from '../../../support/late-pages.ts';
 import { startPostgres } from '../../../support/postgres.ts';
+import { randomFrom } from '../../../support/random.ts';
 import { aDraft, anAuthor, withKey } from '../../../support/store.ts';
 
 const PROCESSES = 4;
@@ -14,15 +17,6 @@ interface ModelFact {
   readonly value: string;
   readonly category: string;
   readonly earlier: readonly string[];
-}
-
-/** Random numbers that repeat with their seed. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
 }
 
 test('four processes that share a database behave as one memory (R-ISO-01, R-OPS-14)', async () => {
@@ -52,7 +46,7 @@ test('four processes that share a database behave as one memory (R-ISO-01, R-OPS
         const key = `key ${random(12)}`;
         const known = model.get(key);
         const run = async (): Promise<{ seen: unknown; wanted: unknown }> => {
-          switch (random(6)) {
+          switch (random(8)) {
             case 0:
             case 1: {
               const [value, category] = [`value${operation}x of subject${at}x`, `c${random(3)}`];
@@ -73,6 +67,17 @@ test('four processes that share a database behave as one memory (R-ISO-01, R-OPS
               return { seen: deleted, wanted: known ? 1 : 0 };
             }
             case 4: {
+              // A new index is built from pages that arrive late, while another process forgets a fact.
+              using fresh = new Finder(withLatePages(store, () => wait(random(20))));
+              const other = processes[random(PROCESSES)]!.store;
+              const building = fresh.find({ subject }, { texts: [`subject${at}x`], limit: 50 });
+              await Promise.all([building, other.forget(subject, { kinds: ['fact'], key })]);
+              model.delete(key);
+              const { found } = await fresh.find({ subject }, { texts: [`subject${at}x`], limit: 50 });
+              const wanted = new Map([...model].map(([name, { value }]) => [name, value]));
+              return { seen: new Map(found.map(({ fact }) => [fact.key, fact.value])), wanted };
+            }
+            case 5: {
               const { found } = await finder.find({ subject }, { texts: [`subject${at}x`], limit: 50 });
               const wanted = new Map([...model].map(([name, { value }]) => [name, value]));
               return { seen: new Map(found.map(({ fact }) => [fact.key, fact.value])), wanted };

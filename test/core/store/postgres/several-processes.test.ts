@@ -71,6 +71,35 @@ test.each([false, true])(
   },
 );
 
+test('a read brings its process up to date before it answers, also if it finds nothing (R-OPS-14)', async () => {
+  const database = server.newMemory();
+  const one = await openAnother(database);
+  const other = await openAnother(database, { deaf: true });
+  const seen: string[] = [];
+  using _listener = other.onEntryEvent((event) => event.what === 'stored' && seen.push(event.entry.key));
+  const [facts, packs] = [other.space(me, 'fact'), other.space(me, 'pack')];
+  await one.space(me, 'fact').put(aDraft({ key: 'known' }));
+  const reads: readonly (() => Promise<unknown>)[] = [
+    () => facts.get('known'),
+    () => facts.get('missing'),
+    () => facts.page({ sort: 'updated', limit: 10 }),
+    () => facts.page({ sort: 'updated', limit: 10, category: 'missing' }),
+    () => facts.history('known'),
+    () => facts.withHistory('missing'),
+    () => facts.overview({ categories: 10, keys: 10 }),
+    () => packs.overview({ categories: 10, keys: 10 }),
+    () => packs.history('missing'),
+  ];
+  for (const [turn, read] of reads.entries()) {
+    await one.space(me, 'fact').put(aDraft({ key: `turn ${turn}` }));
+    await read();
+    expect(seen.at(-1)).toBe(`turn ${turn}`);
+  }
+  one.lock();
+  await one.whenIdle();
+  await expect(facts.get('known')).rejects.toMatchObject({ code: 'key_unavailable' });
+});
+
 test('a token that one process revokes or pauses is refused by the very next request anywhere (R-AUTH-04)', async () => {
   const database = server.newMemory();
   const [one, other] = [await openAnother(database), await openAnother(database, { deaf: true })];
@@ -90,6 +119,59 @@ test('a token that one process revokes or pauses is refused by the very next req
   expect((await there.verify(second.token, 'rest')).token).toBe(second.id);
   await here.offerPacks({ client: 'c', packs: ['http'] });
   expect((await there.verify(second.token, 'rest')).packs).toEqual(new Set(['http']));
+});
+
+test('a token stays paused if another process changes tokens while the pause is stored (R-CONN-09)', async () => {
+  const database = server.newMemory();
+  const [one, other] = [await openAnother(database), await openAnother(database)];
+  const gate = Promise.withResolvers<void>();
+  const vault = new Proxy(one.vault, {
+    get: (target, name) => {
+      if (name === 'write') {
+        return async (text: string, value: string) => {
+          if (text.startsWith('paused')) await gate.promise;
+          await target.write(text, value);
+        };
+      }
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  const here = await TokenRegistry.open({ vault, now: () => one.now(), doubtful: () => false });
+  onTestFinished(async () => {
+    gate.resolve();
+    await here[Symbol.asyncDispose]();
+  });
+  const there = await registryOf(other);
+  const wanted = { name: 'n', client: 'c', subject: 'me', scopes: ['memory:read'], days: 1 } as const;
+  const { id, token } = await here.mint({ ...wanted, scopes: [...wanted.scopes] });
+  expect((await here.verify(token, 'rest')).subject).toBe('me');
+  const pausing = here.pause({ id, paused: true });
+  const { token: second } = await there.mint({ ...wanted, scopes: [...wanted.scopes] });
+  const verified = here.verify(second, 'rest');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  gate.resolve();
+  await pausing;
+  expect((await verified).subject).toBe('me');
+  await expect(here.verify(token, 'rest')).rejects.toMatchObject({ code: 'invalid_token' });
+});
+
+test('two processes that change which packs are offered keep both changes (R-CONN-14)', async () => {
+  const database = server.newMemory();
+  const [one, other, third] = [await openAnother(database), await openAnother(database), await openAnother(database)];
+  const [here, there] = [await registryOf(one), await registryOf(other)];
+  const clients = ['a', 'b'] as const;
+  for (let turn = 0; turn < 5; turn += 1) {
+    const packs = [`pack-${turn}`];
+    await Promise.all([here.offerPacks({ client: 'a', packs }), there.offerPacks({ client: 'b', packs })]);
+    const fresh = await registryOf(third);
+    for (const registry of [fresh, here, there]) {
+      for (const client of clients) {
+        const { token } = await here.mint({ name: 'n', client, subject: 'me', scopes: ['packs:run'], days: 1 });
+        expect((await registry.verify(token, 'rest')).packs).toEqual(new Set(packs));
+      }
+    }
+  }
 });
 
 test('processes that start together agree on the key, the signing secret and the tables', async () => {
@@ -139,6 +221,20 @@ test.each([false, true])(
   },
 );
 
+test('a lock that cannot be stored at first hides no lock of another process', async () => {
+  const database = server.newMemory();
+  const [one, other] = [await openAnother(database), await openAnother(database)];
+  await one.space(me, 'fact').put(aDraft());
+  await other.refresh();
+  await server.query(`ALTER TABLE "${database.schema}".meta RENAME TO elsewhere`);
+  one.lock();
+  await one.whenIdle();
+  await server.query(`ALTER TABLE "${database.schema}".elsewhere RENAME TO meta`);
+  await one.unlock();
+  other.lock();
+  await expect.poll(() => one.status().key.at).toBe('locked');
+});
+
 test('a quota holds across processes (R-FACT-16)', async () => {
   const database = server.newMemory();
   const quota = { facts: 20, bytes: 1_000_000_000 };
@@ -158,9 +254,39 @@ test('a process that missed a part of the change log reads everything again', as
   const resets: string[] = [];
   other.onEntryEvent(({ what }) => resets.push(what));
   await one.space(me, 'fact').put(aDraft());
-  await server.query(`DELETE FROM "${database.schema}".change_log`);
+  await one.space(me, 'fact').put(aDraft({ key: 'another' }));
+  // The newest change always stays.
+  const log = `"${database.schema}".change_log`;
+  await server.query(`DELETE FROM ${log} WHERE number < (SELECT max(number) FROM ${log})`);
   await one.space({ subject: 'you' }, 'fact').put(aDraft());
   expect(await other.space({ subject: 'you' }, 'fact').count()).toBe(1);
   expect(resets).toContain('reset');
   expect((await other.namespaces()).map(({ namespace }) => namespace.subject)).toEqual(['me', 'you']);
+});
+
+test('a process notices that the server lost commits in a failover, although their numbers are used again (R-PGSV-05)', async () => {
+  const database = server.newMemory();
+  const [one, other] = [await openAnother(database), await openAnother(database, { deaf: true })];
+  await one.space(me, 'fact').put(aDraft({ key: 'stays' }));
+  const { schema } = database;
+  const tables = ['change_log', 'entry', 'usage', 'namespace', 'meta', 'master_key'];
+  for (const table of tables) await server.query(`CREATE TABLE ${schema}_${table} AS TABLE "${schema}".${table}`);
+  await one.space(me, 'fact').put(aDraft({ key: 'lost' }));
+  const finder = new Finder(other);
+  onTestFinished(() => finder[Symbol.dispose]());
+  const keysFound = async (): Promise<string[]> =>
+    (await finder.find(me, { texts: [aDraft().value], limit: 9 })).found.map(({ fact }) => fact.key).toSorted();
+  expect(await keysFound()).toEqual(['lost', 'stays']);
+  // The standby that takes over lacks the last commit. Another process commits to it first.
+  const restored = tables.map((table) => `INSERT INTO "${schema}".${table} SELECT * FROM ${schema}_${table}`).join(';');
+  await server.query(
+    `BEGIN; SET LOCAL session_replication_role = replica; ${tables.map((table) => `DELETE FROM "${schema}".${table}`).join(';')};
+     ${restored}; COMMIT`,
+  );
+  const third = await openAnother(database);
+  await third.space(me, 'fact').put(aDraft({ key: 'new' }));
+  expect(await keysFound()).toEqual(['new', 'stays']);
+  await one.space(me, 'fact').put(aDraft({ key: 'later' }));
+  expect(await keysFound()).toEqual(['later', 'new', 'stays']);
+  expect((await one.space(me, 'fact').page({ sort: 'updated', limit: 9 })).entries).toHaveLength(3);
 });

@@ -1,5 +1,5 @@
 import { environmentSource } from '../../../../src/core/crypto/keys/environment-source.ts';
-// A process of its own that writes facts until it is killed. Prints each key after its write was acknowledged.
+// A process of its own that writes facts until it is killed. Prints each key after its fact and its note were stored.
 import { PostgresStore } from '../../../../src/core/store/postgres/postgres-store.ts';
 import { systemClock } from '../../../../src/core/time/clock.ts';
 
@@ -12,11 +12,20 @@ const store = await PostgresStore.open({
 });
 await Promise.all(
   Array.from({ length: 8 }, async (_, writer) => {
-    const facts = store.space({ subject: `subject ${writer % 3}` }, 'fact');
+    const subject = `subject ${writer % 3}`;
+    const facts = store.space({ subject }, 'fact');
     for (let turn = 0; ; turn += 1) {
       const key = `${run} ${writer} ${turn}`;
       const author = { client: `writer ${writer}`, origin: 'test', token: 'token' };
       await facts.put({ key, value: `value of ${key}`, category: 'test', tags: [], author, lifetime: 86_400_000 });
+      await store.recordActivity(subject, {
+        key: `note ${key}`,
+        value: '',
+        category: 'test',
+        tags: [],
+        author,
+        lifetime: 86_400_000,
+      });
       process.stdout.write(`${key}\n`);
     }
   }),

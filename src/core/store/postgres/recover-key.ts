@@ -1,0 +1,33 @@
+import { Failure } from '../../../contract/failure.ts';
+import type { KeySources } from '../../crypto/keys/key-source.ts';
+import type { Clock } from '../../time/clock.ts';
+import { recoverInto } from '../../upkeep/recovered-keys.ts';
+import { BatchSecrets } from './batch-secrets.ts';
+import { EVERYTHING } from './change-feed.ts';
+import { Database, type DatabaseOptions } from './database.ts';
+import { Mirror } from './mirror.ts';
+import { hasMemory } from './server-transaction.ts';
+import { UndoLog } from './undo-log.ts';
+
+interface RecoverOptions {
+  readonly database: DatabaseOptions;
+  readonly sources: KeySources;
+  readonly clock: Clock;
+  readonly recoveryKey: string;
+}
+
+/** Restores the lost master key of a memory in PostgreSQL: decrypts it with the recovery key and stores it in a key source. */
+export async function recoverServerKey({ database: options, sources, clock, recoveryKey }: RecoverOptions): Promise<void> {
+  const database = new Database(options);
+  try {
+    const read = database.read.bind(database);
+    if (!(await hasMemory(database)))
+      throw new Failure('not_found', 'There is no memory in this database; check HELMDECK_DATABASE_URL.');
+    const mirror = new Mirror();
+    await mirror.read(read, EVERYTHING);
+    const records = new BatchSecrets(mirror, new UndoLog(), () => undefined);
+    await recoverInto(sources(String(records.meta('memory'))), { records, clock, recoveryKey });
+  } finally {
+    await database.close();
+  }
+}
