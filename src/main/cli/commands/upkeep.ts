@@ -33,7 +33,7 @@ export const backup = command({
 
 export const verify = command({
   name: 'verify',
-  description: 'Verifies the seal of every entry and the structure of the file or the database.',
+  description: 'Verifies the seal of every entry, and the structure of the file or database.',
   details: ['The exit code is 1 if damage is found.'],
   async run(_typed, context) {
     using progress = context.terminal.showProgress('Verifying every entry…');
