@@ -16,7 +16,7 @@ export interface DatabaseOptions {
 
 interface Waits {
   /** Milliseconds for which a call waits for a database that cannot be reached. */
-  readonly reach: number;
+  readonly reconnect: number;
   /** Milliseconds for which a write waits for the lock of the writers. */
   readonly lock: number;
 }
@@ -31,7 +31,7 @@ const READERS = 2;
  * Every write waits for the lock of the writers. A process that stops while it holds the lock loses it before this, because the
  * server ends its idle transaction.
  */
-const WAITS: Waits = { reach: 5000, lock: 12_000 };
+const WAITS: Waits = { reconnect: 5000, lock: 12_000 };
 const RETRY_MS = 100;
 /** Milliseconds for which the server runs a statement of a read, and of a transaction. */
 const READ_MS = 10_000;
@@ -185,7 +185,7 @@ const runOn =
 export class Database {
   readonly schema: string;
   /** Milliseconds for which a call waits for a database that cannot be reached. */
-  readonly reachMs: number;
+  readonly reconnectMs: number;
   readonly #newLink: () => Link;
   readonly #writer: Link;
   /** The reader that listens, and holds locks between processes. */
@@ -204,14 +204,14 @@ export class Database {
 
   constructor({ connection, schema, waits }: DatabaseOptions) {
     this.schema = schema;
-    const { reach, lock } = { ...WAITS, ...waits };
-    this.reachMs = reach;
+    const { reconnect, lock } = { ...WAITS, ...waits };
+    this.reconnectMs = reconnect;
     const configOf = (longest: number): pg.ClientConfig => {
       const own = { lock_timeout: `${lock}ms`, search_path: `"${schema}"`, statement_timeout: `${longest}ms` };
       const settings = Object.entries({ ...SETTINGS, ...own });
       return {
         application_name: 'helmdeck-memory',
-        connectionTimeoutMillis: reach,
+        connectionTimeoutMillis: reconnect,
         query_timeout: longest + GRACE_MS,
         keepAlive: true,
         keepAliveInitialDelayMillis: READ_MS,
@@ -259,7 +259,7 @@ export class Database {
   read<T = Row>(text: string, values: readonly unknown[] = []): Promise<T[]> {
     // A read and its change number take different connections, so that the server runs them at the same time.
     const link = this.#readers[this.#next++ % this.#readers.length] ?? this.#writer;
-    return this.patiently(async () => runOn(await link.client())<T>(text, values));
+    return this.retryWhileLost(async () => runOn(await link.client())<T>(text, values));
   }
 
   /** The connection for transactions. Only one transaction may use it at a time. */
@@ -295,7 +295,7 @@ export class Database {
 
   async #withLock<T>(name: string, step: () => Promise<T>): Promise<{ readonly value: T } | undefined> {
     const lock = [`helmdeck-memory ${this.schema} ${name}`];
-    const { run, taken } = await this.patiently(async () => {
+    const { run, taken } = await this.retryWhileLost(async () => {
       const onListener = runOn(await this.#listener.client());
       const sql = 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken';
       const [row] = await onListener<{ taken: boolean }>(sql, lock);
@@ -313,7 +313,7 @@ export class Database {
   async snapshot<T>(step: (run: RunQuery) => Promise<T>): Promise<T> {
     const link = this.#newLink();
     try {
-      const client = await this.patiently(() => link.client());
+      const client = await this.retryWhileLost(() => link.client());
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       return await step(runOn(client));
     } catch (error) {
@@ -325,7 +325,7 @@ export class Database {
 
   /** Whether no other process has a connection that listens to this memory. */
   async isOnlyProcess(): Promise<boolean> {
-    return this.patiently(async () => {
+    return this.retryWhileLost(async () => {
       // The exclusive lock is free if nobody else holds the shared one. It is released at once.
       const sql = `SELECT CASE WHEN pg_try_advisory_lock(hashtextextended($1, 0))
         THEN pg_advisory_unlock(hashtextextended($1, 0)) ELSE false END AS alone`;
@@ -340,12 +340,12 @@ export class Database {
 
   /** Opens the connection that listens, so that a process without calls hears of a lock too. */
   async listen(): Promise<void> {
-    await this.patiently(async () => void (await this.#listener.client()));
+    await this.retryWhileLost(async () => void (await this.#listener.client()));
   }
 
   /** Repeats a step that changes nothing while the database cannot be reached, for a few seconds. */
-  async patiently<T>(step: () => Promise<T>): Promise<T> {
-    const until = performance.now() + this.reachMs;
+  async retryWhileLost<T>(step: () => Promise<T>): Promise<T> {
+    const until = performance.now() + this.reconnectMs;
     for (;;) {
       try {
         if (this.#closed) throw closed();

@@ -104,7 +104,7 @@ export class ServerQueue {
   }
 
   async #commit(jobs: readonly Job[]): Promise<void> {
-    const until = performance.now() + this.#database.reachMs;
+    const until = performance.now() + this.#database.reconnectMs;
     for (;;) {
       try {
         const outcomes = await this.#attempt(jobs);
@@ -210,7 +210,7 @@ export class ServerQueue {
    */
   async #isCommitted(change: number, mark: Buffer): Promise<boolean> {
     try {
-      return await this.#database.patiently(async () => {
+      return await this.#database.retryWhileLost(async () => {
         const client = await this.#database.writer();
         const { run, query } = this.#database.on(client);
         const [, found] = await Promise.all([

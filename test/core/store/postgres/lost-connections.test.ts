@@ -27,7 +27,7 @@ const KILLS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 100) / 50;
 const CUTS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 25) / 5;
 
 /** A store that gives up a database without an answer early. */
-const SOON = { reach: 1000 };
+const SOON = { reconnect: 1000 };
 
 async function openMemory(over: pg.ClientConfig = {}, waits: DatabaseOptions['waits'] = {}): Promise<PostgresStore> {
   const { connection, schema } = server.newMemory();
