@@ -87,7 +87,7 @@ export function databaseFailure(error: unknown): unknown {
   if (error instanceof StandbyError) return new Failure('store_unavailable', STANDBY, { cause: error });
   if (error instanceof Failure || isOwn(error)) return error;
   const code = codeOf(error);
-  if (/^53100/.test(code)) {
+  if (code === '53100') {
     return new Failure('disk_full', 'The disk of the database server is full. Nothing was changed. Free space on the server.', {
       cause: error,
     });

@@ -79,15 +79,21 @@ async function openCopies(folder: string, database: DatabaseOptions): Promise<Re
   return copies;
 }
 
-/** Gives one COMMIT another fate. If `stays` is set, the database cannot be reached afterwards. */
-function failCommit(number: number, fate: CommitFate, stays = false): { commits: number } {
+/** Gives one COMMIT another fate. After the last one, the database cannot be reached. */
+function failCommit(number: number, fate: CommitFate, isLast = false): { commits: number } {
   const seen = { commits: 0 };
   proxy.fateOf = () => {
     seen.commits += 1;
     if (seen.commits !== number) return 'pass';
-    proxy.refuses = stays;
+    proxy.refuses = isLast;
     return fate;
   };
+  return seen;
+}
+
+async function countCommits(step: () => Promise<unknown>): Promise<{ commits: number }> {
+  const seen = failCommit(0, 'pass');
+  await step();
   return seen;
 }
 
@@ -100,11 +106,7 @@ async function aMove(target: 'database' | 'file') {
     return { folder, database };
   };
   const trial = await prepare();
-  const { commits } = await (async () => {
-    const seen = failCommit(0, 'pass');
-    await move(moveOf(trial.folder, trial.database));
-    return seen;
-  })();
+  const { commits } = await countCommits(() => move(moveOf(trial.folder, trial.database)));
   return { move, commits, ...(await prepare()), prepare };
 }
 
@@ -121,7 +123,7 @@ describe('a lost answer to a COMMIT', () => {
   });
 
   test.each(['database', 'file'] as const)(
-    'or a COMMIT that is lost leaves at most one copy of a move to a %s',
+    'or a lost COMMIT never leaves two copies, if a move to a %s loses the database too',
     async (target) => {
       const { move, commits, prepare } = await aMove(target);
       for (let number = 1; number <= commits; number += 1) {
@@ -173,11 +175,7 @@ describe('a lost answer to a COMMIT', () => {
     await store.space(me, 'fact').put(aDraft({ key: 'later' }));
     await store[Symbol.asyncDispose]();
     const options = { folder, database: throughProxy(database), backup, clock, sources: withKey() };
-    const { commits } = await (async () => {
-      const seen = failCommit(0, 'pass');
-      await restoreToServer({ ...options, database: throughProxy(server.newMemory()) });
-      return seen;
-    })();
+    const { commits } = await countCommits(() => restoreToServer({ ...options, database: throughProxy(server.newMemory()) }));
     // A new database needs one commit more, which creates its tables.
     failCommit(commits - 1, 'lose answer');
     expect(await restoreToServer(options)).toMatchObject({ broken: 0 });
