@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../../../src/core/store/open-store.ts';
 import type { DatabaseOptions } from '../../../../src/core/store/postgres/database.ts';
 import { PostgresStore } from '../../../../src/core/store/postgres/postgres-store.ts';
@@ -8,32 +8,22 @@ import { restoreToServer } from '../../../../src/core/store/postgres/server-rest
 import type { MemoryStore } from '../../../../src/core/store/store.ts';
 import { systemClock as clock } from '../../../../src/core/time/clock.ts';
 import { type MoveOptions, moveToFile, moveToServer } from '../../../../src/core/upkeep/move.ts';
-import { type CommitFate, type PostgresProxy, startProxy } from '../../../support/postgres-proxy.ts';
-import { type PostgresServer, startPostgres } from '../../../support/postgres.ts';
+import { type CommitFate, startProxiedServer } from '../../../support/postgres-proxy.ts';
 import { aDraft, withKey } from '../../../support/store.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
 
-let server: PostgresServer;
-let proxy: PostgresProxy;
-beforeAll(async () => {
-  server = await startPostgres();
-  proxy = await startProxy(server.port);
-});
+const local = startProxiedServer();
 afterEach(() => {
-  proxy.fateOf = () => 'pass';
-  proxy.refuses = false;
-});
-afterAll(async () => {
-  await proxy[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
+  local.proxy.fateOf = () => 'pass';
+  local.proxy.refuses = false;
 });
 
 const me = { subject: 'me' };
 const FACTS = 5;
 
-/** The same memory, through the proxy. Gives up a database without an answer early. */
+/** The same memory, through the local.proxy. Gives up a database without an answer early. */
 const throughProxy = ({ connection, schema }: DatabaseOptions): DatabaseOptions => ({
-  connection: { ...connection, port: proxy.port },
+  connection: { ...connection, port: local.proxy.port },
   schema,
   waits: { reconnect: 500 },
 });
@@ -82,10 +72,10 @@ async function openCopies(folder: string, database: DatabaseOptions): Promise<Re
 /** Gives one COMMIT another fate. After the last one, the database cannot be reached. */
 function failCommit(number: number, fate: CommitFate, isLast = false): { commits: number } {
   const seen = { commits: 0 };
-  proxy.fateOf = () => {
+  local.proxy.fateOf = () => {
     seen.commits += 1;
     if (seen.commits !== number) return 'pass';
-    proxy.refuses = isLast;
+    local.proxy.refuses = isLast;
     return fate;
   };
   return seen;
@@ -101,7 +91,7 @@ async function countCommits(step: () => Promise<unknown>): Promise<{ commits: nu
 async function aMove(target: 'database' | 'file') {
   const move = target === 'database' ? moveToServer : moveToFile;
   const prepare = async (): Promise<{ folder: string; database: DatabaseOptions }> => {
-    const [folder, database] = [tempFolder(), server.newMemory()];
+    const [folder, database] = [tempFolder(), local.server.newMemory()];
     await fill(target === 'database' ? await openFile(folder) : await openServer(database));
     return { folder, database };
   };
@@ -131,7 +121,7 @@ describe('a lost answer to a COMMIT', () => {
         failCommit(number, number % 2 === 0 ? 'lose before' : 'lose answer', true);
         const error: unknown = await move(moveOf(folder, database)).catch((reason: unknown) => reason);
         expect(error).toMatchObject({ code: 'store_unavailable' });
-        proxy.refuses = false;
+        local.proxy.refuses = false;
         expect(Object.values(await openCopies(folder, database)).filter((facts) => facts === FACTS).length).toBeLessThan(2);
         await move(moveOf(folder, database));
         expect(await openCopies(folder, database)).toEqual({ [target]: FACTS });
@@ -147,7 +137,7 @@ describe('a lost answer to a COMMIT', () => {
       message:
         'The connection to the database was lost. Every entry was copied and compared, and the file is marked as moved. Run the same command again to finish the move.',
     });
-    proxy.refuses = false;
+    local.proxy.refuses = false;
     // Another process already uses the memory.
     await (await openServer(database)).space(me, 'fact').put(aDraft({ key: 'acknowledged' }));
     expect(await moveToServer(moveOf(folder, database))).toMatchObject({ broken: 0, wasFinished: true });
@@ -161,21 +151,23 @@ describe('a lost answer to a COMMIT', () => {
       code: 'store_unavailable',
       message: `The connection to the database was lost. The memory is now ${join(folder, 'memory.db')}, and can be used. Run the same command again to finish the move.`,
     });
-    proxy.refuses = false;
+    local.proxy.refuses = false;
     await (await openFile(folder)).space(me, 'fact').put(aDraft({ key: 'acknowledged' }));
     await expect(moveToFile(moveOf(folder, database))).rejects.toMatchObject({ code: 'unavailable' });
     expect(await openCopies(folder, database)).toEqual({});
   });
 
   test('at the end of a restore is found out, or reported truthfully (R-PGUP-08)', async () => {
-    const [folder, database] = [tempFolder(), server.newMemory()];
+    const [folder, database] = [tempFolder(), local.server.newMemory()];
     await fill(await openServer(database));
     const store = await openServer(database, folder);
     const { file: backup } = await store.upkeep.backup();
     await store.space(me, 'fact').put(aDraft({ key: 'later' }));
     await store[Symbol.asyncDispose]();
     const options = { folder, database: throughProxy(database), backup, clock, sources: withKey() };
-    const { commits } = await countCommits(() => restoreToServer({ ...options, database: throughProxy(server.newMemory()) }));
+    const { commits } = await countCommits(() =>
+      restoreToServer({ ...options, database: throughProxy(local.server.newMemory()) }),
+    );
     // A new database needs one commit more, which creates its tables.
     failCommit(commits - 1, 'lose answer');
     expect(await restoreToServer(options)).toMatchObject({ broken: 0 });
@@ -187,7 +179,7 @@ describe('a lost answer to a COMMIT', () => {
         /^The connection to the database was lost at the end, so the backup may or may not be restored\. The replaced memory is in \S+\.db\. Run the same command again\.$/,
       ) as string,
     });
-    proxy.refuses = false;
+    local.proxy.refuses = false;
     await restoreToServer(options);
     expect(await (await openServer(database)).space(me, 'fact').count()).toBe(FACTS);
   });
