@@ -58,7 +58,10 @@ async function connectToProgram({ folder }: Config): Promise<MemoryConnection | 
 }
 
 /** Whether there is no memory yet, and opening it would create it. Writes nothing. */
-export async function isMemoryMissing({ folder, database }: Config, environment: HostMachine['environment']): Promise<boolean> {
+export async function isMemoryMissing(
+  { folder, database }: Config,
+  environment: LoadedSettings['environment'],
+): Promise<boolean> {
   // The running program can have another memory than the settings of this command.
   using program = await findOwnerClient(folder);
   if (program) return false;
