@@ -9,7 +9,7 @@ import type { PipelineStore, RunRecord } from './pipeline-store.ts';
 const LEASE_MS = 60_000;
 const RENEW_MS = LEASE_MS / 3;
 /** Milliseconds for which a cancellation waits for the process that runs the pipeline. */
-const PATIENCE_MS = 10_000;
+const CANCEL_WAIT_MS = 10_000;
 const POLL_MS = 100;
 const CANCELLATIONS = 'pipeline-cancellations/';
 
@@ -85,7 +85,7 @@ export class SharedRuns implements Disposable {
       author: entry.author,
       lifetime: LEASE_MS,
     });
-    const until = performance.now() + PATIENCE_MS;
+    const until = performance.now() + CANCEL_WAIT_MS;
     while (performance.now() < until) {
       const found = await runs.run(subject, runId);
       if (found?.kept.run.status !== 'running' || !this.isHeld(found.entry)) return;

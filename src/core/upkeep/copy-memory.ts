@@ -4,6 +4,7 @@ import type { KeyRecord } from '../crypto/find-keys.ts';
 import { KIND_BY_NUMBER } from '../store/statements.ts';
 import type { Entry, Namespace } from '../store/store.ts';
 import { MOVED, MOVING } from './moved.ts';
+import type { Tombstone } from './newer-state.ts';
 import type { RowWithPlace } from './rotation.ts';
 
 /** Rows that are compared and copied in one commit. An entry can have 64 KiB. */
@@ -11,15 +12,8 @@ const ROWS_AT_ONCE = 200;
 /** A copy does not contain these names of the table `meta`. */
 const MARKS: ReadonlySet<string> = new Set([MOVING, MOVED]);
 
-export interface NumberedTombstone {
+export interface NumberedTombstone extends Tombstone {
   readonly number: number;
-  readonly at: number;
-  readonly trusted: number;
-  readonly hash: Buffer | null;
-  readonly subject: string | null;
-  readonly session: string | null;
-  readonly kind: number | null;
-  readonly category: string | null;
 }
 
 /** Everything of a memory except its entries. */
@@ -49,7 +43,10 @@ export interface CopiedRow {
 export interface CopyTarget extends CopySource {
   /** Replaces everything except entries, in one commit. Keeps marks, and segments that are already open. */
   writeSmall(tables: SmallTables): Promise<void>;
-  /** Deletes and stores rows, in one commit. */
+  /**
+   * Deletes and stores rows, in one commit. Also deletes other rows with the keys of the stored rows: a key that expired and was stored
+   * again has another row number, and the earlier copy can still have it under the old number.
+   */
   writeRows(deleted: readonly number[], stored: readonly CopiedRow[]): Promise<void>;
 }
 

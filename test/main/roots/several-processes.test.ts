@@ -24,10 +24,10 @@ const OPERATIONS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 25);
 
 let memories = 0;
 /** Returns the address of a new memory, and its address through a proxy that loses all notifications. */
-function newMemory(): { readonly url: string; readonly deafUrl: string } {
+function newMemory(): { readonly url: string; readonly urlWithoutNotifications: string } {
   const schema = `shared_${(memories += 1)}`;
   const urlAt = (port: number): string => `postgres://owner@127.0.0.1:${port}/postgres?schema=${schema}`;
-  return { url: urlAt(server.port), deafUrl: urlAt(proxy.port) };
+  return { url: urlAt(server.port), urlWithoutNotifications: urlAt(proxy.port) };
 }
 
 const store = async (program: ServingProgram, token: string, body: object): Promise<HttpResponse> => {
@@ -44,9 +44,9 @@ const search = async (program: ServingProgram, token: string, query: string): Pr
 
 test.each([false, true])(
   'the next search through another process finds a fact that one has acknowledged (R-PGSV-01, R-OPS-14), notifications lost: %s',
-  async (deaf) => {
-    const { url, deafUrl } = newMemory();
-    const [one, other] = await Promise.all([serveDatabase(url), serveDatabase(deaf ? deafUrl : url)]);
+  async (areLost) => {
+    const { url, urlWithoutNotifications } = newMemory();
+    const [one, other] = await Promise.all([serveDatabase(url), serveDatabase(areLost ? urlWithoutNotifications : url)]);
     const { token } = await one.token('ada');
     for (let turn = 0; turn < OPERATIONS; turn += 1) {
       const [key, word] = [`k${turn % 50}`, `word${turn}x`];
@@ -58,8 +58,8 @@ test.each([false, true])(
 );
 
 test('a token that one process revokes or pauses is refused by the next request anywhere (R-PGSV-01, R-AUTH-04, R-AUTH-09)', async () => {
-  const { url, deafUrl } = newMemory();
-  const [one, other] = await Promise.all([serveDatabase(url), serveDatabase(deafUrl)]);
+  const { url, urlWithoutNotifications } = newMemory();
+  const [one, other] = await Promise.all([serveDatabase(url), serveDatabase(urlWithoutNotifications)]);
   const read = async (token: string): Promise<number> => (await other.send('/memory', { token })).status;
   for (let turn = 0; turn < Math.max(5, OPERATIONS / 10); turn += 1) {
     const { id, token } = await one.token('ada', `client ${turn}`);
@@ -80,8 +80,8 @@ test('a token that one process revokes or pauses is refused by the next request 
 });
 
 test('the changes of one process reach the streams of another (R-OPS-12)', async () => {
-  const { url, deafUrl } = newMemory();
-  const [one, other] = await Promise.all([serveDatabase(url), serveDatabase(deafUrl)]);
+  const { url, urlWithoutNotifications } = newMemory();
+  const [one, other] = await Promise.all([serveDatabase(url), serveDatabase(urlWithoutNotifications)]);
   const { token } = await one.token('ada');
   const events = await openEvents(other, token);
   await store(one, token, { key: 'k', value: 'v' });
@@ -89,17 +89,17 @@ test('the changes of one process reach the streams of another (R-OPS-12)', async
 });
 
 test('the lock of one process reaches all, and each unlocks from its own key source (R-PGSV-03)', async () => {
-  const { url, deafUrl } = newMemory();
-  const [one, other, deaf] = await Promise.all([serveDatabase(url), serveDatabase(url), serveDatabase(deafUrl)]);
+  const { url, urlWithoutNotifications } = newMemory();
+  const [one, other, third] = await Promise.all([serveDatabase(url), serveDatabase(url), serveDatabase(urlWithoutNotifications)]);
   const { token } = await one.token('ada');
   await store(one, token, { key: 'k', value: 'v' });
   const keyOf = async (program: ServingProgram): Promise<string> => (await program.owner.call('status', {})).store.key.at;
   await one.owner.call('lock', {});
   await expect.poll(() => keyOf(other), EVENTUALLY).toBe('locked');
-  await expect.poll(() => keyOf(deaf), EVENTUALLY).toBe('locked');
-  expect(await deaf.send('/memory/fact?key=k', { token })).toMatchObject({ status: 503, json: { error: 'key_unavailable' } });
-  await deaf.owner.call('unlock', {});
-  expect(await deaf.send('/memory/fact?key=k', { token })).toMatchObject({ status: 200 });
+  await expect.poll(() => keyOf(third), EVENTUALLY).toBe('locked');
+  expect(await third.send('/memory/fact?key=k', { token })).toMatchObject({ status: 503, json: { error: 'key_unavailable' } });
+  await third.owner.call('unlock', {});
+  expect(await third.send('/memory/fact?key=k', { token })).toMatchObject({ status: 200 });
   expect(await keyOf(other)).toBe('locked');
 });
 
@@ -138,8 +138,10 @@ const REQUESTS = Number(process.env['HELMDECK_TEST_REQUESTS'] ?? 200);
 const SUBJECTS = 8;
 
 test('four processes behave as one memory (R-ISO-01, R-OPS-14)', async () => {
-  const { url, deafUrl } = newMemory();
-  const programs = await Promise.all(Array.from({ length: PROCESSES }, (_, at) => serveDatabase(at === 0 ? deafUrl : url)));
+  const { url, urlWithoutNotifications } = newMemory();
+  const programs = await Promise.all(
+    Array.from({ length: PROCESSES }, (_, at) => serveDatabase(at === 0 ? urlWithoutNotifications : url)),
+  );
   const differences = await Promise.all(Array.from({ length: SUBJECTS }, (_, at) => differencesOf(programs, at)));
   expect(differences.flat()).toEqual([]);
 });

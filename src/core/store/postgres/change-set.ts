@@ -1,3 +1,4 @@
+import type { NumberedTombstone } from '../../upkeep/copy-memory.ts';
 import type { EntryRow } from '../connection.ts';
 import type { Kind, Namespace } from '../store.ts';
 import type { RunQuery } from './database.ts';
@@ -11,17 +12,6 @@ export interface PlacedRow extends EntryRow {
 
 /** A row that a change deletes without reading its text. */
 export type RowSize = Pick<PlacedRow, 'row' | 'namespace' | 'kind' | 'key_hash'> & { readonly bytes: number };
-
-export interface TombstoneRow {
-  readonly number: number;
-  readonly at: number;
-  readonly trusted: number;
-  readonly hash: Buffer | null;
-  readonly subject: string | null;
-  readonly session: string | null;
-  readonly kind: number | null;
-  readonly category: string | null;
-}
 
 /** The last numbers that were used. The writer holds the lock of all writers, so no other process can use the same numbers. */
 export interface Counters {
@@ -69,7 +59,7 @@ export interface ChangeSet {
   readonly emptyNamespaces: readonly number[];
   readonly meta: ReadonlyMap<string, Meta | undefined>;
   readonly keys: readonly StoredKeyRecord[] | undefined;
-  readonly tombstones: readonly TombstoneRow[];
+  readonly tombstones: readonly NumberedTombstone[];
   readonly untombstoned: readonly { readonly hash: Buffer; readonly after: number }[];
   readonly statements: readonly { readonly text: string; readonly values: readonly unknown[] }[];
   readonly topics: ReadonlySet<string>;

@@ -95,7 +95,7 @@ export class PostgresStore implements MemoryStore {
   static async open(options: ServerOptions): Promise<PostgresStore> {
     const database = new Database(options.database);
     try {
-      await database.patiently(async () => {
+      await database.retryWhileLost(async () => {
         const client = await database.writer();
         await prepareSchema(client, database.on(client).run, database.schema);
       });

@@ -20,7 +20,7 @@ const COUNT = `INSERT INTO change_log (number, mark, last_row, last_namespace, l
  * repeated, because the caller compares the tables before it writes.
  */
 export async function commitAlone(database: Database, step: (run: RunQuery, change: number) => Promise<void>): Promise<void> {
-  const client = await database.patiently(() => database.writer());
+  const client = await database.retryWhileLost(() => database.writer());
   const { run, query } = database.on(client);
   try {
     await query(BEGIN_WRITING);
@@ -38,7 +38,7 @@ export async function commitAlone(database: Database, step: (run: RunQuery, chan
 
 /** Checks the server and the tables without changing anything. Returns whether the schema contains a memory. */
 export async function hasMemory(database: Database): Promise<boolean> {
-  const isMemory = await database.patiently(async () => {
+  const isMemory = await database.retryWhileLost(async () => {
     const client = await database.writer();
     return requireSchema(client, database.on(client).run, database.schema);
   });
@@ -48,7 +48,7 @@ export async function hasMemory(database: Database): Promise<boolean> {
 }
 
 export async function createTables(database: Database): Promise<void> {
-  await database.patiently(async () => {
+  await database.retryWhileLost(async () => {
     const client = await database.writer();
     await prepareSchema(client, database.on(client).run, database.schema);
   });

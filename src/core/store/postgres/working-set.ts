@@ -1,3 +1,5 @@
+import type { NumberedTombstone } from '../../upkeep/copy-memory.ts';
+import type { Tombstone } from '../../upkeep/newer-state.ts';
 import { EntryEvents } from '../events.ts';
 import type { QuotaKind } from '../quota.ts';
 import { KIND_NUMBERS } from '../statements.ts';
@@ -13,7 +15,7 @@ import {
   readVersions,
 } from './batch-queries.ts';
 import { BatchSecrets } from './batch-secrets.ts';
-import { type ChangeSet, type Counters, NotLoaded, type PlacedRow, type RowSize, type TombstoneRow } from './change-set.ts';
+import { type ChangeSet, type Counters, NotLoaded, type PlacedRow, type RowSize } from './change-set.ts';
 import type { RunQuery } from './database.ts';
 import { type Mirror, type NamespaceRow, namespaceAt, namespaceTopic, spaceTopic, type Topic } from './mirror.ts';
 import { UndoLog } from './undo-log.ts';
@@ -43,7 +45,7 @@ export class WorkingSet {
   readonly #queries = new Map<string, readonly unknown[]>();
   readonly #newNamespaces = new Map<number, NamespaceRow>();
   #emptyNamespaces: number[] = [];
-  #tombstones: TombstoneRow[] = [];
+  #tombstones: NumberedTombstone[] = [];
   #untombstoned: { hash: Buffer; after: number }[] = [];
   #statements: { text: string; values: readonly unknown[] }[] = [];
   #topics = new Set<string>();
@@ -413,7 +415,7 @@ export class WorkingSet {
 
   // Tombstones
 
-  addTombstone(tombstone: Omit<TombstoneRow, 'number'>): void {
+  addTombstone(tombstone: Tombstone): void {
     this.#counters.last_tombstone += 1;
     this.#tombstones.push({ ...tombstone, number: this.#counters.last_tombstone });
     this.#undo.push(() => this.#tombstones.pop());
