@@ -8,7 +8,6 @@ import { defineConfig } from 'vitest/config';
 const ISOLATED = [
   'test/main/shell/{ipc,guard,login}.test.ts',
   'test/main/cli/{credential,key}.test.ts',
-  'test/main/own-packs/reachability.test.ts',
   'test/main/egress/network-packs.test.ts',
   'test/main/sidecar/{off,sidecar}.test.ts',
   'test/core/crypto/cipher-copies.test.ts',
