@@ -17,6 +17,7 @@ import { storedCategory } from './entry.ts';
 import type { EntryEvents } from './events.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { Author, Entry, Kind, Namespace } from './store.ts';
+import { VectorRows } from './vector-rows.ts';
 
 /** Maximum rows in the cache of decrypted rows: one or two result pages for each active caller. */
 const MAX_CACHED_ROWS = 1024;
@@ -36,6 +37,7 @@ interface Opened {
 /** Encrypts entries into rows and decrypts rows. Call the methods in a transaction or in one synchronous read. */
 export class SealedRows {
   readonly authors: Authors;
+  readonly vectors: VectorRows;
   readonly #connection: Connection;
   readonly #keys: KeyKeeper;
   /** Row numbers of rows with a broken seal. These rows are omitted from every result and stay in the file as evidence. */
@@ -52,6 +54,7 @@ export class SealedRows {
     this.#keys = keys;
     this.#events = events;
     this.authors = new Authors(connection, keys);
+    this.vectors = new VectorRows(connection, keys);
     // Remove changed and deleted entries from the cache, and all entries after a lock.
     events?.subscribe((event) => {
       this.#revision += 1;
@@ -66,7 +69,7 @@ export class SealedRows {
   }
 
   get brokenCount(): number {
-    return this.#broken.size + this.authors.brokenCount;
+    return this.#broken.size + this.authors.brokenCount + this.vectors.brokenCount;
   }
 
   /**
@@ -154,8 +157,11 @@ export class SealedRows {
   /** Encrypts the same entry again with the current key. Publishes no event. */
   reseal(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
     const { hash, sealed } = this.#seal(namespace, kind, entry);
+    // The seal of a vector contains the hash of its fact.
+    const isMoved = kind === 'fact' && !hash.equals(row.key_hash);
+    if (isMoved) this.vectors.reseal(namespace, row.row, hash);
     this.#connection.sql.update.run(hash, ...columnsOf(entry), sealed, row.row);
-    if (kind === 'fact' && !hash.equals(row.key_hash)) this.#resealVersions(namespace, entry.key, row.key_hash);
+    if (isMoved) this.#resealVersions(namespace, entry.key, row.key_hash);
   }
 
   /** Deletes a row. If the row is a fact, also deletes its earlier versions. */

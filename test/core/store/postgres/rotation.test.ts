@@ -15,6 +15,7 @@ import { startProxy, type PostgresProxy } from '../../../support/postgres-proxy.
 import { type PostgresServer, startPostgres } from '../../../support/postgres.ts';
 import { A_KEY, aDraft, ANOTHER_KEY, keyFrom } from '../../../support/store.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
+import { embedAll, storedVectors } from '../vectors.contract.ts';
 
 let server: PostgresServer;
 let proxy: PostgresProxy;
@@ -76,6 +77,7 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
     const finder = new Finder(other);
     onTestFinished(() => finder[Symbol.dispose]());
     const stored = new Map(Array.from({ length: 1500 }, (_, index) => [index, index < 50 ? `newer ${index}` : `value ${index}`]));
+    expect(await embedAll(one)).toBe(1500);
     const state = { done: false };
     const rotating = one.upkeep.rotate().then(() => (state.done = true));
     const wrong: string[] = [];
@@ -98,6 +100,10 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
     expect(wrong).toEqual([]);
     await rotating;
     expect(await facts(other).count()).toBe(stored.size);
+    // The vectors of unchanged facts are kept (R-MEAN-13).
+    const kept = await storedVectors(other);
+    expect(kept.length).toBeGreaterThan(1400);
+    expect(await embedAll(other)).toBe(stored.size - kept.length);
     const present = await fileSource(folder).read('current');
     if (present.at !== 'found') throw new Error('The key is missing.');
     expect(await keysIn(database)).toEqual({
