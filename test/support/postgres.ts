@@ -133,7 +133,7 @@ export async function startPostgres(
       for (const until = performance.now() + START_MS; ;) {
         const failed = await launch();
         if (failed === undefined) return;
-        // The processes of the connections outlive a killed server for a moment.
+        // The processes of a killed server can need a moment to end.
         if (!failed.includes('still in use') || performance.now() > until) throw new Error(`PostgreSQL did not start: ${failed}`);
         await delay(50);
       }
@@ -141,7 +141,10 @@ export async function startPostgres(
     async stop(signal) {
       if (!child || child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
+      // The processes of the connections outlive a killed server for a moment, and can still commit.
+      const connections = signal === 'SIGKILL' ? childrenOf(child.pid) : [];
       child.kill(signal);
+      for (const connection of connections) kill(connection);
       await exited;
     },
     async restart() {
@@ -156,6 +159,20 @@ export async function startPostgres(
   prepare(server);
   await server.start();
   return server;
+}
+
+const childrenOf = (id: number | undefined): number[] =>
+  spawnSync('pgrep', ['-P', String(id)], { encoding: 'utf8' })
+    .stdout.split('\n')
+    .filter(Boolean)
+    .map(Number);
+
+function kill(id: number): void {
+  try {
+    process.kill(id, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
 }
 
 async function freePort(): Promise<number> {

@@ -39,18 +39,18 @@ describe('a vector is bound to its place (R-MEAN-12)', () => {
     {
       how: 'copied to another version of its fact',
       sql: 'UPDATE entry SET updated_at = updated_at + 1 WHERE rowid = 2',
-      also: 'CREATE TEMP TABLE old AS SELECT * FROM vector WHERE row = 2',
-      then: 'INSERT INTO vector SELECT * FROM old',
+      before: 'CREATE TEMP TABLE old AS SELECT * FROM vector WHERE row = 2',
+      after: 'INSERT INTO vector SELECT * FROM old',
     },
     { how: 'attributed to another model', sql: 'UPDATE vector SET model = model + 1 WHERE row = 2' },
     { how: 'attributed to another namespace', sql: 'UPDATE vector SET namespace = 2 WHERE row = 2' },
     { how: 'truncated', sql: 'UPDATE vector SET sealed = substr(sealed, 1, 20) WHERE row = 2' },
     { how: 'replaced by bytes without a seal', sql: "UPDATE vector SET sealed = x'00010203' WHERE row = 2" },
-  ])('one that was $how is not used, and is made again', async ({ sql, also = '', then = '' }) => {
+  ])('one that was $how is not used, and is made again', async ({ sql, before = '', after = '' }) => {
     const { folder, store, vectors } = await withVectors(3);
     await store.space({ subject: 'you' }, 'fact').put(aDraft());
     await store[Symbol.asyncDispose]();
-    change(folder, `${also}; ${sql}; ${then}`);
+    change(folder, `${before}; ${sql}; ${after}`);
     await using again = await openFileStore(folder, manualClock());
     const intact = vectors.filter(({ row }) => row !== 2);
     expect(await storedVectors(again)).toEqual(intact);
