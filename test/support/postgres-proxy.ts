@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll } from 'vitest';
+import { type PostgresServer, startPostgres } from './postgres.ts';
 
 /** What the proxy does when a client sends a COMMIT. The answers that are not 'pass' come after the server has committed. */
 export type CommitFate = 'pass' | 'lose before' | 'lose answer' | 'unreadable answer' | 'fatal answer' | 'broken TLS' | 'silence';
@@ -147,4 +149,16 @@ export async function startProxy(serverPort: number, certificate?: Certificate):
     },
   };
   return proxy;
+}
+
+/** Starts a server with a proxy in front of it for all tests of a file. */
+export function startProxiedServer(): { readonly server: PostgresServer; readonly proxy: PostgresProxy } {
+  const started = new AsyncDisposableStack();
+  const local = {} as { server: PostgresServer; proxy: PostgresProxy };
+  beforeAll(async () => {
+    local.server = started.use(await startPostgres());
+    local.proxy = started.use(await startProxy(local.server.port));
+  });
+  afterAll(() => started.disposeAsync());
+  return local;
 }
