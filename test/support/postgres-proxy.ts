@@ -14,6 +14,8 @@ interface Certificate {
 
 export interface PostgresProxy extends AsyncDisposable {
   readonly port: number;
+  /** The port of the server that new connections lead to. */
+  serverPort: number;
   /** Called for each COMMIT. */
   fateOf: () => CommitFate;
   /** Whether new connections are refused. */
@@ -77,7 +79,7 @@ export async function startProxy(serverPort: number, certificate?: Certificate):
     });
   });
   const serve = (client: Socket, raw: Socket): void => {
-    const upstream = connect(serverPort, '127.0.0.1');
+    const upstream = connect(proxy.serverPort, '127.0.0.1');
     const end = (): void => {
       client.destroy();
       upstream.destroy();
@@ -135,6 +137,7 @@ export async function startProxy(serverPort: number, certificate?: Certificate):
   if (address === null || typeof address === 'string') throw new Error('The proxy has no port.');
   const proxy: PostgresProxy = {
     port: address.port,
+    serverPort,
     fateOf: () => 'pass',
     refuses: false,
     isSilent: false,

@@ -90,6 +90,8 @@ function statementName(text: string): string {
 class Link {
   readonly #config: pg.ClientConfig;
   readonly #opened: (client: pg.Client) => Promise<void> | void;
+  /** Reads that wait for their answer. */
+  reads = 0;
   #client: pg.Client | undefined;
   #opening: Promise<pg.Client> | undefined;
   #closed = false;
@@ -193,7 +195,6 @@ export class Database {
   readonly #readers: readonly Link[];
   /** The names of the steps that run alone in this process. The server grants a lock to its holder a second time. */
   readonly #alone = new Set<string>();
-  #next = 0;
   #closed = false;
   /** Set after the server's settings and the tables were checked. */
   isPrepared = false;
@@ -257,9 +258,17 @@ export class Database {
 
   /** Reads with one query. A read changes nothing, so it is repeated on a new connection if its connection was lost. */
   read<T = Row>(text: string, values: readonly unknown[] = []): Promise<T[]> {
-    // A read and its change number take different connections, so that the server runs them at the same time.
-    const link = this.#readers[this.#next++ % this.#readers.length] ?? this.#writer;
-    return this.retryWhileLost(async () => runOn(await link.client())<T>(text, values));
+    return this.retryWhileLost(async () => {
+      // Reads that are sent together take different connections, so that the server runs them at the same time. A read that is
+      // alone takes the same connection as the one before it, because its process on the server is awake.
+      const link = this.#readers.reduce((least, each) => (each.reads < least.reads ? each : least));
+      link.reads += 1;
+      try {
+        return await runOn(await link.client())<T>(text, values);
+      } finally {
+        link.reads -= 1;
+      }
+    });
   }
 
   /** The connection for transactions. Only one transaction may use it at a time. */
