@@ -43,7 +43,10 @@ export interface CopiedRow {
 export interface CopyTarget extends CopySource {
   /** Replaces everything except entries, in one commit. Keeps marks, and segments that are already open. */
   writeSmall(tables: SmallTables): Promise<void>;
-  /** Deletes and stores rows, in one commit. */
+  /**
+   * Deletes and stores rows, in one commit. Also deletes other rows with the keys of the stored rows: a key that expired and was stored
+   * again has another row number, and the earlier copy can still have it under the old number.
+   */
   writeRows(deleted: readonly number[], stored: readonly CopiedRow[]): Promise<void>;
 }
 

@@ -31,8 +31,6 @@ interface Deps {
 
 /** Maximum jobs in one transaction. */
 const MAX_JOBS = 256;
-/** Milliseconds for which a batch is retried while the database cannot be reached. */
-const RECONNECT_MS = 5000;
 const RETRY_MS = 50;
 /** Rounds of missing rows for one job. A job needs a few, or some hundred while it evicts rows. */
 const MAX_LOADS = 1000;
@@ -106,7 +104,7 @@ export class ServerQueue {
   }
 
   async #commit(jobs: readonly Job[]): Promise<void> {
-    const until = performance.now() + RECONNECT_MS;
+    const until = performance.now() + this.#database.reconnectMs;
     for (;;) {
       try {
         const outcomes = await this.#attempt(jobs);
