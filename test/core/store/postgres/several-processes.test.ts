@@ -225,6 +225,24 @@ test('a lock that cannot be stored at first hides no lock of another process', a
   await expect.poll(() => one.status().key.at).toBe('locked');
 });
 
+test('a lock reaches every process, also after a failover lost an earlier lock (R-PGSV-03, R-PGSV-05)', async () => {
+  const database = local.server.newMemory();
+  const [one, other] = [await openAnother(database), await openAnother(database)];
+  await one.space(me, 'fact').put(aDraft());
+  for (let turn = 0; turn < 2; turn += 1) {
+    one.lock();
+    await expect.poll(() => other.status().key.at).toBe('locked');
+    await Promise.all([one.whenIdle().then(() => one.unlock()), other.unlock()]);
+  }
+  // The standby that takes over lacks both locks, and a later commit has the number of the newest one.
+  await local.server.query(`UPDATE "${database.schema}".change_log SET mark = decode(md5(random()::text), 'hex');
+    DELETE FROM "${database.schema}".meta WHERE name = 'locks'`);
+  await other.refresh();
+  expect(other.status().key.at).toBe('ok');
+  one.lock();
+  await expect.poll(() => other.status().key.at).toBe('locked');
+});
+
 test('a quota holds across processes (R-FACT-16)', async () => {
   const database = local.server.newMemory();
   const quota = { facts: 20, bytes: 1_000_000_000 };
