@@ -11,20 +11,22 @@ import { type Forgetting, tombstoneHash } from './forgetting.ts';
 import { type QuotaKind, type UsageCounters, isQuotaKind, isSharedKind, rowLimit, quotaExceeded, quotaOf } from './quota.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { StoreContext } from './store-context.ts';
-import type {
-  Author,
-  EntryUpdate,
-  EntryDraft,
-  Entry,
-  Kind,
-  Namespace,
-  ActivityNote,
-  PutResult,
-  Quota,
-  RevertResult,
-  UndoRange,
-  FactWithHistory,
-  WriteOutcome,
+import {
+  type Author,
+  EntryChanged,
+  type EntryUpdate,
+  type EntryDraft,
+  type ExpectedValue,
+  type Entry,
+  type Kind,
+  type Namespace,
+  type ActivityNote,
+  type PutResult,
+  type Quota,
+  type RevertResult,
+  type UndoRange,
+  type FactWithHistory,
+  type WriteOutcome,
 } from './store.ts';
 import { Superseding } from './superseding.ts';
 import { expiryWithGrace, type Grace, planRevert, restoredVersion, type Supersession } from './undo.ts';
@@ -72,6 +74,11 @@ export interface WriterContext extends Pick<StoreContext, 'keys' | 'sweeper' | '
   readonly sharesDatabase?: boolean;
 }
 
+interface PutTerms {
+  readonly note?: ActivityNote | undefined;
+  readonly expected?: ExpectedValue | undefined;
+}
+
 interface WriterParts {
   readonly reader: Pick<EntryReader, 'findLiving' | 'versions' | 'writersOf'>;
   readonly forgetting: Pick<Forgetting, 'run'>;
@@ -104,18 +111,19 @@ export class EntryWriter {
     if (context.quota) context.connection.countUsage();
   }
 
-  put(namespace: Namespace, kind: Kind, draft: EntryDraft, note?: ActivityNote): PutResult {
-    return this.#withinQuota(namespace, kind, () => this.#put(namespace, kind, draft, note));
+  put(namespace: Namespace, kind: Kind, draft: EntryDraft, terms: PutTerms = {}): PutResult {
+    return this.#withinQuota(namespace, kind, () => this.#put(namespace, kind, draft, terms));
   }
 
   change(namespace: Namespace, kind: Kind, key: string, change: EntryUpdate, note?: ActivityNote): Entry | undefined {
     return this.#withinQuota(namespace, kind, () => this.#change(namespace, kind, key, change, note));
   }
 
-  #put(namespace: Namespace, kind: Kind, draft: EntryDraft, note?: ActivityNote): PutResult {
+  #put(namespace: Namespace, kind: Kind, draft: EntryDraft, { note, expected }: PutTerms): PutResult {
     const { rows, disk } = this.#context;
     const found = rows.find(namespace, kind, draft.key);
     const before = found && found.expires_at > this.#now() ? rows.open(namespace, kind, found) : undefined;
+    if (expected && expected.value !== before?.value) throw new EntryChanged();
     const outdated = this.#outdatedBy(namespace, kind, draft);
     const fresh = this.#freshEntry(namespace, draft, outdated);
     if (!found || !before) {

@@ -117,7 +117,7 @@ export class SqliteStore implements MemoryStore {
       this.#writeAndNotify({ namespace, kind }, { author, note }, job);
     return {
       kind,
-      put: (draft, note) => write(draft.author, note, () => writer.put(namespace, kind, draft, note)),
+      put: (draft, note, expected) => write(draft.author, note, () => writer.put(namespace, kind, draft, { note, expected })),
       change: (key, change, note) => write(change.author, note, () => writer.change(namespace, kind, key, change, note)),
       get: (key) => this.#read(() => reader.findLiving(namespace, kind, key)?.entry),
       page: (query) => this.#read(() => reader.page(namespace, kind, query)),

@@ -196,6 +196,14 @@ export interface RevertResult {
   readonly returned: readonly string[];
 }
 
+/** The value that a write replaces. Undefined if the write must create the entry. */
+export interface ExpectedValue {
+  readonly value: string | undefined;
+}
+
+/** The entry was written by another call after it was read. Read it again. */
+export class EntryChanged extends Error {}
+
 /**
  * Accesses the entries of one kind in one namespace, and no other entries. Expired entries are never returned or counted, even
  * before the sweep deletes them. When the promise of a write resolves, the write is durable.
@@ -205,9 +213,10 @@ export interface Space {
   /**
    * Stores the draft under its key. The replaced version of a fact moves to its history. If the entry already has the same
    * content, only the expiry changes, and no note is written. Exception: if the write makes another client's fact expire sooner,
-   * the earlier version moves to the history, with its later expiry.
+   * the earlier version moves to the history, with its later expiry. With `expected`, throws `EntryChanged` and writes nothing if
+   * the value under the key is not the expected one.
    */
-  put(draft: EntryDraft, note?: ActivityNote): Promise<PutResult>;
+  put(draft: EntryDraft, note?: ActivityNote, expected?: ExpectedValue): Promise<PutResult>;
   get(key: string): Promise<Entry | undefined>;
   /**
    * Changes the entry with this key. Undefined if the entry does not exist. A new version is made under the same conditions as for

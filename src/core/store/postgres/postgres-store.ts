@@ -185,7 +185,8 @@ export class PostgresStore implements MemoryStore {
       this.#writeAndNotify({ namespace, kind }, { key, author, note }, job);
     return {
       kind,
-      put: (draft, note) => write(draft.key, draft.author, note, () => writer.put(namespace, kind, draft, note)),
+      put: (draft, note, expected) =>
+        write(draft.key, draft.author, note, () => writer.put(namespace, kind, draft, { note, expected })),
       change: (key, change, note) => write(key, change.author, note, () => writer.change(namespace, kind, key, change, note)),
       get: (key) => this.#read(() => reader.get(namespace, kind, key)),
       page: (query) => this.#read(() => reader.page(namespace, kind, query)),

@@ -95,6 +95,56 @@ test('a run is cancelled through another process, by its caller and by a forget 
   expect((await one.as(me)('pipelineRuns', {})).runs).toEqual([]);
 });
 
+const saying = (what: string) => ({ id: 'race', steps: [{ id: 'one', pack: 'test.echo', input: { what } }] });
+/** Rounds in which both processes write the same definition. */
+const ROUNDS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 25);
+
+/** Returns what the definition says through each process. */
+const said = async ({ one, other }: Both): Promise<unknown[]> =>
+  Promise.all([one, other].map(async ({ as }) => (await as(me)('pipeline', { id: 'race' })).steps[0]));
+
+test('two clients that create the same pipeline through two processes: one creates it, the other is refused (R-DEFINE-01)', async () => {
+  const both = await openBoth();
+  const [one, other] = [both.one.as(aCaller({ client: 'first' })), both.other.as(aCaller({ client: 'second' }))];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const outcomes = await Promise.allSettled([
+      one('createPipeline', saying(`first ${round}`)),
+      other('createPipeline', saying(`second ${round}`)),
+    ]);
+    const winner = outcomes[0].status === 'fulfilled' ? 'first' : 'second';
+    const created = { status: 'fulfilled', value: { status: 'created' } };
+    const message = expect.stringMatching(new RegExp(`belongs to a pipeline by ${winner}`)) as string;
+    const refused = { status: 'rejected', reason: { code: 'invalid_input', message } };
+    expect(outcomes).toMatchObject(winner === 'first' ? [created, refused] : [refused, created]);
+    const step = expect.objectContaining({ input: { what: `${winner} ${round}` } }) as unknown;
+    expect(await said(both)).toEqual([step, step]);
+    await (winner === 'first' ? one : other)('deletePipeline', { id: 'race' });
+  }
+});
+
+test('one client that replaces a pipeline through two processes at once: no version is lost', async () => {
+  const both = await openBoth();
+  const { one, other } = both;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const outcomes = await Promise.all([
+      one.as(me)('createPipeline', saying(`first ${round}`)),
+      other.as(me)('createPipeline', saying(`second ${round}`)),
+    ]);
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['created', 'updated']);
+    const last = outcomes[0].status === 'updated' ? 'first' : 'second';
+    const step = expect.objectContaining({ input: { what: `${last} ${round}` } }) as unknown;
+    expect(await said(both)).toEqual([step, step]);
+    const slots = await one.store
+      .space({ subject: 'me' }, 'pack')
+      .page({ sort: 'updated', category: 'pipeline:version', limit: 9 });
+    const before = last === 'first' ? 'second' : 'first';
+    expect(slots.entries.map(({ value }) => (JSON.parse(value) as { definition: unknown }).definition)).toEqual([
+      expect.objectContaining(saying(`${before} ${round}`)),
+    ]);
+    await one.as(me)('deletePipeline', { id: 'race' });
+  }
+});
+
 const session = { subject: 'me', session: 's' };
 
 /** Stores an entry as a pack does in the session `s`. */
