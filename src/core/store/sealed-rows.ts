@@ -18,6 +18,7 @@ import type { EntryEvents } from './events.ts';
 import { isSame, OpenedRows } from './opened-rows.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { Author, Entry, Kind, Namespace } from './store.ts';
+import { VectorRows } from './vector-rows.ts';
 
 /** Milliseconds for which an author's row outlives its entries, so that not every new entry must change it. */
 const MARGIN_MS = 86_400_000;
@@ -27,6 +28,7 @@ const NO_HASH = Buffer.alloc(0);
 /** Encrypts entries into rows and decrypts rows. Call the methods in a transaction or in one synchronous read. */
 export class SealedRows {
   readonly authors: Authors;
+  readonly vectors: VectorRows;
   readonly #connection: Connection;
   readonly #keys: KeyKeeper;
   /** Row numbers of rows with a broken seal. These rows are omitted from every result and stay in the file as evidence. */
@@ -41,6 +43,7 @@ export class SealedRows {
     this.#keys = keys;
     this.#events = events;
     this.authors = new Authors(connection, keys);
+    this.vectors = new VectorRows(connection, keys);
     // Remove changed and deleted entries from the cache, and all entries after a lock.
     events?.subscribe((event) => {
       this.#revision += 1;
@@ -55,7 +58,7 @@ export class SealedRows {
   }
 
   get brokenCount(): number {
-    return this.#broken.size + this.authors.brokenCount;
+    return this.#broken.size + this.authors.brokenCount + this.vectors.brokenCount;
   }
 
   /**
@@ -128,8 +131,11 @@ export class SealedRows {
   /** Encrypts the same entry again with the current key. Publishes no event. */
   reseal(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
     const { hash, sealed } = this.#seal(namespace, kind, entry);
+    // The seal of a vector contains the hash of its fact.
+    const isMoved = kind === 'fact' && !hash.equals(row.key_hash);
+    if (isMoved) this.vectors.reseal(namespace, row.row, hash);
     this.#connection.sql.update.run(hash, ...columnsOf(entry), sealed, row.row);
-    if (kind === 'fact' && !hash.equals(row.key_hash)) this.#resealVersions(namespace, entry.key, row.key_hash);
+    if (isMoved) this.#resealVersions(namespace, entry.key, row.key_hash);
   }
 
   /** Deletes a row. If the row is a fact, also deletes its earlier versions. */

@@ -55,8 +55,9 @@ const SETTINGS: Readonly<Record<string, string>> = {
   enable_sort: 'off',
   // Planning takes longer than reading a row, and the plan of a statement does not depend on its values.
   plan_cache_mode: 'force_generic_plan',
-  // Compiling a statement takes longer than running it.
+  // Compiling a statement, or starting processes for it, takes longer than running it.
   jit: 'off',
+  max_parallel_workers_per_gather: '0',
   TimeZone: 'UTC',
 };
 

@@ -14,6 +14,7 @@ import { manualClock, MINUTE } from '../../../support/clock.ts';
 import { type CommitFate, startProxiedServer } from '../../../support/postgres-proxy.ts';
 import { A_KEY, aDraft, ANOTHER_KEY, keyFrom } from '../../../support/store.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
+import { embedAll, storedVectors } from '../vectors.contract.ts';
 
 const local = startProxiedServer();
 
@@ -75,6 +76,7 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
     const finder = new Finder(other);
     onTestFinished(() => finder[Symbol.dispose]());
     const stored = new Map(Array.from({ length: 1500 }, (_, index) => [index, index < 50 ? `newer ${index}` : `value ${index}`]));
+    expect(await embedAll(one)).toBe(1500);
     const state = { done: false };
     const rotating = one.upkeep.rotate().then(() => (state.done = true));
     const wrong: string[] = [];
@@ -97,6 +99,10 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
     expect(wrong).toEqual([]);
     await rotating;
     expect(await facts(other).count()).toBe(stored.size);
+    // The vectors of unchanged facts are kept (R-MEAN-13).
+    const kept = await storedVectors(other);
+    expect(kept.length).toBeGreaterThan(1400);
+    expect(await embedAll(other)).toBe(stored.size - kept.length);
     const present = await fileSource(folder).read('current');
     if (present.at !== 'found') throw new Error('The key is missing.');
     expect(await keysIn(database)).toEqual({
