@@ -1,5 +1,7 @@
-import type { FactMeaning, Nearest, NearestQuery } from '../../src/core/meaning/nearest.ts';
+import type { FactMeaning, Nearest } from '../../src/core/meaning/nearest.ts';
 import type { MemoryStore, Namespace } from '../../src/core/store/store.ts';
+
+type NearestQuery = Parameters<FactMeaning['nearest']>[2];
 
 interface Meanings {
   /** The cosines of the question and the facts, by key. */

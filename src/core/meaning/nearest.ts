@@ -1,6 +1,6 @@
 import type { Namespace } from '../store/store.ts';
 
-export interface NearestQuery {
+interface NearestQuery {
   /** Maximum number of facts to return. */
   readonly limit: number;
   readonly signal?: AbortSignal;
