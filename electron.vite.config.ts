@@ -31,6 +31,7 @@ export default defineConfig({
           index: 'src/main/roots/index.ts',
           headless: 'src/main/roots/headless.ts',
           cli: 'src/main/roots/cli.ts',
+          'model-process': 'src/main/meaning/model-process.ts',
         },
         // CommonJS starts faster: Node would analyse the exports of every ES module and load unused ones.
         output: { format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' },

@@ -151,6 +151,7 @@ async function firstAnswer({ file }: Ours, url?: string): Promise<number> {
   const env = {
     HELMDECK_DATA_DIR: folder,
     HELMDECK_ADDR: '127.0.0.1:0',
+    HELMDECK_MEANING: 'off',
     HOME: folder,
     ...(url !== undefined && { HELMDECK_DATABASE_URL: url }),
   };

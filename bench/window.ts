@@ -212,7 +212,7 @@ async function launch(folder: string, what: string, environment: Record<string, 
   const { PATH = '', DISPLAY = '', XAUTHORITY = '' } = process.env;
   const begun = performance.timeOrigin + performance.now();
   const child = spawn(ELECTRON, [...args, '-r', join(folder, 'watch.cjs'), what], {
-    env: { PATH, DISPLAY, XAUTHORITY, HOME: folder, HELMDECK_ADDR: '127.0.0.1:0', ...environment },
+    env: { PATH, DISPLAY, XAUTHORITY, HOME: folder, HELMDECK_ADDR: '127.0.0.1:0', HELMDECK_MEANING: 'off', ...environment },
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);

@@ -210,6 +210,7 @@ async function launch(folder: string): Promise<Running> {
     HOME: folder,
     HELMDECK_DATA_DIR: folder,
     HELMDECK_ADDR: '127.0.0.1:0',
+    HELMDECK_MEANING: 'off',
     HELMDECK_QUOTA_FACTS: String(QUOTA.facts),
     HELMDECK_QUOTA_BYTES: String(QUOTA.bytes),
   };

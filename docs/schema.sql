@@ -1,4 +1,4 @@
--- Version 2, written by npm run docs.
+-- Version 3, written by npm run docs.
 
 CREATE TABLE meta (
   name TEXT PRIMARY KEY,
@@ -65,3 +65,20 @@ CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at) WHERE kind <> 6
 CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, substr(key_hash, 1, 8)) WHERE kind <> 2 AND kind <> 6;
 
 CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2 AND kind <> 6;
+
+CREATE TABLE vector (
+  row INTEGER PRIMARY KEY,
+  namespace INTEGER NOT NULL,
+  model INTEGER NOT NULL,
+  sealed BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX vector_model ON vector (namespace, model);
+
+CREATE TRIGGER vector_of_deleted AFTER DELETE ON entry WHEN old.kind = 1 BEGIN
+  DELETE FROM vector WHERE row = old.rowid;
+END;
+
+CREATE TRIGGER vector_of_changed AFTER UPDATE OF updated_at ON entry WHEN old.kind = 1 AND new.updated_at <> old.updated_at BEGIN
+  DELETE FROM vector WHERE row = old.rowid;
+END;

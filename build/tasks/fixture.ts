@@ -27,6 +27,12 @@ try {
     await put({ subject: 'you' }, 'fact', 'theirs');
     await put({ subject: 'you' }, 'pack', 'p');
     await store.forget('me', { kinds: ['fact'], key: 'gone' });
+    const { facts } = await store.vectors.missing(me, 'a model');
+    await store.vectors.put(
+      me,
+      'a model',
+      facts.map((fact) => ({ ...fact, vector: Buffer.from('a vector') })),
+    );
     await store.upkeep?.makeRecoveryKey();
     await store.vault.write('a secret', 'of the program');
     await store.vault.revokeToken('a token', START + 365 * DAY);

@@ -173,6 +173,7 @@ async function walks(): Promise<readonly Walk[]> {
     HELMDECK_DATA_DIR: join(folder.path, 'data'),
     HELMDECK_MEMORY_KEY: 'ab'.repeat(32),
     HELMDECK_ADDR: '127.0.0.1:0',
+    HELMDECK_MEANING: 'off',
   };
   const config = readConfig({ environment, platform: process.platform, home: () => folder.path });
   await using program = await assemble(config, { environment, desktop: false, version: 'walk' });

@@ -62,9 +62,9 @@ const State = lazy(() =>
       at: z.literal('ready').describe('Embeddings work.'),
       model: model(),
       whose: z
-        .enum(['own', 'adopted'])
+        .enum(['own', 'adopted', 'bundled'])
         .describe(
-          'Which Ollama is used. `own`: one that Helmdeck Memory started. `adopted`: one that was already running and that the owner chose.',
+          'What computes the vectors. `own`: an Ollama that Helmdeck Memory started. `adopted`: an Ollama that was already running and that the owner chose. `bundled`: the model that is installed with Helmdeck Memory, which is used while Ollama is off.',
         ),
     }),
     z.object({

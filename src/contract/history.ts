@@ -88,6 +88,7 @@ export const RECORDED_ACTIONS = {
   approveOllama: undefined,
   pullModel: undefined,
   cancelPull: undefined,
+  setMeaning: 'choice',
   trustClock: undefined,
   lock: undefined,
   unlock: undefined,

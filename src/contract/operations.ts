@@ -32,6 +32,7 @@ import { ForgetInput, ForgetReceipt, UndoForgetInput } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
 import { ImportPreview, ImportPreviewInput } from './import-preview.ts';
 import { SHORTENING_GRACE } from './limits.ts';
+import { MeaningInput, MeaningReport, SetMeaningInput } from './meaning.ts';
 import {
   EndSessionReceipt,
   EndSessionInput,
@@ -257,6 +258,10 @@ export const operations = {
   pullModel: { input: PullModelInput, output: EmbeddingsReport, scope: 'admin', effect: 'reversible' },
   cancelPull: { input: CancelPullInput, output: EmbeddingsReport, scope: 'admin', effect: 'reversible' },
   testEmbeddings: { input: TestEmbeddingsInput, output: EmbeddingsTest, scope: 'admin', effect: 'none' },
+
+  meaning: { input: MeaningInput, output: MeaningReport, scope: 'admin', effect: 'none' },
+  // The owner approved or chose the Ollama that receives the facts before.
+  setMeaning: { input: SetMeaningInput, output: MeaningReport, scope: 'admin', effect: 'reversible' },
 
   mintToken: { input: MintInput, output: MintReceipt, scope: 'admin', effect: 'grants' },
   tokens: { input: TokensInput, output: TokenList, scope: 'admin', effect: 'none' },

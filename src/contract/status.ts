@@ -78,5 +78,17 @@ export type SidecarState =
   | { at: 'unapproved'; changed: boolean; remedy: string }
   | { at: 'no_model'; model: string; remedy: string }
   | { at: 'pulling'; model: string; done: number; of: number }
-  | { at: 'ready'; model: string; whose: 'own' | 'adopted' }
+  | { at: 'ready'; model: string; whose: 'own' | 'adopted' | 'bundled' }
   | { at: 'failed'; trouble: SidecarFailureCode; why: string; remedy: string; retry_at?: string };
+
+/** Which model search by meaning uses. */
+export type MeaningChoice = 'bundled' | 'ollama' | 'off';
+
+export type MeaningFailureCode = 'not_installed' | 'damaged' | 'crashed' | 'hanging' | 'ollama';
+
+/** The state of search by meaning. While it is not `ready`, search works by words. */
+export type MeaningState =
+  | { at: 'off' }
+  | { at: 'starting'; source: 'ollama' }
+  | { at: 'ready'; source: 'bundled' | 'ollama'; model: string }
+  | { at: 'failed'; source: 'bundled' | 'ollama'; trouble: MeaningFailureCode; why: string; remedy: string; retry_at?: string };

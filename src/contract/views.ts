@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { SidecarStatus } from './embeddings.ts';
 import { FactVersion } from './fact.ts';
 import { MY_DEFAULTS, EXPIRING_SOON, LISTED_NAMES, OVERVIEW } from './limits.ts';
+import { MeaningStatus } from './meaning.ts';
 import { count, lazy, noInput, type SchemaOutput, Time } from './schema.ts';
 import type { ClockState, ListeningState, StoreStatus } from './status.ts';
 
@@ -189,7 +190,7 @@ export type CallerList = SchemaOutput<typeof CallerList>;
 export const StatusInput = lazy(() =>
   noInput(
     'Show status',
-    'Shows the state of the program, the stored data, the master key, the clock and embeddings. If there is a problem, shows what to do.',
+    'Shows the state of the program, the stored data, the master key, the clock, embeddings and search by meaning. If there is a problem, shows what to do.',
   ),
 );
 
@@ -327,6 +328,7 @@ export const Status = lazy(() =>
       } satisfies { [Name in keyof StoreStatus]: z.ZodType<StoreStatus[Name]> })
       .describe('State of the stored data.'),
     embeddings: SidecarStatus(),
+    meaning: MeaningStatus(),
     facts: count('Number of facts of this subject.'),
     expiring_soon: count(`Number of facts that expire within ${EXPIRING_SOON / 86_400} days.`),
   }),

@@ -110,6 +110,8 @@ describe('the table (R-OPS-01)', () => {
       'pullModel',
       'cancelPull',
       'testEmbeddings',
+      'meaning',
+      'setMeaning',
       'mintToken',
       'tokens',
       'revokeToken',

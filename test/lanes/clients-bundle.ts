@@ -26,7 +26,7 @@ interface Resolver {
 /** Starts from the bundle file and stores a fact in the real program, using only the bundle's own manifest. */
 export async function bundle(check: Checks['check']): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'helmdeck-bundle-'));
-  const env = { PATH: process.env['PATH'] ?? '', HOME: home, HELMDECK_ADDR: '127.0.0.1:0' };
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, HELMDECK_ADDR: '127.0.0.1:0', HELMDECK_MEANING: 'off' };
   const mcpb = (...args: string[]): { out: string; went: boolean } => {
     try {
       const out = execFileSync(process.execPath, [join(OFFICIAL, 'cli/cli.js'), ...args], { env, encoding: 'utf8' });

@@ -40,6 +40,7 @@ const environment = {
   HOME: home,
   HELMDECK_DATA_DIR: folder,
   HELMDECK_ADDR: '127.0.0.1:0',
+  HELMDECK_MEANING: 'off',
   HELMDECK_MEMORY_KEY: createHash('sha256').update(home).digest('hex'),
   HELMDECK_OLLAMA: ollama.path,
   HELMDECK_EMBEDDINGS_MODEL: 'all-minilm',

@@ -21,6 +21,8 @@ export interface Behaviour {
   readonly line?: string;
   /** Returns synthetic vectors instead of loading the small model, whose first vector is slow. */
   readonly quick?: boolean;
+  /** The digest of every installed model. */
+  readonly digest?: string;
   /** Delay between two progress steps of a pull. */
   readonly pullMs?: number;
   /** Delay before each response with vectors. */

@@ -77,7 +77,13 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     case 'GET /api/version':
       return say(200, { version });
     case 'GET /api/tags':
-      return say(200, { models: modelsHere().map((name) => ({ name: `${name}:latest`, size: LAYER.total })) });
+      return say(200, {
+        models: modelsHere().map((name) => ({
+          name: `${name}:latest`,
+          size: LAYER.total,
+          digest: behaviour().digest ?? LAYER.digest,
+        })),
+      });
     case 'POST /api/pull':
       return pull(body.model ?? '', response);
     case 'POST /api/embed': {

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll } from 'vitest';
+import { type PostgresServer, startPostgres } from './postgres.ts';
 
 /** What the proxy does when a client sends a COMMIT. The answers that are not 'pass' come after the server has committed. */
 export type CommitFate = 'pass' | 'lose before' | 'lose answer' | 'unreadable answer' | 'fatal answer' | 'broken TLS' | 'silence';
@@ -12,6 +14,8 @@ interface Certificate {
 
 export interface PostgresProxy extends AsyncDisposable {
   readonly port: number;
+  /** The port of the server that new connections lead to. */
+  serverPort: number;
   /** Called for each COMMIT. */
   fateOf: () => CommitFate;
   /** Whether new connections are refused. */
@@ -75,7 +79,7 @@ export async function startProxy(serverPort: number, certificate?: Certificate):
     });
   });
   const serve = (client: Socket, raw: Socket): void => {
-    const upstream = connect(serverPort, '127.0.0.1');
+    const upstream = connect(proxy.serverPort, '127.0.0.1');
     const end = (): void => {
       client.destroy();
       upstream.destroy();
@@ -133,6 +137,7 @@ export async function startProxy(serverPort: number, certificate?: Certificate):
   if (address === null || typeof address === 'string') throw new Error('The proxy has no port.');
   const proxy: PostgresProxy = {
     port: address.port,
+    serverPort,
     fateOf: () => 'pass',
     refuses: false,
     isSilent: false,
@@ -147,4 +152,16 @@ export async function startProxy(serverPort: number, certificate?: Certificate):
     },
   };
   return proxy;
+}
+
+/** Starts a server with a proxy in front of it for all tests of a file. */
+export function startProxiedServer(): { readonly server: PostgresServer; readonly proxy: PostgresProxy } {
+  const started = new AsyncDisposableStack();
+  const local = {} as { server: PostgresServer; proxy: PostgresProxy };
+  beforeAll(async () => {
+    local.server = started.use(await startPostgres());
+    local.proxy = started.use(await startProxy(local.server.port));
+  });
+  afterAll(() => started.disposeAsync());
+  return local;
 }

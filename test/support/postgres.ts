@@ -68,10 +68,22 @@ function linkLibraries(native: string): void {
   }
 }
 
-/** Starts a PostgreSQL server in a temporary folder, on a socket and on a loopback port. */
+/** Starts a standby that follows a server by streaming replication. Stops the server for a moment, to copy its files. */
+export async function startStandby(primary: PostgresServer): Promise<PostgresServer> {
+  await primary.stop('SIGINT');
+  const primary_conninfo = `host=127.0.0.1 port=${primary.port} user=owner`;
+  // Without the setting, a standby that starts before its primary waits for five seconds.
+  const settings = { primary_conninfo, wal_retrieve_retry_interval: '100ms' };
+  const standby = await startPostgres(settings, (made) => made.writeData('standby.signal', ''), primary);
+  await primary.start();
+  return standby;
+}
+
+/** Starts a PostgreSQL server in a temporary folder, on a socket and on a loopback port. It begins empty, or as a copy. */
 export async function startPostgres(
   settings: Readonly<Record<string, string>> = {},
   prepare: (server: PostgresServer) => void = () => undefined,
+  copied?: PostgresServer,
 ): Promise<PostgresServer> {
   const bin = await programs();
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-postgres-'));
@@ -80,12 +92,14 @@ export async function startPostgres(
   chmodSync(folder, 0o700);
   const options = { ...user, cwd: folder, env: { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' } };
   const data = join(folder, 'data');
-  const made = spawnSync(
-    join(bin, 'initdb'),
-    ['-D', data, '-U', 'owner', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'],
-    options,
-  );
-  if (made.status !== 0) throw new Error(`initdb failed: ${String(made.stderr)}`);
+  const made = copied
+    ? spawnSync('cp', ['-a', join(copied.folder, 'data'), data], options)
+    : spawnSync(
+        join(bin, 'initdb'),
+        ['-D', data, '-U', 'owner', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'],
+        options,
+      );
+  if (made.status !== 0) throw new Error(`The data folder cannot be made: ${String(made.stderr)}`);
   const port = await freePort();
   const given = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: folder, ...settings };
   let child: ChildProcess | undefined;
@@ -133,7 +147,7 @@ export async function startPostgres(
       for (const until = performance.now() + START_MS; ;) {
         const failed = await launch();
         if (failed === undefined) return;
-        // The processes of the connections outlive a killed server for a moment.
+        // The processes of a killed server can need a moment to end.
         if (!failed.includes('still in use') || performance.now() > until) throw new Error(`PostgreSQL did not start: ${failed}`);
         await delay(50);
       }
@@ -141,7 +155,10 @@ export async function startPostgres(
     async stop(signal) {
       if (!child || child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
+      // The processes of the connections outlive a killed server for a moment, and can still commit.
+      const connections = signal === 'SIGKILL' ? childrenOf(child.pid) : [];
       child.kill(signal);
+      for (const connection of connections) kill(connection);
       await exited;
     },
     async restart() {
@@ -156,6 +173,20 @@ export async function startPostgres(
   prepare(server);
   await server.start();
   return server;
+}
+
+const childrenOf = (id: number | undefined): number[] =>
+  spawnSync('pgrep', ['-P', String(id)], { encoding: 'utf8' })
+    .stdout.split('\n')
+    .filter(Boolean)
+    .map(Number);
+
+function kill(id: number): void {
+  try {
+    process.kill(id, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
 }
 
 async function freePort(): Promise<number> {

@@ -32,7 +32,7 @@ export interface StartedProgram {
 export async function startProgram(environment: Record<string, string | undefined>, program = UNBUILT): Promise<StartedProgram> {
   // The program itself must restrict its files, so start it with the most permissive umask.
   const child = spawn('/bin/sh', ['-c', 'umask 0; exec "$0" "$@"', process.execPath, ...program.split(' ')], {
-    env: { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_ADDR: '127.0.0.1:0', ...environment },
+    env: { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_ADDR: '127.0.0.1:0', HELMDECK_MEANING: 'off', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

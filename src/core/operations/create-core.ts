@@ -16,6 +16,8 @@ import { type Embeddings, noEmbeddings } from './embeddings-port.ts';
 import { embeddings as embeddingOperations } from './embeddings.ts';
 import { facts } from './facts.ts';
 import { FairScheduler } from './fair-scheduler.ts';
+import { type MeaningModel, noMeaning } from './meaning-port.ts';
+import { meaning as meaningOperations } from './meaning.ts';
 import type { Memory, MemoryDeps, OwnerSettings, ProgramInfo } from './memory.ts';
 import { owner } from './owner.ts';
 import { packs as packOperations } from './packs.ts';
@@ -42,6 +44,7 @@ interface CoreOptions {
   /** Loads the module that connects clients. Called on first use. */
   readonly clients?: (() => Promise<ClientConnections>) | undefined;
   readonly embeddings?: Embeddings;
+  readonly meaning?: MeaningModel;
   readonly program?: ProgramInfo;
 }
 
@@ -61,6 +64,7 @@ export function createCore({
   credentials: sources = {},
   clients,
   embeddings = noEmbeddings,
+  meaning = noMeaning,
   settings = NO_SETTINGS,
   program = NOT_SERVED,
 }: CoreOptions): Core {
@@ -77,6 +81,7 @@ export function createCore({
     packs,
     credentials,
     embeddings,
+    meaning,
     clock,
     secrets,
     settings,
@@ -105,6 +110,7 @@ const createMemory = (deps: MemoryDeps): Memory => ({
   ...previewImport(deps),
   ...packOperations(deps),
   ...embeddingOperations(deps),
+  ...meaningOperations(deps),
   ...pipelines(deps),
   ...undo(deps),
   ...upkeep(deps),

@@ -123,6 +123,8 @@ const WITH_COMMANDS: ReadonlySet<OperationName> = new Set<OperationName>([
   'pullModel',
   'cancelPull',
   'testEmbeddings',
+  'meaning',
+  'setMeaning',
 ]);
 
 /** Returns the number of writes that count towards the write limit: one for each line of an import, and none for a dry run. */

@@ -12,7 +12,7 @@ import type { Memory, MemoryDeps } from './memory.ts';
 
 type ViewOperations = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
-export const views = ({ store, scheduler, embeddings, program, packs: { defaults } }: MemoryDeps): ViewOperations => ({
+export const views = ({ store, scheduler, embeddings, meaning, program, packs: { defaults } }: MemoryDeps): ViewOperations => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
     const summary = {
@@ -89,6 +89,7 @@ export const views = ({ store, scheduler, embeddings, program, packs: { defaults
       listener: program.listening(),
       store: store.status(),
       embeddings: embeddings.state,
+      meaning: meaning.state,
       facts,
       expiring_soon: soon,
     };

@@ -1,11 +1,19 @@
 import { Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
-import { type Caller, hasScope } from '../access/caller.ts';
+import { isKeyAvailable } from '../../contract/status.ts';
+import { authorOf, type Caller, hasScope } from '../access/caller.ts';
 import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
 import type { MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
+import { putFairly } from './fair-quota.ts';
 
 const IDLE_MS = PACK.sessionIdle * 1000;
+/** Milliseconds between two marks of a session that is in use, if several processes share the memory. */
+const MARK_MS = 60_000;
+/** Milliseconds between two searches for sessions of processes that have ended. */
+const LEFTOVERS_MS = 600_000;
+/** Category and key prefix of marks. Packs cannot write such entries, because their categories have no colon. */
+const MARK = { category: 'session:used', begin: 'pack-sessions/' } as const;
 
 interface Session {
   readonly subject: string;
@@ -14,11 +22,17 @@ interface Session {
   readonly token: string;
   readonly id: string;
   usedAt: number;
+  /** When this process last stored that the session is in use. */
+  markedAt?: number;
 }
 
 /**
  * The sessions of packs. A session starts when it is first used, and ends on request or after an hour without use. When a session
  * ends, its working memory is deleted.
+ *
+ * If several processes share the memory, each use stores a mark, at most once a minute. The mark expires when the session has been
+ * idle for an hour, so any process can tell whether a session is in use, also if it is only read. A mark needs no connection to
+ * stay, so a session outlives a lost connection of its process.
  */
 export class PackSessions implements Disposable {
   readonly #store: MemoryStore;
@@ -26,13 +40,20 @@ export class PackSessions implements Disposable {
   readonly #reportError: (error: unknown) => void;
   /** The open sessions, least recently used first. */
   readonly #open = new Map<string, Session>();
+  readonly #isShared: boolean;
+  readonly #idleMs: number;
   #timer: Disposable | undefined;
+  #leftovers: Disposable | undefined;
   #cleanUp: Promise<void> | undefined;
 
   constructor(store: MemoryStore, clock: Clock, reportError: (error: unknown) => void) {
     this.#store = store;
     this.#clock = clock;
     this.#reportError = reportError;
+    this.#isShared = store.refresh !== undefined;
+    // The latest mark can be older than the latest use.
+    this.#idleMs = this.#isShared ? IDLE_MS + MARK_MS : IDLE_MS;
+    if (this.#isShared) this.#endLeftoversLater();
   }
 
   /**
@@ -47,10 +68,15 @@ export class PackSessions implements Disposable {
       this.#cleanUp = undefined;
       throw error;
     }
-    this.touch(caller, id);
+    // The mark is stored before the run stores anything in the session.
+    await this.#mark(caller, this.#use(caller, id));
   }
 
   touch(caller: Caller, id: string): void {
+    void this.#mark(caller, this.#use(caller, id)).catch(this.#reportError);
+  }
+
+  #use(caller: Caller, id: string): Session {
     const { subject, client, token } = caller;
     const name = nameOf(subject, id);
     const known = this.#open.get(name);
@@ -60,9 +86,28 @@ export class PackSessions implements Disposable {
         `This client has reached its share of the ${PACK.sessions} sessions that can be open in a memory; end one of its sessions first.`,
       );
     }
+    const session: Session = { ...(known ?? { subject, id, client, token }), usedAt: this.#clock.steady() };
     this.#open.delete(name);
-    this.#open.set(name, { ...(known ?? { subject, id, client, token }), usedAt: this.#clock.steady() });
+    this.#open.set(name, session);
     this.#startTimer();
+    return session;
+  }
+
+  /** Stores that a session is in use, if another process could end it. */
+  async #mark(caller: Caller, session: Session): Promise<void> {
+    if (!this.#isShared || !isKeyAvailable(this.#store.status().key)) return;
+    const { subject, id, usedAt, markedAt } = session;
+    if (markedAt !== undefined && usedAt - markedAt < MARK_MS) return;
+    session.markedAt = usedAt;
+    const author = authorOf(caller);
+    const draft = { key: MARK.begin + id, value: '', category: MARK.category, tags: [], author, lifetime: this.#idleMs };
+    try {
+      await putFairly(this.#store, subject, author, () => this.#store.space({ subject }, 'pack').put(draft));
+    } catch (error) {
+      delete session.markedAt;
+      // A session without a mark is still in use for an hour after its last write.
+      if (!(error instanceof Failure && error.code === 'quota_exceeded')) throw error;
+    }
   }
 
   /**
@@ -79,27 +124,37 @@ export class PackSessions implements Disposable {
   async #end(subject: string, id: string): Promise<number> {
     this.#open.delete(nameOf(subject, id));
     const { deleted } = await this.#store.forget(subject, { kinds: ['pack'], session: id });
+    if (this.#isShared) await this.#store.forget(subject, { kinds: ['pack'], key: MARK.begin + id, session: '' });
     return deleted;
   }
 
-  /** Deletes the entries of sessions of an earlier process. */
+  /** Deletes the entries of sessions of processes that have ended. */
   async endLeftovers(): Promise<void> {
     for (const { namespace } of await this.#store.namespaces('pack')) {
       const { subject, session } = namespace;
       if (session === undefined || this.#open.has(nameOf(subject, session))) continue;
-      if (this.#store.refresh && (await this.#isUsedElsewhere(subject, session))) continue;
+      if (this.#isShared && (await this.#isUsedElsewhere(subject, session))) continue;
       await this.#end(subject, session);
     }
   }
 
-  /** Whether another process that shares the memory may have this session open: a pack stored something in the last hour. */
+  #endLeftoversLater(): void {
+    this.#leftovers = this.#clock.after(LEFTOVERS_MS, () => {
+      this.#endLeftoversLater();
+      void this.endLeftovers().catch(this.#reportError);
+    });
+  }
+
+  /** Whether another process that shares the memory may have this session open. */
   async #isUsedElsewhere(subject: string, session: string): Promise<boolean> {
+    if (await this.#store.space({ subject }, 'pack').get(MARK.begin + session)) return true;
     const { entries } = await this.#store.space({ subject, session }, 'pack').page({ sort: 'updated', limit: 1 });
     return entries.some(({ updatedAt }) => this.#store.now() - updatedAt < IDLE_MS);
   }
 
   [Symbol.dispose](): void {
     this.#timer?.[Symbol.dispose]();
+    this.#leftovers?.[Symbol.dispose]();
   }
 
   #openOf(subject: string): Session[] {
@@ -109,7 +164,7 @@ export class PackSessions implements Disposable {
   #startTimer(): void {
     const [oldest] = this.#open.values();
     if (this.#timer || !oldest) return;
-    const left = Math.max(0, oldest.usedAt + IDLE_MS - this.#clock.steady());
+    const left = Math.max(0, oldest.usedAt + this.#idleMs - this.#clock.steady());
     this.#timer = this.#clock.after(left, () => {
       this.#timer = undefined;
       void this.#endIdle().catch(this.#reportError);
@@ -118,11 +173,11 @@ export class PackSessions implements Disposable {
   }
 
   async #endIdle(): Promise<void> {
-    const until = this.#clock.steady() - IDLE_MS;
+    const until = this.#clock.steady() - this.#idleMs;
     const idle = [...this.#open.values()].filter(({ usedAt }) => usedAt <= until);
     for (const { subject, id } of idle) this.#open.delete(nameOf(subject, id));
     for (const { subject, id } of idle) {
-      if (this.#store.refresh && (await this.#isUsedElsewhere(subject, id))) continue;
+      if (this.#isShared && (await this.#isUsedElsewhere(subject, id))) continue;
       await this.#store.forget(subject, { kinds: ['pack'], session: id });
     }
   }

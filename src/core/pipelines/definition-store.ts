@@ -7,7 +7,15 @@ import { mayTakePlace } from '../access/fair-share.ts';
 import { allEntries } from '../packs/all-entries.ts';
 import { putFairly } from '../packs/fair-quota.ts';
 import { clientId } from '../store/entry.ts';
-import type { Author, Entry, MemoryStore, ActivityNote, Space, UndoRange } from '../store/store.ts';
+import {
+  type ActivityNote,
+  type Author,
+  type Entry,
+  EntryChanged,
+  type MemoryStore,
+  type Space,
+  type UndoRange,
+} from '../store/store.ts';
 import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
 import { formatTime } from '../time/format-time.ts';
 
@@ -114,12 +122,9 @@ export class DefinitionStore {
             `This client has reached its share of the ${PIPELINE.definitions} pipelines that a memory can store; delete one of its pipelines first.`,
           );
         }
-        const { expiresAt } = await this.#write(
-          caller.subject,
-          authorOf(caller),
-          { ...stored, version: 1 },
-          noteOf('createPipeline', id),
-        );
+        const { expiresAt } = await this.#write(caller.subject, authorOf(caller), { ...stored, version: 1 }, undefined, {
+          note: noteOf('createPipeline', id),
+        });
         return { status: 'created', expiresAt };
       }
       const found = { entry, stored: read(entry) };
@@ -173,8 +178,9 @@ export class DefinitionStore {
    * undo.
    */
   undo(caller: Caller, rangeOf: (id: string) => UndoRange, dry: boolean, noteOf: NoteOf): Promise<UndoResult> {
+    const undone: UndoResult = { removed: [], restored: [], skipped: [] };
     return this.#serialize(caller.subject, async () => {
-      const undone: UndoResult = { removed: [], restored: [], skipped: [] };
+      undone.skipped.length = 0;
       const suspects: StoredEntry[] = [];
       for await (const found of this.#each(caller.subject))
         if (isInUndoRange(found.entry, rangeOf(found.stored.definition.id))) suspects.push(found);
@@ -185,15 +191,14 @@ export class DefinitionStore {
         if (reversal.what === 'untouched') continue;
         if (reversal.what === 'skipped' || !mayChange(caller, attributed(found).author)) undone.skipped.push(id);
         else {
-          undone[reversal.what].push(id);
-          if (dry) continue;
           const note = noteOf('undo', id);
-          if (reversal.what === 'removed') await this.#remove(caller.subject, found, note);
-          else if (reversal.what === 'restored') {
+          if (!dry && reversal.what === 'removed') await this.#remove(caller.subject, found, note);
+          else if (!dry && reversal.what === 'restored') {
             const { author, value, expiresAt } = restoredVersion(present, reversal.to, this.#store.now());
             const lifetime = expiresAt - this.#store.now();
             await this.#supersede(caller.subject, found, author, JSON.parse(value) as StoredDefinition, note, lifetime);
           }
+          undone[reversal.what].push(id);
         }
       }
       return undone;
@@ -243,19 +248,21 @@ export class DefinitionStore {
       author: entry.author,
       lifetime: entry.expiresAt - this.#store.now(),
     });
-    return await this.#write(subject, author, { ...next, version: stored.version + 1 }, note, lifetime);
+    return await this.#write(subject, author, { ...next, version: stored.version + 1 }, entry.value, { note, lifetime });
   }
 
+  /** Writes a definition. Throws `EntryChanged` if its present text is not `replaced` any more. */
   async #write(
     subject: string,
     author: Author,
     stored: StoredVersion,
-    note?: ActivityNote,
-    lifetime = PIPELINE.ttl * 1000,
+    replaced: string | undefined,
+    { note, lifetime = PIPELINE.ttl * 1000 }: { note?: ActivityNote | undefined; lifetime?: number },
   ): Promise<Entry> {
     const key = DEFINITION.begin + stored.definition.id;
     const draft = { key, value: JSON.stringify(stored), category: DEFINITION.category, tags: [], author, lifetime };
-    return (await putFairly(this.#store, subject, author, () => this.#space(subject).put(draft, note))).entry;
+    return (await putFairly(this.#store, subject, author, () => this.#space(subject).put(draft, note, { value: replaced })))
+      .entry;
   }
 
   async #remove(subject: string, { entry, stored: { definition, version } }: StoredEntry, note: ActivityNote): Promise<void> {
@@ -270,8 +277,14 @@ export class DefinitionStore {
     return this.#store.space({ subject }, 'pack');
   }
 
+  /** Runs a change after the earlier ones of this process. Runs it again if another process has changed the definition meanwhile. */
   #serialize<T>(subject: string, job: () => Promise<T>): Promise<T> {
-    const turn = (this.#changing.get(subject) ?? Promise.resolve()).then(job);
+    const attempt = (): Promise<T> =>
+      job().catch((error: unknown) => {
+        if (error instanceof EntryChanged) return attempt();
+        throw error;
+      });
+    const turn = (this.#changing.get(subject) ?? Promise.resolve()).then(attempt);
     const settled = turn.catch(() => undefined);
     this.#changing.set(subject, settled);
     void settled.then(() => this.#changing.get(subject) === settled && this.#changing.delete(subject));

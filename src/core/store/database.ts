@@ -95,6 +95,11 @@ export function addMissingTables(db: Database): void {
   } catch {
     db.exec('CREATE TEMP TABLE author (id INTEGER PRIMARY KEY, namespace INTEGER, expires_at INTEGER, sealed BLOB)');
   }
+  try {
+    db.prepare('SELECT count(*) FROM vector').get();
+  } catch {
+    db.exec('CREATE TEMP TABLE vector (row INTEGER PRIMARY KEY, namespace INTEGER, model INTEGER, sealed BLOB)');
+  }
 }
 
 /** Opens a database in RAM. Nothing is written to a disk, not even temporary tables. */

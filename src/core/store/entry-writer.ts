@@ -9,19 +9,21 @@ import { type Forgetting, tombstoneHash } from './forgetting.ts';
 import { type QuotaKind, type UsageCounters, isQuotaKind, isSharedKind, rowLimit, quotaExceeded, quotaOf } from './quota.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { StoreContext } from './store-context.ts';
-import type {
-  EntryUpdate,
-  EntryDraft,
-  Entry,
-  Kind,
-  Namespace,
-  ActivityNote,
-  PutResult,
-  Quota,
-  RevertOutcome,
-  UndoRange,
-  FactWithHistory,
-  WriteOutcome,
+import {
+  EntryChanged,
+  type EntryUpdate,
+  type EntryDraft,
+  type ExpectedValue,
+  type Entry,
+  type Kind,
+  type Namespace,
+  type ActivityNote,
+  type PutResult,
+  type Quota,
+  type RevertOutcome,
+  type UndoRange,
+  type FactWithHistory,
+  type WriteOutcome,
 } from './store.ts';
 import { expiryWithGrace, type Grace, planRevert, restoredVersion } from './undo.ts';
 
@@ -62,6 +64,11 @@ export interface WriterContext extends Pick<StoreContext, 'keys' | 'sweeper' | '
   readonly sharesDatabase?: boolean;
 }
 
+interface PutTerms {
+  readonly note?: ActivityNote | undefined;
+  readonly expected?: ExpectedValue | undefined;
+}
+
 interface WriterParts {
   readonly reader: Pick<EntryReader, 'findLiving' | 'versions' | 'writersOf'>;
   readonly forgetting: Pick<Forgetting, 'run'>;
@@ -92,18 +99,19 @@ export class EntryWriter {
     if (context.quota) context.connection.countUsage();
   }
 
-  put(namespace: Namespace, kind: Kind, draft: EntryDraft, note?: ActivityNote): PutResult {
-    return this.#withinQuota(namespace, kind, () => this.#put(namespace, kind, draft, note));
+  put(namespace: Namespace, kind: Kind, draft: EntryDraft, terms: PutTerms = {}): PutResult {
+    return this.#withinQuota(namespace, kind, () => this.#put(namespace, kind, draft, terms));
   }
 
   change(namespace: Namespace, kind: Kind, key: string, change: EntryUpdate, note?: ActivityNote): Entry | undefined {
     return this.#withinQuota(namespace, kind, () => this.#change(namespace, kind, key, change, note));
   }
 
-  #put(namespace: Namespace, kind: Kind, draft: EntryDraft, note?: ActivityNote): PutResult {
+  #put(namespace: Namespace, kind: Kind, draft: EntryDraft, { note, expected }: PutTerms): PutResult {
     const { rows, disk } = this.#context;
     const found = rows.find(namespace, kind, draft.key);
     const before = found && found.expires_at > this.#now() ? rows.open(namespace, kind, found) : undefined;
+    if (expected && expected.value !== before?.value) throw new EntryChanged();
     const fresh = entryOf(draft, this.#now());
     if (!found || !before) {
       // An expired entry, or an entry that cannot be decrypted, is replaced together with its versions.

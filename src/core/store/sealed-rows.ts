@@ -15,34 +15,25 @@ import type { KeyKeeper } from '../crypto/key-keeper.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import { storedCategory } from './entry.ts';
 import type { EntryEvents } from './events.ts';
+import { isSame, OpenedRows } from './opened-rows.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { Author, Entry, Kind, Namespace } from './store.ts';
+import { VectorRows } from './vector-rows.ts';
 
-/** Maximum rows in the cache of decrypted rows: one or two result pages for each active caller. */
-const MAX_CACHED_ROWS = 1024;
-const MAX_CACHED_ROW_BYTES = 4096;
 /** Milliseconds for which an author's row outlives its entries, so that not every new entry must change it. */
 const MARGIN_MS = 86_400_000;
 /** The key hash of an activity row. These rows are found only by time. */
 const NO_HASH = Buffer.alloc(0);
 
-interface Opened {
-  readonly namespace: Namespace;
-  readonly kind: Kind;
-  readonly row: EntryRow;
-  readonly entry: Entry;
-}
-
 /** Encrypts entries into rows and decrypts rows. Call the methods in a transaction or in one synchronous read. */
 export class SealedRows {
   readonly authors: Authors;
+  readonly vectors: VectorRows;
   readonly #connection: Connection;
   readonly #keys: KeyKeeper;
   /** Row numbers of rows with a broken seal. These rows are omitted from every result and stay in the file as evidence. */
   readonly #broken = new Set<number>();
-  /** Cache of decrypted rows by row number, oldest first. */
-  readonly #opened = new Map<number, Opened>();
-  readonly #cachedKeys = new Map<string, number>();
+  readonly #opened = new OpenedRows();
   #revision = 0;
   readonly #events: EntryEvents | undefined;
 
@@ -52,11 +43,12 @@ export class SealedRows {
     this.#keys = keys;
     this.#events = events;
     this.authors = new Authors(connection, keys);
+    this.vectors = new VectorRows(connection, keys);
     // Remove changed and deleted entries from the cache, and all entries after a lock.
     events?.subscribe((event) => {
       this.#revision += 1;
       if (event.what === 'reset') this.#clearCache();
-      else this.#uncache(event.row);
+      else this.#opened.delete(event.row);
     });
   }
 
@@ -66,7 +58,7 @@ export class SealedRows {
   }
 
   get brokenCount(): number {
-    return this.#broken.size + this.authors.brokenCount;
+    return this.#broken.size + this.authors.brokenCount + this.vectors.brokenCount;
   }
 
   /**
@@ -77,9 +69,8 @@ export class SealedRows {
     const id = this.#connection.namespaceId(namespace);
     if (id === undefined) return undefined;
     const { find } = this.#connection.statementsOf(kind);
-    // Use the known hash of a cached entry, because computing a hash takes as long as finding the row.
-    const known = this.#opened.get(this.#cachedKeys.get(cacheKey(namespace, kind, key)) ?? NaN);
-    const again = known && (find.get(id, known.row.key_hash, known.row.key_hash) as EntryRow | undefined);
+    const known = this.#opened.hashOf(namespace, kind, key);
+    const again = known && (find.get(id, known, known) as EntryRow | undefined);
     if (again) return again;
     for (const hash of this.#keys.ring.hashes(namespace, key)) {
       const row = find.get(id, hash, hash) as EntryRow | undefined;
@@ -109,30 +100,16 @@ export class SealedRows {
    * is still held.
    */
   openCached(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
-    const known = this.#opened.get(row.row);
-    if (known?.kind === kind && isSame(known.namespace, namespace) && unchanged(known.row, row) && this.#holdsKeyOf(row)) {
-      return known.entry;
-    }
+    const known = this.#opened.find(namespace, kind, row);
+    if (known && this.#holdsKeyOf(row)) return known;
     const entry = this.open(namespace, kind, row);
-    this.#uncache(row.row);
-    if (!entry || row.sealed.length > MAX_CACHED_ROW_BYTES) return entry;
-    const [oldest] = this.#opened.size >= MAX_CACHED_ROWS ? this.#opened.keys() : [];
-    if (oldest !== undefined) this.#uncache(oldest);
-    this.#opened.set(row.row, { namespace, kind, row, entry });
-    this.#cachedKeys.set(cacheKey(namespace, kind, entry.key), row.row);
+    if (entry) this.#opened.add(namespace, kind, row, entry);
+    else this.#opened.delete(row.row);
     return entry;
-  }
-
-  #uncache(row: number): void {
-    const known = this.#opened.get(row);
-    if (!known) return;
-    this.#opened.delete(row);
-    this.#cachedKeys.delete(cacheKey(known.namespace, known.kind, known.entry.key));
   }
 
   #clearCache(): void {
     this.#opened.clear();
-    this.#cachedKeys.clear();
     this.authors.clear();
   }
 
@@ -154,8 +131,11 @@ export class SealedRows {
   /** Encrypts the same entry again with the current key. Publishes no event. */
   reseal(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
     const { hash, sealed } = this.#seal(namespace, kind, entry);
+    // The seal of a vector contains the hash of its fact.
+    const isMoved = kind === 'fact' && !hash.equals(row.key_hash);
+    if (isMoved) this.vectors.reseal(namespace, row.row, hash);
     this.#connection.sql.update.run(hash, ...columnsOf(entry), sealed, row.row);
-    if (kind === 'fact' && !hash.equals(row.key_hash)) this.#resealVersions(namespace, entry.key, row.key_hash);
+    if (isMoved) this.#resealVersions(namespace, entry.key, row.key_hash);
   }
 
   /** Deletes a row. If the row is a fact, also deletes its earlier versions. */
@@ -250,21 +230,6 @@ const sealContextOf = (namespace: Namespace, kind: Kind, row: EntryRow): SealCon
   updatedAt: row.updated_at,
   expiresAt: row.expires_at,
 });
-
-/** Returns a unique cache key. The lengths show where each part ends, so different parts never give the same text. */
-const cacheKey = ({ subject, session = '' }: Namespace, kind: Kind, key: string): string =>
-  `${kind} ${subject.length} ${session.length} ${subject}${session}${key}`;
-
-const isSame = (one: Namespace, other: Namespace): boolean =>
-  one.subject === other.subject && (one.session ?? '') === (other.session ?? '');
-
-const unchanged = (one: EntryRow, other: EntryRow): boolean =>
-  one.updated_at === other.updated_at &&
-  one.expires_at === other.expires_at &&
-  one.created_at === other.created_at &&
-  one.category === other.category &&
-  one.key_hash.equals(other.key_hash) &&
-  one.sealed.equals(other.sealed);
 
 interface AuthorRow {
   readonly id: number;

@@ -26,6 +26,7 @@ import {
 } from './forgetting.ts';
 import { OverviewReader } from './overview.ts';
 import { SealedRows } from './sealed-rows.ts';
+import { SqliteVectors } from './sqlite-vectors.ts';
 import type { StoreContext } from './store-context.ts';
 import type {
   Author,
@@ -74,6 +75,7 @@ export interface SqliteParts {
 export class SqliteStore implements MemoryStore {
   readonly upkeep: FileUpkeep | undefined;
   readonly vault: SqliteVault;
+  readonly vectors: SqliteVectors;
   readonly #parts: SqliteParts;
   readonly #context: StoreContext & { readonly sweeper: Sweeper };
   readonly #forgetting: Forgetting;
@@ -104,6 +106,14 @@ export class SqliteStore implements MemoryStore {
       read: (query) => this.#read(query),
       readUnopened: (query) => this.#readUnopened(query),
     });
+    this.vectors = new SqliteVectors(this.#context, {
+      read: (query) => this.#read(query),
+      write: (job) => this.#writeInBackground(job),
+      writeUnopened: async (job) => {
+        this.#beginCall();
+        return queue.runInBackground(job);
+      },
+    });
     if (folder === undefined) return;
     const now = (): number => time.now();
     this.upkeep = new FileUpkeep({ connection, keys, rows, queue, folder, now, isClockInDoubt: () => time.inDoubt });
@@ -117,7 +127,7 @@ export class SqliteStore implements MemoryStore {
       this.#writeAndNotify({ namespace, kind }, { author, note }, job);
     return {
       kind,
-      put: (draft, note) => write(draft.author, note, () => writer.put(namespace, kind, draft, note)),
+      put: (draft, note, expected) => write(draft.author, note, () => writer.put(namespace, kind, draft, { note, expected })),
       change: (key, change, note) => write(change.author, note, () => writer.change(namespace, kind, key, change, note)),
       get: (key) => this.#read(() => reader.findLiving(namespace, kind, key)?.entry),
       page: (query) => this.#read(() => reader.page(namespace, kind, query)),
@@ -382,6 +392,14 @@ export class SqliteStore implements MemoryStore {
       time.saveIfDue();
       return result;
     }, lane);
+  }
+
+  /** Runs a write that no caller waits for. */
+  async #writeInBackground<T>(job: () => T): Promise<T> {
+    const { keys, queue } = this.#context;
+    this.#beginCall();
+    if (!keys.heldKeys) await this.#retryUnlock();
+    return queue.runInBackground(job);
   }
 
   async #read<T>(query: () => T): Promise<T> {

@@ -98,6 +98,10 @@ const isEmpty = (namespace: string): string =>
     .map((kind) => `NOT EXISTS (SELECT 1 FROM entry WHERE entry.namespace = ${namespace} AND ${kind})`)
     .join(' AND ');
 
+const VECTOR = 'vector.row, vector.namespace, model, vector.sealed, entry.updated_at, entry.key_hash';
+/** Condition that joins a vector to its fact. */
+const OF_ITS_FACT = 'entry.rowid = vector.row AND entry.namespace = vector.namespace AND entry.kind = 1';
+
 export function prepare(db: Database) {
   return {
     begin: db.prepare('BEGIN IMMEDIATE'),
@@ -196,6 +200,29 @@ export function prepare(db: Database) {
     countRows: db
       .prepare('SELECT (SELECT count(*) FROM entry WHERE kind <> 2) + (SELECT count(*) FROM entry WHERE kind = 2)')
       .pluck(),
+
+    // With CROSS JOIN, SQLite reads the vectors in their order and finds the fact of each, not the other way round.
+    vectorsAfter: db.prepare(
+      `SELECT ${VECTOR} FROM vector CROSS JOIN entry ON ${OF_ITS_FACT}
+         WHERE vector.namespace = ? AND model = ? AND vector.row > ? ORDER BY vector.row LIMIT ?`,
+    ),
+    vectorOf: db.prepare(`SELECT ${VECTOR} FROM vector CROSS JOIN entry ON ${OF_ITS_FACT} WHERE vector.row = ?`),
+    allVectorsAfter: db.prepare(
+      `SELECT ${VECTOR} FROM vector LEFT JOIN entry ON ${OF_ITS_FACT} WHERE vector.row > ? ORDER BY vector.row LIMIT ?`,
+    ),
+    // SQLite answers the query from two indexes alone.
+    factsWithVector: db.prepare(
+      `SELECT rowid AS row, updated_at AS at,
+         EXISTS (SELECT 1 FROM vector WHERE vector.namespace = entry.namespace AND model = ? AND vector.row = entry.rowid) AS has
+         FROM entry WHERE namespace = ? AND kind = 1 AND kind <> 2 ${NEWEST_FIRST} LIMIT ?`,
+    ),
+    countVectors: db.prepare('SELECT count(*) FROM vector WHERE namespace = ? AND model = ?').pluck(),
+    putVector: db.prepare(
+      `INSERT INTO vector (row, namespace, model, sealed) VALUES (?, ?, ?, ?) ON CONFLICT (row)
+       DO UPDATE SET namespace = excluded.namespace, model = excluded.model, sealed = excluded.sealed`,
+    ),
+    deleteVector: db.prepare('DELETE FROM vector WHERE row = ?'),
+    deleteVectors: db.prepare('DELETE FROM vector WHERE row IN (SELECT row FROM vector ORDER BY row LIMIT ?)'),
 
     insertHashTombstone: db.prepare('INSERT INTO tombstone (at, trusted, hash) VALUES (?, ?, ?)'),
     lastTombstone: db.prepare('SELECT coalesce(max(rowid), 0) FROM tombstone').pluck(),

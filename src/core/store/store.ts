@@ -171,6 +171,14 @@ export interface UndoRange {
  */
 export type RevertOutcome = 'removed' | 'restored' | 'skipped' | 'untouched';
 
+/** The value that a write replaces. Undefined if the write must create the entry. */
+export interface ExpectedValue {
+  readonly value: string | undefined;
+}
+
+/** The entry was written by another call after it was read. Read it again. */
+export class EntryChanged extends Error {}
+
 /**
  * Accesses the entries of one kind in one namespace, and no other entries. Expired entries are never returned or counted, even
  * before the sweep deletes them. When the promise of a write resolves, the write is durable.
@@ -180,9 +188,10 @@ export interface Space {
   /**
    * Stores the draft under its key. The replaced version of a fact moves to its history. If the entry already has the same
    * content, only the expiry changes, and no note is written. Exception: if the write makes another client's fact expire sooner,
-   * the earlier version moves to the history, with its later expiry.
+   * the earlier version moves to the history, with its later expiry. With `expected`, throws `EntryChanged` and writes nothing if
+   * the value under the key is not the expected one.
    */
-  put(draft: EntryDraft, note?: ActivityNote): Promise<PutResult>;
+  put(draft: EntryDraft, note?: ActivityNote, expected?: ExpectedValue): Promise<PutResult>;
   get(key: string): Promise<Entry | undefined>;
   /**
    * Changes the entry with this key. Undefined if the entry does not exist. A new version is made under the same conditions as for
@@ -287,6 +296,59 @@ export interface Vault {
   readonly onForeignChange?: (listener: () => void) => Disposable;
 }
 
+/** A fact that has no vector of the model in use. */
+export interface UnembeddedFact {
+  readonly row: number;
+  readonly entry: Entry;
+}
+
+export interface FactVector {
+  /** Row number of the fact. */
+  readonly row: number;
+  /** Update time of the fact when the vector was made. */
+  readonly version: number;
+  /** The encoded vectors of the fact's windows. */
+  readonly vector: Uint8Array;
+}
+
+/**
+ * Stores one encoded vector for each fact, encrypted like the fact and bound to its row, version and model. A vector is deleted
+ * together with its fact and when the fact changes; a renewal keeps it. A vector with a broken seal is deleted, counted as
+ * quarantined, and made again. A vector of another model counts as missing.
+ */
+export interface FactVectors {
+  /**
+   * Returns the next facts without a vector of this model, newest first. One call reads a limited number of rows, so `facts` can be
+   * empty even if another page follows. `next` is absent on the last page.
+   */
+  missing(
+    namespace: Namespace,
+    model: string,
+    after?: EntryCursor,
+  ): Promise<{ readonly facts: readonly UnembeddedFact[]; readonly next?: EntryCursor }>;
+  /** Returns the vectors of these rows, and the facts among them that have none. Skips rows that are not facts of the namespace. */
+  read(
+    namespace: Namespace,
+    model: string,
+    rows: readonly number[],
+  ): Promise<{ readonly facts: readonly UnembeddedFact[]; readonly vectors: readonly FactVector[] }>;
+  /** Stores vectors. Skips facts that were changed or deleted since they were read. Returns the row numbers of the others. */
+  put(
+    namespace: Namespace,
+    model: string,
+    embedded: readonly (UnembeddedFact & Pick<FactVector, 'vector'>)[],
+  ): Promise<readonly number[]>;
+  /** Returns the next vectors after a row number. `next` is absent on the last page. */
+  page(
+    namespace: Namespace,
+    model: string,
+    after: number,
+  ): Promise<{ readonly vectors: readonly FactVector[]; readonly next?: number }>;
+  count(namespace: Namespace, model: string): Promise<number>;
+  /** Deletes all vectors of all models. Works without the master key. */
+  clear(): Promise<void>;
+}
+
 export interface SweepResult {
   readonly removed: number;
   readonly next?: number;
@@ -349,6 +411,7 @@ export interface MemoryStore extends AsyncDisposable {
   /** Calls `listener` for each changed entry, in commit order and before the writer receives its response. */
   onEntryEvent(listener: (event: EntryEvent) => void): Disposable;
   readonly vault: Vault;
+  readonly vectors: FactVectors;
   /** Undefined for a memory that is only in RAM. */
   readonly upkeep: Upkeep | undefined;
 }

@@ -43,7 +43,10 @@ export interface CopiedRow {
 export interface CopyTarget extends CopySource {
   /** Replaces everything except entries, in one commit. Keeps marks, and segments that are already open. */
   writeSmall(tables: SmallTables): Promise<void>;
-  /** Deletes and stores rows, in one commit. */
+  /**
+   * Deletes and stores rows, in one commit. Also deletes other rows with the keys of the stored rows: a key that expired and was stored
+   * again has another row number, and the earlier copy can still have it under the old number.
+   */
   writeRows(deleted: readonly number[], stored: readonly CopiedRow[]): Promise<void>;
 }
 
@@ -69,9 +72,7 @@ export async function copyMemory(
     await target.writeSmall(small);
     changes += 1;
   }
-  const namespaces = new Map(
-    small.namespaces.map(({ id, subject, session }) => [id, { subject, ...(session !== '' && { session }) }]),
-  );
+  const namespaces = namespacesOf(small);
   let [entries, broken, place] = [0, 0, 0];
   for (;;) {
     const read = await source.rowsAfter(place, ROWS_AT_ONCE);
@@ -100,6 +101,24 @@ export async function copyMemory(
     await nextTurn();
   }
 }
+
+/** Counts the entries of a memory by their seals. */
+export async function countRows(source: CopySource): Promise<Pick<CopyResult, 'entries' | 'broken'>> {
+  const namespaces = namespacesOf(await source.readSmall());
+  let [entries, broken, place] = [0, 0, 0];
+  for (;;) {
+    const rows = await source.rowsAfter(place, ROWS_AT_ONCE);
+    const opened = rows.filter((row) => source.open(namespaces.get(row.namespace) ?? { subject: '' }, row)).length;
+    entries += opened;
+    broken += rows.length - opened;
+    place = lastOf(rows);
+    if (place === Infinity) return { entries, broken };
+    await nextTurn();
+  }
+}
+
+const namespacesOf = ({ namespaces }: SmallTables): Map<number, Namespace> =>
+  new Map(namespaces.map(({ id, subject, session }) => [id, { subject, ...(session !== '' && { session }) }]));
 
 /** Returns the last number that a page covers. A page that is not full covers all numbers. */
 const lastOf = (page: readonly RowWithPlace[]): number =>

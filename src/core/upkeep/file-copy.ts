@@ -9,6 +9,9 @@ import { MOVED, MOVING } from './moved.ts';
 import type { RowWithPlace } from './rotation.ts';
 
 const TOMBSTONES = 'SELECT rowid AS number, at, trusted, hash, subject, session, kind, category FROM tombstone ORDER BY rowid';
+/** Deletes the row that has the key of a copied row under another number. */
+const DELETE_SAME_KEY = `DELETE FROM entry WHERE namespace = ? AND kind = ? AND kind <> 2 AND kind <> 6
+  AND substr(key_hash, 1, 8) = substr(?, 1, 8)`;
 
 /** A memory in a file, as the source or the target of a copy. */
 export class FileCopy implements CopyTarget {
@@ -69,10 +72,12 @@ export class FileCopy implements CopyTarget {
 
   /** Copies the sealed bytes. Rows of a database server contain their authors, as rows of older files do. */
   async writeRows(deleted: readonly number[], stored: readonly CopiedRow[]): Promise<void> {
-    const { sql } = this.#connection;
+    const { sql, db } = this.#connection;
     this.#connection.transaction(() => {
       for (const number of deleted) sql.deleteRow.run(number);
+      const deleteSameKey = db.prepare(DELETE_SAME_KEY);
       for (const { row } of stored) {
+        deleteSameKey.run(row.namespace, row.kind, row.key_hash);
         const created = row.created_at === row.updated_at ? 0 : row.created_at;
         const times = [created, row.updated_at, row.expires_at];
         sql.insert.run(row.row, row.namespace, row.kind, row.key_hash, storedCategory(row.category), ...times, row.sealed);

@@ -14,18 +14,16 @@ import { EVERYTHING } from '../store/postgres/change-feed.ts';
 import { Database, type DatabaseOptions, type RunQuery } from '../store/postgres/database.ts';
 import { Mirror } from '../store/postgres/mirror.ts';
 import { ServerCopy, ServerCopySource } from '../store/postgres/server-copy.ts';
-import { commitAlone, createTables, hasMemory } from '../store/postgres/server-transaction.ts';
+import { commitAlone, createTables, hasMemory, UncertainCommit } from '../store/postgres/server-transaction.ts';
 import { NEWEST_CHANGE } from '../store/postgres/sql.ts';
 import { UndoLog } from '../store/postgres/undo-log.ts';
-import { SealedRows } from '../store/sealed-rows.ts';
 import { TOKEN_RECORD, VAULT_PREFIX } from '../store/vault.ts';
 import type { Clock } from '../time/clock.ts';
 import { removeDatabase, removeDrafts } from './copies.ts';
-import { copyMemory, type CopyResult, type CopySource, type CopyTarget } from './copy-memory.ts';
+import { copyMemory, type CopyResult, type CopySource, type CopyTarget, countRows } from './copy-memory.ts';
 import { FileCopy } from './file-copy.ts';
 import { MOVED, MOVING, MOVING_FILE } from './moved.ts';
 import { moveToBackups } from './restore.ts';
-import { countEntries, walkEntries } from './verification.ts';
 
 /** Passes over a memory that other processes change during the move. */
 const MOST_PASSES = 5;
@@ -42,8 +40,15 @@ export interface MoveOptions {
 }
 
 export interface MoveResult extends Omit<CopyResult, 'changes'> {
+  /** Set if an earlier command has copied the memory, so that this command only counted its entries. */
+  readonly wasFinished?: true;
   /** Path of the file that the memory replaced, which is now a backup. */
   readonly replaced?: string | undefined;
+}
+
+/** What is known about the two copies, for the message of a failure. */
+interface MoveState {
+  known: string;
 }
 
 /** Moves the memory of the data folder to PostgreSQL. The file is marked as moved only after every row was compared. */
@@ -60,9 +65,13 @@ export async function moveToServer(options: MoveOptions): Promise<MoveResult> {
     const id = String(connection.meta('memory'));
     const moved = connection.meta(MOVED);
     const keys = await unlocked(connection, clock, sources(id));
-    return await withDatabase(options, async (database, isMemory) => {
+    const state: MoveState = { known: `The memory is still ${places.file}.` };
+    const copy = async (database: Database, isMemory: boolean): Promise<MoveResult> => {
       if (typeof moved === 'string' && (moved !== places.server || !isMemory)) throw alreadyMoved(moved);
       const { ring } = keys.requireKeys();
+      const read = database.read.bind(database);
+      if (typeof moved === 'string' && isUsable((await readTables(read)).meta, id))
+        return { ...(await countRows(new ServerCopySource(read, ring))), wasFinished: true };
       if (!isMemory) await createTables(database);
       // Checked in the transaction that marks the database, because another process can store facts until then.
       await commitAlone(database, async (run) => {
@@ -78,15 +87,21 @@ export async function moveToServer(options: MoveOptions): Promise<MoveResult> {
           await requireMark(run, id);
           await step(run);
         });
-      const target = new ServerCopy({ read: database.read.bind(database), ring, commit });
+      const target = new ServerCopy({ read, ring, commit });
       const result = await copyUntilEqual(new FileCopy(connection, keys), target, options.progress);
-      await requireMark(database.read.bind(database), id);
+      await requireMark(read, id);
       // Marking the file first means that there are never two copies that can be opened.
       connection.transaction(() => connection.setMeta(MOVED, places.server));
+      state.known = 'Every entry was copied and compared, and the file is marked as moved.';
       connection.truncateLog();
-      await commitAlone(database, (run) => deleteMark(run));
+      await commitAlone(database, deleteMark);
       return result;
-    });
+    };
+    return await withDatabase(options, (database, isMemory) =>
+      copy(database, isMemory).catch((error: unknown) => {
+        throw stopped(error, folder, state);
+      }),
+    );
   } catch (error) {
     throw diskFailureOf(error, folder)?.failure ?? error;
   } finally {
@@ -103,13 +118,18 @@ export async function moveToFile(options: MoveOptions): Promise<MoveResult> {
   return await withDatabase(options, async (database, isMemory) => {
     if (!isMemory) throw new Failure('not_found', 'There is no memory in this database, so there is nothing to move.');
     // A rotation or a backup in another process would use the keys during the move.
-    const ran = await database.alone('rotation', () => moveAlone(database, options));
+    const state: MoveState = { known: `The memory is still ${options.places.server}.` };
+    const ran = await database.alone('rotation', () =>
+      moveAlone(database, options, state).catch((error: unknown) => {
+        throw stopped(error, folder, state);
+      }),
+    );
     if (!ran) throw new Failure('unavailable', 'A key rotation or a backup is running; move the memory after it has finished.');
     return ran.value;
   });
 }
 
-async function moveAlone(database: Database, options: MoveOptions): Promise<MoveResult> {
+async function moveAlone(database: Database, options: MoveOptions, state: MoveState): Promise<MoveResult> {
   const { folder, places, clock, sources } = options;
   const run = database.read.bind(database);
   const mirror = await readTables(run);
@@ -123,26 +143,23 @@ async function moveAlone(database: Database, options: MoveOptions): Promise<Move
     // The file lost its first name when it got its last one.
     const isInstalled = !existsSync(draft) && isCopy(file, id);
     // Only the folder with the copy can finish the move, because another machine can have a folder with the same path.
-    if (!isUnfinished || moved !== places.file || !(isInstalled || isCopy(draft, id))) throw alreadyMoved(moved);
+    if (moved !== places.file || !(isInstalled || (isUnfinished && isCopy(draft, id)))) throw alreadyMoved(moved);
+    state.known = 'The database is marked as moved.';
     if (isInstalled) {
-      await finish();
-      return await countFile(file, clock, sources(id));
+      if (isUnfinished) await finish();
+      return { ...(await countFile(file, clock, sources(id))), wasFinished: true };
     }
   }
   requireReplaceable(file, id, places.server);
   const records = new BatchSecrets(mirror, new UndoLog(), () => undefined);
   const keys = await unlocked(records, clock, sources(id));
-  let result: CopyResult;
-  try {
-    result = await copyToDraft(draft, { database, keys, id }, options);
-  } catch (error) {
-    throw diskFailureOf(error, folder)?.failure ?? error;
-  }
+  const { entries, broken } = await copyToDraft(draft, { database, keys, id, state }, options);
   const replaced = moveToBackups(file, folder, clock.now());
   renameSync(draft, file);
   syncFolder(folder);
+  state.known = `The memory is now ${places.file}, and can be used.`;
   await finish();
-  return { ...result, replaced };
+  return { entries, broken, replaced };
 }
 
 /** Whether a file is a copy of this memory that was not moved away. */
@@ -160,9 +177,7 @@ function isCopy(file: string, id: string): boolean {
 async function countFile(file: string, clock: Clock, sources: ReturnType<KeySources>): Promise<MoveResult> {
   const connection = new Connection(file, openDatabase(file));
   try {
-    const keys = await unlocked(connection, clock, sources);
-    const { entries, broken } = await countEntries(walkEntries(connection, new SealedRows(connection, keys)));
-    return { entries, broken };
+    return await countRows(new FileCopy(connection, await unlocked(connection, clock, sources)));
   } finally {
     connection.close();
   }
@@ -170,7 +185,7 @@ async function countFile(file: string, clock: Clock, sources: ReturnType<KeySour
 
 async function copyToDraft(
   draft: string,
-  { database, keys, id }: { database: Database; keys: KeyKeeper; id: string },
+  { database, keys, id, state }: { database: Database; keys: KeyKeeper; id: string; state: MoveState },
   { places, progress }: MoveOptions,
 ): Promise<CopyResult> {
   let connection = new Connection(draft, openDatabase(draft));
@@ -209,8 +224,13 @@ async function copyToDraft(
       await setMark(run, MOVED, places.file);
       // Stays until the file has its name. After that, no other folder can take the memory.
       await setMark(run, MOVING, places.file);
+    }).catch((error: unknown) => {
+      if (error instanceof UncertainCommit) state.known = 'The database may be marked as moved already.';
+      throw error;
     });
-    return isSame ? result : undefined;
+    if (!isSame) return undefined;
+    state.known = 'Every entry was copied and compared, and the database is marked as moved.';
+    return result;
   }
 }
 
@@ -231,6 +251,17 @@ async function unlocked(records: KeyTables, clock: Clock, sources: ReturnType<Ke
   if (keys.requireKeys().ring.retiring)
     throw new Failure('unavailable', 'A key rotation has not finished; start Helmdeck Memory, and move the memory afterwards.');
   return keys;
+}
+
+/** Says where the memory is now, if a failure of a disk or of the connection has stopped the move. */
+function stopped(error: unknown, folder: string, { known }: MoveState): unknown {
+  const local = diskFailureOf(error, folder)?.failure;
+  const failure = local ?? error;
+  if (!(failure instanceof Failure) || (failure.code !== 'disk_full' && failure.code !== 'store_unavailable')) return failure;
+  const disk = local ? 'The disk of the data folder is full.' : 'The disk of the database server is full.';
+  const lost = failure instanceof UncertainCommit ? 'The connection to the database was lost.' : failure.message;
+  const reason = failure.code === 'disk_full' ? disk : lost;
+  return new Failure(failure.code, `${reason} ${known} Run the same command again to finish the move.`, { cause: error });
 }
 
 /** Runs a step with the database, in one process at a time. Nothing is written before the step. */
@@ -261,6 +292,10 @@ async function setMark(run: RunQuery, name: string, value: string): Promise<void
 }
 
 const deleteMark = async (run: RunQuery): Promise<void> => void (await run('DELETE FROM meta WHERE name = $1', [MOVING]));
+
+/** Whether a database contains this memory, and no mark prevents its use. */
+const isUsable = (meta: Mirror['meta'], id: string): boolean =>
+  meta.get('memory') === id && !meta.has(MOVED) && !meta.has(MOVING);
 
 /** Throws if the database is no longer the target of this move. The server frees the lock of a lost connection. */
 async function requireMark(run: RunQuery, id: string): Promise<void> {

@@ -164,7 +164,7 @@ function requireIntact(connection: Connection, backup: string): void {
   let damage: string | undefined;
   let cause: unknown;
   try {
-    connection.db.exec('REINDEX main.entry; REINDEX main.namespace; REINDEX main.tombstone');
+    connection.db.exec('REINDEX main.entry; REINDEX main.namespace; REINDEX main.tombstone; REINDEX main.vector');
     [damage] = integrityErrors(connection);
   } catch (error) {
     if (diskFailureOf(error, '')?.failure.code === 'disk_full') throw error;

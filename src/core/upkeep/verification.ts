@@ -53,8 +53,24 @@ export async function countEntries(
 /** Verifies a memory: every seal, the schema and the structure of the file. SQLite's own check covers only the structure. */
 export async function verifyMemory(connection: Connection, rows: SealedRows, keys: KeyKeeper): Promise<VerificationReport> {
   const { entries, broken: brokenEntries, authors } = await countEntries(walkEntries(connection, rows));
-  const broken = brokenEntries + keys.countBrokenSecrets(connection) + rows.authors.countBroken(authors);
+  const broken =
+    brokenEntries +
+    keys.countBrokenSecrets(connection) +
+    rows.authors.countBroken(authors) +
+    (await countBrokenVectors(connection, rows));
   return { entries, broken, structure: [...schemaDifferences(connection.db, migrations), ...integrityErrors(connection)] };
+}
+
+async function countBrokenVectors(connection: Connection, rows: SealedRows): Promise<number> {
+  let total = 0;
+  for (let place = 0; ;) {
+    const namespaces = new Map(connection.namespaces().map((row) => [row.id, namespaceOf(row)]));
+    const { broken, last } = rows.vectors.countBroken(place, ROWS_AT_ONCE, namespaces);
+    total += broken;
+    if (last === undefined) return total;
+    place = last;
+    await nextTurn();
+  }
 }
 
 export function integrityErrors({ db }: Connection): string[] {

@@ -127,6 +127,6 @@ export class CommandContext implements AsyncDisposable {
 
   async #connect(): Promise<MemoryConnection> {
     const { connectMemory } = await import('./memory-connection.ts');
-    return connectMemory(this.config, { ...this.host, environment: this.environment });
+    return connectMemory(this.config, { ...this.host, ...this.settings });
   }
 }

@@ -2,7 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { type OperationName, operations, type OperationOutput, type OperationRequest } from '../../contract/operations.ts';
 import { findOwnerClient } from '../../listeners/endpoint.ts';
-import type { Config, HostMachine } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import type { LoadedSettings } from '../config/settings-file.ts';
 import { describeUnreachable, readUnreachable } from '../roots/unreachable.ts';
 import { Interrupted } from './errors.ts';
 
@@ -13,8 +14,7 @@ export interface MemoryConnection extends AsyncDisposable {
   call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>>;
 }
 
-interface ConnectOptions {
-  readonly environment: HostMachine['environment'];
+interface ConnectOptions extends Pick<LoadedSettings, 'environment' | 'file' | 'fromFile'> {
   readonly version: string;
   readonly interrupted: AbortSignal;
 }
@@ -72,10 +72,10 @@ const needsOwnPacks = (name: OperationName): boolean =>
 /** Operations that need a key. Without a key, the memory is in RAM, and the stored data would be lost when the command exits. */
 const STORING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken', 'connectClient', 'offerPacks']);
 
-async function openHere(config: Config, { environment, version }: ConnectOptions): Promise<MemoryConnection> {
+async function openHere(config: Config, { environment, file, fromFile, version }: ConnectOptions): Promise<MemoryConnection> {
   // Import this module only here, because commands that connect to the running program do not need it.
   const { openMemory } = await import('../roots/open-memory.ts');
-  const core = await openMemory(config, { environment, version, desktop: false });
+  const core = await openMemory(config, { environment, file, fromFile, version, desktop: false });
   const caller = {
     subject: 'me',
     client: 'command-line',

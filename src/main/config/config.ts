@@ -1,4 +1,5 @@
 import { join, posix, win32 } from 'node:path';
+import type { MeaningChoice } from '../../contract/status.ts';
 import { readProvidedSecret } from '../../core/crypto/keys/provided-secret.ts';
 import { parseDatabaseUrl } from '../../core/store/postgres/database-url.ts';
 import type { DatabaseOptions } from '../../core/store/postgres/database.ts';
@@ -32,6 +33,8 @@ export interface Config {
   /** Names of the owner's packs to load. A pack that cannot be loaded is skipped and reported. */
   readonly packs: readonly string[];
   readonly ollama: OllamaSettings;
+  /** The model of search by meaning. Undefined means the bundled model if it is installed. */
+  readonly meaning: MeaningChoice | undefined;
 }
 
 export interface OllamaSettings {
@@ -71,6 +74,7 @@ export function readConfig(machine: HostMachine): Config {
       model: readSetting(machine, 'HELMDECK_EMBEDDINGS_MODEL'),
       url: readSetting(machine, 'HELMDECK_OLLAMA_URL'),
     },
+    meaning: readSetting(machine, 'HELMDECK_MEANING'),
   };
 }
 

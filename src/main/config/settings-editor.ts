@@ -13,11 +13,18 @@ import { isSettingName, readSetting, type SettingName, settingOf, SETTINGS } fro
 export class SettingsEditor implements OwnerSettings {
   readonly #config: Config;
   readonly #settings: Partial<LoadedSettings>;
+  readonly #apply: Partial<Record<SettingName, (value: string | undefined) => void>>;
   readonly #changed = new Map<SettingName, string | undefined>();
 
-  constructor(config: Config, settings: Partial<LoadedSettings>) {
+  /** `apply` has a function for each setting whose changes take effect immediately. */
+  constructor(
+    config: Config,
+    settings: Partial<LoadedSettings>,
+    apply: Partial<Record<SettingName, (value: string | undefined) => void>> = {},
+  ) {
     this.#config = config;
     this.#settings = settings;
+    this.#apply = apply;
   }
 
   snapshot(): SettingsSnapshot {
@@ -50,14 +57,16 @@ export class SettingsEditor implements OwnerSettings {
     };
     write(path, `${JSON.stringify(file, undefined, 2)}\n`);
     this.#changed.set(name, value);
+    this.#apply[name]?.(value);
     return this.#row(name);
   }
 
   #row(name: SettingName): SettingRow {
-    const { label, help, unit, choices, secret, default: usual = settingOf(name).whenUnset } = settingOf(name);
-    const value = this.#settings.environment?.[name];
-    const from = this.#from(name);
+    const { label, help, unit, choices, secret, immediate, default: usual = settingOf(name).whenUnset } = settingOf(name);
     const next = this.#changed.get(name);
+    const applied = immediate && this.#changed.has(name);
+    const value = applied ? next : this.#settings.environment?.[name];
+    const from = applied ? (next === undefined ? 'nowhere' : 'file') : this.#from(name);
     return {
       name,
       from,

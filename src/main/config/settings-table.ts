@@ -24,6 +24,8 @@ export interface Setting {
   /** Text to show if the setting is not set and has no default, such as `never`. */
   readonly whenUnset?: string;
   readonly choices?: readonly string[];
+  /** A change takes effect immediately, instead of at the next start. */
+  readonly immediate?: true;
   /**
    * Name of the setting in the window, which lets the owner change the setting. Absent for settings that decide where a key or a
    * secret is read, which code runs, or which hosts the program connects to.
@@ -54,10 +56,11 @@ const lockAfter = () =>
 const absolutePath = (error: string) => (platform: NodeJS.Platform) =>
   z.string().refine((path) => (platform === 'win32' ? win32 : posix).isAbsolute(path), error);
 
-const oneOf = <const Choice extends string>(choices: readonly [Choice, Choice]) => ({
+const oneOf = <const Choice extends string>(choices: readonly [Choice, ...Choice[]]) => ({
   fileType: 'text' as const,
   choices,
-  schema: () => z.enum(choices, `must be ${choices.join(' or ')}; write one of them, or remove the setting`),
+  schema: () =>
+    z.enum(choices, `must be ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}; write one of them, or remove the setting`),
 });
 
 const splitAtCommas = (text: string): readonly string[] => text.split(',').map((item) => item.trim());
@@ -297,6 +300,13 @@ export const SETTINGS = {
     help: 'on or off. With off, connecting OpenClaw does not register the search of this memory with mcporter. A change takes effect when you next connect OpenClaw.',
     ...oneOf(['on', 'off']),
     default: 'on',
+  },
+  HELMDECK_MEANING: {
+    label: 'Search by meaning',
+    help: 'bundled: the model that is installed with the program. ollama: the model that your Ollama serves (HELMDECK_EMBEDDINGS_MODEL). off: search by words only; stored vectors are deleted. A change takes effect immediately.',
+    ...oneOf(['bundled', 'ollama', 'off']),
+    immediate: true,
+    whenUnset: 'bundled, or off if the bundled model is not installed',
   },
   HELMDECK_OLLAMA: {
     help: 'Absolute path of the program ollama. If not set, the usual places are searched.',

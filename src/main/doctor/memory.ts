@@ -32,12 +32,13 @@ export async function memoryFindings(examined: MemoryCheck): Promise<Finding[]> 
     const exists = config.database ? !(await isDatabaseEmpty(config)) : existsSync(join(config.folder, MEMORY_FILE));
     if (!running && !exists) return await newMemoryFindings(examined);
     const connection = await memory();
-    const { store, facts } = await connection.call('status', {});
+    const { store, facts, meaning } = await connection.call('status', {});
     return [
       keyFinding(store),
       ...statusFindings(store),
       ...(store.kept !== 'memory' && store.key.at === 'ok' ? await entryFindings(connection) : []),
       ...(store.kept === 'memory' ? [] : await recoveryFindings(connection, { now, facts, kept: store.kept })),
+      ...meaningFindings(meaning),
       ...(await clientFindings(connection)),
     ];
   } catch (error) {
@@ -94,6 +95,14 @@ function clockFindings(clock: Status['clock']): Finding[] {
   if (clock.at === 'unchecked') return [];
   if (clock.at === 'ok') return [ok('clock', 'The system clock agrees with the memory.')];
   return [warn('clock', `${clock.why.slice(0, 1).toUpperCase()}${clock.why.slice(1)}.`, clock.remedy)];
+}
+
+/** Reports nothing while search by meaning is off. */
+function meaningFindings(meaning: OperationOutput<'status'>['meaning']): Finding[] {
+  if (meaning.at === 'off') return [];
+  if (meaning.at === 'failed') return [warn('meaning', `Search works by words only. ${meaning.why}`, meaning.remedy)];
+  const says = meaning.at === 'ready' ? `uses the model ${meaning.model}` : 'waits for Ollama';
+  return [ok('meaning', `Search by meaning ${says}.`)];
 }
 
 async function entryFindings(memory: MemoryConnection): Promise<Finding[]> {

@@ -1,6 +1,12 @@
 import { homedir } from 'node:os';
 import type { ClientList } from '../../contract/client.ts';
-import { isClockInDoubt, type ListeningState, type SidecarState } from '../../contract/status.ts';
+import {
+  isClockInDoubt,
+  isKeyAvailable,
+  type ListeningState,
+  type MeaningChoice,
+  type SidecarState,
+} from '../../contract/status.ts';
 import { TokenRegistry } from '../../core/access/token-registry.ts';
 import { keySources } from '../../core/crypto/keys/key-sources.ts';
 import { openKeychainItems, hasSessionBus } from '../../core/crypto/keys/keychain.ts';
@@ -21,6 +27,10 @@ import type { LoadedSettings } from '../config/settings-file.ts';
 import type { Network } from '../egress/egress.ts';
 import { createNetworkPacks, createLazyEgress } from '../egress/network-packs.ts';
 import { updatesAt } from '../egress/updates.ts';
+import { ChosenModel } from '../meaning/chosen-model.ts';
+import { launchWithNode } from '../meaning/launch-model.ts';
+import type { LaunchModel } from '../meaning/model-messages.ts';
+import { ServedEmbeddings } from '../meaning/served-embeddings.ts';
 import type { OwnPacks, SkippedPack } from '../own-packs/own-packs.ts';
 import { LazySidecar } from '../sidecar/lazy-sidecar.ts';
 import { refuseDebugger } from './debugger-guard.ts';
@@ -43,6 +53,8 @@ export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partia
   /** Replacements for network functions in tests. */
   readonly network?: Network;
 
+  /** Starts the process of the bundled model. By default a Node process. */
+  readonly launchModel?: LaunchModel;
   readonly onEmbeddings?: (state: SidecarState) => void;
   /** Called with the state of all agents each time an operation reads that state. */
   readonly onClients?: (clients: ClientList['clients']) => void;
@@ -105,6 +117,14 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
     ...(reportError && { reportError }),
   };
   const sidecar = opened.use(sidecarOf(config, options));
+  const { launchModel: launch = launchWithNode } = options;
+  const meaning = opened.use(new ChosenModel({ clock, sidecar, launch, choice: config.meaning }));
+  // A locked memory leaves no text in the memory of the model.
+  opened.use(
+    store.onKeyChange(() => {
+      if (!isKeyAvailable(store.status().key)) meaning.release();
+    }),
+  );
   const { perform, packs } = opened.use(
     createCore({
       store,
@@ -114,9 +134,12 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       secrets,
       writesPerMinute,
       credentials,
-      embeddings: sidecar,
+      embeddings: new ServedEmbeddings(sidecar, meaning),
+      meaning,
       packs: packOptions,
-      settings: new SettingsEditor(config, options),
+      settings: new SettingsEditor(config, options, {
+        HELMDECK_MEANING: (value) => meaning.choose(value as MeaningChoice | undefined),
+      }),
       program: { version, listening, updates: updatesAt(updates, egress), ...(windowSessions && { windowSessions }) },
       clients: () =>
         (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { onClients }) })),

@@ -13,6 +13,7 @@ import { accentStyle } from './accent.ts';
 import { DesktopState } from './desktop-state.ts';
 import { DesktopWindow } from './desktop-window.ts';
 import { type WindowBinding, bindWindow } from './ipc.ts';
+import { launchWithElectron } from './launch-model.ts';
 import { startAtLogin, startsAtLogin, wasStartedAtLogin } from './login.ts';
 import { servePages } from './pages.ts';
 import { registerShortcut, type Shortcut } from './shortcut.ts';
@@ -168,6 +169,7 @@ export class Desktop implements AsyncDisposable {
       ...settings,
       ...build,
       desktop: true,
+      launchModel: launchWithElectron,
       onListening: onChange('listening'),
       onKey: onChange('key'),
       onEmbeddings: onChange('embeddings'),

@@ -12,9 +12,14 @@ export class LazySidecar implements Embeddings, AsyncDisposable {
   #loading: Promise<Sidecar> | undefined;
   #sidecar: Sidecar | undefined;
   #awake = false;
+  readonly #listeners = new Set<() => void>();
 
   constructor(options: SidecarOptions) {
-    this.#options = options;
+    const onStateChange = (state: SidecarState): void => {
+      options.onStateChange?.(state);
+      for (const listener of this.#listeners) listener();
+    };
+    this.#options = { ...options, onStateChange };
     this.#isOn = readChoice(options.folder).on;
   }
 
@@ -24,6 +29,17 @@ export class LazySidecar implements Embeddings, AsyncDisposable {
 
   get model(): string {
     return this.#options.settings.model;
+  }
+
+  /** Digest of the model that Ollama serves. Undefined if it is unknown. */
+  get digest(): string | undefined {
+    return this.#sidecar?.digest;
+  }
+
+  /** Calls the listener after each change of the state. */
+  onChange(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
   /** Called after startup. Only from then on is the sidecar allowed to start Ollama. */

@@ -21,9 +21,11 @@ export const knownModel = (name: string): ModelSize | undefined => {
   return Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
 };
 
-/** True if the list of names contains the model. Ollama lists a model without a tag as `:latest`. */
-export const includesModel = (name: string, names: readonly string[]): boolean =>
-  names.includes(name) || (!name.includes(':') && names.includes(`${name}:latest`));
+/** Finds the model in the list. Ollama lists a model without a tag as `:latest`. */
+export const findInstalled = <Model extends { readonly name: string }>(
+  name: string,
+  models: readonly Model[],
+): Model | undefined => models.find((model) => model.name === name || (!name.includes(':') && model.name === `${name}:latest`));
 
 /** Checks that all vectors have the same length, because vectors of different lengths cannot be compared. */
 export class DimensionCheck {

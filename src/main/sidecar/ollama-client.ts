@@ -19,7 +19,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_LINE = 64 * 1024;
 
 const Version = lazy(() => z.object({ version: z.string().regex(/^\d{1,6}\.\d{1,6}\.\d{1,6}[\w.+-]{0,40}$/) }));
-const Tags = lazy(() => z.object({ models: z.array(z.object({ name: z.string() })) }));
+const Tags = lazy(() => z.object({ models: z.array(z.object({ name: z.string(), digest: z.string().exactOptional() })) }));
 const Embeddings = lazy(() =>
   z.object({ embeddings: z.array(z.array(z.number())), prompt_eval_count: z.int().min(0).default(0) }),
 );
@@ -32,6 +32,12 @@ const Step = lazy(() =>
     completed: z.int().min(0).default(0),
   }),
 );
+/** A model that Ollama has downloaded. The digest changes with its version. */
+export interface InstalledModel {
+  readonly name: string;
+  readonly digest?: string;
+}
+
 export type PullStep = SchemaOutput<typeof Step>;
 
 interface Deps {
@@ -66,8 +72,8 @@ export class OllamaClient {
     return (await this.#read(Version(), { path: '/api/version', timeoutMs, signal })).version;
   }
 
-  async models(timeoutMs: number, signal?: AbortSignal): Promise<readonly string[]> {
-    return (await this.#read(Tags(), { path: '/api/tags', timeoutMs, signal })).models.map(({ name }) => name);
+  async models(timeoutMs: number, signal?: AbortSignal): Promise<readonly InstalledModel[]> {
+    return (await this.#read(Tags(), { path: '/api/tags', timeoutMs, signal })).models;
   }
 
   async embed(model: string, input: readonly string[], timeoutMs: number, signal?: AbortSignal) {

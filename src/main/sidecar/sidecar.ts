@@ -11,7 +11,7 @@ import type { HostMachine, OllamaSettings } from '../config/config.ts';
 import { type EmbeddingsChoice, saveChoice, readChoice } from './choice.ts';
 import { EmbeddingQueue } from './embedding-queue.ts';
 import { InstalledOllama, isApproved } from './installed.ts';
-import { DimensionCheck, includesModel, knownModel } from './models.ts';
+import { DimensionCheck, findInstalled, knownModel } from './models.ts';
 import { createAdoptedClient, ModelNotFound, type OllamaClient } from './ollama-client.ts';
 import { OllamaRun } from './ollama-run.ts';
 import { freePort } from './port-owner.ts';
@@ -46,7 +46,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   readonly #options: SidecarOptions;
   readonly #times: SidecarTimeouts;
   readonly #installed: InstalledOllama;
-  readonly #dimensionCheck: DimensionCheck;
+  #dimensionCheck: DimensionCheck;
   readonly #queue = new EmbeddingQueue();
   #choice: EmbeddingsChoice;
   #state: SidecarState;
@@ -58,6 +58,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   #retry: Disposable | undefined;
   #failures = 0;
   #unsafe: string | undefined;
+  #digest: string | undefined;
 
   constructor(options: SidecarOptions) {
     this.#options = options;
@@ -74,6 +75,11 @@ export class Sidecar implements Embeddings, AsyncDisposable {
 
   get model(): string {
     return this.#options.settings.model;
+  }
+
+  /** Digest of the model that Ollama serves. Undefined if it is unknown. */
+  get digest(): string | undefined {
+    return this.#digest;
   }
 
   /** Called after startup. Only from then on is the sidecar allowed to start Ollama. */
@@ -164,6 +170,8 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     }
     this.#saveChoice({ ...this.#choice, on, adopt });
     this.#failures = 0;
+    // The owner may have replaced the model by one with vectors of another length.
+    this.#dimensionCheck = new DimensionCheck(this.model);
     const ended = this.#end();
     // Set the new state before waiting for the old run to end, so that requests see the new state meanwhile.
     if (!on) this.#setState(OFF);
@@ -239,12 +247,14 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     const { check: timeout } = this.#times;
     run.version = await client.version(timeout, run.signal);
     if (isOlder(run.version, MINIMUM_VERSION)) throw new SidecarFailure('too_old');
-    const names = await client.models(timeout, run.signal);
+    const models = await client.models(timeout, run.signal);
     if (this.#run !== run) return;
     run.healthySince = this.#options.clock.steady();
     const { model } = this;
     const whose = this.#choice.adopt ? 'adopted' : 'own';
-    this.#setState(includesModel(model, names) ? { at: 'ready', model, whose } : noModelState(model));
+    const found = findInstalled(model, models);
+    this.#digest = found?.digest;
+    this.#setState(found ? { at: 'ready', model, whose } : noModelState(model));
   }
 
   /** Checks again whether the model is installed, because Ollama does not report that the owner downloaded the model by hand. */

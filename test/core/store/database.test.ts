@@ -55,6 +55,7 @@ describe('every connection', () => {
       'namespace',
       'revoked_token',
       'tombstone',
+      'vector',
     ]);
     expect(ours.every(({ strict }) => strict === 1)).toBe(true);
   });

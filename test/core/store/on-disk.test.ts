@@ -10,6 +10,7 @@ import type { Kind, MemoryStore } from '../../../src/core/store/store.ts';
 import { DAY, type ManualClock, manualClock, HOUR, SECOND } from '../../support/clock.ts';
 import { aDraft, anAuthor, openFileStore } from '../../support/store.ts';
 import { diskFolder, filesBelow } from '../../support/temp-folder.ts';
+import { embedAll, storedVectors } from './vectors.contract.ts';
 
 const marker = (): string => `mark${randomBytes(12).toString('hex')}`;
 
@@ -32,11 +33,12 @@ function standing(folder: string, wanted: readonly (string | Buffer)[], but: Reg
   return found.size;
 }
 
-/** The sealed bytes of every row. */
-function sealedRows(folder: string, where = '1'): Buffer[] {
+/** The sealed bytes of the entries that meet the condition, or of all entries and vectors. */
+function sealedRows(folder: string, where?: string): Buffer[] {
   const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
+  const from = where === undefined ? 'entry UNION ALL SELECT sealed FROM vector' : `entry WHERE ${where}`;
   try {
-    return db.prepare(`SELECT sealed FROM entry WHERE ${where}`).pluck().all() as Buffer[];
+    return db.prepare(`SELECT sealed FROM ${from}`).pluck().all() as Buffer[];
   } finally {
     db.close();
   }
@@ -120,7 +122,7 @@ describe('no live file holds a marker or an old ciphertext', () => {
     readonly sealed: readonly Buffer[];
   }
 
-  /** 500 facts of all sizes with versions, changed so that pages split and merge. */
+  /** 500 facts of all sizes with versions and vectors, changed so that pages split and merge. */
   async function scene(): Promise<Scene> {
     const folder = diskFolder();
     const clock = manualClock();
@@ -144,6 +146,8 @@ describe('no live file holds a marker or an old ciphertext', () => {
         await Promise.all(Array.from({ length: 50 }, (_, more) => space.put(draft(index + more, turn))));
         remember();
       }
+      expect(await embedAll(store)).toBe(FACTS);
+      remember();
     }
     for (const [kind, category] of [
       ['audit', 'pack_history'],
@@ -179,7 +183,7 @@ describe('no live file holds a marker or an old ciphertext', () => {
     { scope: 'pipelines', left: FACTS },
     { scope: 'pack:p', left: FACTS },
     { scope: 'pipeline:p', left: FACTS },
-  ])('after a forget of $scope (R-PURGE-01, R-FORGET-14)', async ({ scope, left }) => {
+  ])('after a forget of $scope (R-PURGE-01, R-FORGET-14, R-MEAN-11)', async ({ scope, left }) => {
     const all = await scene();
     const { store } = all;
     const selection = selectionOf(ForgetInput().parse({ scope }).scope);
@@ -187,14 +191,24 @@ describe('no live file holds a marker or an old ciphertext', () => {
     expect(deleted).toBeGreaterThan(0);
     expect(await store.forget('me', selection)).toMatchObject({ deleted, purged: true });
     expect(await store.space({ subject: 'me' }, 'fact').count()).toBe(left);
+    expect(await storedVectors(store)).toHaveLength(left);
     expect(leftovers(all)).toBe(0);
   });
 
-  test('a second after entries expire (R-PURGE-02)', async () => {
+  test('a second after entries expire (R-PURGE-02, R-MEAN-11)', async () => {
     const all = await scene();
     await all.clock.advance(HOUR);
     await all.clock.advance(SECOND);
     expect(await all.store.space({ subject: 'me' }, 'fact').count()).toBe(FACTS - FACTS / 4);
+    expect(await storedVectors(all.store)).toHaveLength(FACTS - FACTS / 4);
+    expect(leftovers(all)).toBe(0);
+  });
+
+  test('a second after all vectors are deleted (R-MEAN-11)', async () => {
+    const all = await scene();
+    await all.store.vectors.clear();
+    await all.clock.advance(SECOND);
+    expect(await storedVectors(all.store)).toEqual([]);
     expect(leftovers(all)).toBe(0);
   });
 

@@ -48,6 +48,7 @@ export function environmentOf({ folder, address = '127.0.0.1:0', environment = {
     ...Object.fromEntries(names.map((name) => [name, process.env[name]])),
     HELMDECK_DATA_DIR: join(folder, 'data'),
     HELMDECK_ADDR: address,
+    HELMDECK_MEANING: 'off',
     HELMDECK_MEMORY_KEY: 'ab'.repeat(32),
     ...environment,
   };

@@ -116,7 +116,7 @@ function startCommand(memory: string, args: readonly string[]) {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [PROGRAM, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH, NODE_COMPILE_CACHE, HOME: join(memory, '..'), HELMDECK_DATA_DIR: memory },
+    env: { PATH, NODE_COMPILE_CACHE, HOME: join(memory, '..'), HELMDECK_DATA_DIR: memory, HELMDECK_MEANING: 'off' },
   });
   const said = { out: '', err: '' };
   child.stdout.on('data', (text: Buffer) => (said.out += text.toString()));

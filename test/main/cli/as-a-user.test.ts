@@ -24,7 +24,7 @@ beforeEach(() => {
   mkdirSync(commands);
   symlinkSync(join(root, 'bin/helmdeck-memory.js'), join(commands, 'helmdeck-memory'));
   folder = join(tempFolder(), 'data of mine');
-  environment = { HOME: tempFolder(), HELMDECK_DATA_DIR: folder };
+  environment = { HOME: tempFolder(), HELMDECK_DATA_DIR: folder, HELMDECK_MEANING: 'off' };
 });
 
 /** Runs a line in a shell, where `node` is the Node under test. */

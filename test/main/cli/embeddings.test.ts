@@ -16,6 +16,7 @@ async function aProgram(ollama: StandIn, more: Record<string, string> = {}) {
     HELMDECK_MEMORY_KEY: A_KEY,
     HELMDECK_DATA_DIR: join(tempFolder(), 'data'),
     HELMDECK_ADDR: '127.0.0.1:0',
+    HELMDECK_MEANING: 'off',
     HELMDECK_OLLAMA: ollama.path,
   };
   const folder = environment.HELMDECK_DATA_DIR;

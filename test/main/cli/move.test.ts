@@ -20,6 +20,8 @@ beforeEach(() => {
   folder = tempFolder();
 });
 
+const withoutPassword = (): string => url.replace(':pass%20word', '');
+
 const inFile = (...args: string[]): Promise<CommandResult> => runCli(args, { folder });
 const onServer = (...args: string[]): Promise<CommandResult> =>
   runCli(args, { folder, environment: { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_DATABASE_URL: url } });
@@ -43,14 +45,20 @@ describe('move (R-PGUP-07)', () => {
       (await inFile('history', 'key')).out,
     ];
 
-    const there = await inFile('move', '--to', url);
+    const there = await inFile('move', '--to', withoutPassword());
     expect(there).toMatchObject({
       code: 0,
       out: expect.stringMatching(
         /^Moved and compared \d+ entries\. The memory is now the schema moved_1 of the PostgreSQL/,
       ) as string,
     });
-    expect(there.out + there.err).not.toMatch(/pass/);
+    const again = await inFile('move', '--to', withoutPassword());
+    expect(again).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(
+        /^An earlier command has moved this memory\. It is now the schema moved_1 .*, with \d+ entries\.\n/,
+      ) as string,
+    });
     expect(await exported(onServer)).toBe(facts);
     expect((await onServer('token', 'list')).out).toBe(tokens);
     expect((await onServer('history', 'key')).out).toBe(history);
@@ -63,6 +71,7 @@ describe('move (R-PGUP-07)', () => {
 
     const back = await onServer('--json', 'move', '--to', 'file');
     expect(JSON.parse(back.out)).toMatchObject({ broken: 0, to: join(folder, 'memory.db') });
+    expect(back.out + back.err).not.toMatch(/pass/);
     expect(await exported(inFile)).toBe(facts);
     expect((await inFile('history', 'key')).out).toBe(history);
     expect(await onServer('recall', 'key')).toMatchObject({ code: 78, err: expect.stringMatching(/was moved to/) as string });
@@ -73,6 +82,12 @@ describe('move (R-PGUP-07)', () => {
     { what: 'no target', args: [], code: 2, says: /^Say where to move the memory/ },
     { what: 'an unknown target', args: ['--to', 'elsewhere'], code: 2, says: /^Say where to move the memory/ },
     { what: 'a target without an address', args: ['--to', 'database'], code: 1, says: /^Set HELMDECK_DATABASE_URL/ },
+    {
+      what: 'a password on the command line',
+      args: ['--to', 'postgres://owner:pass@127.0.0.1:1/d'],
+      code: 2,
+      says: /^Other users can see a password on the command line, so change it\. .* --to database\.\n/,
+    },
     { what: 'an address with an unknown parameter', args: ['--to', 'postgres://h/d?x=1'], code: 78, says: /cannot be used/ },
     { what: 'a server that is not there', args: ['--to', 'postgres://owner@127.0.0.1:1/d'], code: 5, says: /cannot be reached/ },
     { what: 'a server without TLS', args: ['--to', 'TLS'], code: 5, says: /does not offer TLS/ },
@@ -86,13 +101,17 @@ describe('move (R-PGUP-07)', () => {
     const refused = await inFile('move', ...args.map((arg) => addresses.get(arg) ?? arg));
     expect(refused).toMatchObject({ code, out: '' });
     expect(refused.err).toMatch(says);
+    expect(refused.err).not.toMatch(/pass@|owner:/);
     // After a wrong command line, a second line names the help.
     expect(refused.err.trim().split('\n')).toHaveLength(code === 2 ? 2 : 1);
     expect((await inFile('recall', 'key')).out).toBe('value\n');
   });
 
   test('refuses a wrong key and an empty data folder with their exit codes', async () => {
-    expect(await inFile('move', '--to', url)).toMatchObject({ code: 3, err: expect.stringMatching(/no memory file/) as string });
+    expect(await inFile('move', '--to', withoutPassword())).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(/no memory file/) as string,
+    });
     await inFile('remember', 'key', 'value');
     const environment = { HELMDECK_MEMORY_KEY: ANOTHER_KEY, HELMDECK_DATABASE_URL: url };
     expect((await runCli(['move', '--to', 'database'], { folder, environment })).code).toBe(4);

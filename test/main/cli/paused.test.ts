@@ -10,7 +10,12 @@ import { runCli } from './run-cli.ts';
 /** The desktop program, paused as its tray menu does it. */
 async function paused() {
   const folder = tempFolder();
-  const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_ADDR: '127.0.0.1:0' };
+  const environment = {
+    HELMDECK_DATA_DIR: folder,
+    HELMDECK_MEMORY_KEY: A_KEY,
+    HELMDECK_ADDR: '127.0.0.1:0',
+    HELMDECK_MEANING: 'off',
+  };
   const config = readConfig({ environment, platform: process.platform, home: () => '/nowhere' });
   const program = await assemble(config, { environment, desktop: false, version: '1.2.3' });
   let open = true;

@@ -22,7 +22,7 @@ beforeEach(() => {
 /** The real program, running in this process. */
 async function startProgram(environment: Record<string, string> = { HELMDECK_MEMORY_KEY: A_KEY }, pages?: string) {
   const config = readConfig({
-    environment: { HELMDECK_DATA_DIR: folder, ...environment },
+    environment: { HELMDECK_DATA_DIR: folder, HELMDECK_MEANING: 'off', ...environment },
     platform: process.platform,
     home: () => '/nowhere',
   });

@@ -11,7 +11,7 @@ export interface CommandResult {
 
 interface RunOptions {
   readonly folder?: string;
-  readonly environment?: Record<string, string>;
+  readonly environment?: Record<string, string | undefined>;
   /** Standard input; on a terminal, the typed text. */
   readonly input?: string | Buffer | AsyncIterable<Buffer>;
   /** Whether the streams are a terminal. */
@@ -36,7 +36,7 @@ export async function runCli(args: readonly string[], options: RunOptions = {}):
   const [out, err] = [new FakeOutput(terminal), new FakeOutput(terminal, onStderr)];
   const stdin = typeof input === 'string' || Buffer.isBuffer(input) ? Readable.from([Buffer.from(input)]) : Readable.from(input);
   const world: CommandLineHost = {
-    environment: { ...(folder !== undefined && { HELMDECK_DATA_DIR: folder }), ...environment },
+    environment: { HELMDECK_MEANING: 'off', ...(folder !== undefined && { HELMDECK_DATA_DIR: folder }), ...environment },
     platform: process.platform,
     home: () => '/nowhere',
     stdin: Object.assign(stdin, { isTTY: terminal }),

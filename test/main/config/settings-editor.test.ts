@@ -15,7 +15,7 @@ async function asked(set: Record<string, string>, file?: object) {
   const folder = join(tempFolder(), 'memory');
   mkdirSync(folder, { mode: 0o700 });
   if (file) writeFileSync(join(folder, 'config.json'), JSON.stringify(file), { mode: 0o600 });
-  const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: A_KEY, ...set };
+  const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEANING: 'off', ...set };
   const machine: HostMachine = { environment, platform: process.platform, home: () => '/nowhere' };
   const settings = readSettings(machine);
   await using core = await openMemory(readConfig(settings), {

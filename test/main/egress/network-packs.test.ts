@@ -28,6 +28,7 @@ async function start(more: Record<string, string> = {}, network = internet.netwo
     HELMDECK_DATA_DIR: folder,
     HELMDECK_MEMORY_KEY: A_KEY,
     HELMDECK_ADDR: '127.0.0.1:0',
+    HELMDECK_MEANING: 'off',
     DISPLAY: ':0',
     ...more,
   };

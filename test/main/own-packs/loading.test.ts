@@ -78,7 +78,7 @@ describe('an invalid pack file is skipped with the reason', () => {
     // The catalogue, not the loader, checks the lifetime.
     const core = await openMemory(
       readConfig({
-        environment: { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: OWN_PACK },
+        environment: { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: OWN_PACK, HELMDECK_MEANING: 'off' },
         platform: process.platform,
         home: () => '/nowhere',
       }),
@@ -176,7 +176,7 @@ describe('listed packs', () => {
 
   test('cannot replace the tool of another pack', async () => {
     for (const name of ['a_b.c', 'a.b_c']) writePack(folder, packText(), name);
-    const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: 'a_b.c,a.b_c' };
+    const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: 'a_b.c,a.b_c', HELMDECK_MEANING: 'off' };
     await using core = await openMemory(readConfig({ environment, platform: process.platform, home: () => '/nowhere' }), {
       environment: { HELMDECK_MEMORY_KEY: A_KEY },
       version: '1.2.3',

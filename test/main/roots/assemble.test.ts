@@ -29,7 +29,7 @@ describe('a start', () => {
   }
 
   const started = async (folder: string, key: Record<string, string>) => {
-    const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_ADDR: '127.0.0.1:0', ...key };
+    const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_ADDR: '127.0.0.1:0', HELMDECK_MEANING: 'off', ...key };
     const config = readConfig({ environment, platform: 'linux', home: () => folder });
     return await assemble(config, { environment, desktop: false, version: '0.0.0' });
   };
@@ -75,6 +75,7 @@ describe('a start', () => {
     const environment = {
       HELMDECK_DATA_DIR: folder,
       HELMDECK_ADDR: '127.0.0.1:0',
+      HELMDECK_MEANING: 'off',
       HELMDECK_MEMORY_KEY: A_KEY,
       PATH: '',
       HOME: home,

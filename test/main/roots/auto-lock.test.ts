@@ -8,7 +8,13 @@ import { tempFolder } from '../../support/temp-folder.ts';
 
 async function program(set: Record<string, string>, ownerIdleMs?: () => number, clock = manualClock()) {
   const folder = tempFolder();
-  const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_ADDR: '127.0.0.1:0', HELMDECK_MEMORY_KEY: A_KEY, ...set };
+  const environment = {
+    HELMDECK_DATA_DIR: folder,
+    HELMDECK_ADDR: '127.0.0.1:0',
+    HELMDECK_MEANING: 'off',
+    HELMDECK_MEMORY_KEY: A_KEY,
+    ...set,
+  };
   const config = readConfig({ environment, platform: 'linux', home: () => folder });
   const told: string[] = [];
   const running = await assemble(config, {

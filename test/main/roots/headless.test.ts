@@ -61,7 +61,13 @@ describe.runIf(existsSync('/usr/bin/script'))('in a terminal', () => {
       const folder = aFolder();
       const command = `exec ${process.execPath} ${program}`;
       const child = spawn('/usr/bin/script', ['-qfec', command, '/dev/null'], {
-        env: { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_ADDR: '127.0.0.1:0', ...withAKey(folder) },
+        env: {
+          PATH: process.env['PATH'],
+          HOME: tempFolder(),
+          HELMDECK_ADDR: '127.0.0.1:0',
+          HELMDECK_MEANING: 'off',
+          ...withAKey(folder),
+        },
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       onTestFinished(() => void child.kill('SIGTERM'));

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../support/postgres.ts';
 import { SERVE, serveDatabase, startProgram } from '../../support/program.ts';
+import { mountDisk } from '../../support/small-disk.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -147,20 +148,12 @@ describe('serve refuses, with one sentence and without writing (R-PGSV-04)', () 
   });
 });
 
-/** Mounts a small disk. Undefined if this user may not mount. */
-function mountDisk(): string | undefined {
-  const folder = tempFolder();
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=12m,mode=0777', 'tmpfs', folder]).status !== 0) return undefined;
-  onTestFinished(() => void spawnSync('umount', ['-l', folder]));
-  return folder;
-}
-
 test('a full disk of the database server refuses writes, loses nothing, and writing resumes (R-DUR-03)', async (context) => {
-  const disk = mountDisk();
+  const disk = mountDisk(12);
   if (disk === undefined) return context.skip();
   const own = await startPostgres();
   onTestFinished(() => own[Symbol.asyncDispose]());
-  const space = join(disk, 'space');
+  const space = join(disk.folder, 'space');
   mkdirSync(space);
   const { uid, gid } = statSync(own.folder);
   chownSync(space, uid, gid);
@@ -185,6 +178,6 @@ test('a full disk of the database server refuses writes, loses nothing, and writ
     json: { categories: [{ name: 'big', count: stored }] },
   });
   expect(await program.send('/memory/fact?key=k0', { token })).toMatchObject({ status: 200 });
-  expect(spawnSync('mount', ['-o', 'remount,size=64m', disk]).status).toBe(0);
+  disk.grow(64);
   expect(await store(stored)).toMatchObject({ status: 200 });
 });

@@ -14,6 +14,7 @@ async function start(...words: string[]): Promise<{ code: number | null; output:
       HOME: home,
       HELMDECK_DATA_DIR: join(home, 'data'),
       HELMDECK_ADDR: '127.0.0.1:0',
+      HELMDECK_MEANING: 'off',
       HELMDECK_MEMORY_KEY: A_KEY,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -34,14 +34,15 @@ export const readKeyed = (run: RunQuery, places: readonly Place[]): Promise<Plac
  * Reads the versions of wanted facts, newest first. `OFFSET 0` keeps the server from reading all versions of the memory first, which it
  * would choose if there were few versions when it planned the statement.
  */
-const versionsOf = (wanted: string): string =>
+const versionsOf = (wanted: string, columns = COLUMNS): string =>
   `SELECT version.* FROM (SELECT DISTINCT ${wanted}) AS wanted (id, hash) CROSS JOIN LATERAL
-     (SELECT ${COLUMNS} FROM entry WHERE key_hash = hash AND namespace + 0 = id AND kind = 2 OFFSET 0) AS version ORDER BY updated_at DESC`;
+     (SELECT ${columns} FROM entry WHERE key_hash = hash AND namespace + 0 = id AND kind = 2 OFFSET 0) AS version`;
+const NEWEST_FIRST = 'ORDER BY updated_at DESC';
 
 /** Reads the versions of each fact, newest first. */
 export async function readVersions(run: RunQuery, facts: readonly Place[]): Promise<PlacedRow[]> {
   if (facts.length === 0) return [];
-  return run(versionsOf('id, hash FROM unnest($1::bigint[], $2::bytea[]) AS each (id, hash)'), [
+  return run(`${versionsOf('id, hash FROM unnest($1::bigint[], $2::bytea[]) AS each (id, hash)')} ${NEWEST_FIRST}`, [
     bigints(facts.map(({ id }) => id)),
     buffers(facts.map(({ hash }) => hash)),
   ]);
@@ -51,17 +52,22 @@ export async function readVersions(run: RunQuery, facts: readonly Place[]): Prom
 export const readNumbered = (run: RunQuery, numbers: readonly number[]): Promise<[rows: PlacedRow[], versions: PlacedRow[]]> =>
   Promise.all([
     run<PlacedRow>(`SELECT ${COLUMNS} FROM entry WHERE number = ANY ($1::bigint[])`, [numbers]),
-    run<PlacedRow>(versionsOf('namespace, key_hash FROM entry WHERE number = ANY ($1::bigint[]) AND kind = 1'), [numbers]),
+    run<PlacedRow>(
+      `${versionsOf('namespace, key_hash FROM entry WHERE number = ANY ($1::bigint[]) AND kind = 1')} ${NEWEST_FIRST}`,
+      [numbers],
+    ),
   ]);
 
 const SIZES = 'number AS row, namespace, kind, key_hash, octet_length(sealed) AS bytes';
 
 /** Reads the sizes of expired rows: of facts with all their versions, and of expired versions of other facts. */
 export function readExpired(run: RunQuery, ids: readonly number[], kind: QuotaKind, now: number): Promise<RowSize[]> {
-  const expired = `SELECT ${SIZES} FROM entry WHERE namespace = ANY ($1::bigint[]) AND kind IN (${QUOTA_KINDS[kind].join(', ')}) AND expires_at <= $2`;
-  const versions = `UNION SELECT ${SIZES} FROM entry WHERE kind = 2 AND (namespace, key_hash) IN
-    (SELECT namespace, key_hash FROM entry WHERE namespace = ANY ($1::bigint[]) AND kind = 1 AND expires_at <= $2)`;
-  return run(kind === 'fact' ? `${expired} ${versions}` : expired, [ids, now]);
+  const kinds = QUOTA_KINDS[kind].join(', ');
+  const expired = `SELECT ${SIZES} FROM entry WHERE namespace = ANY ($1::bigint[]) AND kind IN (${kinds}) AND expires_at <= $2`;
+  // Materialized, because a condition on facts alone would let the server choose an index without the expiry.
+  const withVersions = `WITH expired AS MATERIALIZED (${expired})
+    SELECT * FROM expired UNION ${versionsOf('namespace, key_hash FROM expired WHERE kind = 1', SIZES)}`;
+  return run(kind === 'fact' ? withVersions : expired, [ids, now]);
 }
 
 /** Returns the storage of rows: their entries of a kind, and the bytes of all. */

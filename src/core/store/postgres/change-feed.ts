@@ -24,6 +24,12 @@ interface Deps {
 /** A row of a statement that also selects `NEWEST`. */
 type WithNewest<T> = T & { readonly newest: string | null };
 
+/** Rows that were read with the newest change. `isNewest` is false if this process knows of a change that they lack. */
+export interface Found<T> {
+  readonly rows: readonly T[];
+  readonly isNewest: boolean;
+}
+
 interface LoggedChange {
   readonly number: number;
   readonly mark: Buffer;
@@ -85,19 +91,23 @@ export class ChangeFeed {
    * Reads rows with a statement that also selects `NEWEST`, and brings this process up to date with them before it returns. Without rows,
    * asks for the newest change afterwards.
    */
-  async read<T>(text: string, values: readonly unknown[]): Promise<T[]> {
+  async read<T>(text: string, values: readonly unknown[]): Promise<Found<T>> {
     const before = this.#known;
     const rows = await this.#deps.database.read<WithNewest<T>>(text, values);
     const [first] = rows;
-    if (first === undefined) await this.refresh();
-    else await this.#follow(first, before);
-    return rows;
+    if (first !== undefined) return { rows, isNewest: await this.#follow(first, before) };
+    await this.refresh();
+    return { rows, isNewest: false };
   }
 
-  /** Publishes the changes up to the newest one. `before` is the change that was known when the newest one was asked for. */
-  async #follow({ newest }: WithNewest<object>, before: number): Promise<void> {
+  /**
+   * Publishes the changes up to the newest one. `before` is the change that was known when the newest one was asked for. Returns whether
+   * it still is the newest that this process knows.
+   */
+  async #follow({ newest }: WithNewest<object>, before: number): Promise<boolean> {
     const { change, mark } = this.#parse(newest);
-    if (change === this.#known && mark.equals(this.#mark)) return;
+    const isNewest = (): boolean => change === this.#known && mark.equals(this.#mark);
+    if (isNewest()) return true;
     try {
       await this.exclusively(async () => {
         const { database } = this.#deps;
@@ -110,6 +120,7 @@ export class ChangeFeed {
       await this.readNewKey();
       await this.#refresh();
     }
+    return isNewest();
   }
 
   async #current(): Promise<WithNewest<object>> {

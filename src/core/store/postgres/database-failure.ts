@@ -10,6 +10,8 @@ const LOST = /^(08|57P0[1235]|25P0[34])/;
 const NETWORK = /^(E(?!RR_)|ERR_(SSL|TLS|STREAM|SOCKET)_)/;
 /** Errors of Node when it verifies the certificate of a server. */
 const CERTIFICATE = /CERT|ALTNAME|UNABLE_TO_|SIGNATURE/;
+/** Errors of the local disk and of SQLite. A backup and a move write to both, the database and a file. */
+const LOCAL = /^(SQLITE_|E(NOSPC|DQUOT|IO|ROFS)$)/;
 /** Messages of the driver, which gives these errors no code. */
 const DRIVER = /^(Connection terminated|timeout expired|Client (has encountered|was closed)|Query read timeout)/;
 /** The severity of an error that ends only its transaction. A server that speaks another language uses another word. */
@@ -30,7 +32,7 @@ export function isConnectionLost(error: unknown): boolean {
   const code = codeOf(error);
   if (error instanceof StandbyError) return true;
   if (error instanceof pg.DatabaseError) return code === '' || LOST.test(code);
-  if (code !== '') return NETWORK.test(code) && !CERTIFICATE.test(code);
+  if (code !== '') return NETWORK.test(code) && !CERTIFICATE.test(code) && !isLocal(error);
   return error instanceof Error && DRIVER.test(error.message);
 }
 
@@ -53,8 +55,11 @@ export const isConflict = (error: unknown): boolean => /^40(001|P01)$/.test(code
 /** The driver's message if the server refuses TLS. */
 const WITHOUT_TLS = 'The server does not support SSL connections';
 
-/** Whether an error is a bug or a failure of this program, and not of the database. */
-const isOwn = (error: unknown): boolean => codeOf(error) === '' && !isConnectionLost(error);
+/** Whether an error is a bug or a failure of this program or of this machine's disk, and not of the database. */
+const isOwn = (error: unknown): boolean => isLocal(error) || (codeOf(error) === '' && !isConnectionLost(error));
+
+/** Whether an error concerns a file. The errors of sockets have no path. */
+const isLocal = (error: unknown): boolean => LOCAL.test(codeOf(error)) || (error instanceof Error && 'path' in error);
 
 const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/^28/, 'The database refused the user or the password. Check HELMDECK_DATABASE_URL.'],
@@ -64,8 +69,9 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/^22012/, 'Rows of this memory were changed outside Helmdeck Memory during the write. Nothing was changed. Write again.'],
   [
     /^55P03/,
-    'Another program holds a lock on the tables of this memory, so nothing was changed. End the transaction of that program.',
+    'Another program holds a lock on the tables of this memory, so nothing was changed. Wait until its restore or move has finished, or end its transaction.',
   ],
+  [/^53200/, 'The database server has no free memory, so nothing was changed. Free memory on the server, and try again.'],
   [/^53300/, 'The database server has no free connection. Raise max_connections, or stop other clients.'],
 ];
 
@@ -81,7 +87,7 @@ export function databaseFailure(error: unknown): unknown {
   if (error instanceof StandbyError) return new Failure('store_unavailable', STANDBY, { cause: error });
   if (error instanceof Failure || isOwn(error)) return error;
   const code = codeOf(error);
-  if (/^53100|^53200/.test(code)) {
+  if (code === '53100') {
     return new Failure('disk_full', 'The disk of the database server is full. Nothing was changed. Free space on the server.', {
       cause: error,
     });

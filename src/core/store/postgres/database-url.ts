@@ -7,6 +7,8 @@ const DEFAULT_SCHEMA = 'helmdeck_memory';
 const SCHEMA = /^[a-z_][a-z0-9_]{0,40}$/;
 const LOCAL = new Set(['localhost', '127.0.0.1', '[::1]', '']);
 const PARAMETERS = new Set(['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'host', 'schema']);
+/** An address with several hosts. An `@` after them is a part of a password that contains an unescaped character. */
+const SEVERAL_HOSTS = /^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,[^@]*$/;
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 type SslMode = (typeof SSL_MODES)[number];
 
@@ -15,12 +17,20 @@ type SslMode = (typeof SSL_MODES)[number];
  * No message contains the address, because it can contain a password.
  */
 export function parseDatabaseUrl(text: string): DatabaseOptions {
+  if (SEVERAL_HOSTS.test(text)) {
+    // Two processes could take different servers for the primary.
+    throw invalid(
+      'it names several servers; use one address that always leads to the primary, such as a virtual IP or a TCP proxy',
+    );
+  }
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'postgres:' && url?.protocol !== 'postgresql:') {
     throw invalid('it is not an address like postgres://user:password@host/database; write special characters as percent codes');
   }
   if (url.hash !== '') throw invalid('it contains #; write # in a password as %23');
   const parameters = url.searchParams;
+  if (parameters.has('target_session_attrs'))
+    throw invalid('target_session_attrs has no effect, because a standby is always refused; remove it');
   for (const name of parameters.keys()) {
     // An unescaped `?` in a password makes the rest of the password a parameter, so unknown names are not shown.
     if (!PARAMETERS.has(name)) {

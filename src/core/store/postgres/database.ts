@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -9,6 +10,15 @@ export interface DatabaseOptions {
   readonly connection: pg.ClientConfig;
   /** The schema of this memory's tables. Several memories can share one database. */
   readonly schema: string;
+  /** Shorter waits for tests. */
+  readonly waits?: Partial<Waits>;
+}
+
+interface Waits {
+  /** Milliseconds for which a call waits for a database that cannot be reached. */
+  readonly reconnect: number;
+  /** Milliseconds for which a write waits for the lock of the writers. */
+  readonly lock: number;
 }
 
 export type Row = Record<string, unknown>;
@@ -17,8 +27,11 @@ export type Row = Record<string, unknown>;
 export type RunQuery = <T = Row>(text: string, values?: readonly unknown[]) => Promise<T[]>;
 
 const READERS = 2;
-/** Milliseconds for which a call waits for a database that cannot be reached. */
-const RECONNECT_MS = 5000;
+/**
+ * Every write waits for the lock of the writers. A process that stops while it holds the lock loses it before this, because the
+ * server ends its idle transaction.
+ */
+const WAITS: Waits = { reconnect: 5000, lock: 12_000 };
 const RETRY_MS = 100;
 /** Milliseconds for which the server runs a statement of a read, and of a transaction. */
 const READ_MS = 10_000;
@@ -35,8 +48,6 @@ const SETTINGS: Readonly<Record<string, string>> = {
   synchronous_commit: 'on',
   default_transaction_isolation: 'read\\ committed',
   idle_in_transaction_session_timeout: '10s',
-  // Every write waits for the lock of the writers. A process that stops while it holds the lock loses it before this.
-  lock_timeout: '12s',
   bytea_output: 'hex',
   // Every statement has an index. Before the server has statistics, it would often read and sort whole tables instead.
   enable_seqscan: 'off',
@@ -44,8 +55,9 @@ const SETTINGS: Readonly<Record<string, string>> = {
   enable_sort: 'off',
   // Planning takes longer than reading a row, and the plan of a statement does not depend on its values.
   plan_cache_mode: 'force_generic_plan',
-  // Compiling a statement takes longer than running it.
+  // Compiling a statement, or starting processes for it, takes longer than running it.
   jit: 'off',
+  max_parallel_workers_per_gather: '0',
   TimeZone: 'UTC',
 };
 
@@ -79,6 +91,8 @@ function statementName(text: string): string {
 class Link {
   readonly #config: pg.ClientConfig;
   readonly #opened: (client: pg.Client) => Promise<void> | void;
+  /** Reads that wait for their answer. */
+  reads = 0;
   #client: pg.Client | undefined;
   #opening: Promise<pg.Client> | undefined;
   #closed = false;
@@ -103,6 +117,11 @@ class Link {
     client.on('error', lost);
     client.on('end', lost);
     await client.connect();
+    // The driver reports a message that it cannot read as an error without a code. The answers after it cannot be trusted, and can
+    // be missing, so the connection ends at once instead of after the timeout of a query.
+    connectionOf(client).on('errorMessage', ({ code }: { code?: string }) => {
+      if (code === undefined) this.drop(client);
+    });
     try {
       await this.#opened(client);
     } catch (error) {
@@ -132,8 +151,13 @@ class Link {
 
 const closed = (): Failure => new Failure('store_unavailable', 'The memory has been closed; start Helmdeck Memory again.');
 
-/** The stream of a connection. The type of the driver does not show it. */
-const streamOf = (client: pg.Client): Duplex => (client as unknown as { connection: { stream: Duplex } }).connection.stream;
+interface Connection extends EventEmitter {
+  readonly stream: Duplex;
+}
+
+/** The connection of a client. The type of the driver does not show it. */
+const connectionOf = (client: pg.Client): Connection => (client as unknown as { connection: Connection }).connection;
+const streamOf = (client: pg.Client): Duplex => connectionOf(client).stream;
 
 const corked = new WeakSet<Duplex>();
 
@@ -163,6 +187,8 @@ const runOn =
  */
 export class Database {
   readonly schema: string;
+  /** Milliseconds for which a call waits for a database that cannot be reached. */
+  readonly reconnectMs: number;
   readonly #newLink: () => Link;
   readonly #writer: Link;
   /** The reader that listens, and holds locks between processes. */
@@ -170,7 +196,6 @@ export class Database {
   readonly #readers: readonly Link[];
   /** The names of the steps that run alone in this process. The server grants a lock to its holder a second time. */
   readonly #alone = new Set<string>();
-  #next = 0;
   #closed = false;
   /** Set after the server's settings and the tables were checked. */
   isPrepared = false;
@@ -179,13 +204,16 @@ export class Database {
   /** Called with the payload of each notification, and after a connection was opened, because notifications may be missing. */
   onNotification: ((payload: string | undefined) => void) | undefined;
 
-  constructor({ connection, schema }: DatabaseOptions) {
+  constructor({ connection, schema, waits }: DatabaseOptions) {
     this.schema = schema;
+    const { reconnect, lock } = { ...WAITS, ...waits };
+    this.reconnectMs = reconnect;
     const configOf = (longest: number): pg.ClientConfig => {
-      const settings = Object.entries({ ...SETTINGS, search_path: `"${schema}"`, statement_timeout: `${longest}ms` });
+      const own = { lock_timeout: `${lock}ms`, search_path: `"${schema}"`, statement_timeout: `${longest}ms` };
+      const settings = Object.entries({ ...SETTINGS, ...own });
       return {
         application_name: 'helmdeck-memory',
-        connectionTimeoutMillis: RECONNECT_MS,
+        connectionTimeoutMillis: reconnect,
         query_timeout: longest + GRACE_MS,
         keepAlive: true,
         keepAliveInitialDelayMillis: READ_MS,
@@ -231,9 +259,17 @@ export class Database {
 
   /** Reads with one query. A read changes nothing, so it is repeated on a new connection if its connection was lost. */
   read<T = Row>(text: string, values: readonly unknown[] = []): Promise<T[]> {
-    // A read and its change number take different connections, so that the server runs them at the same time.
-    const link = this.#readers[this.#next++ % this.#readers.length] ?? this.#writer;
-    return this.retryWhileLost(async () => runOn(await link.client())<T>(text, values));
+    return this.retryWhileLost(async () => {
+      // Reads that are sent together take different connections, so that the server runs them at the same time. A read that is
+      // alone takes the same connection as the one before it, because its process on the server is awake.
+      const link = this.#readers.reduce((least, each) => (each.reads < least.reads ? each : least));
+      link.reads += 1;
+      try {
+        return await runOn(await link.client())<T>(text, values);
+      } finally {
+        link.reads -= 1;
+      }
+    });
   }
 
   /** The connection for transactions. Only one transaction may use it at a time. */
@@ -319,7 +355,7 @@ export class Database {
 
   /** Repeats a step that changes nothing while the database cannot be reached, for a few seconds. */
   async retryWhileLost<T>(step: () => Promise<T>): Promise<T> {
-    const until = performance.now() + RECONNECT_MS;
+    const until = performance.now() + this.reconnectMs;
     for (;;) {
       try {
         if (this.#closed) throw closed();

@@ -37,6 +37,17 @@ export async function insertRows(run: RunQuery, rows: readonly PlacedRow[]): Pro
   );
 }
 
+/** Deletes the rows that have the keys of these rows under other numbers. */
+export async function deleteSameKeys(run: RunQuery, rows: readonly PlacedRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await run(
+    `DELETE FROM entry USING unnest($1::bigint[], $2::smallint[], $3::bytea[]) AS new (namespace, kind, key_hash)
+       WHERE entry.key_hash = new.key_hash AND entry.namespace = new.namespace AND entry.kind = new.kind
+         AND entry.kind <> 2 AND entry.kind <> 6`,
+    [bigints(column(rows, 'namespace')), smallints(column(rows, 'kind')), buffers(column(rows, 'key_hash'))],
+  );
+}
+
 export interface Commit {
   readonly changes: ChangeSet;
   readonly counters: Counters;

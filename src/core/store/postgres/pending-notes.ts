@@ -1,5 +1,5 @@
 import type { ActivityNote } from '../store.ts';
-import { UncertainCommit } from './server-queue.ts';
+import { UncertainCommit } from './server-transaction.ts';
 
 /** Maximum activity notes that wait in RAM for the key. When another note is added, the oldest is dropped. */
 const MAX_NOTES = 1000;

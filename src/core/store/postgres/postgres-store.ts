@@ -40,6 +40,7 @@ import { ServerReader } from './server-reader.ts';
 import { ServerSweeper } from './server-sweeper.ts';
 import { ServerUpkeep } from './server-upkeep.ts';
 import { ServerVault } from './server-vault.ts';
+import { ServerVectors } from './server-vectors.ts';
 import { SharedSignals } from './shared-signals.ts';
 import { WorkingSet } from './working-set.ts';
 
@@ -70,6 +71,7 @@ const UNREACHABLE: FileState = {
 export class PostgresStore implements MemoryStore {
   readonly upkeep: ServerUpkeep;
   readonly vault: ServerVault;
+  readonly vectors: ServerVectors;
   readonly wall = (): number => this.#clock.now();
   readonly #database: Database;
   readonly #clock: Clock;
@@ -151,7 +153,8 @@ export class PostgresStore implements MemoryStore {
     });
     const time = this.#time;
     this.#sweeper = new ServerSweeper({ database, set, rows, keys, time, clock, queue, changes: this.#changes });
-    this.upkeep = new ServerUpkeep({ database, set, rows, keys, queue, feed: this.#feed, clock, time, folder });
+    const vectors = (this.vectors = new ServerVectors({ database, set, rows, keys, time, queue }, (query) => this.#read(query)));
+    this.upkeep = new ServerUpkeep({ database, set, rows, vectors, keys, queue, feed: this.#feed, clock, time, folder });
     this.#forgetting = new ServerForgetting({ database, set, mirror, rows, keys, time });
     this.#reader = new ServerReader({ database, feed: this.#feed, rows, keys, time });
     this.#writer = createWriter({ set, rows, keys, time, sweeper: this.#sweeper, forgetting: this.#forgetting, quota });
@@ -185,7 +188,8 @@ export class PostgresStore implements MemoryStore {
       this.#writeAndNotify({ namespace, kind }, { key, author, note }, job);
     return {
       kind,
-      put: (draft, note) => write(draft.key, draft.author, note, () => writer.put(namespace, kind, draft, note)),
+      put: (draft, note, expected) =>
+        write(draft.key, draft.author, note, () => writer.put(namespace, kind, draft, { note, expected })),
       change: (key, change, note) => write(key, change.author, note, () => writer.change(namespace, kind, key, change, note)),
       get: (key) => this.#read(() => reader.get(namespace, kind, key)),
       page: (query) => this.#read(() => reader.page(namespace, kind, query)),
@@ -304,7 +308,7 @@ export class PostgresStore implements MemoryStore {
       kept: 'database',
       key: this.#keys.state,
       file: this.#database.isReachable ? { at: 'open' } : UNREACHABLE,
-      quarantined: this.#rows.brokenCount + this.#keys.brokenSecretCount,
+      quarantined: this.#rows.brokenCount + this.vectors.brokenCount + this.#keys.brokenSecretCount,
       clock: this.#time.state,
       rotation: this.#keys.rotation,
     };

@@ -2,6 +2,7 @@ import { Failure } from '../../../contract/failure.ts';
 import { BrokenSeal, keyIdOf, openEntry, sealEntry } from '../../crypto/cipher.ts';
 import type { KeyKeeper } from '../../crypto/key-keeper.ts';
 import { type EntryRow, INCLUDE_EXPIRED } from '../connection.ts';
+import { OpenedRows } from '../opened-rows.ts';
 import { KIND_NUMBERS } from '../statements.ts';
 import type { Entry, Kind, Namespace } from '../store.ts';
 import type { PlacedRow, RowSize, Target } from './change-set.ts';
@@ -16,9 +17,13 @@ export class ServerRows {
   /** Numbers of rows with a broken seal. */
   readonly #broken = new Set<number>();
 
+  readonly #opened = new OpenedRows();
+
   constructor(set: WorkingSet, keys: KeyKeeper) {
     this.#set = set;
     this.#keys = keys;
+    // Remove changed and deleted entries from the cache, and all entries after a lock.
+    set.events.subscribe((event) => (event.what === 'reset' ? this.#opened.clear() : this.#opened.delete(event.row)));
   }
 
   /** How often a row was encrypted with a key that is not held. Another process may have begun a rotation. */
@@ -42,6 +47,22 @@ export class ServerRows {
       this.#broken.add(row.row);
       return undefined;
     }
+  }
+
+  /**
+   * Decrypts a row like `open`, with a cache. A cached entry is used only if the master key of the row is still held. `keep` adds
+   * the row to the cache. It must be false if this process knows of a later change, because the entry may just have been deleted.
+   */
+  openCached(namespace: Namespace, kind: Kind, row: EntryRow, keep: boolean): Entry | undefined {
+    const known = this.#opened.find(namespace, kind, row);
+    if (known && this.isKeyHeld(row)) return known;
+    const entry = this.open(namespace, kind, row);
+    if (entry && keep) {
+      // The buffers of the row share memory with a whole page.
+      const copy = { ...row, key_hash: Buffer.from(row.key_hash), sealed: Buffer.from(row.sealed) };
+      this.#opened.add(namespace, kind, copy, entry);
+    }
+    return entry;
   }
 
   isKeyHeld({ sealed }: Pick<EntryRow, 'sealed'>): boolean {

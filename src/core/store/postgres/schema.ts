@@ -139,8 +139,41 @@ const ENTRIES = `
   );
 `;
 
+/**
+ * The vectors of facts, encrypted like entries, because the text of a fact can be reconstructed from its vector. A vector is deleted
+ * together with its fact, and when the fact changes or its key is hashed with another master key.
+ */
+const VECTORS = `
+  CREATE TABLE vector (
+    number bigint PRIMARY KEY,
+    namespace bigint NOT NULL,
+    model bigint NOT NULL,
+    sealed bytea NOT NULL
+  );
+  ALTER TABLE vector ALTER COLUMN sealed SET STORAGE EXTERNAL;
+  CREATE INDEX vector_model ON vector (namespace, model, number);
+
+  -- The array makes the server look up each number in the index, whatever it expects of the size of the change.
+  CREATE FUNCTION delete_vectors() RETURNS trigger LANGUAGE plpgsql AS $body$
+  BEGIN
+    DELETE FROM vector WHERE number = ANY (ARRAY(SELECT number FROM deleted WHERE kind = 1));
+    RETURN NULL;
+  END $body$;
+  CREATE FUNCTION delete_changed_vectors() RETURNS trigger LANGUAGE plpgsql AS $body$
+  BEGIN
+    DELETE FROM vector WHERE number = ANY (ARRAY(
+      SELECT number FROM deleted JOIN inserted USING (number)
+        WHERE deleted.kind = 1 AND (deleted.updated_at <> inserted.updated_at OR deleted.key_hash <> inserted.key_hash)));
+    RETURN NULL;
+  END $body$;
+  CREATE TRIGGER vector_of_deleted AFTER DELETE ON entry
+    REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION delete_vectors();
+  CREATE TRIGGER vector_of_changed AFTER UPDATE ON entry
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION delete_changed_vectors();
+`;
+
 /** All migrations, applied in order. Never edit a migration that was released; add another migration instead. */
-const MIGRATIONS: readonly string[] = [ENTRIES];
+const MIGRATIONS: readonly string[] = [ENTRIES, VECTORS];
 
 /** Lists everything in the schema that could change what a statement reads, writes or deletes. */
 const OBJECTS = `

@@ -13,7 +13,7 @@ import { KIND_BY_NUMBER } from '../statements.ts';
 import type { Entry, Namespace } from '../store.ts';
 import type { PlacedRow } from './change-set.ts';
 import type { RunQuery } from './database.ts';
-import { insertRows } from './flush.ts';
+import { deleteSameKeys, insertRows } from './flush.ts';
 import { Mirror } from './mirror.ts';
 import { COLUMNS } from './sql.ts';
 
@@ -113,10 +113,9 @@ export class ServerCopy extends ServerCopySource implements CopyTarget {
     return this.#commit(async (run) => {
       if (deleted.length > 0) await run('DELETE FROM entry WHERE number = ANY ($1::bigint[])', [deleted]);
       const key = stored.some(needsSeal) ? await this.#openSegment(run) : undefined;
-      await insertRows(
-        run,
-        stored.map((one) => (key && one.entry && needsSeal(one) ? seal(key, one, one.entry) : one.row)),
-      );
+      const rows = stored.map((one) => (key && one.entry && needsSeal(one) ? seal(key, one, one.entry) : one.row));
+      await deleteSameKeys(run, rows);
+      await insertRows(run, rows);
     }).catch((error: unknown) => {
       // The stored number of the segment is unknown now.
       this.#key.abandonSegment();

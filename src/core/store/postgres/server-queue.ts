@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../../contract/failure.ts';
 import { type KeyKeeper, NewKeyNeeded } from '../../crypto/key-keeper.ts';
 import { takeFairly } from '../commit-queue.ts';
 import type { ChangeFeed } from './change-feed.ts';
@@ -9,6 +8,7 @@ import { databaseFailure, isAboutValues, isConflict, isConnectionLost, isRefused
 import type { Database, RunQuery } from './database.ts';
 import { flush, isEmpty, RolledBack } from './flush.ts';
 import type { ServerRows } from './rows.ts';
+import { isCommitted, type UncertainCommit } from './server-transaction.ts';
 import type { SharedSignals } from './shared-signals.ts';
 import { BEGIN_WRITING, NEWEST_CHANGE } from './sql.ts';
 import type { WorkingSet } from './working-set.ts';
@@ -31,8 +31,6 @@ interface Deps {
 
 /** Maximum jobs in one transaction. */
 const MAX_JOBS = 256;
-/** Milliseconds for which a batch is retried while the database cannot be reached. */
-const RECONNECT_MS = 5000;
 const RETRY_MS = 50;
 /** Rounds of missing rows for one job. A job needs a few, or some hundred while it evicts rows. */
 const MAX_LOADS = 1000;
@@ -41,22 +39,6 @@ const MAX_LOADS = 1000;
 class NotCommitted extends Error {
   constructor(cause: unknown) {
     super('The batch was not committed.', { cause });
-  }
-}
-
-/** The answer to a COMMIT was lost, and the database cannot be asked whether the commit took place. */
-export class UncertainCommit extends Failure {
-  readonly change: number;
-  readonly mark: Buffer;
-
-  constructor(change: number, mark: Buffer, cause: unknown) {
-    super(
-      'store_unavailable',
-      'The connection to the database was lost during a commit. The write may or may not be stored. Read the entry before you write it again.',
-      { cause },
-    );
-    this.change = change;
-    this.mark = mark;
   }
 }
 
@@ -106,7 +88,7 @@ export class ServerQueue {
   }
 
   async #commit(jobs: readonly Job[]): Promise<void> {
-    const until = performance.now() + RECONNECT_MS;
+    const until = performance.now() + this.#database.reconnectMs;
     for (;;) {
       try {
         const outcomes = await this.#attempt(jobs);
@@ -158,7 +140,7 @@ export class ServerQueue {
               // Only the server's own answer proves that nothing was committed.
               if (isRefused(error) || error instanceof RolledBack) throw error;
               this.#database.dropWriter(client);
-              if (!(await this.#isCommitted(counters.change + 1, mark))) throw new NotCommitted(error);
+              if (!(await isCommitted(this.#database, counters.change + 1, mark))) throw new NotCommitted(error);
             },
           );
           this.#feed.committed(counters.change + 1, mark);
@@ -194,36 +176,15 @@ export class ServerQueue {
 
   /** Whether an uncertain commit took place. True if the change log does not contain its number any more. */
   async mayBeCommitted({ change, mark }: UncertainCommit): Promise<boolean> {
-    let isCommitted = true;
+    let mayBe = true;
     const load = async (run: RunQuery): Promise<void> => {
       // The lock of the writers was taken, so the uncertain transaction has ended. Another commit can have its number since.
       const [found] = await run<{ same: boolean | null; newest: number }>(
         'SELECT (SELECT mark = $2 FROM change_log WHERE number = $1) AS same, max(number) AS newest FROM change_log',
         [change, mark],
       );
-      isCommitted = found?.same ?? (found === undefined || found.newest >= change);
+      mayBe = found?.same ?? (found === undefined || found.newest >= change);
     };
-    return this.run(() => isCommitted, '', { load });
-  }
-
-  /**
-   * Whether a commit took place whose answer was lost. The lock waits until the server has ended the lost transaction, so the
-   * answer is final.
-   */
-  async #isCommitted(change: number, mark: Buffer): Promise<boolean> {
-    try {
-      return await this.#database.retryWhileLost(async () => {
-        const client = await this.#database.writer();
-        const { run, query } = this.#database.on(client);
-        const [, found] = await Promise.all([
-          query(BEGIN_WRITING),
-          run('SELECT 1 FROM change_log WHERE mark = $1', [mark]),
-          query('ROLLBACK'),
-        ]);
-        return found.length > 0;
-      });
-    } catch (cause) {
-      throw new UncertainCommit(change, mark, cause);
-    }
+    return this.run(() => mayBe, '', { load });
   }
 }

@@ -1,7 +1,7 @@
 import type { KeyKeeper } from '../../crypto/key-keeper.ts';
 import type { StoredClock } from '../../time/stored-clock.ts';
 import type { EntryRow } from '../connection.ts';
-import { KIND_NUMBERS } from '../statements.ts';
+import { ALL_KINDS, KIND_NUMBERS } from '../statements.ts';
 import {
   type Entry,
   type EntryCursor,
@@ -13,11 +13,11 @@ import {
   type PageQuery,
   STEP_BYTES,
 } from '../store.ts';
-import type { ChangeFeed } from './change-feed.ts';
-import type { PlacedRow } from './change-set.ts';
+import type { ChangeFeed, Found } from './change-feed.ts';
 import type { Database } from './database.ts';
+import { type PackedRow, packedSql, unpackRows } from './packed-rows.ts';
 import type { ServerRows } from './rows.ts';
-import { COLUMNS, KEYED, keySql, NEWEST, NEWEST_VALUE, placeSql } from './sql.ts';
+import { KEYED, keySql, NEWEST, placeSql } from './sql.ts';
 
 /** Maximum rows decrypted in one step while searching for matching entries. */
 const MAX_ROWS_PER_STEP = 500;
@@ -34,12 +34,48 @@ const ORDERS: Record<PageQuery['sort'], Order> = {
   expires: { by: 'expires_at', descending: false },
 };
 
-/** A row of a page. The text of rows beyond the size of the page is not read. */
-type PageRow = Omit<EntryRow, 'sealed'> & { readonly sealed: Buffer | null };
-const hasText = (row: PageRow): row is EntryRow => row.sealed !== null;
+const hasText = (row: PackedRow): row is EntryRow => row.sealed !== undefined;
 
 /** Integer bound for `expires_at < before`, because the column has whole milliseconds. */
 const bound = (before: number): number => Math.min(NEVER, Math.ceil(before));
+
+/** Finds the entry under a key. One query finds the row under any hash, because a rotation can change the hash between two queries. */
+const FIND = new Map(
+  ALL_KINDS.map((kind) => [
+    kind,
+    `SELECT ${NEWEST}, string_agg(${packedSql('sealed')}, ''::bytea) AS rows FROM entry WHERE ${keySql(kind)} AND expires_at > $4`,
+  ]),
+);
+
+const VERSIONS = `SELECT ${NEWEST}, string_agg(packed, ''::bytea) AS rows FROM (
+  SELECT ${packedSql('sealed')} AS packed FROM entry
+    WHERE key_hash = ANY ($3::bytea[]) AND namespace + 0 = (SELECT id FROM namespace WHERE subject = $1 AND session = $2)
+      AND kind = 2 AND expires_at > $4 ORDER BY updated_at DESC) AS version`;
+
+/**
+ * Reads a page in the order of the index, so the server sorts nothing and stops after the last row. Rows after those whose sealed bytes
+ * reach the size of the page come without their text, and only show that there are more.
+ */
+function pageSql(kind: Kind, { by, descending }: Order, inCategory: boolean): string {
+  const [sign, direction] = descending ? ['<', 'DESC'] : ['>', 'ASC'];
+  const order = `ORDER BY ${by} ${direction}, number ${direction}`;
+  const isRead = 'sum(octet_length(sealed)) OVER before - octet_length(sealed) < $8';
+  return `SELECT ${NEWEST}, string_agg(${packedSql('sealed')}, ''::bytea) AS rows FROM (
+    SELECT number, created_at, updated_at, expires_at, category, key_hash, CASE WHEN ${isRead} THEN sealed END AS sealed FROM entry
+      WHERE ${placeSql(kind)} AND kind <> 2 ${kind === 'activity' ? '' : 'AND kind <> 6'}
+        AND expires_at > $3 AND expires_at < $4 AND (${by}, number) ${sign} ($5, $6) ${inCategory ? 'AND category = $9' : ''}
+      WINDOW before AS (${order} ROWS UNBOUNDED PRECEDING) ${order} LIMIT $7) AS page`;
+}
+
+/** The statements of pages. The same texts each time, because composing a text takes longer than finding it. */
+const PAGES = new Map<string, string>();
+
+function knownPageSql(kind: Kind, sort: PageQuery['sort'], inCategory: boolean): string {
+  const name = `${kind} ${sort} ${inCategory}`;
+  const known = PAGES.get(name) ?? pageSql(kind, ORDERS[sort], inCategory);
+  PAGES.set(name, known);
+  return known;
+}
 
 interface Deps {
   readonly database: Database;
@@ -69,18 +105,24 @@ export class ServerReader {
   }
 
   async get(namespace: Namespace, kind: Kind, key: string): Promise<Entry | undefined> {
-    const row = await this.#find(namespace, kind, key);
-    return row && this.#rows.open(namespace, kind, row);
+    return (await this.#find(namespace, kind, key))?.entry;
   }
 
-  async #find(namespace: Namespace, kind: Kind, key: string): Promise<PlacedRow | undefined> {
+  async #find(namespace: Namespace, kind: Kind, key: string): Promise<{ row: number; entry: Entry } | undefined> {
+    const { rows, isNewest } = await this.#readKeyed(FIND.get(kind) ?? '', namespace, key);
+    const row = rows.find(hasText);
+    const entry = row && this.#rows.openCached(namespace, kind, row, isNewest);
+    return entry && { row: row.row, entry };
+  }
+
+  #readKeyed(sql: string, namespace: Namespace, key: string): Promise<Found<PackedRow>> {
     const { subject, session = '' } = namespace;
-    // One query finds the row under any hash, because a rotation can change the hash between two queries.
-    const [row] = await this.#feed.read<PlacedRow>(
-      `SELECT ${NEWEST}, ${COLUMNS} FROM entry WHERE ${keySql(kind)} AND expires_at > $4`,
-      [subject, session, this.#keys.ring.hashes(namespace, key), this.#time.now()],
-    );
-    return row;
+    return this.#readPacked(sql, [subject, session, this.#keys.ring.hashes(namespace, key), this.#time.now()]);
+  }
+
+  async #readPacked(sql: string, values: readonly unknown[]): Promise<Found<PackedRow>> {
+    const { rows, isNewest } = await this.#feed.read<{ rows: Buffer | null }>(sql, values);
+    return { rows: unpackRows(rows[0]?.rows ?? null), isNewest };
   }
 
   async history(namespace: Namespace, key: string): Promise<Entry[]> {
@@ -88,22 +130,18 @@ export class ServerReader {
   }
 
   async withHistory(namespace: Namespace, key: string): Promise<FactWithHistory | undefined> {
-    const row = await this.#find(namespace, 'fact', key);
-    const entry = row && this.#rows.open(namespace, 'fact', row);
-    if (!entry) return undefined;
+    const found = await this.#find(namespace, 'fact', key);
+    if (!found) return undefined;
     const [versions, [state]] = await Promise.all([
-      this.#feed.read<PlacedRow>(
-        `SELECT ${NEWEST}, ${COLUMNS} FROM entry WHERE key_hash = ANY ($2::bytea[]) AND namespace + 0 = $1 AND kind = 2 AND expires_at > $3 ORDER BY updated_at DESC`,
-        [row.namespace, this.#keys.ring.hashes(namespace, key), this.#time.now()],
-      ),
+      this.#readKeyed(VERSIONS, namespace, key),
       this.#database.read<{ last: number }>('SELECT last_tombstone AS last FROM change_log ORDER BY number DESC LIMIT 1'),
     ]);
     return {
-      entry,
-      versions: versions
+      ...found,
+      versions: versions.rows
+        .filter(hasText)
         .map((version) => this.#rows.open(namespace, 'history', version))
         .filter((version) => version !== undefined),
-      row: row.row,
       lastTombstone: state?.last ?? 0,
     };
   }
@@ -127,17 +165,19 @@ export class ServerReader {
   }
 
   async page(namespace: Namespace, kind: Kind, query: PageQuery): Promise<EntryPage> {
-    const { limit, matches, bytes = STEP_BYTES } = query;
+    const { limit, matches, bytes = STEP_BYTES, uncached = false } = query;
     const { by } = ORDERS[query.sort];
     const most = matches ? MAX_ROWS_PER_STEP : limit;
-    const found = await this.#rowsAfter(namespace, kind, query, most + 1, bytes);
+    const { rows: found, isNewest } = await this.#rowsAfter(namespace, kind, query, most + 1, bytes);
+    // Later pages are rarely read again.
+    const keep = isNewest && query.after === undefined;
     const entries: Entry[] = [];
     const rows: number[] = [];
     let last: EntryCursor | undefined;
     for (const [index, row] of found.entries()) {
       if (entries.length === limit || index === most || !hasText(row)) return { entries, rows, ...(last && { next: last }) };
       last = { at: row[by], row: row.row };
-      const entry = this.#rows.open(namespace, kind, row);
+      const entry = uncached ? this.#rows.open(namespace, kind, row) : this.#rows.openCached(namespace, kind, row, keep);
       if (entry && (matches?.(entry) ?? true)) {
         entries.push(entry);
         rows.push(row.row);
@@ -146,32 +186,18 @@ export class ServerReader {
     return { entries, rows };
   }
 
-  /**
-   * Reads at most `most` rows. Rows after those whose sealed bytes reach `bytes` come without their text, and only show that there are
-   * more. Only the first row has the newest change. The window has the order of the index, so the server sorts nothing and stops after the last row.
-   */
+  /** Reads at most `most` rows. */
   #rowsAfter(
     { subject, session = '' }: Namespace,
     kind: Kind,
     { sort, category, expiresBefore = NEVER, after }: PageQuery,
     most: number,
     bytes: number,
-  ): Promise<PageRow[]> {
-    const { by, descending } = ORDERS[sort];
-    const [sign, direction] = descending ? ['<', 'DESC'] : ['>', 'ASC'];
-    const order = `ORDER BY ${by} ${direction}, number ${direction}`;
-    const start: EntryCursor = after ?? (descending ? { at: NEVER, row: NEVER } : { at: -NEVER, row: -NEVER });
+  ): Promise<Found<PackedRow>> {
+    const start: EntryCursor = after ?? (ORDERS[sort].descending ? { at: NEVER, row: NEVER } : { at: -NEVER, row: -NEVER });
     const values: unknown[] = [subject, session, this.#time.now(), bound(expiresBefore), start.at, start.row, most, bytes];
     if (category !== undefined) values.push(category);
-    return this.#feed.read(
-      `SELECT CASE WHEN sum(octet_length(sealed)) OVER before = octet_length(sealed) THEN ${NEWEST_VALUE} END AS newest, number AS row, key_hash, category, created_at, updated_at, expires_at,
-           CASE WHEN sum(octet_length(sealed)) OVER before - octet_length(sealed) < $8 THEN sealed END AS sealed FROM entry
-         WHERE ${placeSql(kind)} AND kind <> 2 ${kind === 'activity' ? '' : 'AND kind <> 6'}
-           AND expires_at > $3 AND expires_at < $4 AND (${by}, number) ${sign} ($5, $6)
-           ${category === undefined ? '' : 'AND category = $9'}
-         WINDOW before AS (${order} ROWS UNBOUNDED PRECEDING) ${order} LIMIT $7`,
-      values,
-    );
+    return this.#readPacked(knownPageSql(kind, sort, category !== undefined), values);
   }
 
   async namespaces(kind: Kind): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]> {
@@ -198,7 +224,7 @@ export class ServerReader {
   async overview(namespace: Namespace, kind: Kind, most: { categories: number; keys: number }): Promise<Overview> {
     const { subject, session = '' } = namespace;
     const now = this.#time.now();
-    const counted = await this.#feed.read<{ name: string; count: number }>(
+    const { rows: counted } = await this.#feed.read<{ name: string; count: number }>(
       `SELECT ${NEWEST}, category AS name, count(*) FROM entry WHERE ${placeSql(kind)} AND expires_at > $3 GROUP BY category ORDER BY category`,
       [subject, session, now],
     );

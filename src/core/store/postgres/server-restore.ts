@@ -28,7 +28,7 @@ import { Database, type DatabaseOptions } from './database.ts';
 import { Mirror } from './mirror.ts';
 import { copyToFile } from './server-backup.ts';
 import { ServerCopy, ServerCopySource } from './server-copy.ts';
-import { commitAlone, createTables, hasMemory } from './server-transaction.ts';
+import { commitAlone, createTables, hasMemory, UncertainCommit } from './server-transaction.ts';
 import { SIGNAL_COUNTS } from './shared-signals.ts';
 import { NEWEST_CHANGE } from './sql.ts';
 import { UndoLog } from './undo-log.ts';
@@ -114,13 +114,28 @@ async function tryRestore(database: Database, options: ServerRestoreOptions): Pr
       connection.close();
     }
     if (isSame) return { ...result, replacedMemory, readReplacedMemory: true };
-    // The next attempt writes a newer copy of the replaced memory.
-    if (replacedMemory !== undefined) rmSync(replacedMemory, { force: true });
+    removeCopy(replacedMemory);
     return undefined;
+  } catch (error) {
+    if (!(error instanceof UncertainCommit)) {
+      removeCopy(replacedMemory);
+      throw error;
+    }
+    const copy = replacedMemory === undefined ? '' : ` The replaced memory is in ${replacedMemory}.`;
+    throw new Failure(
+      error.code,
+      `The connection to the database was lost at the end, so the backup may or may not be restored.${copy} Run the same command again.`,
+      { cause: error },
+    );
   } finally {
     removeDatabase(draft);
   }
 }
+
+/** Removes the copy of a memory that was not replaced. The next attempt writes a newer copy. */
+const removeCopy = (file: string | undefined): void => {
+  if (file !== undefined) rmSync(file, { force: true });
+};
 
 async function newestChange(database: Database): Promise<number> {
   const [newest] = await database.read<{ change: number }>(NEWEST_CHANGE);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { databaseFailure, isConnectionLost } from './database-failure.ts';
+import { Failure } from '../../../contract/failure.ts';
+import { databaseFailure, isConnectionLost, isRefused } from './database-failure.ts';
 import type { Database, RunQuery } from './database.ts';
 import { prepareSchema, requireSchema } from './schema.ts';
 import { BEGIN_WRITING, NEWEST_CHANGE } from './sql.ts';
@@ -15,22 +16,66 @@ const COUNT = `INSERT INTO change_log (number, mark, last_row, last_namespace, l
       greatest(last_tombstone, (SELECT max(number) FROM tombstone)), '{}', '{}', '{}'
     FROM change_log ORDER BY number DESC LIMIT 1`;
 
+/** The answer to a COMMIT was lost, and the database cannot be asked whether the commit took place. */
+export class UncertainCommit extends Failure {
+  readonly change: number;
+  readonly mark: Buffer;
+
+  constructor(change: number, mark: Buffer, cause: unknown) {
+    super(
+      'store_unavailable',
+      'The connection to the database was lost during a commit. The write may or may not be stored. Read the entry before you write it again.',
+      { cause },
+    );
+    this.change = change;
+    this.mark = mark;
+  }
+}
+
+/**
+ * Whether a commit took place whose answer was lost. The lock waits until the server has ended the lost transaction, so the answer is
+ * final. Throws `UncertainCommit` if the database cannot be reached.
+ */
+export async function isCommitted(database: Database, change: number, mark: Buffer): Promise<boolean> {
+  try {
+    return await database.retryWhileLost(async () => {
+      const client = await database.writer();
+      const { run, query } = database.on(client);
+      const [, found] = await Promise.all([
+        query(BEGIN_WRITING),
+        run('SELECT 1 FROM change_log WHERE mark = $1', [mark]),
+        query('ROLLBACK'),
+      ]);
+      return found.length > 0;
+    });
+  } catch (cause) {
+    throw new UncertainCommit(change, mark, cause);
+  }
+}
+
 /**
  * Runs a step in one transaction, while no process of this memory writes. The step gets the number of the last change. Never
- * repeated, because the caller compares the tables before it writes.
+ * repeated, because the caller compares the tables before it writes. If the answer to the COMMIT is lost, finds out whether it took place.
  */
 export async function commitAlone(database: Database, step: (run: RunQuery, change: number) => Promise<void>): Promise<void> {
   const client = await database.retryWhileLost(() => database.writer());
   const { run, query } = database.on(client);
+  const mark = randomBytes(16);
+  let change: number | undefined;
   try {
     await query(BEGIN_WRITING);
     const [newest] = await run<{ change: number }>(NEWEST_CHANGE);
-    await step(run, newest?.change ?? 0);
-    await run(COUNT, [randomBytes(16)]);
+    const before = newest?.change ?? 0;
+    await step(run, before);
+    await run(COUNT, [mark]);
     await run('SELECT pg_notify($1, $2)', [database.channel, '']);
+    change = before + 2;
     await query('COMMIT');
   } catch (error) {
-    if (isConnectionLost(error)) database.dropWriter(client);
+    if (change !== undefined && !isRefused(error)) {
+      database.dropWriter(client);
+      if (await isCommitted(database, change, mark)) return;
+    } else if (isConnectionLost(error)) database.dropWriter(client);
     else await query('ROLLBACK').catch(() => database.dropWriter(client));
     throw databaseFailure(error);
   }

@@ -18,6 +18,7 @@ import type { ServerRows } from './rows.ts';
 import { schemaDifferences } from './schema.ts';
 import { copyToFile } from './server-backup.ts';
 import type { ServerQueue } from './server-queue.ts';
+import type { ServerVectors } from './server-vectors.ts';
 import { COLUMNS } from './sql.ts';
 import type { WorkingSet } from './working-set.ts';
 
@@ -31,6 +32,7 @@ interface Deps {
   readonly database: Database;
   readonly set: WorkingSet;
   readonly rows: ServerRows;
+  readonly vectors: ServerVectors;
   readonly keys: KeyKeeper;
   readonly queue: ServerQueue;
   readonly feed: ChangeFeed;
@@ -109,19 +111,22 @@ export class ServerUpkeep implements Upkeep {
 
   /** Encrypts the rows of one slice with the new key, in one commit. */
   #slice(kinds: ReadonlySet<Kind>): Promise<RotatedSlice> {
-    const { set, rows, keys, queue } = this.#deps;
+    const { set, rows, vectors, keys, queue } = this.#deps;
     let numbers: number[] = [];
+    let found: Awaited<ReturnType<ServerVectors['loadForRotation']>> = [];
     const load = async (run: RunQuery): Promise<void> => {
       // Read the position in the transaction, because another process can have begun the rotation.
       const sql = `SELECT number FROM entry
         WHERE number > (SELECT coalesce(max(plain::bigint), 0) FROM meta WHERE name = '${ROTATION_PLACE}') ORDER BY number LIMIT $1`;
       numbers = (await run<{ number: number }>(sql, [SLICE])).map(({ number }) => number);
       await set.loadRows(run, numbers);
+      found = await vectors.loadForRotation(run, numbers);
     };
     const move = (): RotatedSlice => {
       const walked = numbers.map((number) => set.row(number)).filter((row) => row !== undefined);
       const current = keys.ring.current.id;
       const moved = moveRows(walked, { kinds, current, namespaceOf: (id) => set.namespaceAt(id) }, rows);
+      vectors.reseal(found);
       const last = numbers.at(-1);
       // Not as a change of the secrets, because no other process must read them again for it.
       if (last !== undefined) set.addStatement(`UPDATE meta SET plain = $1 WHERE name = '${ROTATION_PLACE}'`, [String(last)]);
@@ -187,9 +192,10 @@ export class ServerUpkeep implements Upkeep {
   }
 
   async verify(): Promise<VerificationReport> {
-    const { database, feed, keys, set } = this.#deps;
+    const { database, feed, keys, set, vectors } = this.#deps;
     await feed.refresh();
-    const { entries, broken } = await countEntries(this.#walk());
+    const { entries, broken: brokenEntries } = await countEntries(this.#walk());
+    const broken = brokenEntries + (await vectors.countBroken());
     const structure = await schemaDifferences((text, values) => database.read(text, values), database.schema);
     return { entries, broken: broken + keys.countBrokenSecrets(set.secrets), structure };
   }

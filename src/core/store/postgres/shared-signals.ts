@@ -108,9 +108,10 @@ export class SharedSignals {
     if (!topics.has('meta')) return;
     const [locks, confirmations] = [this.#countOf(LOCKS), this.#countOf(CONFIRMATIONS)];
     if (locks > this.#locks) keys.lock('the owner locked it');
-    this.#locks = Math.max(locks, this.#locks);
+    // The count goes back if a failover lost a lock, or another memory was moved into the database.
+    this.#locks = locks;
     if (keys.heldKeys) time().follow(confirmations > this.#confirmations);
-    this.#confirmations = Math.max(confirmations, this.#confirmations);
+    this.#confirmations = confirmations;
   }
 
   /** Throws if the memory was moved away, or is being moved into this database. */

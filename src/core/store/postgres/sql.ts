@@ -22,9 +22,8 @@ export const BEGIN_WRITING = 'BEGIN; LOCK TABLE writer_lock IN EXCLUSIVE MODE';
  * The newest change and the time of the server, as one text. The server computes it once for each statement. In a statement
  * that reads rows, the change belongs to the same snapshot as the rows.
  */
-export const NEWEST_VALUE = `(SELECT number || ' ' || encode(mark, 'hex') || ' ' || floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
-  FROM change_log ORDER BY number DESC LIMIT 1)`;
-export const NEWEST = `${NEWEST_VALUE} AS newest`;
+export const NEWEST = `(SELECT number || ' ' || encode(mark, 'hex') || ' ' || floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+  FROM change_log ORDER BY number DESC LIMIT 1) AS newest`;
 /** Reads the last numbers that were used. The newest row of the change log is never deleted. */
 export const NEWEST_CHANGE =
   'SELECT number AS change, mark, last_row, last_namespace, last_tombstone FROM change_log ORDER BY number DESC LIMIT 1';

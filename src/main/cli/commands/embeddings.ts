@@ -215,9 +215,7 @@ function stateLines(state: SidecarState): readonly string[] {
     case 'pulling':
       return [`downloading the model, ${inMegabytes(state.done)} of ${inMegabytes(state.of)}`];
     case 'ready':
-      return [
-        `ready, ${state.whose === 'own' ? 'with an Ollama that Helmdeck Memory started' : 'with the Ollama that you chose'}`,
-      ];
+      return [`ready, with ${READY[state.whose]}`];
     case 'failed':
       return [
         `${state.trouble}: ${state.why}`,
@@ -226,6 +224,12 @@ function stateLines(state: SidecarState): readonly string[] {
       ];
   }
 }
+
+const READY = {
+  own: 'an Ollama that Helmdeck Memory started',
+  adopted: 'the Ollama that you chose',
+  bundled: 'the bundled model; Ollama is off',
+} as const;
 
 function requirements({ model: { name, disk, memory }, free }: EmbeddingsReport): string {
   const room = (bytes: number | undefined): string => (bytes === undefined ? '' : ` (${inMegabytes(bytes)} free)`);

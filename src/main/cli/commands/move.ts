@@ -19,7 +19,7 @@ export const move = command({
   details: [
     'Helmdeck Memory must not be running.',
     'Everything moves: facts, history, activity, tokens and keys. Every entry is compared after it was written. The source stays as it is until the end, and is then marked as moved, so that it is not used by mistake.',
-    'After an interruption, run the same command again. Do not put a password into the address, because other users can see command lines: set HELMDECK_DATABASE_URL_FILE, and use `--to database`.',
+    'After an interruption, run the same command again. An address with a password is refused, because other users can see command lines: set HELMDECK_DATABASE_URL_FILE, and use `--to database`.',
   ],
   examples: ['move --to database', 'move --to "postgres://helmdeck@db.example/helmdeck"', 'move --to file'],
   async run({ options: { to } }, context) {
@@ -37,11 +37,13 @@ export const move = command({
     const progress = (rows: number): void =>
       shown.update(`Moving the memory: ${formatCount(rows, 'entry', 'entries')} compared…`);
     const options = { folder, database, places, clock, sources, progress };
-    const { entries, broken, replaced } = await (toFile ? moveToFile(options) : moveToServer(options));
+    const { entries, broken, replaced, wasFinished } = await (toFile ? moveToFile(options) : moveToServer(options));
     shown[Symbol.dispose]();
     const [from, at] = toFile ? [places.server, places.file] : [places.file, places.server];
     await context.printResult({ entries, broken, from, to: at, ...(replaced !== undefined && { replaced }) }, () => [
-      `Moved and compared ${formatEntries(entries)}. The memory is now ${at}.`,
+      wasFinished
+        ? `An earlier command has moved this memory. It is now ${at}, with ${formatEntries(entries)}.`
+        : `Moved and compared ${formatEntries(entries)}. The memory is now ${at}.`,
       ...(broken > 0 ? [`The seal of ${formatEntries(broken)} is broken, here as before.`] : []),
       `The earlier copy is marked as moved and cannot be opened: ${from}.`,
       ...(replaced === undefined ? [] : [`The earlier file was moved to ${replaced}`]),
@@ -55,7 +57,13 @@ export const move = command({
 type Database = NonNullable<CommandContext['config']['database']>;
 
 function targetOf(to: string | undefined, { config }: CommandContext): { toFile: boolean; database: Database } {
-  if (to !== undefined && /^postgres(?:ql)?:/.test(to)) return { toFile: false, database: parseDatabaseUrl(to) };
+  if (to !== undefined && /^postgres(?:ql)?:/.test(to)) {
+    const given = parseDatabaseUrl(to);
+    if (given.connection.password === undefined) return { toFile: false, database: given };
+    throw new UsageError(
+      'Other users can see a password on the command line, so change it. Then write the address to a file, name that file with HELMDECK_DATABASE_URL_FILE, and use --to database.',
+    );
+  }
   if (to !== 'database' && to !== 'file') {
     throw new UsageError(
       'Say where to move the memory: --to database, --to file, or --to with an address like postgres://host/database.',

@@ -40,7 +40,7 @@ export const status = command({
       ]);
       return exits.done.code;
     }
-    const { store, facts, embeddings, listener } = await memory.call('status', {});
+    const { store, facts, embeddings, meaning, listener } = await memory.call('status', {});
     const server = listener.at === 'listening' ? listener.server_url : undefined;
     // Query packs only if the owner enabled a pack, because the query can start a process for each pack.
     const { packs = [], skipped = [] } = listed.length === 0 ? {} : await memory.call('packs', {});
@@ -48,33 +48,37 @@ export const status = command({
     const [key = '', ...remedy] = keyLines(store.key);
     const disagrees = store.clock.at === 'ahead' || store.clock.at === 'behind';
     const [clockLine = '', ...clockRemedy] = clockLines(store.clock);
-    await context.printResult({ store, facts, embeddings, folder, program: memory.program ?? null, packs: own, skipped }, () => [
-      ...columns([
-        ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
-        ...(server === undefined ? [] : [['server', `other machines connect at ${server}`]]),
-        ['memory', describeMemory(store.kept, context.config, memory.program !== undefined)],
-        ['key', key],
-        ['facts', String(facts)],
-        ...(own.length > 0 ? [['packs', own.join(', ')]] : []),
-        ...(embeddings.at === 'off'
-          ? []
-          : [
-              [
-                'embeddings',
-                embeddings.at === 'failed' ? `${embeddings.why} ${embeddings.remedy}` : embeddings.at.replace('_', ' '),
-              ],
-            ]),
-        ...skipped.map(({ name, why }) => ['packs', escapeControls(`${name} was skipped: ${why}`)]),
-        ...(store.file.at === 'failed' ? [['file', describeFileFailure(store.file)]] : []),
-        ...(store.quarantined > 0
-          ? [['damage', `${formatEntries(store.quarantined)} with a broken seal, hidden from results`]]
-          : []),
-        ...(disagrees ? [['clock', clockLine]] : []),
-        ...(store.rotation.at === 'running' ? [['rotation', `${store.rotation.done} of ${store.rotation.of} entries`]] : []),
-      ]),
-      ...remedy,
-      ...(disagrees ? clockRemedy : []),
-    ]);
+    await context.printResult(
+      { store, facts, embeddings, meaning, folder, program: memory.program ?? null, packs: own, skipped },
+      () => [
+        ...columns([
+          ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
+          ...(server === undefined ? [] : [['server', `other machines connect at ${server}`]]),
+          ['memory', describeMemory(store.kept, context.config, memory.program !== undefined)],
+          ['key', key],
+          ['facts', String(facts)],
+          ...(own.length > 0 ? [['packs', own.join(', ')]] : []),
+          ...(embeddings.at === 'off' || (embeddings.at === 'ready' && embeddings.whose === 'bundled')
+            ? []
+            : [
+                [
+                  'embeddings',
+                  embeddings.at === 'failed' ? `${embeddings.why} ${embeddings.remedy}` : embeddings.at.replace('_', ' '),
+                ],
+              ]),
+          ...(meaning.at === 'failed' ? [['meaning', `${meaning.why} ${meaning.remedy}`]] : []),
+          ...skipped.map(({ name, why }) => ['packs', escapeControls(`${name} was skipped: ${why}`)]),
+          ...(store.file.at === 'failed' ? [['file', describeFileFailure(store.file)]] : []),
+          ...(store.quarantined > 0
+            ? [['damage', `${formatEntries(store.quarantined)} with a broken seal, hidden from results`]]
+            : []),
+          ...(disagrees ? [['clock', clockLine]] : []),
+          ...(store.rotation.at === 'running' ? [['rotation', `${store.rotation.done} of ${store.rotation.of} entries`]] : []),
+        ]),
+        ...remedy,
+        ...(disagrees ? clockRemedy : []),
+      ],
+    );
     return keyExit(store.key);
   },
 });

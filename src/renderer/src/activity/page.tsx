@@ -39,6 +39,7 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
   approveOllama: 'approved Ollama',
   pullModel: 'downloaded the embedding model',
   cancelPull: 'cancelled the download of the embedding model',
+  setMeaning: 'changed search by meaning to',
   trustClock: 'confirmed the date',
   lock: 'locked the memory',
   unlock: 'unlocked the memory',

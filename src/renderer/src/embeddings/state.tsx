@@ -73,11 +73,17 @@ function titleOf(state: State): string {
     case 'pulling':
       return 'Downloading the model…';
     case 'ready':
-      return state.whose === 'own' ? 'Ready' : 'Ready, with the Ollama that you chose';
+      return READY[state.whose];
     case 'failed':
       return 'Not available';
   }
 }
+
+const READY = {
+  own: 'Ready',
+  adopted: 'Ready, with the Ollama that you chose',
+  bundled: 'Ready, with the bundled model',
+} as const;
 
 export const sizeText = (bytes: number): string =>
   bytes < GB

@@ -174,6 +174,24 @@ describe('a restore into PostgreSQL (R-PGUP-08)', () => {
     expect(readdirSync(join(folder, 'backups'))).toHaveLength(2);
   });
 
+  test('replaces an entry that expired and was stored again, so that its row has another number', async () => {
+    const [database, folder] = [server.newMemory(), tempFolder()];
+    const store = await open(database, folder);
+    await store.space(me, 'cache').put(aDraft({ key: 'result', value: 'old' }));
+    // More rows than one step of a copy.
+    for (let index = 0; index < 250; index += 1) await store.space(me, 'fact').put(aDraft({ key: `k${index}` }));
+    const { file } = await store.upkeep.backup();
+    // As a sweep does.
+    await server.query(`SET search_path = "${database.schema}"; DELETE FROM entry WHERE kind = 4`);
+    await store.space(me, 'cache').put(aDraft({ key: 'result', value: 'new' }));
+    await store[Symbol.asyncDispose]();
+    const restored = await restoreToServer({ folder, database, backup: file, clock, sources: withKey() });
+    expect(restored).toMatchObject({ stillForgotten: 0, broken: 0 });
+    const present = await open(database, folder);
+    expect((await present.space(me, 'cache').get('result'))?.value).toBe('old');
+    expect(await present.upkeep.verify()).toMatchObject({ broken: 0, structure: [] });
+  });
+
   test('is refused while another process moves or restores the memory', async () => {
     const [database, folder] = [server.newMemory(), tempFolder()];
     const store = await open(database, folder);

@@ -154,6 +154,19 @@ test('a schema that another role owns or can change, whose code never runs with 
   await (await open(url))[Symbol.asyncDispose]();
 });
 
+test('a memory of the first schema gets the tables for vectors (R-DUR-09)', async () => {
+  const url = at('postgres?schema=first');
+  const first = await open(url);
+  await first.space({ subject: 'me' }, 'fact').put(aDraft());
+  await first[Symbol.asyncDispose]();
+  await server.query(`DROP TABLE first.vector; DROP TRIGGER vector_of_deleted ON first.entry; DROP TRIGGER vector_of_changed ON first.entry;
+    DROP FUNCTION first.delete_vectors; DROP FUNCTION first.delete_changed_vectors; UPDATE first.schema_version SET version = 1`);
+  const again = await open(url);
+  expect((await again.vectors.missing({ subject: 'me' }, 'model')).facts).toHaveLength(1);
+  expect(await again.upkeep.verify()).toEqual({ entries: 1, broken: 0, structure: [] });
+  await again[Symbol.asyncDispose]();
+});
+
 test('a schema of another program, a changed schema, and one of a newer version', async () => {
   await server.query('CREATE SCHEMA taken; CREATE TABLE taken.things (id int)');
   expect(await refusalOf(at('postgres?schema=taken'))).toMatchObject({
@@ -175,7 +188,7 @@ test('a schema of another program, a changed schema, and one of a newer version'
     ["CREATE TYPE ours.mood AS ENUM ('low')", 'DROP TYPE ours.mood', /type .* not as expected/],
     ['CREATE TYPE ours.pair AS (one int)', 'DROP TYPE ours.pair', /pair is not as expected/],
     ['ALTER TABLE ours.meta RENAME TO gone', 'ALTER TABLE ours.gone RENAME TO meta', /not as expected/],
-    ['UPDATE ours.schema_version SET version = 99', 'UPDATE ours.schema_version SET version = 1', /newer version/],
+    ['UPDATE ours.schema_version SET version = 99', 'UPDATE ours.schema_version SET version = 2', /newer version/],
   ] as const) {
     await server.query(change);
     expect(await refusalOf(at('postgres?schema=ours')), change).toMatchObject({

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { fileSource } from '../../../../src/core/crypto/keys/file-source.ts';
 import type { KeySources } from '../../../../src/core/crypto/keys/key-source.ts';
 import { openStore } from '../../../../src/core/store/open-store.ts';
-import { readNumbered, readVersions } from '../../../../src/core/store/postgres/batch-queries.ts';
+import { readExpired, readNumbered, readVersions } from '../../../../src/core/store/postgres/batch-queries.ts';
 import { Database } from '../../../../src/core/store/postgres/database.ts';
 import { PostgresStore } from '../../../../src/core/store/postgres/postgres-store.ts';
 import { keySql } from '../../../../src/core/store/postgres/sql.ts';
@@ -163,5 +163,41 @@ test('the server reads the versions of facts by their keys, also if there were n
   for (const statement of ["versions ('{1}', ARRAY['\\x00'::bytea])", "numbered ('{1}')"]) {
     const { rows } = await client.query(`EXPLAIN EXECUTE ${statement}`);
     expect(JSON.stringify(rows)).toMatch(/entry_version on entry.*Index Cond: \(key_hash = /);
+  }
+});
+
+test('the server finds expired rows by their expiry and versions by their keys, with and without statistics', async () => {
+  await using server = await startPostgres({ autovacuum: 'off' });
+  const options = server.newMemory();
+  await using store = await PostgresStore.open({ database: options, clock: manualClock(), sources: withKey() });
+  await store.space(me, 'fact').put(aDraft());
+  // One fact in a thousand has expired. Each has a version that has not.
+  const fill = (from: number, kind: number, expiresAt: string): string =>
+    `INSERT INTO entry SELECT ${from} + n, 10 + n % 10, ${kind}, decode(md5(n::text), 'hex'), '', n, n, ${expiresAt}, '\\x00' FROM generate_series(1, 20000) AS n`;
+  // The triggers find their table by the path.
+  await server.query(
+    `SET search_path = "${options.schema}"; ${fill(100_000, 1, 'CASE n % 1000 WHEN 0 THEN 1 ELSE 9 END')}; ${fill(200_000, 2, '9')}`,
+  );
+  const texts: string[] = [];
+  const collect = async <T>(text: string): Promise<T[]> => {
+    texts.push(text);
+    return [];
+  };
+  await readExpired(collect, [1], 'fact', 1);
+  const planOf = async (): Promise<string> => {
+    const database = new Database(options);
+    onTestFinished(() => database.close());
+    const client = await database.writer();
+    await client.query(`PREPARE expired (bigint[], bigint) AS ${texts[0]}`);
+    expect((await client.query("EXECUTE expired ('{10,11}', 1)")).rows).toHaveLength(40);
+    return JSON.stringify((await client.query("EXPLAIN EXECUTE expired ('{10,11}', 1)")).rows);
+  };
+  const plans = [await planOf()];
+  await server.query(`ANALYZE "${options.schema}".entry`);
+  plans.push(await planOf());
+  for (const plan of plans) {
+    expect(plan).toMatch(/entry_expiry on entry.*?Index Cond: [^"]*expires_at <= \$2/);
+    expect(plan).toMatch(/entry_version on entry.*?Index Cond: \(key_hash = /);
+    expect(plan).not.toMatch(/Gather|Hash (Semi )?Join/);
   }
 });

@@ -23,6 +23,10 @@ test('reads every part of an address', () => {
   expect(parseDatabaseUrl('postgres://[::1]/m').connection).toMatchObject({ host: '::1', ssl: false });
 });
 
+test('a comma in a password is no list of servers', () => {
+  expect(parseDatabaseUrl('postgres://ann:a,b@db/m').connection).toMatchObject({ host: 'db', password: 'a,b' });
+});
+
 test('TLS is verified unless sslmode says otherwise or the server is on this machine', () => {
   const folder = tempFolder();
   for (const name of ['ca', 'cert', 'key']) writeFileSync(join(folder, name), `the ${name}`);
@@ -50,6 +54,11 @@ test.each([
   ['db.example', /not an address/],
   ['mysql://ann:secret@db/m', /not an address/],
   ['postgres://ann:secret@db/', /no database/],
+  ['postgres://ann:secret@db1:5432,db2:5432/m?target_session_attrs=read-write', /one address that always leads to the primary/],
+  ['postgres://ann:secret@db1,db2/m', /several servers/],
+  ['postgres://[::1],[::2]/m', /several servers/],
+  ['postgres://ann:secret@db/m?target_session_attrs=read-write', /a standby is always refused; remove it/],
+  ['postgres://ann:se,/cret@db/m', /not an address/],
   ['postgres://ann:secret@db/m?sslmode=prefer', /sslmode must be one of/],
   ['postgres://ann:secret@db/m?sslmode=require&sslmode=disable', /twice/],
   ['postgres://ann:secret@db/m?options=-c', /unknown parameter; use sslmode/],

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { type PendingNote, PendingNotes } from '../../../../src/core/store/postgres/pending-notes.ts';
-import { UncertainCommit } from '../../../../src/core/store/postgres/server-queue.ts';
+import { UncertainCommit } from '../../../../src/core/store/postgres/server-transaction.ts';
 import { aDraft } from '../../../support/store.ts';
 
 const aNote = (key: string): PendingNote => ({ subject: 'me', note: aDraft({ key }), at: 1 });

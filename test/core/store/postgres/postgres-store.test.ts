@@ -4,6 +4,7 @@ import { manualClock } from '../../../support/clock.ts';
 import { type PostgresServer, startPostgres } from '../../../support/postgres.ts';
 import { aDraft, withKey } from '../../../support/store.ts';
 import { promisesOfAStore } from '../store.contract.ts';
+import { promisesOfVectors } from '../vectors.contract.ts';
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -15,6 +16,12 @@ promisesOfAStore(
   'PostgreSQL',
   (clock, quota) => PostgresStore.open({ database: server.newMemory(), clock, quota, sources: withKey() }),
   { purges: false, whenIdle: (store) => (store as PostgresStore).whenIdle() },
+);
+
+promisesOfVectors(
+  'PostgreSQL',
+  (clock, quota) => PostgresStore.open({ database: server.newMemory(), clock, quota, sources: withKey() }),
+  (store) => (store as PostgresStore).whenIdle(),
 );
 
 test('every receipt of a forget says that copies of the bytes are left, also if nothing was found (R-PGUP-06)', async () => {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { SealingKey } from '../../../../src/core/crypto/cipher.ts';
 import { fileSource } from '../../../../src/core/crypto/keys/file-source.ts';
 import type { KeySource, KeySources } from '../../../../src/core/crypto/keys/key-source.ts';
@@ -11,21 +11,12 @@ import type { DatabaseOptions } from '../../../../src/core/store/postgres/databa
 import { PostgresStore } from '../../../../src/core/store/postgres/postgres-store.ts';
 import { recoverServerKey } from '../../../../src/core/store/postgres/recover-key.ts';
 import { manualClock, MINUTE } from '../../../support/clock.ts';
-import { startProxy, type PostgresProxy } from '../../../support/postgres-proxy.ts';
-import { type PostgresServer, startPostgres } from '../../../support/postgres.ts';
+import { type CommitFate, startProxiedServer } from '../../../support/postgres-proxy.ts';
 import { A_KEY, aDraft, ANOTHER_KEY, keyFrom } from '../../../support/store.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
+import { embedAll, storedVectors } from '../vectors.contract.ts';
 
-let server: PostgresServer;
-let proxy: PostgresProxy;
-beforeAll(async () => {
-  server = await startPostgres();
-  proxy = await startProxy(server.port);
-});
-afterAll(async () => {
-  await proxy[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const local = startProxiedServer();
 
 const me = { subject: 'me' };
 const keyOf = (index: number): string => `facts/${index}`;
@@ -41,7 +32,7 @@ async function open(database: DatabaseOptions, sources: KeySources, clock = manu
 async function underKeyFile(count: number): Promise<{ folder: string; database: DatabaseOptions; sources: KeySources }> {
   const folder = tempFolder();
   await fileSource(folder).save('current', Buffer.from(A_KEY, 'hex'));
-  const [sources, database]: [KeySources, DatabaseOptions] = [() => [fileSource(folder)], server.newMemory()];
+  const [sources, database]: [KeySources, DatabaseOptions] = [() => [fileSource(folder)], local.server.newMemory()];
   const store = await open(database, sources);
   await Promise.all(
     Array.from({ length: count }, (_, index) => facts(store).put(aDraft({ key: keyOf(index), value: `value ${index}` }))),
@@ -59,14 +50,23 @@ const giveNextKey = (folder: string): Promise<void> => fileSource(folder).save('
 
 /** The ids of the keys that rows are encrypted with, and the roles of the recorded keys. */
 async function keysIn({ schema }: DatabaseOptions): Promise<{ rows: unknown[]; records: unknown[] }> {
-  const rows = await server.query(`SELECT DISTINCT encode(substr(sealed, 2, 4), 'hex') AS id FROM "${schema}".entry`);
-  const records = await server.query(`SELECT role FROM "${schema}".master_key ORDER BY role`);
+  const rows = await local.server.query(`SELECT DISTINCT encode(substr(sealed, 2, 4), 'hex') AS id FROM "${schema}".entry`);
+  const records = await local.server.query(`SELECT role FROM "${schema}".master_key ORDER BY role`);
   return { rows: rows.map(({ id }) => id), records: records.map(({ role }) => role) };
 }
 
-const untilHalfDone = async (store: PostgresStore, database: DatabaseOptions): Promise<void> => {
-  while (store.status().rotation.at !== 'running' || (await keysIn(database)).rows.length < 2) await delay(1);
-};
+/** The options of a process whose connections go through the proxy. */
+const throughProxy = ({ schema, connection }: DatabaseOptions): DatabaseOptions => ({
+  schema,
+  connection: { ...connection, port: local.proxy.port },
+});
+
+/** Calls `then` at the fourth commit through the proxy. The first one begins a rotation, and each other one encrypts a slice. */
+function amidRotation(then: () => CommitFate): void {
+  let commits = 0;
+  local.proxy.fateOf = () => ((commits += 1) === 4 ? then() : 'pass');
+  onTestFinished(() => void (local.proxy.fateOf = () => 'pass'));
+}
 
 describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () => {
   test('reseals every row while several processes read, write, search and forget', async () => {
@@ -76,6 +76,7 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
     const finder = new Finder(other);
     onTestFinished(() => finder[Symbol.dispose]());
     const stored = new Map(Array.from({ length: 1500 }, (_, index) => [index, index < 50 ? `newer ${index}` : `value ${index}`]));
+    expect(await embedAll(one)).toBe(1500);
     const state = { done: false };
     const rotating = one.upkeep.rotate().then(() => (state.done = true));
     const wrong: string[] = [];
@@ -98,6 +99,10 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
     expect(wrong).toEqual([]);
     await rotating;
     expect(await facts(other).count()).toBe(stored.size);
+    // The vectors of unchanged facts are kept (R-MEAN-13).
+    const kept = await storedVectors(other);
+    expect(kept.length).toBeGreaterThan(1400);
+    expect(await embedAll(other)).toBe(stored.size - kept.length);
     const present = await fileSource(folder).read('current');
     if (present.at !== 'found') throw new Error('The key is missing.');
     expect(await keysIn(database)).toEqual({
@@ -131,8 +136,8 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
           return file.read(slot);
         },
       };
-      proxy.dropsNotifications = deaf;
-      const connection = deaf ? { ...database.connection, port: proxy.port } : database.connection;
+      local.proxy.dropsNotifications = deaf;
+      const connection = deaf ? { ...database.connection, port: local.proxy.port } : database.connection;
       const other = await open({ ...database, connection }, () => [slow]);
       await facts(other).put(aDraft({ key: 'before', value: 'the rotation' }));
       isSlow = true;
@@ -141,9 +146,9 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
       await asked.promise;
       // A transaction that waits would block the writers of all processes.
       const waiting = async (): Promise<unknown> =>
-        (await server.query("SELECT count(*)::int AS count FROM pg_stat_activity WHERE state = 'idle in transaction'"))[0]?.[
-          'count'
-        ];
+        (
+          await local.server.query("SELECT count(*)::int AS count FROM pg_stat_activity WHERE state = 'idle in transaction'")
+        )[0]?.['count'];
       await expect.poll(waiting, { timeout: 3000 }).toBe(0);
       for (let index = 0; index < 10; index += 1)
         expect((await facts(one).put(aDraft({ key: keyOf(index), value: 'x' }))).status).toBeDefined();
@@ -157,16 +162,21 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
     const { folder, database, sources } = await underKeyFile(1500);
     await giveNextKey(folder);
     const clock = manualClock();
-    const one = await open({ ...database, connection: { ...database.connection, port: proxy.port } }, sources);
+    const one = await open({ ...throughProxy(database), waits: { reconnect: 1000 } }, sources);
     const other = await open(database, sources, clock);
+    const halfDone = Promise.withResolvers<void>();
+    amidRotation(() => {
+      halfDone.resolve();
+      return 'silence';
+    });
     const rotating = one.upkeep.rotate();
-    await untilHalfDone(one, database);
+    await halfDone.promise;
     await expect(other.upkeep.rotate()).rejects.toMatchObject({ code: 'unavailable' });
     // The process is cut off, as if it had died.
-    proxy.refuses = true;
-    await server.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'helmdeck-memory'");
+    local.proxy.refuses = true;
+    await local.server.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'helmdeck-memory'");
     await expect(rotating).rejects.toMatchObject({ code: 'store_unavailable' });
-    proxy.refuses = false;
+    local.proxy.refuses = false;
     await other.refresh();
     for (const until = performance.now() + 20_000; performance.now() < until;) {
       await clock.advance(MINUTE);
@@ -179,7 +189,7 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
   });
 
   test('a process without the new key writes nothing, and continues when it gets the key (R-KEY-04, R-PGUP-02)', async () => {
-    const database = server.newMemory();
+    const database = local.server.newMemory();
     const environment: Record<string, string> = { HELMDECK_MEMORY_KEY: A_KEY };
     const one = await open(database, keyFrom({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT: ANOTHER_KEY }));
     const clock = manualClock();
@@ -206,7 +216,7 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
       says: /provide a different key/,
     },
   ])('is refused if $what, and nothing changes', async ({ environment, says }) => {
-    const database = server.newMemory();
+    const database = local.server.newMemory();
     const store = await open(database, keyFrom(environment));
     await facts(store).put(aDraft());
     await expect(store.upkeep.rotate()).rejects.toMatchObject({
@@ -240,12 +250,16 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
   });
 
   test('needs both keys after an interruption, and resumes at the next start', async () => {
-    const { folder, database, sources } = await underKeyFile(4000);
+    const { folder, database, sources } = await underKeyFile(1500);
     const clock = manualClock();
-    const one = await open(database, sources);
-    const rotating = one.upkeep.rotate();
-    await untilHalfDone(one, database);
-    await Promise.all([expect(rotating).rejects.toMatchObject({ code: 'cancelled' }), one[Symbol.asyncDispose]()]);
+    const one = await open(throughProxy(database), sources);
+    let closed: PromiseLike<void> | undefined;
+    amidRotation(() => {
+      closed = one[Symbol.asyncDispose]();
+      return 'pass';
+    });
+    await expect(one.upkeep.rotate()).rejects.toMatchObject({ code: 'cancelled' });
+    await closed;
     expect(await keysIn(database)).toMatchObject({ rows: { length: 2 }, records: ['current', 'retiring'] });
     const next = await fileSource(folder).read('next');
     rmSync(join(folder, 'memory.key.next'));
@@ -254,21 +268,17 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
     const again = await open(database, sources, clock);
     await clock.advance(1);
     while ((await keysIn(database)).records.length > 1) await delay(20);
-    expect(await again.upkeep.verify()).toMatchObject({ entries: 4051, broken: 0 });
+    expect(await again.upkeep.verify()).toMatchObject({ entries: 1551, broken: 0 });
   });
 
   test('a locked process resumes after its unlock', async () => {
     const { database, sources } = await underKeyFile(1500);
     const clock = manualClock();
-    const store = await open({ ...database, connection: { ...database.connection, port: proxy.port } }, sources, clock);
-    // The first commit begins the rotation, and the next ones each encrypt a slice.
-    let commits = 0;
-    proxy.fateOf = () => {
-      commits += 1;
-      if (commits === 4) store.lock();
+    const store = await open(throughProxy(database), sources, clock);
+    amidRotation(() => {
+      store.lock();
       return 'pass';
-    };
-    onTestFinished(() => void (proxy.fateOf = () => 'pass'));
+    });
     const rotating = store.upkeep.rotate();
     await expect(rotating).rejects.toMatchObject({ code: 'key_unavailable' });
     await store.unlock();
@@ -293,7 +303,7 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
     await expect(recoverServerKey({ ...options, recoveryKey: recoveryKey.replaceAll(/[0-9A-Z]/g, '0') })).rejects.toMatchObject({
       code: 'invalid_input',
     });
-    await expect(recoverServerKey({ ...options, recoveryKey, database: server.newMemory() })).rejects.toMatchObject({
+    await expect(recoverServerKey({ ...options, recoveryKey, database: local.server.newMemory() })).rejects.toMatchObject({
       code: 'not_found',
     });
     // A keychain holds the keys of several memories, each under the id of its memory.
@@ -303,7 +313,7 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
       return other(memory);
     };
     await recoverServerKey({ ...options, sources: keychain, recoveryKey });
-    const [id] = await server.query(`SELECT plain FROM "${database.schema}".meta WHERE name = 'memory'`);
+    const [id] = await local.server.query(`SELECT plain FROM "${database.schema}".meta WHERE name = 'memory'`);
     expect(askedFor).toEqual([id?.['plain']]);
     const again = await open(database, other);
     expect(await again.upkeep.verify()).toMatchObject({ entries: 111, broken: 0 });
@@ -314,7 +324,9 @@ describe('rotating the key of a memory in PostgreSQL (R-KEY-09, R-PGUP-01)', () 
     const { database, sources } = await underKeyFile(1);
     const store = await open(database, sources);
     const wrapped = async (): Promise<Buffer> => {
-      const [row] = await server.query(`SELECT secret FROM "${database.schema}".meta WHERE name = '${RECOVERY_WRAPPED_KEY}'`);
+      const [row] = await local.server.query(
+        `SELECT secret FROM "${database.schema}".meta WHERE name = '${RECOVERY_WRAPPED_KEY}'`,
+      );
       return row?.['secret'] as Buffer;
     };
     const before = await store.upkeep.makeRecoveryKey();

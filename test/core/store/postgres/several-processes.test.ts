@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { TokenRegistry } from '../../../../src/core/access/token-registry.ts';
 import { Finder } from '../../../../src/core/search/finder.ts';
 import type { DatabaseOptions } from '../../../../src/core/store/postgres/database.ts';
 import { PostgresStore, type ServerOptions } from '../../../../src/core/store/postgres/postgres-store.ts';
 import type { MemoryStore } from '../../../../src/core/store/store.ts';
 import { manualClock } from '../../../support/clock.ts';
-import { type PostgresProxy, startProxy } from '../../../support/postgres-proxy.ts';
-import { type PostgresServer, startPostgres } from '../../../support/postgres.ts';
+import { startProxiedServer } from '../../../support/postgres-proxy.ts';
 import { aDraft, ANOTHER_KEY, withKey } from '../../../support/store.ts';
 
-let server: PostgresServer;
-let proxy: PostgresProxy;
-beforeAll(async () => {
-  server = await startPostgres();
-  proxy = await startProxy(server.port);
-});
-afterAll(async () => {
-  await proxy[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+const local = startProxiedServer();
 
 const me = { subject: 'me' };
 /** The lane runs more operations. */
@@ -30,8 +20,8 @@ async function openAnother(
   over: Partial<ServerOptions> & { deaf?: boolean } = {},
 ): Promise<PostgresStore> {
   const { deaf = false, ...options } = over;
-  proxy.dropsNotifications = deaf;
-  const connection = deaf ? { ...database.connection, port: proxy.port } : database.connection;
+  local.proxy.dropsNotifications = deaf;
+  const connection = deaf ? { ...database.connection, port: local.proxy.port } : database.connection;
   const store = await PostgresStore.open({
     database: { ...database, connection },
     clock: manualClock(),
@@ -51,7 +41,7 @@ const registryOf = async (store: MemoryStore): Promise<TokenRegistry> => {
 test.each([false, true])(
   'the next search through another process finds an acknowledged fact (R-OPS-14), notifications lost: %s',
   async (deaf) => {
-    const database = server.newMemory();
+    const database = local.server.newMemory();
     const one = await openAnother(database);
     const other = await openAnother(database, { deaf });
     const finder = new Finder(other);
@@ -72,7 +62,7 @@ test.each([false, true])(
 );
 
 test('a read brings its process up to date before it answers, also if it finds nothing (R-OPS-14)', async () => {
-  const database = server.newMemory();
+  const database = local.server.newMemory();
   const one = await openAnother(database);
   const other = await openAnother(database, { deaf: true });
   const seen: string[] = [];
@@ -101,7 +91,7 @@ test('a read brings its process up to date before it answers, also if it finds n
 });
 
 test('a token that one process revokes or pauses is refused by the very next request anywhere (R-AUTH-04)', async () => {
-  const database = server.newMemory();
+  const database = local.server.newMemory();
   const [one, other] = [await openAnother(database), await openAnother(database, { deaf: true })];
   const [here, there] = [await registryOf(one), await registryOf(other)];
   const mint = (): Promise<{ id: string; token: string }> =>
@@ -122,7 +112,7 @@ test('a token that one process revokes or pauses is refused by the very next req
 });
 
 test('a token stays paused if another process changes tokens while the pause is stored (R-CONN-09)', async () => {
-  const database = server.newMemory();
+  const database = local.server.newMemory();
   const [one, other] = [await openAnother(database), await openAnother(database)];
   const gate = Promise.withResolvers<void>();
   const vault = new Proxy(one.vault, {
@@ -157,7 +147,7 @@ test('a token stays paused if another process changes tokens while the pause is 
 });
 
 test('two processes that change which packs are offered keep both changes (R-CONN-14)', async () => {
-  const database = server.newMemory();
+  const database = local.server.newMemory();
   const [one, other, third] = [await openAnother(database), await openAnother(database), await openAnother(database)];
   const [here, there] = [await registryOf(one), await registryOf(other)];
   const clients = ['a', 'b'] as const;
@@ -175,7 +165,7 @@ test('two processes that change which packs are offered keep both changes (R-CON
 });
 
 test('processes that start together agree on the key, the signing secret and the tables', async () => {
-  const database = server.newMemory();
+  const database = local.server.newMemory();
   const stores = await Promise.all([1, 2, 3, 4].map(() => openAnother(database)));
   const registries = await Promise.all(stores.map(registryOf));
   for (const tokens of registries) {
@@ -187,7 +177,7 @@ test('processes that start together agree on the key, the signing secret and the
 });
 
 test('a process with another key is refused before it writes anything (R-KEY-04)', async () => {
-  const database = server.newMemory();
+  const database = local.server.newMemory();
   const one = await openAnother(database);
   await one.space(me, 'fact').put(aDraft());
   const wrong = await openAnother(database, { sources: withKey(ANOTHER_KEY) });
@@ -197,7 +187,7 @@ test('a process with another key is refused before it writes anything (R-KEY-04)
   await wrong[Symbol.asyncDispose]();
   expect((await one.space(me, 'fact').get(aDraft().key))?.value).toBe(aDraft().value);
 
-  const fresh = server.newMemory();
+  const fresh = local.server.newMemory();
   const raced = await Promise.all([withKey(), withKey(ANOTHER_KEY)].map((sources) => openAnother(fresh, { sources })));
   expect(raced.map((store) => store.status().key.at).toSorted()).toEqual(['mismatch', 'ok']);
 });
@@ -205,7 +195,7 @@ test('a process with another key is refused before it writes anything (R-KEY-04)
 test.each([false, true])(
   'a lock reaches the other processes, and each unlocks by itself, notifications lost: %s',
   async (deaf) => {
-    const database = server.newMemory();
+    const database = local.server.newMemory();
     const [one, other] = [await openAnother(database), await openAnother(database, { deaf })];
     await one.space(me, 'fact').put(aDraft());
     expect(await other.space(me, 'fact').count()).toBe(1);
@@ -222,21 +212,39 @@ test.each([false, true])(
 );
 
 test('a lock that cannot be stored at first hides no lock of another process', async () => {
-  const database = server.newMemory();
+  const database = local.server.newMemory();
   const [one, other] = [await openAnother(database), await openAnother(database)];
   await one.space(me, 'fact').put(aDraft());
   await other.refresh();
-  await server.query(`ALTER TABLE "${database.schema}".meta RENAME TO elsewhere`);
+  await local.server.query(`ALTER TABLE "${database.schema}".meta RENAME TO elsewhere`);
   one.lock();
   await one.whenIdle();
-  await server.query(`ALTER TABLE "${database.schema}".elsewhere RENAME TO meta`);
+  await local.server.query(`ALTER TABLE "${database.schema}".elsewhere RENAME TO meta`);
   await one.unlock();
   other.lock();
   await expect.poll(() => one.status().key.at).toBe('locked');
 });
 
+test('a lock reaches every process, also after a failover lost an earlier lock (R-PGSV-03, R-PGSV-05)', async () => {
+  const database = local.server.newMemory();
+  const [one, other] = [await openAnother(database), await openAnother(database)];
+  await one.space(me, 'fact').put(aDraft());
+  for (let turn = 0; turn < 2; turn += 1) {
+    one.lock();
+    await expect.poll(() => other.status().key.at).toBe('locked');
+    await Promise.all([one.whenIdle().then(() => one.unlock()), other.unlock()]);
+  }
+  // The standby that takes over lacks both locks, and a later commit has the number of the newest one.
+  await local.server.query(`UPDATE "${database.schema}".change_log SET mark = decode(md5(random()::text), 'hex');
+    DELETE FROM "${database.schema}".meta WHERE name = 'locks'`);
+  await other.refresh();
+  expect(other.status().key.at).toBe('ok');
+  one.lock();
+  await expect.poll(() => other.status().key.at).toBe('locked');
+});
+
 test('a quota holds across processes (R-FACT-16)', async () => {
-  const database = server.newMemory();
+  const database = local.server.newMemory();
   const quota = { facts: 20, bytes: 1_000_000_000 };
   const stores = await Promise.all([1, 2, 3].map(() => openAnother(database, { quota })));
   const outcomes = await Promise.allSettled(
@@ -249,7 +257,7 @@ test('a quota holds across processes (R-FACT-16)', async () => {
 });
 
 test('a process that missed a part of the change log reads everything again', async () => {
-  const database = server.newMemory();
+  const database = local.server.newMemory();
   const [one, other] = [await openAnother(database), await openAnother(database, { deaf: true })];
   const resets: string[] = [];
   other.onEntryEvent(({ what }) => resets.push(what));
@@ -257,7 +265,7 @@ test('a process that missed a part of the change log reads everything again', as
   await one.space(me, 'fact').put(aDraft({ key: 'another' }));
   // The newest change always stays.
   const log = `"${database.schema}".change_log`;
-  await server.query(`DELETE FROM ${log} WHERE number < (SELECT max(number) FROM ${log})`);
+  await local.server.query(`DELETE FROM ${log} WHERE number < (SELECT max(number) FROM ${log})`);
   await one.space({ subject: 'you' }, 'fact').put(aDraft());
   expect(await other.space({ subject: 'you' }, 'fact').count()).toBe(1);
   expect(resets).toContain('reset');
@@ -265,12 +273,12 @@ test('a process that missed a part of the change log reads everything again', as
 });
 
 test('a process notices that the server lost commits in a failover, although their numbers are used again (R-PGSV-05)', async () => {
-  const database = server.newMemory();
+  const database = local.server.newMemory();
   const [one, other] = [await openAnother(database), await openAnother(database, { deaf: true })];
   await one.space(me, 'fact').put(aDraft({ key: 'stays' }));
   const { schema } = database;
   const tables = ['change_log', 'entry', 'usage', 'namespace', 'meta', 'master_key'];
-  for (const table of tables) await server.query(`CREATE TABLE ${schema}_${table} AS TABLE "${schema}".${table}`);
+  for (const table of tables) await local.server.query(`CREATE TABLE ${schema}_${table} AS TABLE "${schema}".${table}`);
   await one.space(me, 'fact').put(aDraft({ key: 'lost' }));
   const finder = new Finder(other);
   onTestFinished(() => finder[Symbol.dispose]());
@@ -279,7 +287,7 @@ test('a process notices that the server lost commits in a failover, although the
   expect(await keysFound()).toEqual(['lost', 'stays']);
   // The standby that takes over lacks the last commit. Another process commits to it first.
   const restored = tables.map((table) => `INSERT INTO "${schema}".${table} SELECT * FROM ${schema}_${table}`).join(';');
-  await server.query(
+  await local.server.query(
     `BEGIN; SET LOCAL session_replication_role = replica; ${tables.map((table) => `DELETE FROM "${schema}".${table}`).join(';')};
      ${restored}; COMMIT`,
   );

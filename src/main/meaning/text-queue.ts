@@ -1,0 +1,86 @@
+import type { EmbedOptions } from '../../core/meaning/embedder.ts';
+
+/** One text that waits for its vector. */
+export interface Job {
+  readonly text: string;
+  /** How often the model failed while it embedded this text. */
+  failures: number;
+  resolve(vector: Float32Array): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * The texts that wait for the model. Urgent texts come first. The other calls take turns after every text, so that a call with
+ * many texts delays another call by one text only.
+ */
+export class TextQueue {
+  readonly #urgent = new Set<Job[]>();
+  readonly #background = new Set<Job[]>();
+  readonly #embed: (job: Job) => Promise<void>;
+  readonly #onIdle: () => void;
+  #working = false;
+
+  /** `embed` settles one text and never rejects. `onIdle` is called when no text is left. */
+  constructor(embed: (job: Job) => Promise<void>, onIdle: () => void = () => undefined) {
+    this.#embed = embed;
+    this.#onIdle = onIdle;
+  }
+
+  /** Adds the texts of one call. The promise resolves when all texts have vectors, and rejects when one of them fails. */
+  add(texts: readonly string[], { urgent, signal }: EmbedOptions): Promise<readonly Float32Array[]> {
+    if (signal?.aborted) return Promise.reject(signal.reason as Error);
+    const calls = urgent ? this.#urgent : this.#background;
+    const jobs: Job[] = [];
+    const vectors = texts.map((text) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Float32Array>();
+      jobs.push({ text, failures: 0, resolve, reject });
+      return promise;
+    });
+    if (jobs.length === 0) return Promise.resolve([]);
+    calls.add(jobs);
+    void this.#work();
+    const stopped = Promise.withResolvers<never>();
+    const abort = (): void => stopped.reject(signal?.reason);
+    signal?.addEventListener('abort', abort, { once: true });
+    return Promise.race([Promise.all(vectors), stopped.promise]).finally(() => {
+      signal?.removeEventListener('abort', abort);
+      // Drop the texts that are left of a call that was cancelled or has failed.
+      jobs.length = 0;
+      calls.delete(jobs);
+    });
+  }
+
+  /** Puts a text back, as the next text. */
+  retry(job: Job): void {
+    const waiting = [...this.#urgent];
+    this.#urgent.clear();
+    for (const jobs of [[job], ...waiting]) this.#urgent.add(jobs);
+  }
+
+  rejectAll(error: Error): void {
+    for (const calls of [this.#urgent, this.#background]) {
+      for (const jobs of calls) for (const job of jobs) job.reject(error);
+      calls.clear();
+    }
+  }
+
+  async #work(): Promise<void> {
+    if (this.#working) return;
+    this.#working = true;
+    for (let job = this.#next(); job; job = this.#next()) await this.#embed(job);
+    this.#working = false;
+    this.#onIdle();
+  }
+
+  #next(): Job | undefined {
+    const calls = this.#urgent.size > 0 ? this.#urgent : this.#background;
+    for (const jobs of calls) {
+      const job = jobs.shift();
+      if (!job) continue;
+      calls.delete(jobs);
+      if (jobs.length > 0) calls.add(jobs);
+      return job;
+    }
+    return undefined;
+  }
+}
