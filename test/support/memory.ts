@@ -6,6 +6,7 @@ import type { Caller } from '../../src/core/access/caller.ts';
 import { TokenRegistry } from '../../src/core/access/token-registry.ts';
 import { createCore } from '../../src/core/operations/create-core.ts';
 import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
+import type { MeaningModel, MeaningVectors } from '../../src/core/operations/meaning-port.ts';
 import type { Perform } from '../../src/core/operations/perform.ts';
 import type { CredentialSources } from '../../src/core/packs/credential-store.ts';
 import type { PackServices, PackServicesOptions } from '../../src/core/packs/pack-services.ts';
@@ -32,6 +33,8 @@ interface Options {
   readonly packs?: Omit<PackServicesOptions, 'store' | 'clock'>;
   readonly credentials?: CredentialSources;
   readonly embeddings?: Embeddings;
+  readonly meaning?: MeaningModel;
+  readonly meaningVectors?: MeaningVectors;
   readonly keyless?: boolean;
   /** Opens the store of the memory, instead of a store in a file. */
   readonly store?: MemoryStore;
@@ -61,6 +64,8 @@ export async function openTestMemory(options: Options = {}): Promise<TestMemory>
     packs,
     credentials,
     embeddings,
+    meaning,
+    meaningVectors,
     keyless = false,
   } = options;
   const sources = keyless ? () => [] : withKey();
@@ -80,6 +85,8 @@ export async function openTestMemory(options: Options = {}): Promise<TestMemory>
     ...(packs && { packs }),
     ...(credentials && { credentials }),
     ...(embeddings && { embeddings }),
+    ...(meaning && { meaning }),
+    ...(meaningVectors && { meaningVectors }),
   });
   onTestFinished(() => door[Symbol.dispose]());
   const { perform } = door;

@@ -12,6 +12,14 @@ export interface MeaningModel extends Embedder {
   choose(choice: MeaningChoice): void;
 }
 
+/** The vectors of all facts. The core's `MeaningIndex` makes them in the background. */
+export interface MeaningVectors {
+  /** Counts all facts, and the facts that have a vector of the present model. */
+  progress(): Promise<{ readonly done: number; readonly total: number }>;
+  /** Deletes all vectors and makes them again in the background. */
+  rebuild(): Promise<void>;
+}
+
 /** For a process that has no model. */
 export const noMeaning: MeaningModel = {
   choice: 'off',
@@ -22,4 +30,9 @@ export const noMeaning: MeaningModel = {
   embed: () => Promise.reject(new Failure('embeddings_unavailable', 'This process has no model for search by meaning.')),
   onChange: () => ({ [Symbol.dispose]: () => undefined }),
   release: () => undefined,
+};
+
+export const noVectors: MeaningVectors = {
+  progress: async () => ({ done: 0, total: 0 }),
+  rebuild: () => Promise.resolve(),
 };
