@@ -31,8 +31,3 @@ export const noMeaning: MeaningModel = {
   onChange: () => ({ [Symbol.dispose]: () => undefined }),
   release: () => undefined,
 };
-
-export const noVectors: MeaningVectors = {
-  progress: async () => ({ done: 0, total: 0 }),
-  rebuild: () => Promise.resolve(),
-};

@@ -8,7 +8,7 @@ type MeaningOperations = Pick<Memory, 'meaning' | 'setMeaning' | 'rebuildMeaning
 export const meaning = ({ meaning: model, meaningVectors: vectors, settings }: MemoryDeps): MeaningOperations => {
   const report = async (): Promise<MeaningReport> => {
     const { state, choice, installed } = model;
-    return { state, choice, installed, ...(choice !== 'off' && { facts: await vectors.progress() }) };
+    return { state, choice, installed, ...(vectors && choice !== 'off' && { facts: await vectors.progress() }) };
   };
   return {
     meaning: report,
@@ -21,7 +21,7 @@ export const meaning = ({ meaning: model, meaningVectors: vectors, settings }: M
     },
 
     async rebuildMeaning() {
-      if (model.choice === 'off') {
+      if (!vectors || model.choice === 'off') {
         throw new Failure(
           'embeddings_unavailable',
           'Search by meaning is off, so there are no vectors. Turn it on with: helmdeck-memory meaning on',

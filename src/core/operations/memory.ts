@@ -66,8 +66,8 @@ export interface MemoryDeps {
   readonly embeddings: Embeddings;
   /** The model of search by meaning. */
   readonly meaning: MeaningModel;
-  /** The vectors that the model made of the facts. */
-  readonly meaningVectors: MeaningVectors;
+  /** The vectors that the model made of the facts. Absent in a process without a model. */
+  readonly meaningVectors?: MeaningVectors | undefined;
   readonly clock: Clock;
   /** Facts that the window forgot less than ten seconds ago, and can still restore. */
   readonly forgotten: ForgetUndoBuffer;
