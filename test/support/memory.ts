@@ -34,7 +34,7 @@ interface Options {
   readonly packs?: Omit<PackServicesOptions, 'store' | 'clock'>;
   readonly credentials?: CredentialSources;
   readonly embeddings?: Embeddings;
-  readonly meaning?: MeaningModel;
+  readonly meaningModel?: MeaningModel;
   readonly meaningVectors?: MeaningVectors;
   readonly keyless?: boolean;
   /** Finds facts by their meaning. If absent, facts are found by their words only. */
@@ -67,7 +67,7 @@ export async function openTestMemory(options: Options = {}): Promise<TestMemory>
     packs,
     credentials,
     embeddings,
-    meaning,
+    meaningModel,
     meaningVectors,
     keyless = false,
     meaning,
@@ -89,7 +89,7 @@ export async function openTestMemory(options: Options = {}): Promise<TestMemory>
     ...(packs && { packs }),
     ...(credentials && { credentials }),
     ...(embeddings && { embeddings }),
-    ...(meaning && { meaning }),
+    ...(meaningModel && { meaning: meaningModel }),
     ...(meaningVectors && { meaningVectors }),
   });
   onTestFinished(() => door[Symbol.dispose]());

@@ -18,7 +18,7 @@ async function opened(choice: MeaningModel['choice']) {
       asked.push('rebuild');
     },
   };
-  const { as } = await openTestMemory({ meaning, meaningVectors });
+  const { as } = await openTestMemory({ meaningModel: meaning, meaningVectors });
   return { asked, call: as(theOwner), agent: as(aCaller()) };
 }
 
