@@ -12,6 +12,11 @@ export const FactInput = lazy(() =>
       category: CategoryField().prefault(CATEGORY.default),
       tags: TagsField().prefault([]),
       ttl_seconds: LifetimeField().prefault(TTL.default),
+      supersedes: KeyField()
+        .describe(
+          'Key of another fact that this one makes outdated. It moves to the history of this fact, with its own history, and is no longer found.',
+        )
+        .optional(),
     },
     {
       title: 'Remember a fact',
@@ -55,6 +60,10 @@ export const FactReceipt = lazy(() =>
         '`created`: a new fact was stored. `updated`: an earlier version of the fact was replaced. `unchanged`: the same fact was already stored, so only its lifetime was renewed.',
       ),
     expires_at: Time().describe('When the fact expires.'),
+    superseded: z
+      .string()
+      .exactOptional()
+      .describe('Key of the fact that moved to the history of this fact. Present if the request had `supersedes`.'),
     note: z.string().exactOptional().describe('A message for the person, such as that this memory is not stored on disk.'),
   }),
 );
@@ -95,6 +104,10 @@ export const FactVersion = lazy(() =>
     defined_by: DefinedBy(),
     written_at: Time().describe('When this version was written.'),
     expires_at: Time().describe('Expiry time of the fact when this version was current.'),
+    former_key: z
+      .string()
+      .exactOptional()
+      .describe('The key that this version had, if it belonged to another fact, which this fact superseded.'),
   }),
 );
 export type FactVersion = SchemaOutput<typeof FactVersion>;

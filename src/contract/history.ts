@@ -149,6 +149,10 @@ export const Activity = lazy(() =>
             .string()
             .exactOptional()
             .describe('Key of the fact. Absent if the operation changed several facts, or did not change a fact.'),
+          supersedes: z
+            .string()
+            .exactOptional()
+            .describe('Key of the fact that this write moved to the history of the fact with `key`.'),
           target: z
             .string()
             .exactOptional()

@@ -18,6 +18,12 @@ export const TAGS = { max: 32, characters: 64 } as const;
 /** Maximum number of earlier versions stored for each key. */
 export const HISTORY_VERSIONS = 20;
 
+/**
+ * Maximum number of versions of superseded facts stored for each key, in addition to its own. A superseded fact has at most
+ * `HISTORY_VERSIONS` + 1 versions of its own.
+ */
+export const SUPERSEDED_VERSIONS = 2 * (HISTORY_VERSIONS + 1);
+
 /** Minimum remaining lifetime, in seconds, of a fact whose lifetime is shortened by a client that did not write the fact. */
 export const SHORTENING_GRACE = 7 * DAY;
 

@@ -61,6 +61,7 @@ const COMMON_FAILURES: readonly FailureCode[] = [
 const WRITE_FAILURES: readonly FailureCode[] = ['quota_exceeded', 'disk_full'];
 const BODY_FAILURES: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type', 'rate_limited'];
 const CAN_FAIL_NOT_FOUND: ReadonlySet<OperationName> = new Set<OperationName>([
+  'remember',
   'recall',
   'patch',
   'history',

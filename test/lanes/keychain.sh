@@ -110,6 +110,8 @@ run_keychain_case library-later keyring
 run_keychain_case rotation keyring
 run_keychain_case interrupted-rotation keyring
 run_keychain_case recovery keyring
+# On the PostgreSQL from npm.
+run_keychain_case database-recovery keyring
 run_keychain_case credentials keyring
 run_keychain_case another-machine keyring no-keyring-yet
 # These cases need nothing from the system.

@@ -1,5 +1,6 @@
 import { calls } from './keychain-calls.ts';
 import { credentials } from './keychain-credentials.ts';
+import { databaseRecovery } from './keychain-database.ts';
 import { environment, malformed, mismatch } from './keychain-keys.ts';
 import * as life from './keychain-life.ts';
 import * as states from './keychain-states.ts';
@@ -29,6 +30,7 @@ const cases: Readonly<Record<string, () => Promise<void>>> = {
   rotation: life.rotation,
   'interrupted-rotation': life.interruptedRotation,
   recovery: life.recovery,
+  'database-recovery': databaseRecovery,
   'another-machine': life.anotherMachine,
 };
 

@@ -1,8 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { OwnPacks, type OwnPacksOptions } from '../../src/main/own-packs/own-packs.ts';
 import { readListedPack } from '../../src/main/own-packs/pack-file.ts';
+import { findRuntime } from '../../src/main/own-packs/runtime.ts';
 import { aCaller, openTestMemory } from './memory.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -52,13 +53,14 @@ export function writePack(folder: string, text = packText(), name = OWN_PACK): s
   return path;
 }
 
-/** A memory with one own pack in it. Its runs are real processes. */
+/** A memory with one own pack in it. Its runs are real processes. They run the build, which starts twice as fast as the sources. */
 export async function openMemoryWithOwnPack(
   parts: Parts | string = {},
   {
     hear = () => undefined,
     egress,
     findConfinement: confined,
+    findRuntime: runtime = () => findRuntime(resolve('out/main')),
     ...options
   }: Options & OwnPacksOptions & { readonly hear?: (text: string) => void } = {},
 ) {
@@ -68,6 +70,7 @@ export async function openMemoryWithOwnPack(
     ...(options.clock && { clock: options.clock }),
     ...(egress && { egress }),
     ...(confined && { findConfinement: confined }),
+    findRuntime: runtime,
   });
   onTestFinished(() => own[Symbol.dispose]());
   const logged: string[] = [];

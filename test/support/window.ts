@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import chromium from '@sparticuz/chromium';
 import axe, { type AxeResults } from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium as driver, type Page } from 'playwright-core';
-import { afterAll, expect, onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { OperationName, OperationOutput, OperationRequest } from '../../src/contract/operations.ts';
 import type { Caller } from '../../src/core/access/caller.ts';
 import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
@@ -58,7 +58,7 @@ export interface OpenedWindow {
 
 let opening: Promise<Browser> | undefined;
 
-/** One browser per test file. It exits with this process, because its pipe closes. */
+/** One browser per process of the tests. It exits with that process, because its pipe closes. */
 async function browser(): Promise<Browser> {
   opening ??= driver.launch({
     executablePath: process.env['CHROME_PATH'] ?? (await chromium.executablePath()),
@@ -68,8 +68,6 @@ async function browser(): Promise<Browser> {
   });
   return opening;
 }
-
-afterAll(async () => (await opening)?.close());
 
 /** Opens the window of a real memory in a browser. Console errors fail the test. */
 export async function openWindow({

@@ -8,7 +8,7 @@ import {
   randomFillSync,
   timingSafeEqual,
 } from 'node:crypto';
-import type { Author, Kind, Namespace } from '../store/store.ts';
+import type { Author, FormerKey, Kind, Namespace } from '../store/store.ts';
 
 /**
  * Encodes fields, each preceded by its length. Different lists of fields always give different bytes, so encrypted bytes can be
@@ -234,7 +234,21 @@ const FORMAT = 1;
 const DEFINED_FORMAT = 2;
 /** Format of an entry that contains the number of its author. The segment is as short as possible, like the length of a field. */
 const NUMBERED_FORMAT = 3;
-const FORMATS: ReadonlySet<number | undefined> = new Set([FORMAT, DEFINED_FORMAT, NUMBERED_FORMAT]);
+/**
+ * Added to the format of a version that belonged to a superseded fact. Its first field has the former keys. The second number also
+ * marks the version that was current, so that superseded facts can be counted without the key.
+ */
+const SUPERSEDED = 0x10;
+const SUPERSEDED_FACT = 0x30;
+const FORMATS: ReadonlySet<number | undefined> = new Set(
+  [FORMAT, DEFINED_FORMAT, NUMBERED_FORMAT].flatMap((format) => [format, format | SUPERSEDED, format | SUPERSEDED_FACT]),
+);
+/** The formats of versions that were the current versions of superseded facts. */
+export const SUPERSEDED_FACT_FORMATS: readonly number[] = [FORMAT, DEFINED_FORMAT, NUMBERED_FORMAT].map(
+  (format) => format | SUPERSEDED_FACT,
+);
+/** Returns the format of sealed bytes without the marks of superseded facts. */
+const baseFormatOf = (sealed: Buffer): number => (sealed[0] ?? 0) & 0x0f;
 const NONCE_BYTES = 12;
 const RANDOM_BYTES = 16;
 const TAG_BYTES = 16;
@@ -265,6 +279,7 @@ export interface EntryContent {
   readonly value: string;
   readonly tags: readonly string[];
   readonly author: Author;
+  readonly formerKeys?: readonly FormerKey[];
 }
 
 /** The seal does not match its row, because the row was edited, moved, truncated, or encrypted with an unknown key. */
@@ -274,15 +289,24 @@ export class BrokenSeal extends Error {
 
 /** Seals an entry. With `author`, the entry contains only this number, and the caller stores who has the number. */
 export function sealEntry(key: SealingKey, place: SealContext, body: EntryContent, author?: number): Buffer {
-  const { key: name, value, tags } = body;
+  const { key: name, value, tags, formerKeys } = body;
+  const former = formerKeys ? [JSON.stringify(formerKeys)] : [];
+  const mark = markOf(formerKeys);
   if (author !== undefined) {
     const number = Buffer.alloc(AUTHOR_BYTES);
     number.writeUIntBE(author, 0, AUTHOR_BYTES);
-    return sealBytes(key, placeOf(place), Buffer.concat([number, encodeFrame([name, value, ...tags])]), NUMBERED_FORMAT);
+    const plain = Buffer.concat([number, encodeFrame([...former, name, value, ...tags])]);
+    return sealBytes(key, placeOf(place), plain, NUMBERED_FORMAT | mark);
   }
   const { client, origin, token, definedBy } = body.author;
-  if (definedBy === undefined) return sealBytes(key, placeOf(place), encodeFrame([name, value, client, origin, token, ...tags]));
-  return sealBytes(key, placeOf(place), encodeFrame([name, value, client, origin, token, definedBy, ...tags]), DEFINED_FORMAT);
+  const names = definedBy === undefined ? [client, origin, token] : [client, origin, token, definedBy];
+  const format = definedBy === undefined ? FORMAT : DEFINED_FORMAT;
+  return sealBytes(key, placeOf(place), encodeFrame([...former, name, value, ...names, ...tags]), format | mark);
+}
+
+function markOf(formerKeys: readonly FormerKey[] | undefined): number {
+  if (!formerKeys) return 0;
+  return formerKeys.at(-1)?.row === undefined ? SUPERSEDED : SUPERSEDED_FACT;
 }
 
 /** Opens an entry. `authorOf` returns the author with a number. Without `authorOf`, the author is unreadable. */
@@ -299,11 +323,18 @@ export function openEntry(
   const plain = decrypt(ring, sealed, (header) => entryPlaceOf(header, place));
   const hasNumber = isNumbered(sealed);
   const fields = decodeFrame(plain, hasNumber ? AUTHOR_BYTES : 0, plain.length, Infinity);
+  // The cast is safe: only `sealEntry` writes this field, and the seal proves that it is unchanged.
+  const former = isOfSupersededFact(sealed)
+    ? { formerKeys: JSON.parse(fields.shift() ?? '') as readonly FormerKey[] }
+    : undefined;
   const [key, value, ...rest] = fields;
   if (key === undefined || value === undefined) throw incomplete();
-  if (hasNumber) return { key, value, tags: rest, author: authorOf?.(plain.readUIntBE(0, AUTHOR_BYTES)) ?? unreadableAuthor() };
-  const size = sealed[0] === DEFINED_FORMAT ? 4 : 3;
-  return { key, value, tags: rest.slice(size), author: authorFrom(rest.slice(0, size)) };
+  if (hasNumber) {
+    const author = authorOf?.(plain.readUIntBE(0, AUTHOR_BYTES)) ?? unreadableAuthor();
+    return former ? { key, value, tags: rest, author, ...former } : { key, value, tags: rest, author };
+  }
+  const size = baseFormatOf(sealed) === DEFINED_FORMAT ? 4 : 3;
+  return { key, value, tags: rest.slice(size), author: authorFrom(rest.slice(0, size)), ...former };
 }
 
 const incomplete = (): BrokenSeal => new BrokenSeal('The sealed fields are incomplete.');
@@ -344,12 +375,13 @@ const authorPlaceOf = ({ namespace: { subject, session }, number, expiresAt }: A
 /** Encrypts bytes and binds them to `place`: they can be decrypted only with the same `place`. */
 export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], plain: Buffer, format = FORMAT): Buffer {
   const { segment, secret } = key.nextSegment();
-  const nonceAt = SEGMENT_AT + (format === NUMBERED_FORMAT ? lengthBytes(segment) : SEGMENT_BYTES);
+  const isShort = (format & 0x0f) === NUMBERED_FORMAT;
+  const nonceAt = SEGMENT_AT + (isShort ? lengthBytes(segment) : SEGMENT_BYTES);
   const bodyAt = nonceAt + NONCE_BYTES;
   const sealed = Buffer.allocUnsafe(bodyAt + plain.length + TAG_BYTES);
   sealed.writeUInt8(format, 0);
   sealed.set(key.id, 1);
-  if (format === NUMBERED_FORMAT) writeLength(sealed, SEGMENT_AT, segment);
+  if (isShort) writeLength(sealed, SEGMENT_AT, segment);
   else sealed.writeUInt32BE(segment, SEGMENT_AT);
   const aad = encodeFrame([headerOf(sealed, nonceAt), ...place]);
   key.nonce([nextRandom(), aad, plain]).copy(sealed, nonceAt, 0, NONCE_BYTES);
@@ -391,12 +423,11 @@ function decrypt(ring: KeyRing, sealed: Buffer, placeAfter: (header: Buffer) => 
  * Returns the header bytes that the seal authenticates. The older formats leave out the segment, which decides the derived key. A
  * short segment could be written in a longer way, so the newer format includes its bytes.
  */
-const headerOf = (sealed: Buffer, nonceAt: number): Buffer =>
-  sealed.subarray(0, sealed[0] === NUMBERED_FORMAT ? nonceAt : SEGMENT_AT);
+const headerOf = (sealed: Buffer, nonceAt: number): Buffer => sealed.subarray(0, isNumbered(sealed) ? nonceAt : SEGMENT_AT);
 
 function segmentOf(sealed: Buffer): { segment: number; nonceAt: number } {
   const first = sealed[SEGMENT_AT] ?? 0;
-  if (sealed[0] !== NUMBERED_FORMAT) {
+  if (!isNumbered(sealed)) {
     return { segment: sealed.readUInt32BE(SEGMENT_AT), nonceAt: SEGMENT_AT + SEGMENT_BYTES };
   }
   if (first < 0x80) return { segment: first, nonceAt: SEGMENT_AT + 1 };
@@ -411,7 +442,14 @@ function segmentOf(sealed: Buffer): { segment: number; nonceAt: number } {
 export const keyIdOf = (sealed: Buffer): Buffer => (Buffer.isBuffer(sealed) ? sealed.subarray(1, SEGMENT_AT) : Buffer.alloc(0));
 
 /** Whether an encrypted entry contains the number of its author, and not the author. */
-export const isNumbered = (sealed: Buffer): boolean => sealed[0] === NUMBERED_FORMAT;
+export const isNumbered = (sealed: Buffer): boolean => baseFormatOf(sealed) === NUMBERED_FORMAT;
+
+/** Whether an encrypted version belonged to a fact that was superseded. Only decrypting the version proves it. */
+export const isOfSupersededFact = (sealed: Buffer): boolean => Buffer.isBuffer(sealed) && ((sealed[0] ?? 0) & SUPERSEDED) !== 0;
+
+/** Whether an encrypted version was the current version of a fact that was superseded. */
+export const isSupersededFact = (sealed: Buffer): boolean =>
+  Buffer.isBuffer(sealed) && ((sealed[0] ?? 0) & SUPERSEDED_FACT) === SUPERSEDED_FACT;
 
 const placeOf = (place: SealContext): (string | Buffer)[] => {
   const times = Buffer.allocUnsafe(24);

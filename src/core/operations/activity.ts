@@ -8,7 +8,7 @@ import type { Entry, ActivityNote, WriteOutcome } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 
 type Row = Activity['activity'][number];
-type Details = Pick<Row, 'key' | 'scope' | 'target' | 'failed'>;
+type Details = Pick<Row, 'key' | 'supersedes' | 'scope' | 'target' | 'failed'>;
 type StoredRow = Pick<Row, 'operation'> & Details & WriteOutcome;
 
 /** The operations on one fact, each with the character that represents it in the database. A character must never change its meaning. */
@@ -76,12 +76,13 @@ export function writeOf(entry: Entry): { key: string | undefined; pipeline: stri
 }
 
 export function activityRowOf(entry: Entry): Omit<Row, 'id'> {
-  const { operation, key, scope, target, failed, shortened } = parse(entry);
+  const { operation, key, supersedes, scope, target, failed, shortened } = parse(entry);
   return {
     at: formatTime(entry.updatedAt),
     operation,
     ...signatures(entry.author),
     ...(key !== undefined && { key }),
+    ...(supersedes !== undefined && { supersedes }),
     ...(scope !== undefined && { scope }),
     ...(target !== undefined && { target }),
     ...(failed && { failed }),

@@ -16,11 +16,14 @@ import { refuseSecrets } from './secret-guard.ts';
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 
 export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines } }: MemoryDeps): Facts => ({
-  async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
+  async remember(caller, { key, value, category, tags, ttl_seconds: ttl, supersedes }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
-    const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000, ...shorteningGraceFor(caller) };
+    const other = supersedes === undefined ? undefined : { supersedes };
+    const fact = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000 };
+    const draft = { ...fact, ...shorteningGraceFor(caller), ...other };
     const latest = store.now() + draft.lifetime;
-    const { status, entry } = await store.space(namespaceOf(caller), 'fact').put(draft, noteOf(caller, 'remember', { key }));
+    const note = noteOf(caller, 'remember', { key, ...other });
+    const { status, entry } = await store.space(namespaceOf(caller), 'fact').put(draft, note);
     const extended = entry.expiresAt > latest + SLACK_MS ? EXPIRES_LATER : undefined;
     const notes = [warning, extended, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter(
       (each) => each !== undefined,
@@ -31,6 +34,7 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
       tags: [...entry.tags],
       status,
       expires_at: formatTime(entry.expiresAt),
+      ...(supersedes !== undefined && { superseded: supersedes }),
       ...(notes.length > 0 && { note: notes.join(' ') }),
     };
   },
@@ -147,17 +151,24 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     if (versions.length === 0 && !(await space.get(key))) throw unknownKey();
     return {
       key,
-      versions: versions.map(({ value, category, tags, author, updatedAt, expiresAt }) => ({
+      versions: versions.map(({ value, category, tags, author, updatedAt, expiresAt, formerKeys }) => ({
         value,
         category,
         tags: [...tags],
         ...signatures(author),
         written_at: formatTime(updatedAt),
         expires_at: formatTime(expiresAt),
+        ...formerKeyOf(formerKeys),
       })),
     };
   },
 });
+
+/** Returns the first key that a version of a superseded fact had. */
+const formerKeyOf = (formerKeys: Entry['formerKeys']): { former_key?: string } => {
+  const first = formerKeys?.at(-1);
+  return first ? { former_key: first.key } : {};
+};
 
 /** Selects the runs that a client started, or whose pipeline the client defined. */
 export const isRunOf =

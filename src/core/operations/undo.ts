@@ -29,24 +29,29 @@ export const undo = ({ store, scheduler, forgotten, packs: { pipelines } }: Memo
     const skipped: string[] = [];
     const sinceOf = (written: ReadonlyMap<string, number> | undefined, name: string): number =>
       Math.max(unwanted.since, (written?.get(name) ?? 0) + 1);
+    const revert = async (key: string): Promise<{ key: string; what: RevertOutcome; returned: number }> => {
+      const range = { ...unwanted, since: sinceOf(lastSpared?.facts, key) };
+      const { what, returned } = await space.revert(key, range, dry ? undefined : noteOf(caller, 'undo', { key }));
+      // A superseded fact keeps its dates, so the pages can already have passed its place.
+      let kept = returned.length;
+      for (const other of dry ? [] : returned) {
+        const { what: whatOther, returned: others } = await revert(other);
+        if (whatOther === 'removed') [kept, count.removed] = [kept - 1, count.removed + 1];
+        if (whatOther === 'skipped') skipped.push(other);
+        kept += others;
+      }
+      return { key, what, returned: kept };
+    };
     let after: EntryCursor | undefined;
     do {
       // Visit the newest facts first: a restored fact gets a newer date, so it is not visited again.
       const { entries, next } = await space.page({ sort: 'updated', limit: SLICE, ...(after && { after }) });
       const suspect = entries.filter((entry) => isInUndoRange(entry, unwanted));
-      const reverted = await Promise.all(
-        suspect.map(async ({ key }) => ({
-          key,
-          what: await space.revert(
-            key,
-            { ...unwanted, since: sinceOf(lastSpared?.facts, key) },
-            dry ? undefined : noteOf(caller, 'undo', { key }),
-          ),
-        })),
-      );
-      for (const { key, what } of reverted) {
+      const reverted = await Promise.all(suspect.map(({ key }) => revert(key)));
+      for (const { key, what, returned } of reverted) {
         count[what] += 1;
         if (what === 'skipped') skipped.push(key);
+        count.restored += returned;
       }
       // A page can be empty because all its rows are damaged. In that case, continue with the next page.
       const last = entries.at(-1);

@@ -1,8 +1,9 @@
-import type { Connection, EntryRow } from './connection.ts';
+import { isOfSupersededFact } from '../crypto/cipher.ts';
+import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import { namespaceOf } from './forgetting.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { KIND_BY_NUMBER } from './statements.ts';
-import type { SpaceChange, Entry } from './store.ts';
+import type { SpaceChange, Entry, Kind, Namespace } from './store.ts';
 
 /** An entry dated more than this many milliseconds in the future was written while the clock was wrong. */
 export const MARGIN_MS = 60_000;
@@ -65,8 +66,35 @@ function correct({ connection, rows, now }: Deps, number: number): SpaceChange |
   const change: SpaceChange = { namespace, kind: kind === 'history' ? 'fact' : kind };
   if (aheadBy(entry.updatedAt, now()) === 0) return change;
   const before = connection.sql.lastVersionBefore.get(row.namespace, row.key_hash, entry.updatedAt) as number | null;
-  rows.replace(namespace, kind, row, correctedEntry(entry, now(), before ?? 0));
+  const corrected = correctedEntry(entry, now(), before ?? 0);
+  rows.replace(namespace, kind, row, corrected);
+  const versions = rows.versions(row.namespace, row.key_hash, INCLUDE_EXPIRED);
+  correctFormerKeys({ rows, namespace, versions }, { from: entry.updatedAt, to: corrected.updatedAt });
   return change;
+}
+
+/** Corrects the time at which a write superseded other facts, because the date of that write was corrected. */
+export function correctFormerKeys<Row extends EntryRow>(
+  {
+    rows,
+    namespace,
+    versions,
+  }: {
+    readonly rows: {
+      open(namespace: Namespace, kind: Kind, row: Row): Entry | undefined;
+      replace(namespace: Namespace, kind: Kind, row: Row, entry: Entry): void;
+    };
+    readonly namespace: Namespace;
+    readonly versions: readonly Row[];
+  },
+  { from, to }: { readonly from: number; readonly to: number },
+): void {
+  for (const row of versions.filter(({ sealed }) => isOfSupersededFact(sealed))) {
+    const entry = rows.open(namespace, 'history', row);
+    const [last, ...others] = entry?.formerKeys ?? [];
+    if (!entry || last?.until !== from) continue;
+    rows.replace(namespace, 'history', row, { ...entry, formerKeys: [{ ...last, until: to }, ...others] });
+  }
 }
 
 /** Moves the dates of an entry back to the present. `before` is the update time of the previous version of its key, or 0. */

@@ -1,4 +1,6 @@
-import { HISTORY_VERSIONS, VALUE_BYTES } from '../../contract/limits.ts';
+import { Failure } from '../../contract/failure.ts';
+import { HISTORY_VERSIONS, SUPERSEDED_VERSIONS, VALUE_BYTES } from '../../contract/limits.ts';
+import { isOfSupersededFact, isSupersededFact } from '../crypto/cipher.ts';
 import { lowDiskSpace } from '../file/disk-space.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import { aheadBy } from './correct-dates.ts';
@@ -10,6 +12,7 @@ import { type QuotaKind, type UsageCounters, isQuotaKind, isSharedKind, rowLimit
 import type { SealedRows } from './sealed-rows.ts';
 import type { StoreContext } from './store-context.ts';
 import {
+  type Author,
   EntryChanged,
   type EntryUpdate,
   type EntryDraft,
@@ -20,22 +23,29 @@ import {
   type ActivityNote,
   type PutResult,
   type Quota,
-  type RevertOutcome,
+  type RevertResult,
   type UndoRange,
   type FactWithHistory,
   type WriteOutcome,
 } from './store.ts';
-import { expiryWithGrace, type Grace, planRevert, restoredVersion } from './undo.ts';
+import { Superseding } from './superseding.ts';
+import { expiryWithGrace, type Grace, planRevert, restoredVersion, type Supersession } from './undo.ts';
 
 type Dates = Pick<Entry, 'updatedAt' | 'expiresAt'>;
 
+interface FoundEntry {
+  readonly row: EntryRow;
+  readonly entry: Entry;
+}
+
+const NO_BYTES = Buffer.alloc(0);
 /** Minimum rows evicted at once, so that not every write must evict a row. */
 const ROWS_EVICTED_AT_ONCE = 100;
 /** Maximum namespaces and kinds whose next inserts are known to need no check. */
 const MAX_UNCHECKED_PLACES = 1000;
 /**
- * Maximum bytes that one write of a fact can add: the longest value with all its tags, and the earlier version that the write
- * moves to the history.
+ * Maximum bytes that one write of a fact can add: the longest value with all its tags, the earlier version that the write moves to
+ * the history, and the former key of each version that it supersedes.
  */
 const MAX_ADDED_BYTES = 4 * VALUE_BYTES;
 
@@ -81,6 +91,7 @@ export class EntryWriter {
   readonly #reader: WriterParts['reader'];
   readonly #forgetting: WriterParts['forgetting'];
   readonly #fairEviction: WriterParts['fairEviction'];
+  readonly #superseding: Superseding;
   /**
    * The subject of the last checked write, and how many more writes of this subject certainly fit into the quota without a
    * check.
@@ -96,6 +107,7 @@ export class EntryWriter {
     this.#reader = parts.reader;
     this.#forgetting = parts.forgetting;
     this.#fairEviction = parts.fairEviction;
+    this.#superseding = new Superseding(context);
     if (context.quota) context.connection.countUsage();
   }
 
@@ -112,27 +124,65 @@ export class EntryWriter {
     const found = rows.find(namespace, kind, draft.key);
     const before = found && found.expires_at > this.#now() ? rows.open(namespace, kind, found) : undefined;
     if (expected && expected.value !== before?.value) throw new EntryChanged();
-    const fresh = entryOf(draft, this.#now());
+    const outdated = this.#outdatedBy(namespace, kind, draft);
+    const fresh = this.#freshEntry(namespace, draft, outdated);
     if (!found || !before) {
       // An expired entry, or an entry that cannot be decrypted, is replaced together with its versions.
       if (found) this.#deleteReplaced(namespace, kind, found);
       rows.insert(namespace, kind, fresh);
+      if (outdated) this.#supersedeOther(namespace, outdated, fresh);
       if (found) disk.purgeSoon();
       this.#evictSurplus(namespace, kind);
-      if (note) this.recordActivity(namespace, note);
+      const outcome = outdated && outcomeOf([outdated.entry], fresh, this.#now());
+      if (note) this.recordActivity(namespace, note, { outcome });
       return { status: 'created', entry: this.#scheduleExpiry(fresh) };
     }
     const expiresAt = this.#expiryOf(namespace, { row: found, entry: before }, fresh, draft);
     const shortened = kind === 'fact' && shortens(before, { ...fresh, expiresAt });
-    if (sameContent(before, fresh) && !shortened) {
+    if (sameContent(before, fresh) && !shortened && !outdated) {
       const renewed = { ...before, ...this.#renewedDates(before, expiresAt) };
       rows.replace(namespace, kind, found, renewed);
       return { status: 'unchanged', entry: this.#scheduleExpiry(renewed) };
     }
-    const updated = { ...fresh, createdAt: before.createdAt, ...this.#datesAfter(before, expiresAt) };
+    const last = Math.max(before.updatedAt, outdated?.entry.updatedAt ?? 0);
+    const dates = this.#datesAfter({ ...before, updatedAt: last }, expiresAt);
+    const updated = { ...fresh, createdAt: before.createdAt, ...dates };
     this.#supersede(namespace, kind, found, before, updated);
-    if (note) this.recordActivity(namespace, note, { outcome: outcomeOf(before, updated, this.#now()) });
+    if (outdated) this.#supersedeOther(namespace, outdated, updated);
+    const replaced = outdated ? [before, outdated.entry] : [before];
+    if (note) this.recordActivity(namespace, note, { outcome: outcomeOf(replaced, updated, this.#now()) });
     return { status: 'updated', entry: this.#scheduleExpiry(updated) };
+  }
+
+  /** Finds the fact that a write supersedes. */
+  #outdatedBy(namespace: Namespace, kind: Kind, { key, supersedes }: EntryDraft): FoundEntry | undefined {
+    if (supersedes === undefined || kind !== 'fact') return undefined;
+    if (supersedes === key)
+      throw new Failure(
+        'invalid_input',
+        '`supersedes` is the key of the fact itself; leave it out, because storing a fact replaces its own earlier version.',
+      );
+    const found = this.#reader.findLiving(namespace, kind, supersedes);
+    if (found) return found;
+    throw new Failure(
+      'not_found',
+      'No fact is stored under the key in `supersedes`, so nothing was stored; look up the key, or leave `supersedes` out.',
+    );
+  }
+
+  /** Returns the entry that a draft makes. It is newer than the fact that it supersedes, and expires no sooner than a write over it. */
+  #freshEntry(namespace: Namespace, draft: EntryDraft, outdated: FoundEntry | undefined): Entry {
+    const fresh = entryOf(draft, this.#now());
+    if (!outdated) return fresh;
+    const dates = this.#datesAfter(outdated.entry, this.#expiryOf(namespace, outdated, fresh, draft));
+    return { ...fresh, ...dates, createdAt: dates.updatedAt };
+  }
+
+  #supersedeOther(namespace: Namespace, outdated: FoundEntry, by: Entry): void {
+    this.#superseding.supersede(namespace, outdated, by);
+    this.#evictVersions(namespace, by);
+    // The bytes of the moved rows stay in the file until it is purged.
+    this.#context.disk.purgeSoon();
   }
 
   #change(namespace: Namespace, kind: Kind, key: string, change: EntryUpdate, note?: ActivityNote): Entry | undefined {
@@ -151,7 +201,7 @@ export class EntryWriter {
     }
     const updated = { ...changed, author, ...this.#datesAfter(before, expiresAt) };
     this.#supersede(namespace, kind, row, before, updated);
-    if (note) this.recordActivity(namespace, note, { outcome: outcomeOf(before, updated, this.#now()) });
+    if (note) this.recordActivity(namespace, note, { outcome: outcomeOf([before], updated, this.#now()) });
     return this.#scheduleExpiry(updated);
   }
 
@@ -162,22 +212,30 @@ export class EntryWriter {
       rows.insert(namespace, 'fact', this.#scheduleExpiry(entry), row);
       for (const version of versions.toReversed()) rows.insert(namespace, 'history', this.#scheduleExpiry(version));
       const secret = keys.tombstoneKey();
+      const names = new Set([entry.key, ...versions.flatMap(({ formerKeys = [] }) => formerKeys.map(({ key }) => key))]);
       // Select tombstones by row number and not by time, because an older tombstone can have a later time if the clock was
       // wrong.
-      if (secret) rows.deleteTombstonesAfter(tombstoneHash(secret, namespace, 'fact', entry.key), lastTombstone);
+      for (const key of secret ? names : []) {
+        if (secret) rows.deleteTombstonesAfter(tombstoneHash(secret, namespace, 'fact', key), lastTombstone);
+      }
       this.recordActivity(namespace, note);
       return true;
     });
   }
 
-  revert(namespace: Namespace, kind: Kind, key: string, range: UndoRange, note?: ActivityNote): RevertOutcome {
+  revert(namespace: Namespace, kind: Kind, key: string, range: UndoRange, note?: ActivityNote): RevertResult {
     const found = this.#reader.findLiving(namespace, kind, key);
-    if (!found) return 'untouched';
+    if (!found) return { what: 'untouched', returned: [] };
     const { row, entry } = found;
     const plan = planRevert(entry, kind === 'fact' ? this.#reader.versions(namespace, row) : [], range);
-    if (!note) return plan.what;
+    if (plan.what === 'untouched') return { what: plan.what, returned: [] };
+    const returned = kind === 'fact' ? this.#returnSuperseded(namespace, row, plan.returns, note !== undefined) : [];
+    const result = { what: plan.what, returned };
+    if (!note) return result;
     if (plan.what === 'removed') {
       const { subject, session = '' } = namespace;
+      // These versions cannot be returned. Otherwise the forget would also forget their fact in older backups.
+      if (kind === 'fact') for (const rest of this.#superseding.supersededBy(namespace, row)) this.#superseding.delete(rest);
       this.#forgetting.run(subject, { kinds: [kind], key, session });
       this.#context.disk.purgeSoon();
       this.recordActivity(namespace, note);
@@ -191,9 +249,28 @@ export class EntryWriter {
         if (this.#exceededQuota(namespace, 'fact', before)) this.#deleteVersion(namespace, version);
       }
       this.#scheduleExpiry(restored);
-      this.recordActivity(namespace, note, { outcome: outcomeOf(undefined, restored, this.#now()) });
+      this.recordActivity(namespace, note, { outcome: outcomeOf([], restored, this.#now()) });
+    } else if (returned.length > 0) this.recordActivity(namespace, note);
+    return result;
+  }
+
+  /** Makes superseded facts facts of their own again, and returns their keys. Without `isReal`, only returns the keys. */
+  #returnSuperseded(namespace: Namespace, row: EntryRow, returns: Supersession, isReal: boolean): string[] {
+    const returned: string[] = [];
+    for (const fact of this.#superseding.supersededBy(namespace, row)) {
+      if (!fact.current || !returns(fact.until)) continue;
+      const present = this.#reader.findLiving(namespace, 'fact', fact.key);
+      if (!present) returned.push(fact.key);
+      if (!isReal) continue;
+      const gone = present ? undefined : this.#context.rows.find(namespace, 'fact', fact.key);
+      if (gone) this.#deleteReplaced(namespace, 'fact', gone);
+      this.#superseding.return(namespace, fact);
+      if (present) this.#evictVersions(namespace, present.entry);
+      this.#scheduleExpiry(fact.current.entry);
+      this.#fitting.writes = 0;
+      this.#context.disk.purgeSoon();
     }
-    return plan.what;
+    return returned;
   }
 
   /** Adds an activity entry. `at` is the time of the action, if the action was earlier. */
@@ -299,12 +376,11 @@ export class EntryWriter {
 
   /** Replaces an entry. If the entry is a fact, its earlier version moves to the history. */
   #supersede(namespace: Namespace, kind: Kind, row: EntryRow, before: Entry, after: Entry): void {
-    const { keys, rows, disk } = this.#context;
+    const { rows, disk } = this.#context;
     rows.replace(namespace, kind, row, after);
     if (kind === 'fact') {
       rows.insert(namespace, 'history', before);
-      const hash = keys.ring.current.hash(namespace, after.key);
-      if (!this.#evictVersions(namespace, hash, after)) return;
+      if (!this.#evictVersions(namespace, after)) return;
     }
     disk.purgeSoon();
   }
@@ -312,21 +388,36 @@ export class EntryWriter {
   /**
    * Evicts surplus versions, and returns true if there were any. The current version is never evicted, but counts as a version
    * of its author. Of the versions of one writer, the version that was current for the shortest time is evicted first. So a loop
-   * of writes evicts its own versions and not earlier versions.
+   * of writes evicts its own versions and not earlier versions. The versions of superseded facts have a limit of their own. Of
+   * these, those that were current are evicted last, because their facts cannot be returned without them.
    */
-  #evictVersions(namespace: Namespace, hash: Buffer, { author, updatedAt }: Entry): boolean {
-    const { connection, rows } = this.#context;
+  #evictVersions(namespace: Namespace, { key, author, updatedAt }: Entry): boolean {
+    const { connection, keys, rows } = this.#context;
     const id = connection.ensureNamespace(namespace);
-    const surplus = rows.countVersions(id, hash) - HISTORY_VERSIONS;
-    if (surplus <= 0) return false;
+    const hash = keys.ring.current.hash(namespace, key);
+    if (rows.countVersions(id, hash) <= HISTORY_VERSIONS) return false;
     const found = rows.versions(id, hash, INCLUDE_EXPIRED).toReversed();
-    const oldestFirst = this.#reader.writersOf(namespace, 'history', found);
-    const times = [...found.map((version) => version.updated_at), updatedAt, Infinity];
+    const { own = [], superseded = [] } = Object.groupBy(found, ({ sealed }) =>
+      isOfSupersededFact(sealed) ? 'superseded' : 'own',
+    );
+    const times = [...own.map((version) => version.updated_at), updatedAt, Infinity];
     const timeAsCurrent = (position: number): number => (times[position + 1] ?? 0) - (times[position] ?? 0);
-    const writers = [...oldestFirst.map(({ writer }) => writer), writerOf(author)];
-    for (const position of fairEviction(writers, surplus, timeAsCurrent)) {
+    const wasCurrent = (position: number): number => (isSupersededFact(superseded[position]?.sealed ?? NO_BYTES) ? 1 : 0);
+    const evictsOwn = this.#evictFairly(namespace, own, { most: HISTORY_VERSIONS, valueOf: timeAsCurrent, author });
+    return this.#evictFairly(namespace, superseded, { most: SUPERSEDED_VERSIONS, valueOf: wasCurrent }) || evictsOwn;
+  }
+
+  #evictFairly(
+    namespace: Namespace,
+    found: readonly EntryRow[],
+    { most, valueOf, author }: { most: number; valueOf: (position: number) => number; author?: Author },
+  ): boolean {
+    if (found.length <= most) return false;
+    const oldestFirst = this.#reader.writersOf(namespace, 'history', found);
+    const writers = [...oldestFirst.map(({ writer }) => writer), ...(author ? [writerOf(author)] : [])];
+    for (const position of fairEviction(writers, found.length - most, valueOf)) {
       const version = oldestFirst[position];
-      if (version) rows.deleteRow(version);
+      if (version) this.#context.rows.deleteRow(version);
     }
     return true;
   }
@@ -335,7 +426,8 @@ export class EntryWriter {
     const { connection, keys, rows, disk } = this.#context;
     const hash = keys.ring.current.hash(namespace, key);
     const versions = rows.versions(connection.ensureNamespace(namespace), hash, INCLUDE_EXPIRED);
-    for (const version of versions.filter((each) => each.updated_at === updatedAt)) rows.deleteRow(version);
+    const isSame = (each: EntryRow): boolean => each.updated_at === updatedAt && !isOfSupersededFact(each.sealed);
+    for (const version of versions.filter(isSame)) rows.deleteRow(version);
     disk.purgeSoon();
   }
 

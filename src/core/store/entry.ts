@@ -1,7 +1,7 @@
 import { CATEGORY } from '../../contract/categories.ts';
 import { Failure } from '../../contract/failure.ts';
 import { TTL } from '../../contract/limits.ts';
-import type { ActivityNote, Author, Entry, EntryDraft, WriteOutcome } from './store.ts';
+import type { ActivityNote, Author, Entry, EntryDraft, RevertResult, WriteOutcome } from './store.ts';
 
 export const entryOf = ({ key, value, category, tags, author, lifetime }: EntryDraft, now: number): Entry => ({
   key,
@@ -31,14 +31,17 @@ export function activityEntryOf(note: ActivityNote, outcome: WriteOutcome | unde
   return entryOf(value === undefined ? note : { ...note, value }, now);
 }
 
-/** Returns the details that the store adds to the activity note of a write, or undefined if there are none. */
-export function outcomeOf(before: Entry | undefined, after: Entry, now: number): WriteOutcome | undefined {
+/**
+ * Returns the details that the store adds to the activity note of a write, or undefined if there are none. `replaced` are the facts
+ * that the write replaced.
+ */
+export function outcomeOf(replaced: readonly Entry[], after: Entry, now: number): WriteOutcome | undefined {
   const late = after.updatedAt > now;
-  const shortened = before !== undefined && shortens(before, after);
-  if (!late && !shortened) return undefined;
+  const ends = replaced.filter((before) => shortens(before, after)).map(({ expiresAt }) => expiresAt);
+  if (!late && ends.length === 0) return undefined;
   return {
     ...(late && { written: after.updatedAt }),
-    ...(shortened && { shortened: { from: before.expiresAt, to: after.expiresAt } }),
+    ...(ends.length > 0 && { shortened: { from: Math.max(...ends), to: after.expiresAt } }),
   };
 }
 
@@ -59,8 +62,11 @@ export const sameContent = (one: Content, other: Content): boolean =>
   one.tags.every((tag, index) => tag === other.tags[index]);
 
 /** Whether a successful write changed nothing, because the entry did not exist or there was nothing to undo. */
-export const isUnchanged = (outcome: unknown): boolean =>
-  outcome === undefined || outcome === 'untouched' || outcome === 'skipped';
+export function isUnchanged(outcome: unknown): boolean {
+  if (typeof outcome !== 'object' || outcome === null) return outcome === undefined;
+  const { what, returned } = outcome as Partial<RevertResult>;
+  return (what === 'untouched' || what === 'skipped') && returned?.length === 0;
+}
 
 /**
  * Whether a category contains earlier versions of entries, such as `pipeline:version`. Callers never see these entries, and no

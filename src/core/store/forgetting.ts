@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { encodeFrame } from '../crypto/cipher.ts';
-import type { NamespaceRow, EntryRow } from './connection.ts';
+import { encodeFrame, isOfSupersededFact } from '../crypto/cipher.ts';
+import { INCLUDE_EXPIRED, type NamespaceRow, type EntryRow } from './connection.ts';
 import { isVersionCategory, storedCategory } from './entry.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { StoreContext } from './store-context.ts';
@@ -137,7 +137,12 @@ export class ForgetJob {
   }
 
   count(from: ForgetProgress): ForgetProgress {
-    return this.#slice(from, () => true);
+    return this.#slice(from, ({ namespace, kind }, { row }, budget) => {
+      const { sql } = this.#deps.connection;
+      if (kind === 'fact')
+        budget.supersededFacts += sql.countSuperseded.get(namespace.id, row.key_hash, this.#deps.time.now()) as number;
+      return true;
+    });
   }
 
   /** Deletes one slice. Call it in a transaction. */
@@ -171,7 +176,7 @@ export class ForgetJob {
     const progress = (done: boolean): ForgetProgress => ({
       ...from,
       done,
-      entries,
+      entries: entries + budget.supersededFacts,
       rows: from.rows + budget.deletedRows,
       group: index,
       row: place,
@@ -281,10 +286,12 @@ export class ForgetJob {
   #deleteVersions({ namespace, kind }: Group, { key_hash: hash }: EntryRow, until: number, budget: Budget): boolean {
     const { connection, rows } = this.#deps;
     if (kind !== 'fact' || connection.namespaceId(namespaceOf(namespace)) !== namespace.id) return true;
-    for (const version of connection.sql.versionSizes.all(namespace.id, hash, until) as { row: number; bytes: number }[]) {
+    const versions = connection.sql.versionSizes.all(this.#deps.time.now(), namespace.id, hash, until) as VersionSize[];
+    for (const version of versions) {
       if (!budget.allowsDelete) return false;
       rows.deleteRow(version);
       budget.deleted(version.bytes);
+      budget.supersededFacts += version.isVisible;
     }
     return true;
   }
@@ -311,7 +318,9 @@ export class ForgetJob {
   }
 
   #writeTombstone({ namespace, kind }: Group, { row, key = this.#selection.key }: Matching): void {
-    if (!TOMBSTONED.has(kind) || (this.#coversScope && row.updated_at <= this.#began.at)) return;
+    if (!TOMBSTONED.has(kind)) return;
+    if (kind === 'fact') this.#writeTombstonesOfSuperseded(namespace, row);
+    if (this.#coversScope && row.updated_at <= this.#began.at) return;
     const { connection, keys, rows } = this.#deps;
     const { at, trusted } = this.#times();
     const name = key ?? (keys.heldKeys && rows.open(namespaceOf(namespace), kind, row)?.key);
@@ -321,6 +330,33 @@ export class ForgetJob {
     } else {
       // The key cannot be decrypted or hashed, but the row may be intact in a backup. So write a tombstone for its category.
       this.#insertScopeTombstone(at, trusted, namespace.session, KIND_NUMBERS[kind], row.category);
+    }
+  }
+
+  /**
+   * Writes the tombstones of the facts that a fact has superseded. They cover only the time in which those were facts of their own, so
+   * a fact that was stored later under the same key is not forgotten.
+   */
+  #writeTombstonesOfSuperseded(namespace: NamespaceRow, fact: EntryRow): void {
+    const { connection, keys, rows, time } = this.#deps;
+    // A tombstone of the whole scope covers superseded facts too, but one of a category covers only facts of this category.
+    if (this.#coversScope && this.#selection.category === undefined) return;
+    const versions = connection.sql.versions.all(namespace.id, fact.key_hash, INCLUDE_EXPIRED) as EntryRow[];
+    const secret = keys.heldKeys && keys.tombstoneKey();
+    const written = new Set<string>();
+    for (const version of versions.filter(({ sealed }) => isOfSupersededFact(sealed))) {
+      const entry = secret && rows.open(namespaceOf(namespace), 'history', version);
+      if (!secret || !entry) {
+        const { at, trusted } = this.#times();
+        this.#insertScopeTombstone(at, trusted, namespace.session, KIND_NUMBERS.fact, version.category);
+      }
+      for (const { key, until } of entry?.formerKeys ?? []) {
+        const name = JSON.stringify([key, until]);
+        if (!secret || written.has(name)) continue;
+        written.add(name);
+        const hash = tombstoneHash(secret, namespaceOf(namespace), 'fact', key);
+        connection.sql.insertHashTombstone.run(until, Math.min(until, time.trusted()), hash);
+      }
     }
   }
 
@@ -341,7 +377,16 @@ export class ForgetJob {
 
 const FIRST = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 
+interface VersionSize {
+  readonly row: number;
+  readonly bytes: number;
+  /** 1 if the version is a superseded fact that has not expired, otherwise 0. */
+  readonly isVisible: number;
+}
+
 class Budget {
+  /** Number of visited versions that callers saw as facts of their own, before these were superseded. */
+  supersededFacts = 0;
   readonly #until = performance.now() + SLICE.ms;
   #begun = false;
   #listed = 0;

@@ -82,12 +82,16 @@ export class SealedRows {
   /** Decrypts a row. If the seal is broken, adds the row to `brokenCount` and returns undefined. */
   open(namespace: Namespace, kind: Kind, row: EntryRow): Entry | undefined {
     try {
-      const { key, value, tags, author } = openEntry(this.#keys.ring, sealContextOf(namespace, kind, row), row.sealed, (number) =>
-        this.authors.find(namespace, number),
+      const { key, value, tags, author, formerKeys } = openEntry(
+        this.#keys.ring,
+        sealContextOf(namespace, kind, row),
+        row.sealed,
+        (number) => this.authors.find(namespace, number),
       );
       if (this.#broken.size > 0) this.#broken.delete(row.row);
       const { category, created_at: createdAt, updated_at: updatedAt, expires_at: expiresAt } = row;
-      return { key, value, category, tags, author, createdAt, updatedAt, expiresAt };
+      const entry = { key, value, category, tags, author, createdAt, updatedAt, expiresAt };
+      return formerKeys ? { ...entry, formerKeys } : entry;
     } catch (error) {
       if (!(error instanceof BrokenSeal)) throw error;
       this.#broken.add(row.row);

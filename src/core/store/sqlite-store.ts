@@ -38,7 +38,7 @@ import type {
   Namespace,
   ActivityNote,
   Quota,
-  RevertOutcome,
+  RevertResult,
   Selection,
   Space,
   SpaceKind,
@@ -138,7 +138,7 @@ export class SqliteStore implements MemoryStore {
       withHistory: (key) => this.#read(() => reader.withHistory(namespace, key)),
       restoreForgotten: (fact, note) => write(note.author, note, () => writer.restoreForgotten(namespace, fact, note)),
       revert: (key, range, note) => {
-        const revert = (): RevertOutcome => writer.revert(namespace, kind, key, range, note);
+        const revert = (): RevertResult => writer.revert(namespace, kind, key, range, note);
         return note ? write(note.author, note, revert) : this.#read(revert);
       },
     };

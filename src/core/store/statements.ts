@@ -1,6 +1,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import { CATEGORY } from '../../contract/categories.ts';
 import { ACTIVITY_TTL } from '../../contract/limits.ts';
+import { SUPERSEDED_FACT_FORMATS } from '../crypto/cipher.ts';
 import type { Kind } from './store.ts';
 
 /** Numbers that represent the kinds in the database file. A number must never change its meaning. */
@@ -90,6 +91,7 @@ export function prepareKind(db: Database, kind: Kind) {
  */
 const PLACES = `(SELECT id, column1 AS kind FROM namespace CROSS JOIN (VALUES (2), (1), (3), (4), (5))) AS place`;
 /** Condition for the activity rows of a namespace. */
+const SUPERSEDED_FACT = `substr(sealed, 1, 1) IN (${SUPERSEDED_FACT_FORMATS.map((format) => `x'${format.toString(16)}'`).join(', ')})`;
 const ACTIVITY = 'entry.namespace = namespace.id AND entry.kind = 6 AND entry.kind <> 2';
 
 /** Condition for a namespace without entries. Each part is answered by one partial index. */
@@ -148,8 +150,15 @@ export function prepare(db: Database) {
       .pluck(),
     countVersions: db.prepare('SELECT count(*) FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?').pluck(),
     versionSizes: db.prepare(
-      'SELECT rowid AS row, length(sealed) AS bytes FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND updated_at <= ?',
+      `SELECT rowid AS row, length(sealed) AS bytes, ${SUPERSEDED_FACT} AND expires_at > ? AS isVisible FROM entry
+         WHERE namespace = ? AND kind = 2 AND key_hash = ? AND updated_at <= ?`,
     ),
+    // The unary plus keeps SQLite from using the index on `expires_at`, as in `versions`.
+    countSuperseded: db
+      .prepare(
+        `SELECT count(*) FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND +expires_at > ? AND ${SUPERSEDED_FACT}`,
+      )
+      .pluck(),
     deleteVersions: db.prepare('DELETE FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?'),
 
     keyRecords: db.prepare('SELECT id, role, proof, source, segment FROM master_key'),

@@ -43,6 +43,20 @@ export interface EntryDraft {
   readonly grace?: number;
   /** Whether `grace` also applies to a fact that has only versions by the writer. */
   readonly graceOwn?: boolean;
+  /**
+   * Key of another fact of the same namespace that is outdated by this one. That fact moves to the history of this one, with its own
+   * history.
+   */
+  readonly supersedes?: string;
+}
+
+/** A key that a version had, before a fact under another key superseded the fact under this key. */
+export interface FormerKey {
+  readonly key: string;
+  /** Update time of the write that superseded the fact. */
+  readonly until: number;
+  /** Row number of the fact, if this version was its current version. Absent for a version from its history. */
+  readonly row?: number;
 }
 
 /** A stored entry. Times are milliseconds since 1970. */
@@ -55,6 +69,11 @@ export interface Entry {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly expiresAt: number;
+  /**
+   * Only for an earlier version that belonged to a superseded fact: the keys that it had, last key first. `key` is the key of the fact
+   * that has the version in its history now.
+   */
+  readonly formerKeys?: readonly FormerKey[];
 }
 
 type PutStatus = 'created' | 'updated' | 'unchanged';
@@ -171,6 +190,12 @@ export interface UndoRange {
  */
 export type RevertOutcome = 'removed' | 'restored' | 'skipped' | 'untouched';
 
+export interface RevertResult {
+  readonly what: RevertOutcome;
+  /** Keys of the superseded facts that are facts of their own again. */
+  readonly returned: readonly string[];
+}
+
 /** The value that a write replaces. Undefined if the write must create the entry. */
 export interface ExpectedValue {
   readonly value: string | undefined;
@@ -216,7 +241,7 @@ export interface Space {
    */
   restoreForgotten(fact: FactWithHistory, note: ActivityNote): Promise<boolean>;
   /** Undoes a client's writes to one entry. If `note` is absent, changes nothing and only returns what would happen. */
-  revert(key: string, unwanted: UndoRange, note?: ActivityNote): Promise<RevertOutcome>;
+  revert(key: string, unwanted: UndoRange, note?: ActivityNote): Promise<RevertResult>;
 }
 
 /** Selects the entries to forget, in a subject's own namespace and in the namespaces of its sessions. */

@@ -1,14 +1,22 @@
 import { isSameWriter, isWrittenFor, sameContent } from './entry.ts';
-import type { Entry, EntryDraft, RevertOutcome, UndoRange } from './store.ts';
+import type { Entry, EntryDraft, UndoRange } from './store.ts';
 
 export type RevertPlan =
-  | { readonly what: Exclude<RevertOutcome, 'restored'> }
+  | { readonly what: 'untouched' }
+  | {
+      readonly what: 'removed' | 'skipped';
+      readonly returns: Supersession;
+    }
   | {
       readonly what: 'restored';
       readonly to: Entry;
       /** Versions to delete, in this order, if the quota has no space for another version. */
       readonly expendable: readonly Entry[];
+      readonly returns: Supersession;
     };
+
+/** Whether the facts that were superseded at this time become facts of their own again. */
+export type Supersession = (until: number) => boolean;
 
 /** Value of `author.origin` in a version that an undo wrote. */
 const UNDO = 'undo';
@@ -18,21 +26,26 @@ export const isInUndoRange = ({ author, updatedAt }: Entry, { client, since, unt
 
 /**
  * Plans the undo of a client's writes to one fact. If another client wrote the last version, the fact is not changed, whoever
- * wrote earlier versions. `versions` are the earlier versions, newest first.
+ * wrote earlier versions. The facts that an undone write superseded are returned. `versions` are the earlier versions, newest first.
  */
 export function planRevert(entry: Entry, versions: readonly Entry[], range: UndoRange): RevertPlan {
   const unwanted = (version: Entry): boolean => isInUndoRange(version, range);
-  const [last = entry, ...before] = effectiveVersions([entry, ...versions]);
+  const own = versions.filter(({ formerKeys }) => !formerKeys);
+  const [last = entry, ...before] = effectiveVersions([entry, ...own]);
   if (!unwanted(last)) return { what: 'untouched' };
   const to = before.find((version) => !unwanted(version));
-  if (to && isWrittenFor(to.author, range.client) && sameContent(to, entry)) return { what: 'untouched' };
+  const returns: Supersession = (until) => until > (to?.updatedAt ?? 0);
+  const returnsAny = versions.some(({ formerKeys: [newest] = [] }) => newest && returns(newest.until));
+  if (to && !returnsAny && isWrittenFor(to.author, range.client) && sameContent(to, entry)) return { what: 'untouched' };
   // The restored version is then both the current version and in the history. If space is needed, delete the undone versions
   // from the history first, and then this copy.
-  if (to) return { what: 'restored', to, expendable: [...before.slice(0, before.indexOf(to)).toReversed(), to] };
+  if (to) return { what: 'restored', to, expendable: [...before.slice(0, before.indexOf(to)).toReversed(), to], returns };
   // The client is known to have created the fact only if the history is complete, back to the creation.
-  const first = versions.at(-1) ?? entry;
-  const made = first.updatedAt === first.createdAt;
-  return { what: made ? 'removed' : 'skipped' };
+  const first = own.at(-1) ?? entry;
+  if (first.updatedAt === first.createdAt) return { what: 'removed', returns };
+  // Otherwise a client could hide a fact for good, by superseding it and then evicting its own versions.
+  const { since, until: end = Infinity } = range;
+  return { what: 'skipped', returns: (until) => until >= since && until <= end };
 }
 
 /**
@@ -78,12 +91,17 @@ export function expiryWithGrace(
 ): number {
   if (grace === undefined || expiresAt >= Math.min(before.expiresAt, now + grace)) return expiresAt;
   if (graceOwn) return Math.max(expiresAt, Math.min(before.expiresAt, now + grace));
-  let replacedAt = now;
-  for (const version of effectiveVersions([before, ...versions()])) {
-    if (!isSameWriter(version.author, author)) {
-      return version.expiresAt > expiresAt ? Math.max(expiresAt, Math.min(before.expiresAt, replacedAt + grace)) : expiresAt;
+  // A superseded fact was replaced when it was superseded, so its versions count apart from those of the fact itself.
+  const facts = Map.groupBy([before, ...versions()], ({ formerKeys = [] }) =>
+    JSON.stringify(formerKeys.map(({ key, until }) => [key, until])),
+  );
+  const ends = [...facts.values()].map((ofFact) => {
+    let replacedAt = ofFact[0]?.formerKeys?.at(-1)?.until ?? now;
+    for (const version of effectiveVersions(ofFact)) {
+      if (!isSameWriter(version.author, author)) return version.expiresAt > expiresAt ? replacedAt + grace : 0;
+      replacedAt = version.updatedAt;
     }
-    replacedAt = version.updatedAt;
-  }
-  return expiresAt;
+    return 0;
+  });
+  return Math.max(expiresAt, Math.min(before.expiresAt, Math.max(...ends)));
 }

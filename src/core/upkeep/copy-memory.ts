@@ -165,9 +165,9 @@ function isSame({ row: one, entry }: OpenedRow, { row: other, entry: copy }: Ope
   return JSON.stringify(fieldsOf(entry)) === JSON.stringify(fieldsOf(copy));
 }
 
-const fieldsOf = ({ key, value, category, tags, author, createdAt, updatedAt, expiresAt }: Entry): unknown[] => {
+const fieldsOf = ({ key, value, category, tags, author, createdAt, updatedAt, expiresAt, formerKeys = [] }: Entry): unknown[] => {
   const { client, origin, token, definedBy = null } = author;
-  return [key, value, category, tags, client, origin, token, definedBy, createdAt, updatedAt, expiresAt];
+  return [key, value, category, tags, client, origin, token, definedBy, createdAt, updatedAt, expiresAt, formerKeys];
 };
 
 /** Decrypts a row whose author is inside its seal. */
@@ -176,8 +176,7 @@ export function openRow(ring: KeyRing, namespace: Namespace, row: RowWithPlace):
   const kind = KIND_BY_NUMBER.get(row.kind) ?? 'fact';
   try {
     const place = { namespace, kind, keyHash: row.key_hash, category, createdAt, updatedAt, expiresAt };
-    const { key, value, tags, author } = openEntry(ring, place, row.sealed);
-    return { key, value, category, tags, author, createdAt, updatedAt, expiresAt };
+    return { ...openEntry(ring, place, row.sealed), category, createdAt, updatedAt, expiresAt };
   } catch (error) {
     if (error instanceof BrokenSeal) return undefined;
     throw error;

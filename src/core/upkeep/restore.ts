@@ -14,7 +14,8 @@ import { MEMORY_FILE, openDatabase } from '../store/database.ts';
 import { tombstoneHash } from '../store/forgetting.ts';
 import { SealedRows } from '../store/sealed-rows.ts';
 import { KIND_NUMBERS } from '../store/statements.ts';
-import type { Author } from '../store/store.ts';
+import type { Author, Kind, Namespace } from '../store/store.ts';
+import { Superseding } from '../store/superseding.ts';
 import type { Clock } from '../time/clock.ts';
 import { backupName } from './backup.ts';
 import { removeDatabase, removeDrafts } from './copies.ts';
@@ -190,13 +191,23 @@ async function forgetAgain(
   );
   connection.begin();
   const secret = keys.tombstoneKey() ?? randomBytes(32);
+  const isNameForgotten = (namespace: Namespace, kind: Kind, key: string, writtenAt: number): boolean => {
+    const named = names.get(tombstoneHash(secret, namespace, kind, key).toString('hex')) ?? [];
+    return named.some((tombstone) => existedAt(writtenAt, tombstone, now));
+  };
   const forgotten = ({ row, namespace, kind, entry }: WalkedEntry): boolean => {
     const real = kind === 'history' ? 'fact' : kind;
-    const named = entry && names.get(tombstoneHash(secret, namespace, real, entry.key).toString('hex'));
-    return [...scopes.filter((scope) => covers(scope, namespace, KIND_NUMBERS[real], row.category)), ...(named ?? [])].some(
-      (tombstone) => existedAt(row.updated_at, tombstone, now),
-    );
+    const wide = scopes.filter((scope) => covers(scope, namespace, KIND_NUMBERS[real], row.category));
+    if (wide.some((tombstone) => existedAt(row.updated_at, tombstone, now))) return true;
+    return entry !== undefined && !entry.formerKeys && isNameForgotten(namespace, real, entry.key, row.updated_at);
   };
+  /** A version of a superseded fact, if the fact that superseded it was forgotten or undone later. */
+  const isReleased = ({ namespace, entry }: WalkedEntry): boolean => {
+    const [last] = entry?.formerKeys ?? [];
+    return entry !== undefined && last !== undefined && isNameForgotten(namespace, 'fact', entry.key, last.until);
+  };
+  const superseding = new Superseding({ connection, rows });
+  const releasing = new Map<string, WalkedEntry>();
   let entries = 0;
   let stillForgotten = 0;
   let broken = 0;
@@ -208,9 +219,24 @@ async function forgetAgain(
           rows.deleteRow(walked.row);
           stillForgotten += 1;
         } else if (walked.entry) {
+          const { namespace, row } = walked;
+          if (isReleased(walked)) releasing.set(JSON.stringify([namespace, row.key_hash.toString('hex')]), walked);
           entries += 1;
           authors.add(walked.entry.author);
         } else broken += 1;
+      }
+    }
+    // A forget also wrote tombstones for the superseded facts. Without them, the write was undone, and these facts are returned.
+    for (const { namespace, row, entry } of releasing.values()) {
+      for (const fact of superseding.supersededBy(namespace, row)) {
+        const { key, until, current, versions } = fact;
+        if (!isNameForgotten(namespace, 'fact', entry?.key ?? '', until)) continue;
+        if (current && !isNameForgotten(namespace, 'fact', key, current.entry.updatedAt)) superseding.return(namespace, fact);
+        else {
+          superseding.delete(fact);
+          const deleted = versions.length + (current ? 1 : 0);
+          [entries, stillForgotten] = [entries - deleted, stillForgotten + deleted];
+        }
       }
     }
     // An author whose entries were all forgotten is forgotten too.

@@ -116,6 +116,7 @@ export const MEMORY_TOOLS: readonly ToolRow[] = [
       category: 'Group, such as preferences or decisions.',
       tags: 'Words that help to find the fact.',
       ttl_seconds: 'Lifetime in seconds, 3600 to 31536000; 0 means 90 days.',
+      supersedes: 'Key of another fact that this one makes outdated; that fact moves to the history of this one.',
     },
     changes: 'adds',
   },

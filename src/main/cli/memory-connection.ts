@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { type OperationName, operations, type OperationOutput, type OperationRequest } from '../../contract/operations.ts';
@@ -55,14 +57,34 @@ async function connectToProgram({ folder }: Config): Promise<MemoryConnection | 
   };
 }
 
-/** Whether the settings name a database that contains no memory yet. Opening the memory would create it. */
-export async function isDatabaseEmpty({ folder, database }: Config): Promise<boolean> {
-  if (!database) return false;
-  // The running program can have another database than the settings of this command.
+/** Whether there is no memory yet, and opening it would create it. Writes nothing. */
+export async function isMemoryMissing(
+  { folder, database }: Config,
+  environment: LoadedSettings['environment'],
+): Promise<boolean> {
+  // The running program can have another memory than the settings of this command.
   using program = await findOwnerClient(folder);
   if (program) return false;
-  const { containsMemory } = await import('../../core/store/postgres/find-memory.ts');
-  return !(await containsMemory(database));
+  if (database) {
+    const { containsMemory } = await import('../../core/store/postgres/find-memory.ts');
+    return !(await containsMemory(database));
+  }
+  if (await isFilePresent(folder)) return false;
+  // Without a key, opening the memory creates no file.
+  const [{ findKeys }, { keySources }] = await Promise.all([
+    import('../../core/crypto/find-keys.ts'),
+    import('../../core/crypto/keys/key-sources.ts'),
+  ]);
+  return (await findKeys([], keySources({ environment, folder, desktop: false })(''))).at === 'ok';
+}
+
+/** Whether a data folder contains a memory in a file, or the target of an unfinished move. */
+export async function isFilePresent(folder: string): Promise<boolean> {
+  const [{ MEMORY_FILE }, { MOVING_FILE }] = await Promise.all([
+    import('../../core/store/database.ts'),
+    import('../../core/upkeep/moved.ts'),
+  ]);
+  return [MEMORY_FILE, MOVING_FILE].some((name) => existsSync(join(folder, name)));
 }
 
 /** Whether an operation needs the owner's packs. Other operations do not load the packs, because each pack starts a process. */

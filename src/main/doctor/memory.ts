@@ -5,9 +5,8 @@ import type { OperationOutput } from '../../contract/operations.ts';
 import { DAY_MS } from '../../contract/units.ts';
 import { environmentSource } from '../../core/crypto/keys/environment-source.ts';
 import { fileSource } from '../../core/crypto/keys/file-source.ts';
-import { MEMORY_FILE } from '../../core/store/database.ts';
 import { formatEntries } from '../cli/layout.ts';
-import { isDatabaseEmpty, isFolderInUse, type MemoryConnection } from '../cli/memory-connection.ts';
+import { isFilePresent, isFolderInUse, isMemoryMissing, type MemoryConnection } from '../cli/memory-connection.ts';
 import { formatMinute } from '../cli/times.ts';
 import type { Config, HostMachine } from '../config/config.ts';
 import { bad, failed, type Finding, ok, warn } from './finding.ts';
@@ -27,9 +26,9 @@ const MONTH_MS = 30 * DAY_MS;
 
 /** Checks the memory, its key, its backups and the connected agents. Does not create a memory. */
 export async function memoryFindings(examined: MemoryCheck): Promise<Finding[]> {
-  const { config, running, memory, now } = examined;
+  const { config, environment, running, memory, now } = examined;
   try {
-    const exists = config.database ? !(await isDatabaseEmpty(config)) : existsSync(join(config.folder, MEMORY_FILE));
+    const exists = config.database ? !(await isMemoryMissing(config, environment)) : await isFilePresent(config.folder);
     if (!running && !exists) return await newMemoryFindings(examined);
     const connection = await memory();
     const { store, facts, meaning } = await connection.call('status', {});

@@ -14,6 +14,7 @@ import { type PackFile, readListedPack } from './pack-file.ts';
 import { launchPackProcess, type PackProcess } from './pack-process.ts';
 import { ProcessSlots } from './process-slots.ts';
 import { runTask } from './run-task.ts';
+import { findRuntime, type Runtime } from './runtime.ts';
 import { toSafeLine } from './safe-line.ts';
 import { schemaFrom } from './schema.ts';
 
@@ -33,6 +34,8 @@ export interface OwnPacksOptions {
   readonly egress?: Egress;
   /** Returns the sandbox in which each pack's process runs. */
   readonly findConfinement?: () => Promise<Confinement>;
+  /** Returns the files that each pack's process runs. Set only by tests. */
+  readonly findRuntime?: () => Runtime;
 }
 
 /** Runs the owner's packs, each run in its own process. Disposing this object kills all processes. */
@@ -42,16 +45,19 @@ export class OwnPacks implements Disposable {
   readonly #clock: Clock;
   readonly #egress: Egress;
   readonly #confinement: () => Promise<Confinement>;
+  readonly #findRuntime: () => Runtime;
   #closed = false;
 
   constructor({
     clock = systemClock,
     egress = createLazyEgress({ clock }),
     findConfinement: confinement = findConfinement,
+    findRuntime: runtime = findRuntime,
   }: OwnPacksOptions = {}) {
     this.#clock = clock;
     this.#egress = egress;
     this.#confinement = confinement;
+    this.#findRuntime = runtime;
   }
 
   /** Loads the listed packs and adds them to the catalogue. Skips packs that have an error. */
@@ -146,7 +152,7 @@ export class OwnPacks implements Disposable {
     const confinement = await this.#confinement();
     // Check again, because this object may have been closed while the sandbox was tested.
     if (this.#closed) throw stopping();
-    const process = launchPackProcess(confinement);
+    const process = launchPackProcess(confinement, this.#findRuntime);
     this.#running.add(process);
     try {
       return await runTask({ process, task, signal, onMessage });

@@ -4,7 +4,7 @@ import { parse } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { Failure } from '../../contract/failure.ts';
 import type { Confinement } from './confinement.ts';
-import { canBeNode, findRuntime, nodeEnvironment } from './runtime.ts';
+import { canBeNode, nodeEnvironment, type Runtime } from './runtime.ts';
 
 export interface PackProcess {
   readonly pid: number | undefined;
@@ -33,7 +33,7 @@ const DATA = 1_000_000;
 const GUARDED = `ulimit -c 0; ulimit -d ${DATA}; (read -r _ <&4; kill -9 0) 3<&- & exec "$@" 4<&-`;
 
 /** Starts a pack's process. */
-export function launchPackProcess(confinement: Confinement): PackProcess {
+export function launchPackProcess(confinement: Confinement, findRuntime: () => Runtime): PackProcess {
   if (!canBeNode()) {
     throw new Failure(
       'handler_failed',

@@ -22,8 +22,7 @@ export interface Runtime {
 }
 
 /** Finds the files of the runtime: next to this file when running from sources, next to the main program in a build. */
-export function findRuntime(): Runtime {
-  const here = import.meta.dirname;
+export function findRuntime(here = import.meta.dirname): Runtime {
   if (existsSync(join(here, 'child.ts'))) {
     const zod = dirname(createRequire(import.meta.url).resolve('zod/package.json'));
     const [main, realm] = [join(here, 'child.ts'), join(here, 'realm')];

@@ -9,6 +9,7 @@ import { readTokenSecret } from '../../core/crypto/keys/token-secret.ts';
 import { MeaningIndex } from '../../core/meaning/meaning-index.ts';
 import type { ClientConnections } from '../../core/operations/clients-port.ts';
 import { createCore } from '../../core/operations/create-core.ts';
+import type { Embeddings } from '../../core/operations/embeddings-port.ts';
 import type { WindowSessionPort } from '../../core/operations/memory.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { PackServices } from '../../core/packs/pack-services.ts';
@@ -72,6 +73,7 @@ export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partia
 
 interface ConnectionDeps {
   readonly machine: HostMachine;
+  readonly embeddings: Embeddings;
   readonly tokens: TokenRegistry;
   readonly folder: string;
   readonly now: () => number;
@@ -121,6 +123,7 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
     // After a failure, the next start deletes the vectors.
     if (meaning.choice === 'off') void meaningIndex.turnOff().catch(() => undefined);
   };
+  const embeddings = new ServedEmbeddings(sidecar, meaning, clock);
   const { perform, packs } = opened.use(
     createCore({
       store,
@@ -130,7 +133,7 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       secrets,
       writesPerMinute,
       credentials,
-      embeddings: new ServedEmbeddings(sidecar, meaning),
+      embeddings,
       meaning,
       packs: packOptions,
       settings: new SettingsEditor(config, options, {
@@ -141,7 +144,14 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       }),
       program: { version, listening, updates: updatesAt(updates, egress), ...(windowSessions && { windowSessions }) },
       clients: () =>
-        (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { onClients }) })),
+        (clients ??= connectionsOf({
+          machine,
+          embeddings,
+          tokens,
+          folder,
+          now: () => store.now(),
+          ...(onClients && { onClients }),
+        })),
     }),
   );
   const loadOnce = async (): Promise<void> => {
@@ -176,11 +186,12 @@ const homeIn = (environment: HostMachine['environment']): string =>
   environment[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] ?? homedir();
 
 /** Creates the connections to agents. Imports their code only when needed, so that the program starts faster. */
-async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<ClientConnections> {
+async function connectionsOf({ machine: host, embeddings, ...deps }: ConnectionDeps): Promise<ClientConnections> {
   const { Connections } = await import('../connect/connections.ts');
   const { CONNECTORS } = await import('../connect/clients.ts');
   const { localMachine } = await import('../connect/programs.ts');
-  return new Connections({ ...deps, connectors: CONNECTORS, machine: localMachine(machine) });
+  const machine = { ...localMachine(host), embeddingsModel: () => embeddings.model };
+  return new Connections({ ...deps, connectors: CONNECTORS, machine });
 }
 
 const sidecarOf = ({ folder, ollama }: Config, { environment, clock = systemClock, onEmbeddings }: OpenOptions): LazySidecar =>

@@ -27,6 +27,8 @@ interface Spec {
 }
 
 const MARK = 'HELMDECK_SIDECAR';
+/** Time that the guarding shell has to find and kill the child processes that left the group. */
+const MAX_GUARD_MS = 500;
 
 /**
  * Shell script that starts Ollama, and kills it with its child processes when the program exits for any reason. A shell in the
@@ -76,12 +78,17 @@ export function startOllamaProcess({ path, port, home, environment, onOutput, gr
     output.destroy();
     signal('SIGKILL');
   });
+  const guardEnded = new Promise<void>((resolve) => void lifeline.resume().once('close', resolve));
   const rest = async (): Promise<void> => {
     await exited;
+    // The shell that waits on the pipe kills the rest of the group and itself, which closes the pipe.
+    lifeline.end();
+    if (!windows) await Promise.race([guardEnded, wait(MAX_GUARD_MS, undefined, { ref: false })]);
     lifeline.destroy();
-    // The shell that waits on the pipe kills the rest of the group. If that shell was killed first, kill the group here.
-    for (let tries = 0; tries < 50 && hasMembers(group); tries += 1) await wait(10);
+    // If the shell was killed first, kill the group here.
     if (hasMembers(group)) signal('SIGKILL');
+    // Killed processes exit soon. Do not wait longer: a process that has exited counts until init takes its exit status.
+    for (let tries = 0; tries < 5 && hasMembers(group); tries += 1) await wait(10);
     output.destroy();
   };
   const ended = rest();

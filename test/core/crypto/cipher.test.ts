@@ -3,8 +3,12 @@ import { describe, expect, test } from 'vitest';
 import {
   BrokenSeal,
   type EntryContent,
+  isNumbered,
+  isOfSupersededFact,
+  isSupersededFact,
   KeyRing,
   SEGMENT_RECORDS,
+  SUPERSEDED_FACT_FORMATS,
   type SealContext,
   SealingKey,
   openEntry,
@@ -104,6 +108,41 @@ describe('a seal', () => {
     expect([sealed[0], sealEntry(key, aContext, content)[0]]).toEqual([2, 1]);
     sealed[0] = 1;
     expect(() => openEntry(ring, aContext, sealed)).toThrow(BrokenSeal);
+  });
+
+  test('of a superseded version has a mark that can be read without the key, and is authenticated (R-MEAN-30)', () => {
+    const until = START + 5;
+    const marks = [
+      { formerKeys: [{ key: 'old', until }], isFact: false },
+      { formerKeys: [{ key: 'old', until, row: 7 }], isFact: true },
+      {
+        formerKeys: [
+          { key: 'old', until },
+          { key: 'older', until: START, row: 3 },
+        ],
+        isFact: true,
+      },
+    ];
+    const authors = [anAuthor, { ...anAuthor, definedBy: 'other' }];
+    for (const { formerKeys, isFact } of marks) {
+      for (const author of authors) {
+        for (const number of [undefined, 12]) {
+          const version: EntryContent = { ...content, author, formerKeys };
+          const sealed = sealEntry(key, aContext, version, number);
+          expect(openEntry(ring, aContext, sealed, () => author)).toEqual(version);
+          expect([isOfSupersededFact(sealed), isSupersededFact(sealed)]).toEqual([true, isFact]);
+          expect(SUPERSEDED_FACT_FORMATS.includes(sealed[0] ?? 0)).toBe(isFact);
+          expect(isNumbered(sealed)).toBe(number !== undefined);
+          for (let bit = 0; bit < 8; bit += 1) {
+            const changed = Buffer.from(sealed);
+            changed[0] = (changed[0] ?? 0) ^ (1 << bit);
+            expect(() => openEntry(ring, aContext, changed, () => author)).toThrow(BrokenSeal);
+          }
+        }
+      }
+    }
+    const sealed = sealEntry(key, aContext, content);
+    expect([isOfSupersededFact(sealed), isSupersededFact(sealed)]).toEqual([false, false]);
   });
 
   test('does not open when truncated, even within its tag, or extended (R-SEAL-05)', () => {

@@ -13,6 +13,7 @@ import type {
 } from '../../../src/core/store/store.ts';
 import { DAY, type ManualClock, manualClock, HOUR, MINUTE, START } from '../../support/clock.ts';
 import { aDraft, anAuthor } from '../../support/store.ts';
+import { promisesOfSuperseding } from './superseding.contract.ts';
 
 const me: Namespace = { subject: 'me' };
 
@@ -44,6 +45,8 @@ export function promisesOfAStore(
     onTestFinished(() => store[Symbol.asyncDispose]());
     return { store, clock, facts: store.space(me, 'fact') };
   };
+
+  promisesOfSuperseding(name, opened);
 
   describe(`${name}: the life of an entry`, () => {
     test('returns a stored entry with author and end of life (R-STORE-01)', async () => {
@@ -720,12 +723,12 @@ export function promisesOfAStore(
       for (const key of ['x', 'y']) await put(facts, key, { value: bad, author: vandal });
       await expect(put(facts, 'z', { value: good })).rejects.toMatchObject(tooMuch);
       const unwanted = { client: 'vandal', since: START + MINUTE };
-      expect(await facts.revert('a', unwanted, aNote('1'))).toBe('restored');
+      expect(await facts.revert('a', unwanted, aNote('1'))).toMatchObject({ what: 'restored' });
       expect((await facts.get('a'))?.value).toBe(good);
       expect((await facts.history('a')).map(({ value }) => value)).toEqual([bad]);
       await expect(put(facts, 'z', { value: good })).rejects.toMatchObject(tooMuch);
-      expect(await facts.revert('a', unwanted, aNote('2'))).toBe('untouched');
-      expect(await facts.revert('x', unwanted, aNote('3'))).toBe('removed');
+      expect(await facts.revert('a', unwanted, aNote('2'))).toMatchObject({ what: 'untouched' });
+      expect(await facts.revert('x', unwanted, aNote('3'))).toMatchObject({ what: 'removed' });
       await put(facts, 'z', { value: good });
       expect(await store.space(me, 'activity').count()).toBe(2);
     });
@@ -878,8 +881,8 @@ export function promisesOfAStore(
         nothing: 'untouched',
       })) {
         // Without a note nothing changes.
-        for (let turn = 0; turn < 2; turn += 1) expect(await facts.revert(key, unwanted)).toBe(what);
-        expect(await facts.revert(key, unwanted, aNote(`undo ${key}`)), key).toBe(what);
+        for (let turn = 0; turn < 2; turn += 1) expect(await facts.revert(key, unwanted)).toMatchObject({ what });
+        expect(await facts.revert(key, unwanted, aNote(`undo ${key}`)), key).toMatchObject({ what });
       }
       expect(await facts.get('made')).toBeUndefined();
       expect(await facts.get('changed')).toEqual({
@@ -893,7 +896,7 @@ export function promisesOfAStore(
       expect((await facts.get('own'))?.value).toBe('before');
       // A second undo finds nothing.
       for (const key of ['made', 'changed', 'own', 'kept', 'answered']) {
-        expect(await facts.revert(key, unwanted, aNote(`again ${key}`)), key).toBe('untouched');
+        expect(await facts.revert(key, unwanted, aNote(`again ${key}`)), key).toMatchObject({ what: 'untouched' });
       }
       expect(await facts.history('changed')).toHaveLength(3);
     });
@@ -915,8 +918,8 @@ export function promisesOfAStore(
       }
       clock.jump(HOUR);
       for (const key of ['expired', 'made']) {
-        expect(await facts.revert(key, unwanted), key).toBe('skipped');
-        expect(await facts.revert(key, unwanted, aNote(key)), key).toBe('skipped');
+        expect(await facts.revert(key, unwanted), key).toMatchObject({ what: 'skipped' });
+        expect(await facts.revert(key, unwanted, aNote(key)), key).toMatchObject({ what: 'skipped' });
         expect((await facts.get(key))?.value).toMatch('bad');
       }
     });
@@ -928,7 +931,7 @@ export function promisesOfAStore(
       clock.jump(HOUR);
       for (const key of ['forgotten', 'expired']) await facts.put(aDraft({ key, value: 'bad', author: vandal }));
       for (const key of ['forgotten', 'expired']) {
-        expect(await facts.revert(key, unwanted, aNote(key))).toBe('removed');
+        expect(await facts.revert(key, unwanted, aNote(key))).toMatchObject({ what: 'removed' });
         expect(await facts.history(key)).toEqual([]);
       }
       expect(await facts.count()).toBe(0);
@@ -938,7 +941,9 @@ export function promisesOfAStore(
       const { store, facts } = await opened();
       const spaces = [facts, store.space(me, 'pack'), store.space({ subject: 'me', session: 's' }, 'fact')];
       for (const space of spaces) await space.put(aDraft({ author: vandal }));
-      expect(await store.space(me, 'pack').revert(aDraft().key, { client: 'vandal', since: START }, aNote('1'))).toBe('removed');
+      expect(await store.space(me, 'pack').revert(aDraft().key, { client: 'vandal', since: START }, aNote('1'))).toMatchObject({
+        what: 'removed',
+      });
       expect(await Promise.all(spaces.map((space) => space.count()))).toEqual([1, 0, 1]);
     });
   });

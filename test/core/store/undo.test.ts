@@ -102,7 +102,7 @@ describe("an undo of a client's writes to a fact", () => {
       since: 1,
     });
     const reversal = planRevert(entry, versions, { client: 'vandal', since: START });
-    expect(reversal).toEqual({ what: 'restored', to: versions[0], expendable: [versions[0]] });
+    expect(reversal).toMatchObject({ what: 'restored', to: versions[0], expendable: [versions[0]] });
     const to = versions[0]!;
     expect(restoredVersion(entry, to, START + HOUR)).toEqual({
       ...to,
@@ -123,7 +123,7 @@ describe("an undo of a client's writes to a fact", () => {
       since: 0,
     }).all;
     // The fact replaced one that seemed expired, and has a version older than itself.
-    expect(planRevert({ ...last!, createdAt: last!.updatedAt }, [first!], { client: 'vandal', since: 0 })).toEqual({
+    expect(planRevert({ ...last!, createdAt: last!.updatedAt }, [first!], { client: 'vandal', since: 0 })).toMatchObject({
       what: 'removed',
     });
   });

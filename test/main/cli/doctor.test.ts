@@ -1,10 +1,12 @@
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { lockFolder } from '../../../src/core/file/folder.ts';
+import { PostgresStore } from '../../../src/core/store/postgres/postgres-store.ts';
+import { systemClock } from '../../../src/core/time/clock.ts';
 import type { Finding } from '../../../src/main/doctor/finding.ts';
 import { keychainFinding, nodeFinding } from '../../../src/main/doctor/machine.ts';
 import { createAuthority } from '../../support/certificates.ts';
@@ -232,6 +234,46 @@ test('the doctor reports the certificate of the server for other machines (R-TEA
   });
   expect(await about(5)).toMatchObject({ state: 'warn', remedy: expect.stringContaining('Renew the certificate') });
   expect(await about(-1)).toMatchObject({ state: 'bad', says: expect.stringMatching(/expired on .*; renew it/) });
+});
+
+test('doctor and status create no memory in a file, and finish no move (R-PGSV-04)', async () => {
+  expect(await examined()).toContainEqual(
+    expect.objectContaining({ check: 'memory', says: expect.stringMatching(/^There is no memory yet/) as string }),
+  );
+  expect(await say(['status'])).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^memory +none yet in /m) as string,
+    err: '',
+  });
+  expect(JSON.parse((await say(['status', '--json'])).out)).toEqual({ folder, program: null });
+  expect(existsSync(join(folder, 'memory.db'))).toBe(false);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, 'memory.moving.db'), '', { mode: 0o600 });
+  expect(await say(['status'])).toMatchObject({
+    code: 78,
+    err: expect.stringMatching(/^A move into this data folder has not finished/) as string,
+  });
+  expect((await examined()).map(({ says }) => says).join('\n')).toMatch(/A move into this data folder has not finished/);
+  expect(readdirSync(folder)).not.toContain('memory.db');
+});
+
+test('doctor and status write nothing to tables that have no key yet (R-PGSV-04)', async () => {
+  await using server = await startPostgres();
+  const database = server.newMemory();
+  const more = { HELMDECK_DATABASE_URL: `postgres://owner@127.0.0.1:${server.port}/postgres?schema=${database.schema}` };
+  // As a start without a key leaves them.
+  const store = await PostgresStore.open({ database, clock: systemClock, sources: () => [] });
+  await store[Symbol.asyncDispose]();
+  const rows = (): Promise<unknown> =>
+    server.query(`SELECT (SELECT count(*) FROM "${database.schema}".master_key) AS keys,
+      (SELECT count(*) FROM "${database.schema}".meta) AS meta, (SELECT max(number) FROM "${database.schema}".change_log) AS change`);
+  const before = await rows();
+  expect((await examined(more)).map(({ says }) => says).join('\n')).toMatch(/There is no memory yet/);
+  expect(await say(['status'], more)).toMatchObject({ code: 0, out: expect.stringMatching(/^memory +none yet in /m) as string });
+  expect(await rows()).toEqual(before);
+  // The marks of a move are no empty memory.
+  await server.query(`INSERT INTO "${database.schema}".meta (name, plain) VALUES ('moving', 'x')`);
+  expect(await say(['status'], more)).toMatchObject({ code: 78, err: expect.stringMatching(/has not finished/) as string });
 });
 
 test('doctor and status write nothing to a database without a memory, and say that there is none (R-PGSV-04)', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../support/postgres.ts';
@@ -145,4 +145,23 @@ test('backup, verify, restore and the recovery key work on a database (R-PGUP-08
   expect((await runCli(['key', 'rotate'], { folder, environment })).code).toBe(0);
   expect((await runCli(['recall', 'key'], { folder, environment })).out).toBe('old\n');
   expect((await onServer('recall', 'key')).code).toBe(4);
+});
+
+test('the recovery key of a database never replaces the key file of a memory in a file (R-KEY-10)', async () => {
+  await onServer('remember', 'key', 'shared');
+  const recoveryKey = (await onServer('key', 'recovery')).out;
+  // This machine has a memory of its own, in a file.
+  const own = { folder, environment: {} };
+  expect((await runCli(['key', 'init', '--file'], own)).code).toBe(0);
+  await runCli(['remember', 'key', 'own'], own);
+  const there = { folder, environment: { HELMDECK_DATABASE_URL: url } };
+  const use = await runCli(['key', 'recovery', '--use', '--file'], { ...there, input: recoveryKey });
+  expect(use).toMatchObject({
+    code: 4,
+    err: expect.stringMatching(/contains another key, which can belong to another memory/) as string,
+  });
+  expect((await runCli(['recall', 'key'], own)).out).toBe('own\n');
+  renameSync(join(folder, 'memory.key'), join(folder, 'own.key'));
+  expect((await runCli(['key', 'recovery', '--use', '--file'], { ...there, input: recoveryKey })).code).toBe(0);
+  expect((await runCli(['recall', 'key'], there)).out).toBe('shared\n');
 });

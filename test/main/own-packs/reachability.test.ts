@@ -1,20 +1,12 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Confinement, findConfinement, NO_CONFINEMENT } from '../../../src/main/own-packs/confinement.ts';
-import * as runtime from '../../../src/main/own-packs/runtime.ts';
+import { findRuntime, type Runtime } from '../../../src/main/own-packs/runtime.ts';
 import { startFakeInternet } from '../../support/fake-internet.ts';
 import { openMemoryWithOwnPack } from '../../support/own-packs.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { REACH } from './escapes.ts';
-
-/** Set by a test that runs a changed sandbox. */
-const planted = vi.hoisted(() => ({ runtime: undefined as runtime.Runtime | undefined }));
-
-vi.mock('../../../src/main/own-packs/runtime.ts', async (importOriginal) => {
-  const original = await importOriginal<typeof runtime>();
-  return { ...original, findRuntime: () => planted.runtime ?? original.findRuntime() };
-});
 
 /** Walks the globals, the arguments of the handler, and every result, error and callback argument that a pack can obtain. */
 const handler = `
@@ -45,13 +37,13 @@ const handler = `
   // The walk calls getters of zod, which then cannot check an output.
   ec.log(breach ?? 'nothing of another realm');`;
 
-async function openPack(confinement: Confinement) {
+async function openPack(confinement: Confinement, runtime: () => Runtime = findRuntime) {
   const internet = await startFakeInternet();
   internet.respond('api.example.com', (_request, response) => response.end('{"a":[1]}'));
   const more = `memory: {}, hosts: ['api.example.com'],`;
   const { run, logged } = await openMemoryWithOwnPack(
     { before: REACH, more, handler },
-    { egress: internet.egress, findConfinement: () => Promise.resolve(confinement) },
+    { egress: internet.egress, findConfinement: () => Promise.resolve(confinement), findRuntime: runtime },
   );
   return async (): Promise<string | undefined> => {
     await run().catch(() => undefined);
@@ -91,8 +83,9 @@ describe('no object that a pack can reach belongs to the realm of Node (R-PACK-3
   ];
 
   test('is tested by a walk that notices every planted breach', async () => {
-    const walk = await openPack(NO_CONFINEMENT);
-    const { args, files } = runtime.findRuntime();
+    let runtime = findRuntime();
+    const { args, files } = runtime;
+    const walk = await openPack(NO_CONFINEMENT, () => runtime);
     for (const [what, changes] of breaches) {
       const copy = tempFolder();
       cpSync(folder, copy, { recursive: true });
@@ -102,12 +95,8 @@ describe('no object that a pack can reach belongs to the realm of Node (R-PACK-3
         writeFileSync(join(copy, file), text.replace(from, to));
       }
       const [, zod = ''] = args;
-      planted.runtime = { main: join(copy, 'child.ts'), args: [join(copy, 'realm/realm.ts'), zod], files: [...files, copy] };
-      try {
-        expect(await walk(), what).toMatch(/^reached an object of another realm/);
-      } finally {
-        planted.runtime = undefined;
-      }
+      runtime = { main: join(copy, 'child.ts'), args: [join(copy, 'realm/realm.ts'), zod], files: [...files, copy] };
+      expect(await walk(), what).toMatch(/^reached an object of another realm/);
     }
   });
 });

@@ -27,6 +27,7 @@ export function fileSource(folder: string): Required<KeySource> {
   return {
     name: 'the key file',
     createsOnFirstStart: false,
+    isShared: true,
     read,
     async save(slot, key) {
       writeDurableFile(path(slot), `${key.toString('hex')}\n`);

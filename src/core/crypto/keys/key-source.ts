@@ -25,6 +25,8 @@ export interface KeySource {
   readonly remove?: (slot: KeySlot) => Promise<void>;
   /** Whether the first startup is allowed to create a key in this source without asking the owner. */
   readonly createsOnFirstStart: boolean;
+  /** Whether the source has one key for all memories. Then another key in it can belong to another memory. */
+  readonly isShared?: boolean;
 }
 
 /** Returns the key sources in the order in which they are read. `memory` identifies one of several memories on a machine. */

@@ -137,6 +137,7 @@ export function keychainSource(
   return {
     name: 'the OS keychain',
     createsOnFirstStart: creates,
+    isShared: false,
     async read(slot): Promise<KeyReading> {
       const reading = await items.read(account(slot));
       if (reading.at !== 'found') return reading;

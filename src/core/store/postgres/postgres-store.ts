@@ -18,7 +18,7 @@ import type {
   MemoryStore,
   Namespace,
   Quota,
-  RevertOutcome,
+  RevertResult,
   Selection,
   Space,
   SpaceChange,
@@ -202,7 +202,7 @@ export class PostgresStore implements MemoryStore {
       restoreForgotten: (fact, note) =>
         write(fact.entry.key, note.author, note, () => writer.restoreForgotten(namespace, fact, note)),
       revert: (key, range, note) => {
-        const revert = (): RevertOutcome => writer.revert(namespace, kind, key, range, note);
+        const revert = (): RevertResult => writer.revert(namespace, kind, key, range, note);
         // Without a note, nothing changes, so the transaction is rolled back.
         return note ? write(key, note.author, note, revert) : this.#write(revert, '', { target: { namespace, kind, key } });
       },

@@ -38,9 +38,10 @@ export class ServerRows {
     const { key_hash: keyHash, category, created_at: createdAt, updated_at: updatedAt, expires_at: expiresAt } = row;
     try {
       const place = { namespace, kind, keyHash, category, createdAt, updatedAt, expiresAt };
-      const { key, value, tags, author } = openEntry(this.#keys.ring, place, row.sealed);
+      const { key, value, tags, author, formerKeys } = openEntry(this.#keys.ring, place, row.sealed);
       if (this.#broken.size > 0) this.#broken.delete(row.row);
-      return { key, value, category, tags, author, createdAt, updatedAt, expiresAt };
+      const entry = { key, value, category, tags, author, createdAt, updatedAt, expiresAt };
+      return formerKeys ? { ...entry, formerKeys } : entry;
     } catch (error) {
       if (!(error instanceof BrokenSeal)) throw error;
       if (!this.isKeyHeld(row)) this.unknownKeyCount += 1;

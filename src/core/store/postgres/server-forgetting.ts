@@ -1,3 +1,4 @@
+import { isOfSupersededFact, isSupersededFact, SUPERSEDED_FACT_FORMATS } from '../../crypto/cipher.ts';
 import type { KeyKeeper } from '../../crypto/key-keeper.ts';
 import type { StoredClock } from '../../time/stored-clock.ts';
 import { INCLUDE_EXPIRED } from '../connection.ts';
@@ -109,6 +110,8 @@ export class ServerForgetJob {
       if (!matching) continue;
       rows += 1;
       if (this.#isVisible(row)) entries += 1;
+      if (matching.kind === 'fact')
+        entries += this.#versionsOf(row).filter((version) => this.#isVisibleSuperseded(version)).length;
       this.deleteRow(matching.namespace, matching.kind, row, matching.key);
     }
     return { entries, rows };
@@ -120,7 +123,26 @@ export class ServerForgetJob {
     const rows = await this.#deps.database.read<PlacedRow>(`SELECT ${COLUMNS} FROM entry WHERE number = ANY ($1::bigint[])`, [
       this.#sliceAt(index),
     ]);
-    return rows.filter((row) => this.#isVisible(row) && this.#match(row)).length;
+    const matching = rows.filter((row) => this.#match(row));
+    const facts = matching.filter(({ kind }) => kind === KIND_NUMBERS.fact).map(({ row }) => row);
+    const [superseded] =
+      facts.length === 0
+        ? []
+        : await this.#deps.database.read<{ count: number }>(
+            `SELECT count(*) FROM entry AS fact JOIN entry AS version
+           ON version.key_hash = fact.key_hash AND version.namespace + 0 = fact.namespace AND version.kind = 2
+         WHERE fact.number = ANY ($1::bigint[]) AND version.expires_at > $2 AND get_byte(version.sealed, 0) = ANY ($3::int[])`,
+            [facts, this.#deps.time.now(), SUPERSEDED_FACT_FORMATS],
+          );
+    return matching.filter((row) => this.#isVisible(row)).length + (superseded?.count ?? 0);
+  }
+
+  #versionsOf({ namespace, key_hash: hash }: PlacedRow): PlacedRow[] {
+    return this.#deps.rows.versions(namespace, hash, INCLUDE_EXPIRED);
+  }
+
+  #isVisibleSuperseded({ sealed, expires_at: end }: PlacedRow): boolean {
+    return isSupersededFact(sealed) && end > this.#deps.time.now();
   }
 
   /** Deletes a row with its versions, and writes its tombstone. */
@@ -129,7 +151,8 @@ export class ServerForgetJob {
     this.#writeTombstone(namespace, kind, row, key);
     this.namespaces.add(row.namespace);
     if (kind === 'fact') {
-      for (const version of rows.versions(row.namespace, row.key_hash, INCLUDE_EXPIRED)) rows.deleteRow(version);
+      this.#writeTombstonesOfSuperseded(namespace, row);
+      for (const version of this.#versionsOf(row)) rows.deleteRow(version);
     }
     rows.deleteRow(row);
   }
@@ -173,6 +196,26 @@ export class ServerForgetJob {
     }
     const hash = tombstoneHash(secret, namespace, kind, key);
     set.addTombstone({ ...this.#times(), hash, subject: null, session: null, kind: null, category: null });
+  }
+
+  /** See `ForgetJob` of the SQLite store. */
+  #writeTombstonesOfSuperseded(namespace: Namespace, fact: PlacedRow): void {
+    if (this.#coversScope && this.#selection.category === undefined) return;
+    const { set, keys, rows, time } = this.#deps;
+    const secret = keys.heldKeys && keys.tombstoneKey();
+    const written = new Set<string>();
+    for (const version of this.#versionsOf(fact).filter(({ sealed }) => isOfSupersededFact(sealed))) {
+      const entry = secret && rows.open(namespace, 'history', version);
+      if (!secret || !entry) this.#insertScopeTombstone(this.#times(), namespace.session ?? '', 'fact', version.category);
+      for (const { key, until } of entry?.formerKeys ?? []) {
+        const name = JSON.stringify([key, until]);
+        if (!secret || written.has(name)) continue;
+        written.add(name);
+        const times = { at: until, trusted: Math.min(until, time.trusted()) };
+        const hash = tombstoneHash(secret, namespace, 'fact', key);
+        set.addTombstone({ ...times, hash, subject: null, session: null, kind: null, category: null });
+      }
+    }
   }
 
   #insertScopeTombstone(

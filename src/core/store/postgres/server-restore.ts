@@ -50,9 +50,12 @@ export async function restoreToServer(options: ServerRestoreOptions): Promise<Re
   const database = new Database(options.database);
   try {
     await hasMemory(database);
-    const ran = await database.alone('move', () => restoreUnchanged(database, options));
+    // A rotation in another process would continue with the keys of the replaced memory.
+    const ran = await database.alone('move', () => database.alone('rotation', () => restoreUnchanged(database, options)));
     if (!ran) throw new Failure('unavailable', 'Another process is moving or restoring this memory; wait until it has finished.');
-    return ran.value;
+    if (!ran.value)
+      throw new Failure('unavailable', 'A key rotation or a backup is running; restore the backup after it has finished.');
+    return ran.value.value;
   } catch (error) {
     throw diskFailureOf(error, folder)?.failure ?? error;
   } finally {

@@ -3,7 +3,7 @@ import type { KeyKeeper } from '../../crypto/key-keeper.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { StoredClock } from '../../time/stored-clock.ts';
 import { INCLUDE_EXPIRED } from '../connection.ts';
-import { aheadBy, correctedEntry, MARGIN_MS } from '../correct-dates.ts';
+import { aheadBy, correctedEntry, correctFormerKeys, MARGIN_MS } from '../correct-dates.ts';
 import type { ChangeNotifier } from '../events.ts';
 import { KIND_BY_NUMBER } from '../statements.ts';
 import type { Kind, SweepResult } from '../store.ts';
@@ -186,10 +186,12 @@ export class ServerSweeper extends SweepSchedule {
           const entry = row && namespace && kind && rows.open(namespace, kind, row);
           if (!entry || !row || !namespace || !kind) broken.add(number);
           else if (aheadBy(entry.updatedAt, time.now()) > 0) {
-            const earlier = rows
-              .versions(row.namespace, row.key_hash, INCLUDE_EXPIRED)
-              .find((version) => version.updated_at < entry.updatedAt);
-            rows.replace(namespace, kind, row, correctedEntry(entry, time.now(), earlier?.updated_at ?? 0));
+            const versions = rows.versions(row.namespace, row.key_hash, INCLUDE_EXPIRED);
+            const earlier = versions.find((version) => version.updated_at < entry.updatedAt);
+            const corrected = correctedEntry(entry, time.now(), earlier?.updated_at ?? 0);
+            rows.replace(namespace, kind, row, corrected);
+            const others = versions.filter((version) => version.row !== number);
+            correctFormerKeys({ rows, namespace, versions: others }, { from: entry.updatedAt, to: corrected.updatedAt });
             changed.set(`${row.namespace} ${kind}`, { id: row.namespace, kind });
           }
         }

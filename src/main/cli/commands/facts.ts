@@ -31,6 +31,10 @@ export const remember = command({
       value: '<time>',
       description: 'Lifetime of the fact, such as 90d, 12h or a number of seconds; from 1h to 365d. Default: 90d.',
     },
+    supersedes: {
+      value: '<key>',
+      description: 'Key of another fact that this one makes outdated. That fact moves to the history of this one.',
+    },
   },
   details: [
     'Other users of the machine can see a command line (with ps), and the shell saves it. Pass a private value on standard input. Secrets such as passwords belong in a password manager, not in a memory.',
@@ -39,17 +43,21 @@ export const remember = command({
     'remember preferences/editor "Helix, everywhere"',
     'remember decisions/database --category decisions --tag project-x < decision.md',
     'remember meeting "Friday at ten" --ttl 4d',
+    'remember office/wifi "The guest network is Aurora" --supersedes office/network',
   ],
-  async run({ arguments: { key, value }, options: { category, tag, ttl } }, context) {
+  async run({ arguments: { key, value }, options: { category, tag, ttl, supersedes } }, context) {
     const seconds = parseLifetime(ttl);
     // Read the value before opening the memory, so that other commands can use the memory during the input.
     const text = value === undefined || value === '-' ? await readValue(context) : value;
     const tags = tag.length > 0 ? [...tag] : undefined;
-    const receipt = await context.call('remember', { key, value: text, ...given({ category, tags, ttl_seconds: seconds }) });
+    const chosen = given({ category, tags, ttl_seconds: seconds, supersedes });
+    const receipt = await context.call('remember', { key, value: text, ...chosen });
     const did = { created: 'Remembered', updated: 'Changed', unchanged: 'Unchanged; lifetime renewed:' }[receipt.status];
     await context.printResult(receipt, () => [
       `${did} ${escapeControls(receipt.key)}, ${formatTimeLeft(receipt.expires_at, context.now)}`,
     ]);
+    if (receipt.superseded !== undefined)
+      context.hint(`The fact ${escapeControls(receipt.superseded)} is now in the history of this fact.`);
     if (receipt.note !== undefined) context.hint(receipt.note);
   },
 });
@@ -179,16 +187,19 @@ export const history = command({
   async run({ arguments: { key } }, context) {
     const answer = await context.call('history', { key });
     await context.printResult(answer, () =>
-      answer.versions.flatMap(({ value, category, tags, written_at: written, expires_at: end, ...signed }) => [
-        [
-          formatMinute(written),
-          formatWriter(signed),
-          escapeControls(category),
-          ...tagged(tags),
-          formatTimeLeft(end, context.now),
-        ].join('  '),
-        ...indent(escapeControls(value)),
-      ]),
+      answer.versions.flatMap(
+        ({ value, category, tags, written_at: written, expires_at: end, former_key: former, ...signed }) => [
+          [
+            formatMinute(written),
+            formatWriter(signed),
+            escapeControls(category),
+            ...tagged(tags),
+            formatTimeLeft(end, context.now),
+            ...(former === undefined ? [] : [`from ${escapeControls(former)}`]),
+          ].join('  '),
+          ...indent(escapeControls(value)),
+        ],
+      ),
     );
     if (answer.versions.length === 0) context.hint('There are no earlier versions of this fact.');
   },

@@ -4,7 +4,7 @@ import { describeUnreachable, readUnreachable } from '../../roots/unreachable.ts
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
 import { columns, escapeControls, formatEntries } from '../layout.ts';
-import { isDatabaseEmpty, type MemoryConnection } from '../memory-connection.ts';
+import { isMemoryMissing, type MemoryConnection } from '../memory-connection.ts';
 import { clockLines } from './clock.ts';
 import { keyExit, keyLines } from './key.ts';
 
@@ -15,7 +15,7 @@ export const status = command({
   async run(_typed, context) {
     const { folder, packs: listed } = context.config;
     const open = async (): Promise<MemoryConnection | undefined> =>
-      (await isDatabaseEmpty(context.config)) ? undefined : context.memory();
+      (await isMemoryMissing(context.config, context.environment)) ? undefined : context.memory();
     const memory = await open().catch((error: unknown) => {
       const unreachable = readUnreachable(folder);
       if (unreachable) return unreachable;

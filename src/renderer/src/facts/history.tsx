@@ -29,7 +29,7 @@ export function FactHistory({ fact }: { fact: FactDetail }) {
           const next = newer ?? fact;
           const changed = newer?.written_at ?? fact.updated_at;
           return (
-            <li key={version.written_at}>
+            <li key={`${version.written_at} ${version.former_key ?? ''}`}>
               <p className="meta">
                 Changed by <bdi>{authorOf(next)}</bdi>, <time dateTime={changed}>{fullDate(changed)}</time>
               </p>
@@ -38,6 +38,11 @@ export function FactHistory({ fact }: { fact: FactDetail }) {
               <p className="meta">
                 Earlier version by <bdi>{authorOf(version)}</bdi>,{' '}
                 <time dateTime={version.written_at}>{fullDate(version.written_at)}</time>
+                {version.former_key !== undefined && (
+                  <>
+                    , under the key <bdi>{version.former_key}</bdi>
+                  </>
+                )}
               </p>
               <Button label={`Restore the version by ${version.client}`} onClick={() => restore(version)} />
             </li>

@@ -192,7 +192,7 @@ describe('a restore into PostgreSQL (R-PGUP-08)', () => {
     expect(await present.upkeep.verify()).toMatchObject({ broken: 0, structure: [] });
   });
 
-  test('is refused while another process moves or restores the memory', async () => {
+  test.each(['move', 'rotation'])('is refused while another process holds the lock of a %s (R-PGUP-03)', async (lock) => {
     const [database, folder] = [server.newMemory(), tempFolder()];
     const store = await open(database, folder);
     await store.space(me, 'fact').put(aDraft({ key: 'k', value: 'v' }));
@@ -200,7 +200,7 @@ describe('a restore into PostgreSQL (R-PGUP-08)', () => {
     await store[Symbol.asyncDispose]();
     const another = new Database(database);
     onTestFinished(() => another.close());
-    const restoring = another.alone('move', () =>
+    const restoring = another.alone(lock, () =>
       restoreToServer({ folder, database, backup: file, clock, sources: withKey() }).catch((error: unknown) => error),
     );
     expect((await restoring)?.value).toMatchObject({ code: 'unavailable' });

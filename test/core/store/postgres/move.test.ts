@@ -72,6 +72,8 @@ async function aFile(facts: number): Promise<string> {
   await space.put(aDraft({ key: 'by a pipeline', author: { client: 'a', origin: 'mcp', token: 't', definedBy: 'b' } }));
   await space.put(aDraft({ key: 'default', category: 'user_facts', lifetime: 2 * DAY }));
   await space.put(aDraft({ key: 'long', value: 'x'.repeat(60_000) }));
+  await space.put(aDraft({ key: 'outdated', value: 'superseded' }));
+  await space.put(aDraft({ key: 'current', supersedes: 'outdated' }));
   for (const kind of ['audit', 'cache', 'pack'] as const) {
     await store.space({ subject: 'you', session: kind }, kind).put(aDraft({ key: kind }));
   }

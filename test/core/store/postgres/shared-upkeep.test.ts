@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { DatabaseClock } from '../../../../src/core/store/postgres/database-clock.ts';
 import { type DatabaseOptions, Database } from '../../../../src/core/store/postgres/database.ts';
@@ -130,9 +129,13 @@ test('one process sweeps at a time, and the death of a process frees its lock (R
   await store.space(me, 'fact').put(aDraft({ lifetime: HOUR }));
   const another = new Database(database);
   onTestFinished(() => another.close());
-  let free: () => void = () => undefined;
-  const holds = another.alone('sweep', () => new Promise<void>((resolve) => (free = resolve)));
-  await delay(100);
+  const held = Promise.withResolvers<void>();
+  const { promise: freed, resolve: free } = Promise.withResolvers<void>();
+  const holds = another.alone('sweep', async () => {
+    held.resolve();
+    await freed;
+  });
+  await held.promise;
   clock.jump(2 * HOUR);
   const refused = await store.sweep(10);
   expect(refused).toEqual({ removed: 0, next: expect.any(Number) });
