@@ -5,7 +5,7 @@ import type { EntryEvent, MemoryStore, Namespace } from '../store/store.ts';
 import { BackgroundEmbedding, nameOf } from './background-embedding.ts';
 import { DotProducts } from './dot-products.ts';
 import type { Embedder, EmbeddingModel } from './embedder.ts';
-import type { FactMeaning, Nearest, NearestQuery } from './nearest.ts';
+import type { FactMeaning, Nearest } from './nearest.ts';
 import { quantize } from './vector-codec.ts';
 import { VectorIndex } from './vector-index.ts';
 
@@ -69,8 +69,16 @@ export class MeaningIndex implements FactMeaning, Disposable {
     this.#background.start();
   }
 
+  get isAvailable(): boolean {
+    return this.#embedder.model !== undefined && isReadable(this.#store.status());
+  }
+
   /** Returns the facts whose meaning is nearest to a text. Undefined while search by meaning is off or unavailable. */
-  async nearest(namespace: Namespace, text: string, { limit, signal }: NearestQuery): Promise<Nearest | undefined> {
+  async nearest(
+    namespace: Namespace,
+    text: string,
+    { limit, signal }: Parameters<FactMeaning['nearest']>[2],
+  ): Promise<Nearest | undefined> {
     const question = text.trim().slice(0, QUESTION_CHARACTERS);
     const { model } = this.#embedder;
     if (!model || !isReadable(this.#store.status()) || question === '') return undefined;

@@ -102,7 +102,6 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       secret,
     }),
   );
-  const finder = opened.use(new Finder(store));
   const machine = { environment, platform: process.platform, home: () => homeIn(environment) };
   let clients: Promise<ClientConnections> | undefined;
   let ownPacks: OwnPacks | undefined;
@@ -119,6 +118,7 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
   const { launchModel: launch = launchWithNode } = options;
   const meaning = opened.use(new ChosenModel({ clock, sidecar, launch, choice: config.meaning }));
   const meaningIndex = opened.use(new MeaningIndex(store, meaning));
+  const finder = opened.use(new Finder(store, { meaning: meaningIndex }));
   const deleteUnwanted = (): void => {
     // After a failure, the next start deletes the vectors.
     if (meaning.choice === 'off') void meaningIndex.turnOff().catch(() => undefined);
