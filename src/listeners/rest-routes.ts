@@ -119,7 +119,7 @@ const withStatus =
   };
 
 /** Operations that are cancelled when the client disconnects, because they can be slow. */
-const CANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates']);
+const CANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates', 'search']);
 
 type ReadInput = (exchange: Exchange) => unknown;
 

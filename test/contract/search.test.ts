@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { QmdRequest, SearchInput, queryTexts } from '../../src/contract/search.ts';
+import { QmdRequest, SearchInput, searchOf } from '../../src/contract/search.ts';
 import { refusal } from './asking.ts';
 
-const asked = (question: object) => queryTexts(QmdRequest().parse(question));
+const asked = (question: object) => searchOf(QmdRequest().parse(question));
 
 describe('a QMD question (R-QMD-02)', () => {
   test('may be empty', () => {
@@ -92,7 +92,24 @@ describe('the text searched (R-QMD-03)', () => {
     { why: 'the query, with an empty list', question: { query: 'q', searches: [] }, texts: ['q'] },
     { why: 'empty for an empty request', question: {}, texts: [''] },
   ])('is $why', ({ question, texts }) => {
-    expect(asked(question)).toEqual(texts);
+    expect(asked(question).texts).toEqual(texts);
+  });
+});
+
+describe('the meaning searched (R-QMD-03, R-MEAN-41)', () => {
+  const [lex, vec, hyde] = [
+    { type: 'lex', query: 'a' },
+    { type: 'vec', query: 'v' },
+    { type: 'hyde', query: 'h' },
+  ];
+
+  test.each([
+    { why: 'that of the first vec search', question: { searches: [hyde, vec, lex] }, asks: 'v', mode: 'auto' },
+    { why: 'that of a hyde search, without a vec search', question: { searches: [lex, hyde] }, asks: 'h', mode: 'auto' },
+    { why: 'not compared if there are only lex searches', question: { query: 'q', searches: [lex] }, asks: 'a', mode: 'words' },
+    { why: 'that of the query, without searches', question: { query: 'q' }, asks: 'q', mode: 'auto' },
+  ])('is $why', ({ question, asks, mode }) => {
+    expect(asked(question)).toMatchObject({ question: asks, mode });
   });
 });
 
@@ -101,6 +118,7 @@ describe('a search of facts', () => {
     expect(SearchInput().parse({ query: 'helix', category: ' Preferences' })).toEqual({
       query: 'helix',
       limit: 20,
+      mode: 'auto',
       category: 'preferences',
     });
   });
@@ -109,6 +127,7 @@ describe('a search of facts', () => {
     { why: 'no query', input: {}, says: /^query is missing; send/ },
     { why: 'a query that is too long', input: { query: 'a'.repeat(1001) }, says: /^query is longer than 1000 characters; send/ },
     { why: 'too many hits', input: { query: 'a', limit: 101 }, says: /^limit must be a whole number from 1 to 100; send/ },
+    { why: 'another mode', input: { query: 'a', mode: 'vec' }, says: /^mode must be `auto`, `words` or `meaning`; send/ },
     { why: 'a limit in words', input: { query: 'a', limit: '5' }, says: /^limit must be a whole number from 1 to 100; send/ },
   ])('is refused for $why (R-FACT-11)', ({ input, says }) => {
     expect(refusal(SearchInput(), input)).toMatch(says);

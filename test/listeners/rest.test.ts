@@ -73,6 +73,7 @@ describe('facts', () => {
           client: 'claude-code',
           updated_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
           score: expect.any(Number) as number,
+          probability: expect.any(Number) as number,
           snippet: 'Helix',
           value: 'Helix',
           expires_at: expect.any(String) as string,

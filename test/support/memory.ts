@@ -4,6 +4,7 @@ import type { OperationName, OperationOutput, OperationRequest } from '../../src
 import type { TokenScope } from '../../src/contract/token.ts';
 import type { Caller } from '../../src/core/access/caller.ts';
 import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import type { FactMeaning } from '../../src/core/meaning/nearest.ts';
 import { createCore } from '../../src/core/operations/create-core.ts';
 import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
 import type { Perform } from '../../src/core/operations/perform.ts';
@@ -33,6 +34,8 @@ interface Options {
   readonly credentials?: CredentialSources;
   readonly embeddings?: Embeddings;
   readonly keyless?: boolean;
+  /** Finds facts by their meaning. If absent, facts are found by their words only. */
+  readonly meaning?: FactMeaning;
   /** Opens the store of the memory, instead of a store in a file. */
   readonly store?: MemoryStore;
 }
@@ -62,6 +65,7 @@ export async function openTestMemory(options: Options = {}): Promise<TestMemory>
     credentials,
     embeddings,
     keyless = false,
+    meaning,
   } = options;
   const sources = keyless ? () => [] : withKey();
   const store = options.store ?? (await openChosenStore({ folder, clock, sources, ...(quota && { quota }) }));
@@ -73,7 +77,7 @@ export async function openTestMemory(options: Options = {}): Promise<TestMemory>
   const door = createCore({
     store,
     tokens,
-    finder: new Finder(store),
+    finder: new Finder(store, { meaning }),
     clock,
     secrets,
     writesPerMinute,

@@ -8,7 +8,7 @@ import { signatures } from '../store/entry.ts';
 import { formatTime } from '../time/format-time.ts';
 import { escapeMarkdown } from './escape-markdown.ts';
 
-type Chunk = Omit<QmdResponse['results'][number], 'score'>;
+type Chunk = Omit<QmdResponse['results'][number], 'score' | 'probability'>;
 
 /** Formats a fact as Markdown, for clients that search documents. */
 export function factChunk({ fact, spans }: Hit): Chunk {

@@ -1,5 +1,5 @@
 import { LISTED_NAMES, SNIPPET } from '../../contract/limits.ts';
-import { queryTexts } from '../../contract/search.ts';
+import { searchOf } from '../../contract/search.ts';
 import { namespaceOf } from '../access/caller.ts';
 import { snippetOf } from '../search/fact-reader.ts';
 import type { Hit } from '../search/search-index.ts';
@@ -15,11 +15,14 @@ import { factChunk, runChunk } from './qmd-chunks.ts';
 const COLLECTION_PREFIX = 'helmdeck-';
 const ELLIPSIS = ' […]';
 
-export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' | 'names'> => ({
-  async search(caller, { query, limit, category, tag, client, expiring_within: within }) {
-    const { found, partial } = await finder.find(namespaceOf(caller), {
+export const search = ({ finder, scheduler }: MemoryDeps): Pick<Memory, 'search' | 'query' | 'names'> => ({
+  async search(caller, { query, limit, mode, category, tag, client, expiring_within: within }, { signal }) {
+    const { found, partial, meaning } = await finder.find(namespaceOf(caller), {
       texts: [query],
       limit,
+      mode,
+      signal,
+      yieldTurn: () => scheduler.yieldTurn(caller.subject),
       ...(category !== undefined && { category }),
       ...(tag !== undefined && { tag }),
       ...(client !== undefined && { client }),
@@ -29,43 +32,46 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
       found.map(({ fact }) => fact.value),
       SNIPPET.bytes,
     );
-    const hits = found.map(({ fact, score, spans, why }, place) => ({
+    const hits = found.map(({ fact, score, probability, spans, why }, place) => ({
       key: fact.key,
       category: fact.category,
       tags: [...fact.tags],
       ...signatures(fact),
       updated_at: formatTime(fact.updatedAt),
       score: roundScore(score),
+      probability: roundScore(probability),
       snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,
       value: values[place] ?? '',
       expires_at: formatTime(fact.expiresAt),
       why,
     }));
-    return { hits, ...(partial && { partial: true as const }) };
+    return { hits, ...(partial && { partial: true as const }), ...(meaning && { meaning }) };
   },
 
   names: (caller) => finder.names(namespaceOf(caller), LISTED_NAMES),
 
-  async query(caller, question) {
-    const { limit, minScore = 0, collections = [] } = question;
+  async query(caller, request, { signal }) {
+    const { limit, minScore = 0, collections = [] } = request;
     const wanted = new Set(collections.filter((name) => name.startsWith(COLLECTION_PREFIX)));
     const [only] = wanted;
-    const request = {
-      texts: queryTexts(question),
+    const asked = {
+      ...searchOf(request),
+      signal,
+      yieldTurn: () => scheduler.yieldTurn(caller.subject),
       // The index can filter by a single category. For several categories, request more hits and filter them below.
       limit: wanted.size > 1 ? limit * 10 : limit,
       ...(wanted.size === 1 && only !== undefined && { category: only.slice(COLLECTION_PREFIX.length) }),
     };
     const [facts, runs] = await Promise.all([
-      finder.find(namespaceOf(caller), request),
-      finder.find(namespaceOf(caller), request, 'audit'),
+      finder.find(namespaceOf(caller), asked),
+      finder.find(namespaceOf(caller), asked, 'audit'),
     ]);
     const hits = [
       ...facts.found.map((hit) => ({ hit, chunk: factChunk })),
       ...runs.found.map((hit) => ({ hit, chunk: runChunk })),
     ].toSorted((one, other) => byScore(one.hit, other.hit));
     const results = hits
-      .map(({ hit, chunk }) => ({ ...chunk(hit), score: roundScore(hit.score) }))
+      .map(({ hit, chunk }) => ({ ...chunk(hit), score: roundScore(hit.score), probability: roundScore(hit.probability) }))
       .filter(({ score, collection }) => score >= minScore && (wanted.size === 0 || wanted.has(collection)))
       .slice(0, limit);
     return { results };

@@ -165,7 +165,7 @@ export class FactIndex {
 
   /** Removes a fact. Returns false if no fact has this id. */
   remove(id: FactId): boolean {
-    const number = this.#find(id);
+    const number = this.find(id);
     if (number === undefined) return false;
     const { fact } = this.factAt(number);
     for (const tag of fact.tags) this.tags.release(tag);
@@ -189,7 +189,7 @@ export class FactIndex {
 
   /** Adds a fact again, so that it counts as newer than the facts before. Does nothing if no fact has this id. */
   renew(id: FactId): void {
-    const number = this.#find(id);
+    const number = this.find(id);
     if (number !== undefined) this.add(id, this.factAt(number).fact);
   }
 
@@ -203,7 +203,7 @@ export class FactIndex {
   }
 
   has(id: FactId): boolean {
-    return this.#find(id) !== undefined;
+    return this.find(id) !== undefined;
   }
 
   /** Returns false if the number is free, or if its fact was removed. */
@@ -306,7 +306,8 @@ export class FactIndex {
     this.#held = growTo(this.#held, number);
   }
 
-  #find(id: FactId): number | undefined {
+  /** Returns the number of a fact, or undefined if it is not indexed. */
+  find(id: FactId): number | undefined {
     let number = this.#numbers.first(hash(spell(id), HASH_SEED));
     while (number !== NOT_FOUND && this.idOf(number) !== id) number = this.#numbers.after(number);
     return number === NOT_FOUND ? undefined : number;

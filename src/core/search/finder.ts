@@ -1,8 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SEARCHED_RUNS } from '../../contract/limits.ts';
+import type { FactMeaning } from '../meaning/nearest.ts';
 import type { Entry, EntryEvent, MemoryStore, Namespace } from '../store/store.ts';
 import { runText } from './run-text.ts';
-import { type Hit, SearchIndex } from './search-index.ts';
+import { searchByMeaning } from './search-by-meaning.ts';
+import { type Hit, SearchIndex, type SearchQuery } from './search-index.ts';
 
 /**
  * Maximum facts and bytes that are decrypted and indexed without a pause if no queries arrive, so that other calls are not delayed
@@ -30,6 +32,10 @@ const IDLE_MS = 10 * 60 * 1000;
  * drop an index, which is slow to rebuild.
  */
 const BUILD_FRACTION = 3 / 4;
+/** Maximum milliseconds that a search waits for the meaning of its question. It then answers by words. */
+const MEANING_MS = 3000;
+/** Number of nearest facts to compare. If the search has filters, most of the nearest facts may be excluded. */
+const NEAREST = { all: 100, filtered: 2000 };
 /**
  * Milliseconds after the first slice of a build during which queries wait for the index, so that a small memory gives no partial
  * results. Later queries do not wait: they search the facts that are indexed so far.
@@ -65,9 +71,19 @@ interface NamespaceIndex {
   usedAt: number;
 }
 
-interface FindRequest {
+export interface FindRequest {
   /** Variants of one query, whose hits are merged. */
   readonly texts: readonly string[];
+  /**
+   * With `words`, only words are compared. With `meaning`, only meanings. With `auto`, which is the default, meanings are compared as
+   * well unless the words are enough. If meanings cannot be compared, words are.
+   */
+  readonly mode?: 'auto' | 'words' | 'meaning';
+  /** The text whose meaning is compared. If absent, the first of the texts. */
+  readonly question?: string;
+  readonly signal?: AbortSignal | undefined;
+  /** Waits for a turn. Called after the meaning of the question was computed, before the search resumes. */
+  readonly yieldTurn?: () => Promise<void>;
   readonly limit: number;
   readonly category?: string;
   readonly tag?: string;
@@ -80,22 +96,33 @@ interface FindResult {
   readonly found: readonly Hit[];
   /** True if the index is still being built, or contains only the newest facts because of its size. */
   readonly partial: boolean;
+  /** Present if meanings were compared. It is `partial` if some facts have no vector yet. */
+  readonly meaning?: 'complete' | 'partial';
+}
+
+interface FinderOptions {
+  readonly maxBytes?: number;
+  readonly idleBytes?: number;
+  /** Finds facts by their meaning. If absent, facts are found by their words only. */
+  readonly meaning?: FactMeaning | undefined;
 }
 
 /**
- * Searches facts and runs by their words. There is one index for each searched namespace and kind, in RAM only. The index is
+ * Searches facts and runs by their words, and facts also by their meaning. There is one index for each searched namespace and kind, in RAM only. The index is
  * built in small steps, updated by every commit before the writer gets its response, and dropped when the memory is locked.
  */
 export class Finder implements Disposable {
   readonly #store: MemoryStore;
   readonly #maxBytes: number;
   readonly #idleBytes: number;
+  readonly #meaning: FactMeaning | undefined;
   readonly #subscription: Disposable;
   /** The indexes by name, least recently used first. */
   readonly #indexes = new Map<string, NamespaceIndex>();
 
-  constructor(store: MemoryStore, maxBytes = MAX_BYTES, idleBytes = IDLE_BYTES) {
+  constructor(store: MemoryStore, { maxBytes = MAX_BYTES, idleBytes = IDLE_BYTES, meaning }: FinderOptions = {}) {
     this.#store = store;
+    this.#meaning = meaning;
     this.#maxBytes = maxBytes;
     this.#idleBytes = idleBytes;
     this.#subscription = store.onEntryEvent((event) => this.#onEntryEvent(event));
@@ -108,7 +135,6 @@ export class Finder implements Disposable {
   }
 
   async find(namespace: Namespace, request: FindRequest, kind: IndexedKind = 'fact'): Promise<FindResult> {
-    const { texts, expiringWithin: within, ...rest } = request;
     if (this.#store.refresh) await this.#store.refresh();
     const indexed = this.#indexOf(namespace, kind);
     if (!indexed.complete) {
@@ -121,11 +147,52 @@ export class Finder implements Disposable {
     // If the index was dropped during the wait, its results are invalid, so search again. The new search may fail, for example
     // because the memory was locked.
     if (!this.#isCurrent(indexed)) return this.find(namespace, request, kind);
+    const query = this.#queryOf(request);
+    const { mode = 'auto', question = request.texts[0] ?? '' } = request;
+    const found = mode === 'meaning' ? [] : indexed.index.search(query);
+    const isEnough = mode === 'words' || (mode === 'auto' && found[0]?.isSure === true);
+    if (this.#meaning === undefined || kind !== 'fact' || isEnough || question.trim() === '') {
+      const hits = mode === 'meaning' ? indexed.index.search(query) : found;
+      return { found: hits, partial: !indexed.complete };
+    }
+    return this.#findByMeaning(this.#meaning, indexed, { ...request, mode, question });
+  }
+
+  /** Searches again after the wait for the meaning of the question, because facts may have changed or expired meanwhile. */
+  async #findByMeaning(
+    meaning: FactMeaning,
+    indexed: NamespaceIndex,
+    request: FindRequest & { readonly mode: 'auto' | 'meaning'; readonly question: string },
+  ): Promise<FindResult> {
+    const { mode, question, signal, yieldTurn } = request;
+    const timeout = AbortSignal.timeout(MEANING_MS);
+    const narrowed = (['category', 'tag', 'client', 'expiringWithin'] as const).some((filter) => request[filter] !== undefined);
+    const nearest = await meaning
+      .nearest(indexed.namespace, question, {
+        limit: narrowed ? NEAREST.filtered : NEAREST.all,
+        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      })
+      // Words answer if the model does not.
+      .catch(() => undefined);
+    signal?.throwIfAborted();
+    if (yieldTurn) await yieldTurn();
+    if (nearest === undefined || !this.#isCurrent(indexed)) return this.find(indexed.namespace, { ...request, mode: 'words' });
+    const found = searchByMeaning(indexed.index, { ...this.#queryOf(request), mode, question }, nearest);
+    return { found, partial: !indexed.complete, meaning: nearest.partial ? 'partial' : 'complete' };
+  }
+
+  #queryOf({ texts, limit, category, tag, client, expiringWithin: within }: FindRequest): SearchQuery {
     // Passing `now` excludes expired facts that have not been deleted yet.
     const now = this.#store.now();
-    const expiry = within === undefined ? {} : { expiresBefore: now + within + 1 };
-    const hits = indexed.index.search({ text: texts, ...rest, ...expiry, now });
-    return { found: hits, partial: !indexed.complete };
+    return {
+      text: texts,
+      limit,
+      now,
+      ...(category !== undefined && { category }),
+      ...(tag !== undefined && { tag }),
+      ...(client !== undefined && { client }),
+      ...(within !== undefined && { expiresBefore: now + within + 1 }),
+    };
   }
 
   /** Returns the tags and clients with the most facts. Waits until all facts are indexed. */

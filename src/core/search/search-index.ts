@@ -16,7 +16,7 @@ export interface SearchQuery extends Filter {
 }
 
 /** The conditions of a search. A fact must meet all of them to be found. */
-interface Filter extends NameFilter {
+export interface Filter extends NameFilter {
   readonly category?: string;
   /** If set, finds only facts that expire before this time, in milliseconds since 1970. */
   readonly expiresBefore?: number;
@@ -92,10 +92,32 @@ export class SearchIndex {
     if (tests === undefined) return [];
     const accepts: FactPredicate = (fact) => tests.every((matches) => matches(fact));
     const narrowed = tests.length > 1;
-    const run = new SearchRun({ facts: this.#facts, ranking: this.#ranking, accepts, narrowed, limit, texts: queries.length });
+    // The probability of the best hit depends on the second one.
+    const most = Math.max(2, limit);
+    const run = new SearchRun({
+      facts: this.#facts,
+      ranking: this.#ranking,
+      accepts,
+      narrowed,
+      limit: most,
+      texts: queries.length,
+    });
     const [only, ...more] = queries;
-    if (only === undefined) return run.newest();
-    return more.length === 0 ? run.search(only) : fuseHits(queries.map((one) => run.search(one))).slice(0, limit);
+    if (only === undefined) return run.newest().slice(0, limit);
+    const found = more.length === 0 ? run.search(only) : fuseHits(queries.map((one) => run.search(one)));
+    return withProbabilities(found).slice(0, limit);
+  }
+
+  /** Returns those of the facts that are indexed and meet the conditions, at most the first `most`. */
+  read(ids: readonly FactId[], filter: Filter, most: number): IndexedFact[] {
+    const tests = this.#tests(filter) ?? [() => false];
+    const found: IndexedFact[] = [];
+    for (const id of ids) {
+      if (found.length === most) break;
+      const number = this.#facts.find(id);
+      if (number !== undefined && tests.every((matches) => matches(number))) found.push(this.#facts.factAt(number));
+    }
+    return found;
   }
 
   /** Returns the tests that a fact must pass, or undefined if no fact is in the category. */
@@ -117,6 +139,12 @@ export interface Hit {
   readonly id: FactId;
   /** The score from 0 to 1, which can be compared across queries. */
   readonly score: number;
+  /** The share of the information in the query that the fact covers, from 0 to 1. Words that no fact contains count in full. */
+  readonly coverage: number;
+  /** The probability from 0 to 1 that the fact answers the query. It is 0 if the query is blank. */
+  readonly probability: number;
+  /** True if the words alone show that the fact is meant: it contains the phrase, or most words of a query that is no sentence. */
+  readonly isSure: boolean;
   /** Text that says which words were found in which fields. */
   readonly why: string;
   readonly spans: readonly Span[];
@@ -137,6 +165,9 @@ const NEARNESS_FRACTION = 0.1;
 /** Exponent below 1 that raises low scores, because a fact with half of the words of a query is already a good hit. */
 const SCORE_EXPONENT = 0.6;
 const NEWEST_SCORE = 0.5;
+const UNASKED = { coverage: 0, probability: 0, isSure: false };
+/** A query without stop words is a list of words, not a sentence. A fact that covers this share of the list is meant. */
+const SURE_COVERAGE = 0.75;
 
 const MAX_READ_CANDIDATES = 64;
 const MAX_PHRASE_CANDIDATES = 512;
@@ -191,7 +222,7 @@ class SearchRun {
   newest(): Hit[] {
     return this.#ranking
       .newest(this.#accepts, this.#limit)
-      .map((number) => ({ ...this.#open(number), score: NEWEST_SCORE, why: 'newest', spans: [] }));
+      .map((number) => ({ ...this.#open(number), score: NEWEST_SCORE, ...UNASKED, why: 'newest', spans: [] }));
   }
 
   search(text: string): Hit[] {
@@ -208,9 +239,21 @@ class SearchRun {
       this.#moveLastIntoPlace(found);
       if (found.length > this.#limit) found.pop();
     }
+    const isList = query.words.every(({ isStopWord }) => !isStopWord);
     return found.map(({ number, match, score: scored }) => {
       const { id, fact } = this.#open(number);
-      return { id, score: scored, why: explainHit(query, match, fact), spans: match.spans, fact };
+      const coverage = coverageOf(query, match);
+      const isSure = match.phrase !== undefined || (isList && coverage >= SURE_COVERAGE);
+      return {
+        id,
+        score: scored,
+        coverage,
+        probability: 0,
+        isSure,
+        why: explainHit(query, match, fact),
+        spans: match.spans,
+        fact,
+      };
     });
   }
 
@@ -331,6 +374,15 @@ const score = (share: number, phrase: FactMatch['phrase'], nearness: number): nu
     ? PHRASE_SCORE * (share * (1 - NEARNESS_FRACTION + NEARNESS_FRACTION * nearness)) ** SCORE_EXPONENT
     : PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
 
+/** Rare words carry more information than common ones, and a similar term carries less than the word itself. */
+function coverageOf({ words }: ParsedQuery, { phrase, findings }: FactMatch): number {
+  if (phrase !== undefined) return 1;
+  let [all, found] = [0, 0];
+  for (const { weight } of words) all += weight;
+  for (const { word, weight } of findings) found += weight * (words[word]?.weight ?? 0);
+  return all === 0 ? 0 : Math.min(1, found / all);
+}
+
 /**
  * Whether a fact lacks an identifier of a query of nothing else, and does not spell it as several words. The order of the parts in
  * the fact does not change its score, so that it is read only if it becomes a hit.
@@ -384,6 +436,16 @@ function fuseHits(found: readonly Hit[][]): Hit[] {
   });
   return fused.toSorted(best);
 }
+
+/** Weights of the probability by words alone, fitted to questions with and without an answer (ADR 0116). */
+const ANSWER = { base: -8.01, coverage: 7.97, lead: 9.88 };
+
+/** A hit that covers most of the query, and is much better than all others, probably answers it. */
+const withProbabilities = (hits: readonly Hit[]): Hit[] =>
+  hits.map((hit, place) => {
+    const lead = hit.score - ((place === 0 ? hits[1] : hits[0])?.score ?? 0);
+    return { ...hit, probability: 1 / (1 + Math.exp(-(ANSWER.base + ANSWER.coverage * hit.coverage + ANSWER.lead * lead))) };
+  });
 
 const MAX_WORDS = 8;
 

@@ -1,5 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
 import { TTL } from '../../contract/limits.ts';
+import type { OperationRequest } from '../../contract/operations.ts';
 import { UsageError } from './errors.ts';
 import { parseDuration, parseMoment } from './times.ts';
 
@@ -47,3 +48,9 @@ export const given = <Options extends object>(
   options: Options,
 ): { [Name in keyof Options]?: Exclude<Options[Name], undefined> } =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
+
+/** Reads what a search compares. */
+export function parseMode(text: string | undefined): OperationRequest<'search'>['mode'] {
+  if (text === undefined || text === 'auto' || text === 'words' || text === 'meaning') return text;
+  throw new UsageError('--mode must be auto, words or meaning.');
+}

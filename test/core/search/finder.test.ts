@@ -451,6 +451,7 @@ describe('a QMD query', () => {
     expect(hit).toEqual({
       docid: 'preferences/prefs/editor ü',
       score: expect.any(Number),
+      probability: expect.any(Number),
       snippet: `## prefs/editor ü\n\nWritten by claude-code, ${at}\n\nPrefers Helix\n\n(category: preferences)`,
       collection: 'helmdeck-preferences',
       file: 'facts/prefs%2Feditor%20%C3%BC',
@@ -528,7 +529,7 @@ describe('the memory of all indexes is bounded (R-SEEK-06)', () => {
   const long = (word: string): string => `${'filler '.repeat(8000)}${word}`;
   const open = async () => {
     const store = await openFileStore(tempFolder(), manualClock());
-    const finder = new Finder(store, MOST);
+    const finder = new Finder(store, { maxBytes: MOST });
     onTestFinished(() => finder[Symbol.dispose]());
     const ask = async (subject: string, text: string) => {
       const { found, partial } = await finder.find({ subject }, { texts: [text], limit: 10 });
@@ -557,7 +558,7 @@ describe('the memory of all indexes is bounded (R-SEEK-06)', () => {
 
   test('indexes that were idle for ten minutes are dropped while all together are large', async () => {
     const { store, keep } = await open();
-    const finder = new Finder(store, MOST, MOST / 4);
+    const finder = new Finder(store, { maxBytes: MOST, idleBytes: MOST / 4 });
     onTestFinished(() => finder[Symbol.dispose]());
     let now = performance.now();
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);

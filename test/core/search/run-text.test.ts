@@ -50,6 +50,7 @@ describe.each([
     expect(hit).toEqual({
       docid: expect.stringMatching(/^pack_history\/blog\.rewrite\/\d{20}$/) as string,
       score: expect.any(Number) as number,
+      probability: expect.any(Number) as number,
       snippet: `## Pack call: blog.rewrite\n\nRun by claude-code, ${at}\n\nOutcome: ok\nVersion: 1.0.0\nDuration: 0ms\n\nInputs used:\n- audience: readers\n- persona: platform engineers`,
       collection: 'helmdeck-pack_history',
       file: 'audit/pack/blog.rewrite',

@@ -7,7 +7,7 @@ import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
 import { columns, decodeUtf8, escapeControls, formatWriter, indent, jsonText } from '../layout.ts';
 import { formatMinute, formatTimeLeft } from '../times.ts';
-import { given, parseCount, parseExpiryWindow, parseLifetime } from '../values.ts';
+import { given, parseCount, parseExpiryWindow, parseLifetime, parseMode } from '../values.ts';
 
 /** Maximum bytes of the input. Larger than the limit of a value, because leading and trailing spaces do not count. */
 const MAX_INPUT_BYTES = 16 * VALUE_BYTES;
@@ -120,22 +120,27 @@ export const list = command({
 
 export const search = command({
   name: 'search',
-  description: 'Finds facts by words, best match first.',
-  arguments: { words: { description: 'The words to search for, or a phrase.', rest: true } },
+  description: 'Finds facts by words and meaning, best match first.',
+  arguments: { words: { description: 'The question, words or phrase to search for.', rest: true } },
   options: {
     category: { value: '<name>', description: 'Only this category.' },
     tag: { value: '<word>', description: 'Only facts with this tag.' },
     client: { value: '<name>', description: 'Only facts last written by this client.' },
     'expiring-within': { value: '<time>', description: 'Only facts that expire within this time, such as 7d.' },
+    mode: { value: '<mode>', description: 'What to compare: words, meaning, or both as needed (auto, the default).' },
     limit: { value: '<number>', description: `Maximum number of facts. Default: ${QUERY.default}.` },
   },
   details: ['Shows the matching part of each fact. To see a whole fact, use the `recall` command.'],
-  examples: ['search frontend framework', 'search "deploy on friday" --category decisions --limit 3'],
+  examples: [
+    'search how do I get in at night',
+    'search frontend framework --mode words',
+    'search "deploy on friday" --category decisions --limit 3',
+  ],
   async run({ arguments: { words }, options }, context) {
-    const { category, tag, client } = options;
+    const { category, tag, client, mode } = options;
     const within = parseExpiryWindow(options['expiring-within']);
     const limit = parseCount(options.limit, '--limit', QUERY.max);
-    const filter = given({ category, tag, client, expiring_within: within, limit });
+    const filter = given({ category, tag, client, expiring_within: within, limit, mode: parseMode(mode) });
     const answer = await searchAll(context, { query: words, ...filter });
     await context.printResult(answer, () =>
       answer.hits.flatMap(({ key, category: group, client: writer, updated_at: changed, snippet, expires_at: end }) => [

@@ -23,7 +23,7 @@ interface Query {
 export function useRows({ filter, sort, words }: Query) {
   const listing = words === '';
   const { pages, failure, onVisibleRows } = usePages(filter, sort, listing);
-  const found = useOperation('search', { query: words, limit: RESULTS, ...filter }, !listing);
+  const found = useSearch(words, filter, !listing);
   const rows = useMemo<readonly Row[]>(
     () =>
       listing
@@ -40,6 +40,14 @@ export function useRows({ filter, sort, words }: Query) {
     pending: listing ? hasMore && rows.length === 0 : found.isPending,
     failure: (listing ? failure : found.error) ?? undefined,
   };
+}
+
+/** Searches by words, which is fast, and also by meaning. Returns the results by words until those by meaning arrive. */
+function useSearch(query: string, filter: FactsFilter, enabled: boolean) {
+  const input = { query, limit: RESULTS, ...filter };
+  const byWords = useOperation('search', { ...input, mode: 'words' }, enabled);
+  const refined = useOperation('search', { ...input, mode: 'auto' }, enabled);
+  return refined.data && !refined.isPlaceholderData ? refined : byWords;
 }
 
 const pageQuery = (call: MemoryClient, subject: string, filter: FactsFilter, sort: Sort, start: string) => ({
