@@ -18,6 +18,9 @@ const ISOLATED = [
   'test/listeners/mcp/sessions.test.ts',
 ];
 
+/** Whether the tests of other stores run on a database. Then each file starts a server, and stops it at its end. */
+const isOnServer = process.env['HELMDECK_TEST_STORE'] !== undefined;
+
 export default defineConfig({
   test: {
     globalSetup: ['test/support/built.ts'],
@@ -28,7 +31,7 @@ export default defineConfig({
     maxWorkers: 2 * availableParallelism(),
     projects: [
       project({ name: 'isolated', include: ISOLATED }),
-      project({ name: 'shared', include: ['test/**/*.test.ts'], exclude: ISOLATED, isolate: false }),
+      project({ name: 'shared', include: ['test/**/*.test.ts'], exclude: ISOLATED, isolate: isOnServer }),
     ],
   },
 });
