@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'electron-vite';
 import { BUNDLE, bundle } from './build/tasks/bundle.ts';
-import { ownPackFiles } from './build/tasks/own-pack.ts';
+import { processFiles } from './build/tasks/process-files.ts';
 
 export default defineConfig({
   main: {
@@ -19,9 +19,9 @@ export default defineConfig({
         },
       },
       {
-        name: 'own-packs',
+        name: 'process-files',
         async generateBundle() {
-          for (const file of await ownPackFiles()) this.emitFile({ type: 'asset', ...file });
+          for (const file of await processFiles()) this.emitFile({ type: 'asset', ...file });
         },
       },
     ],
@@ -31,7 +31,6 @@ export default defineConfig({
           index: 'src/main/roots/index.ts',
           headless: 'src/main/roots/headless.ts',
           cli: 'src/main/roots/cli.ts',
-          'model-process': 'src/main/meaning/model-process.ts',
         },
         // CommonJS starts faster: Node would analyse the exports of every ES module and load unused ones.
         output: { format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' },

@@ -96,7 +96,7 @@ describe('the text searched (R-QMD-03)', () => {
   });
 });
 
-describe('the meaning searched (R-QMD-03, R-MEAN-31)', () => {
+describe('the meaning searched (R-QMD-03, R-MEAN-41)', () => {
   const [lex, vec, hyde] = [
     { type: 'lex', query: 'a' },
     { type: 'vec', query: 'v' },

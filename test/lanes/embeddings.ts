@@ -58,6 +58,7 @@ await checks.through(
   async () => {
     await leavesNoOrphans();
     await restsAtNoCost();
+    await bundledModelRestsAtNoCost();
     if (existsSync(OPENCLAW)) await servesOpenClaw();
     else checks.skip('OpenClaw cannot be installed');
   },
@@ -104,6 +105,44 @@ async function restsAtNoCost(): Promise<void> {
   await stop();
 }
 
+/** The bundled model, without Ollama: its cost while it is idle, and the memory that a lock gives back. */
+async function bundledModelRestsAtNoCost(): Promise<void> {
+  choose(false);
+  await start({ HELMDECK_MEANING: 'bundled' });
+  using owner = await findOwnerClient(folder);
+  if (!owner) throw new Error('The program is not running.');
+  const texts = Array.from({ length: 16 }, (_, at) => `After-hours entry at HQ is through the loading dock ${at}`);
+  // The first request is not the model's: requests themselves make the program larger.
+  for (let request = 0; request < 20; request += 1) await owner.call('remember', { key: `a/${request}`, value: texts.join(' ') });
+  const [before, unloaded] = [residentBytes(), await costAtRest()];
+  check('R-MEAN-21 before the first text, the model has no process', unloaded.children.length === 0, unloaded);
+  const { data } = await owner.call('embed', { model: 'minilm-l6-v2', input: texts });
+  for (let request = 0; request < 10; request += 1) await owner.call('embed', { model: 'minilm-l6-v2', input: texts });
+  check('R-MEAN-28 the bundled model embeds without Ollama', data.length === texts.length, data.length);
+  const idle = await costAtRest();
+  check(`the bundled model is loaded and idle: ${idle.told}`, idle.none && idle.children.length === 1, idle);
+  await owner.call('lock', {});
+  await wait(500);
+  const locked = await costAtRest();
+  const more = residentBytes() - before;
+  check(
+    `R-MEAN-21 locked: no process is left, and the program uses ${Math.round(more / 1e6)} MB more than before`,
+    locked.children.length === 0 && more < 10_000_000,
+    [locked, more],
+  );
+  await owner.call('unlock', {});
+  await owner.call('embed', { model: 'minilm-l6-v2', input: texts });
+  const [model = 0] = (await costAtRest()).children.map(Number);
+  program?.kill('SIGKILL');
+  for (let tries = 0; tries < 250 && isAlive(model); tries += 1) await wait(20);
+  check('R-MEAN-21 no process of the model outlives a killed program', model !== 0 && !isAlive(model), model);
+}
+
+function residentBytes(): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${program?.pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) * 1024;
+}
+
 async function servesOpenClaw(): Promise<void> {
   choose(true);
   await start();
@@ -140,16 +179,19 @@ async function servesOpenClaw(): Promise<void> {
 }
 
 /** Starts the program and waits until embeddings are ready, if they are on. */
-async function start(): Promise<void> {
+async function start(more: Record<string, string> = {}): Promise<void> {
   const { on } = JSON.parse(readFileSync(join(folder, 'embeddings.json'), 'utf8')) as { on: boolean };
-  program = spawn(process.execPath, ['src/main/roots/headless.ts'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  program = spawn(process.execPath, ['src/main/roots/headless.ts'], {
+    env: { ...environment, ...more },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const ended = once(program, 'exit').then(() => Promise.reject(new Error('The program exited during its start.')));
   ended.catch(() => undefined);
   await Promise.race([once(program.stdout ?? program, 'data'), ended]);
   for (const last = performance.now() + PATIENCE_MS; performance.now() < last;) {
     using owner = await findOwnerClient(folder);
     const { at } = (await owner?.call('status', {}))?.embeddings ?? {};
-    if (at === (on ? 'ready' : 'off')) return;
+    if (at === (on || more['HELMDECK_MEANING'] === 'bundled' ? 'ready' : 'off')) return;
     await wait(50);
   }
   throw new Error('Embeddings did not become ready.');

@@ -180,3 +180,15 @@ test("OpenClaw's own search is configured after a preview, and restored (R-EMB-1
   const connect = 'connect openclaw-embeddings a-basis';
   expect(asked).toEqual([connect, 'disconnect', connect, connect, 'disconnect']);
 });
+
+test('the bundled model is ready while Ollama is off, and can be replaced by Ollama (R-MEAN-28)', async () => {
+  const { embeddings, asked, become } = fakeEmbeddings({ at: 'ready', model: 'minilm-l6-v2', whose: 'bundled' });
+  become({ on: false, model: { name: 'minilm-l6-v2' } });
+  const { page } = await openWindow({ embeddings });
+  await page.keyboard.press('Control+6');
+  await state(page).getByText('Ready, with the bundled model').waitFor();
+  await page.getByLabel('First sentence').waitFor();
+  await press(page, 'Turn on');
+  await page.getByRole('button', { name: 'Approve Ollama…' }).waitFor();
+  expect(asked).toEqual(['on']);
+});

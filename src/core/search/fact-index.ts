@@ -101,7 +101,6 @@ export class FactIndex {
     this.#addresses[fact] = address;
   });
   readonly #numbers = new HashChains();
-  readonly #terms = new TermWeights(this.vocabulary);
   #top = 0;
   /** Facts with a lower number were added newest first, and are older than the others. Their numbers are never reused. */
   #reversed: number;
@@ -137,9 +136,7 @@ export class FactIndex {
   get bytes(): number {
     const columns = 30 * this.#addresses.length;
     const names = this.tags.bytes + this.clients.bytes;
-    return (
-      this.vocabulary.bytes + this.#postings.bytes + this.#texts.bytes + this.#numbers.bytes + this.#terms.bytes + columns + names
-    );
+    return this.vocabulary.bytes + this.#postings.bytes + this.#texts.bytes + this.#numbers.bytes + columns + names;
   }
 
   add(id: FactId, fact: SearchableFact): void {
@@ -159,7 +156,7 @@ export class FactIndex {
     this.#updatedAt[number] = fact.updatedAt;
     this.#expiresAt[number] = fact.expiresAt ?? Infinity;
     this.#category[number] = this.#categories.retain(fact.category);
-    this.#held[number] = this.#terms.weigh(fact, true, (term, weight) => {
+    this.#held[number] = termWeights.weigh(this.vocabulary, fact, true, (term, weight) => {
       // The lowest level is 1, because a posting of 0 means that a fact does not contain the term.
       const level = Math.max(1, Math.round((WEIGHT_LEVELS - 1) * (weight / (weight + SATURATION))));
       this.#postings.add(term, number * WEIGHT_LEVELS + level);
@@ -177,7 +174,7 @@ export class FactIndex {
     this.#texts.remove(this.#addresses[number] ?? 0);
     this.#addresses[number] = NO_ADDRESS;
     this.#categories.release(this.#category[number] ?? 0);
-    const terms = this.#terms.weigh(fact, false, (term) => {
+    const terms = termWeights.weigh(this.vocabulary, fact, false, (term) => {
       this.#postings.markDead(term);
       if (this.#postings.size(term) === 0) this.vocabulary.remove(term);
     });
@@ -353,11 +350,12 @@ const clientBit = (client: string): number => bitOf(`client ${client}`);
 
 /**
  * Computes the terms of a fact and their weights. To save time, it creates no string for a term that is already in the
- * vocabulary.
+ * vocabulary. All indexes share one object, because its columns are used only during a call.
  */
 class TermWeights implements WordHandler<string> {
   readonly filter = TermFilter.all;
-  readonly #vocabulary: Vocabulary;
+  /** The vocabulary of the running call. */
+  #vocabulary: Vocabulary | undefined;
   #addsTerms = false;
   /** For each term, one plus its index in the columns below, or 0 if the fact does not contain the term. */
   #places = new Uint16Array(0);
@@ -371,29 +369,24 @@ class TermWeights implements WordHandler<string> {
   readonly #occurrences = new Uint32Array(MAX_TERMS);
   #words = 0;
 
-  constructor(vocabulary: Vocabulary) {
-    this.#vocabulary = vocabulary;
-  }
-
-  get bytes(): number {
-    return 2 * this.#places.length + 16 * MAX_TERMS;
-  }
-
   /**
    * Calls `onTerm` for each term of the fact, and returns the number of terms. Adds unknown terms to the vocabulary only if
    * `addsTerms` is true.
    */
   weigh(
+    vocabulary: Vocabulary,
     { key, category, tags, value }: SearchableFact,
     addsTerms: boolean,
     onTerm: (term: number, weight: number) => void,
   ): number {
     this.#reset();
+    this.#vocabulary = vocabulary;
     this.#addsTerms = addsTerms;
     this.#read(key, () => KEY);
     if (isExplicitCategory(category)) this.#read(category, () => CATEGORY);
     for (const tag of tags) this.#read(tag, () => TAG);
     this.#read(value, (words) => 1 / (1 - LENGTH_FACTOR + (LENGTH_FACTOR * words) / AVERAGE_WORDS));
+    this.#vocabulary = undefined;
     for (let place = 0; place < this.#count; place += 1) {
       onTerm(this.#terms[place] ?? 0, this.#weights[place] ?? 0);
     }
@@ -407,11 +400,11 @@ class TermWeights implements WordHandler<string> {
   onPart(source: string, from: number, end: number): void {
     const to = Math.min(end, from + TERM_UNITS);
     this.#words += 1;
-    const known = this.#vocabulary.find(source, from, to);
+    const known = this.#vocabulary?.find(source, from, to);
     const place = known === undefined ? 0 : (this.#places[known] ?? 0);
     if (place > 0) this.#occurrences[place - 1] = (this.#occurrences[place - 1] ?? 0) + 1;
     else if (this.#count < MAX_TERMS) {
-      const term = known ?? (this.#addsTerms ? this.#vocabulary.add(source.slice(from, to)) : undefined);
+      const term = known ?? (this.#addsTerms ? this.#vocabulary?.add(source.slice(from, to)) : undefined);
       if (term !== undefined) this.#enter(term);
     }
   }
@@ -444,3 +437,5 @@ class TermWeights implements WordHandler<string> {
     }
   }
 }
+
+const termWeights = new TermWeights();

@@ -1,5 +1,5 @@
-/** Returns the capacity to allocate: a quarter more than needed, so that growing by one element at a time is cheap in total. */
-const capacityFor = (length: number): number => Math.max(64, length + (length >> 2) + 1);
+/** Returns the capacity to allocate: an eighth more than needed, so that growing by one element at a time is cheap in total. */
+const capacityFor = (length: number): number => Math.max(64, length + (length >> 3) + 1);
 
 type Numbers =
   | Uint8Array<ArrayBuffer>
@@ -24,6 +24,37 @@ const PAGE_BITS = 14;
 const PAGE = 1 << PAGE_BITS;
 const SMALLEST_BLOCK = 2;
 const LARGEST_BLOCK = 10;
+/** Number of blocks of each size in a chain, before the next size. With 1, a third of the memory of all blocks would be unused. */
+const BLOCKS_OF_SIZE = 4;
+/** Counts from this one on are kept in a map, because only few lists are so long. */
+const LARGE_COUNT = 255;
+/** Estimated bytes of an entry of a map. */
+const MAP_ENTRY_BYTES = 40;
+
+/** A count for each list. Nearly all counts take one byte. */
+class Counts {
+  #small = new Uint8Array(0);
+  readonly #large = new Map<number, number>();
+
+  get bytes(): number {
+    return this.#small.length + MAP_ENTRY_BYTES * this.#large.size;
+  }
+
+  get(list: number): number {
+    const count = this.#small[list] ?? 0;
+    return count < LARGE_COUNT ? count : (this.#large.get(list) ?? 0);
+  }
+
+  set(list: number, count: number): void {
+    if (count >= LARGE_COUNT) this.#large.set(list, count);
+    else if (this.#small[list] === LARGE_COUNT) this.#large.delete(list);
+    this.#small[list] = Math.min(count, LARGE_COUNT);
+  }
+
+  grow(list: number): void {
+    this.#small = growTo(this.#small, list);
+  }
+}
 
 /** Tells the lists which entries are live. A dead entry was deleted, but some lists may still contain it. */
 export interface PostingOwner {
@@ -34,8 +65,8 @@ export interface PostingOwner {
 
 /**
  * Many lists of numbers in a few arrays. A list with one entry stores only that number. A longer list is a chain of blocks that
- * double in size, newest first. Dead entries are removed when they are more than half of a list, so that removing entries costs
- * no more in total than adding them.
+ * double in size after every fourth, newest first. Dead entries are removed when they are more than half of a list, so that removing
+ * entries costs no more in total than adding them.
  */
 export class PostingLists {
   readonly #owner: PostingOwner;
@@ -45,30 +76,30 @@ export class PostingLists {
   #pageUsed = PAGE;
   /** For each list, its only entry, or the address of its newest block if the list has more entries. */
   #heads = new Uint32Array(0);
-  #counts = new Uint32Array(0);
+  readonly #counts = new Counts();
   /** The number of dead entries by list. Lists without dead entries are absent. */
   readonly #dead = new Map<number, number>();
   /** Lists to which an entry was added that is lower than the entry before it. */
   readonly #unsorted = new Set<number>();
-  #scratch = new Uint32Array(1024);
+  #scratch = new Uint32Array(0);
 
   constructor(owner: PostingOwner) {
     this.#owner = owner;
   }
 
   get bytes(): number {
-    return 4 * (this.#pages.length * PAGE + 2 * this.#heads.length + this.#scratch.length);
+    return 4 * (this.#pages.length * PAGE + this.#heads.length + this.#scratch.length) + this.#counts.bytes;
   }
 
   /** Returns the number of live entries in the list. */
   size(list: number): number {
-    return (this.#counts[list] ?? 0) - (this.#dead.get(list) ?? 0);
+    return this.#counts.get(list) - (this.#dead.get(list) ?? 0);
   }
 
   add(list: number, entry: number): void {
     if (list >= this.#heads.length) this.#grow(list);
-    const count = this.#counts[list] ?? 0;
-    this.#counts[list] = count + 1;
+    const count = this.#counts.get(list);
+    this.#counts.set(list, count + 1);
     if (count === 0) {
       this.#heads[list] = entry;
       return;
@@ -82,7 +113,7 @@ export class PostingLists {
       this.#write(block + 1, address);
       this.#heads[list] = address = block;
     } else if (used === (1 << size) - 1) {
-      const block = this.#allocate(Math.min(size + 1, LARGEST_BLOCK));
+      const block = this.#allocate(newestBlock(count + 1).size);
       this.#write(block, address);
       this.#heads[list] = block;
       this.#write(block + 1, entry);
@@ -93,13 +124,13 @@ export class PostingLists {
 
   #grow(list: number): void {
     this.#heads = growTo(this.#heads, list);
-    this.#counts = growTo(this.#counts, list);
+    this.#counts.grow(list);
   }
 
   /** Records that one entry of the list died. Call it once for each such entry. */
   markDead(list: number): void {
     const dead = (this.#dead.get(list) ?? 0) + 1;
-    if (2 * dead > (this.#counts[list] ?? 0)) this.#compact(list);
+    if (2 * dead > this.#counts.get(list)) this.#compact(list);
     else this.#dead.set(list, dead);
   }
 
@@ -108,7 +139,7 @@ export class PostingLists {
    * call. The list starts with the entries below `reversed`, which were added newest first. Later entries are newer than these.
    */
   read(list: number, most: number, reversed = 0): number {
-    const count = this.#counts[list] ?? 0;
+    const count = this.#counts.get(list);
     const wanted = Math.min(count, most);
     this.#scratch = growTo(this.#scratch, wanted);
     if (count === 1 && wanted === 1) this.#scratch[0] = this.#heads[list] ?? 0;
@@ -160,7 +191,7 @@ export class PostingLists {
    */
   findBelow(list: number, limits: Uint32Array, count: number): void {
     let at = count - 1;
-    let left = this.#counts[list] ?? 0;
+    let left = this.#counts.get(list);
     let address = this.#heads[list] ?? 0;
     if (left === 1) {
       for (; at >= 0 && (limits[at] ?? 0) >= address; at -= 1) limits[at] = address;
@@ -187,7 +218,7 @@ export class PostingLists {
     const entries = this.#scratch.slice(0, count);
     if (this.#unsorted.delete(list)) entries.sort();
     this.#freeBlocks(list);
-    this.#counts[list] = 0;
+    this.#counts.set(list, 0);
     this.#dead.delete(list);
     this.#heads[list] = 0;
     for (const entry of entries) {
@@ -197,7 +228,7 @@ export class PostingLists {
   }
 
   #freeBlocks(list: number): void {
-    let left = this.#counts[list] ?? 0;
+    let left = this.#counts.get(list);
     if (left < 2) return;
     for (let address = this.#heads[list] ?? 0; left > 0;) {
       const { size, used } = newestBlock(left);
@@ -276,19 +307,22 @@ function firstNotBelow(numbers: Uint32Array, start: number, end: number, limit: 
   return low;
 }
 
-/** Returns the number of entries that fit into a chain with one block of each size up to `size`. */
-const capacityUpTo = (size: number): number => (1 << (size + 1)) - (1 << SMALLEST_BLOCK) - (size - SMALLEST_BLOCK + 1);
+/** For each size, the number of entries that fit into a chain with all blocks that are smaller. */
+const CAPACITY_BELOW = Array.from({ length: LARGEST_BLOCK + 1 }, (_, size) => {
+  let capacity = 0;
+  for (let smaller = SMALLEST_BLOCK; smaller < size; smaller += 1) capacity += BLOCKS_OF_SIZE * ((1 << smaller) - 1);
+  return capacity;
+});
 
 /**
  * Returns the base-2 logarithm of the size of the newest block of a list with `count` entries, and the number of entries in that
  * block.
  */
 function newestBlock(count: number): { size: number; used: number } {
-  const more = count - capacityUpTo(LARGEST_BLOCK);
-  if (more > 0) return { size: LARGEST_BLOCK, used: ((more - 1) % ((1 << LARGEST_BLOCK) - 1)) + 1 };
-  let size = SMALLEST_BLOCK;
-  while (capacityUpTo(size) < count) size += 1;
-  return { size, used: count - capacityUpTo(size - 1) };
+  let size = LARGEST_BLOCK;
+  while (size > SMALLEST_BLOCK && count <= (CAPACITY_BELOW[size] ?? 0)) size -= 1;
+  const used = ((count - (CAPACITY_BELOW[size] ?? 0) - 1) % ((1 << size) - 1)) + 1;
+  return { size, used };
 }
 
 /** Whether the filter of a search accepts the fact with this number. */

@@ -2,7 +2,8 @@ import { randomInt } from 'node:crypto';
 import { encodeFrame, locateFields } from '../crypto/cipher.ts';
 import { growTo } from './tables.ts';
 
-const PAGE = 1 << 18;
+/** Bytes of a page. A longer text gets a page of its own length. */
+const PAGE = 1 << 16;
 /**
  * Bytes of the header of a text: the number of its fact or name, and its length in bytes, four bytes each. The highest bit of the
  * length is 1 if all fields are ASCII.
@@ -33,18 +34,19 @@ export class TextPages {
   readonly #empty: number[] = [];
   readonly #moved: (owner: number, address: number) => void;
   readonly #page: number;
+  #bytes = 0;
   #current = -1;
   /** Used again for each text, because a search locates many of them. */
   readonly #located: LocatedText = { bytes: NO_BYTES, isAscii: true, count: 0, bounds: [] };
 
-  /** Calls `moved` when the address of a text changes. Every text must be shorter than a page. */
+  /** Calls `moved` when the address of a text changes. */
   constructor(moved: (owner: number, address: number) => void, page = PAGE) {
     this.#moved = moved;
     this.#page = page;
   }
 
   get bytes(): number {
-    return (this.#pages.length - this.#empty.length) * this.#page;
+    return this.#bytes;
   }
 
   /** Stores the fields as one text and returns its address. `owner` identifies the text in calls of `moved`. */
@@ -90,7 +92,8 @@ export class TextPages {
     let page = this.#pages[this.#current];
     if (page === undefined || page.used + length > this.#page) {
       this.#current = this.#empty.pop() ?? this.#pages.length;
-      page = { bytes: Buffer.alloc(this.#page), used: 0, live: 0 };
+      page = { bytes: Buffer.alloc(Math.max(this.#page, length)), used: 0, live: 0 };
+      this.#bytes += page.bytes.length;
       this.#pages[this.#current] = page;
     }
     const at = page.used;
@@ -114,6 +117,7 @@ export class TextPages {
       at = end;
     }
     page.bytes.fill(0);
+    this.#bytes -= page.bytes.length;
     this.#pages[number] = { bytes: NO_BYTES, used: 0, live: 0 };
     this.#empty.push(number);
   }
@@ -137,8 +141,8 @@ export interface NameCount {
   readonly count: number;
 }
 
-/** Bytes of a page of names. It is small, because names are few and short. */
-const NAMES_PAGE = 1 << 16;
+/** Bytes of a page of names, which are few and short. */
+const NAMES_PAGE = 1 << 12;
 
 /**
  * Counts the facts that have each tag or client. Names can be overwritten like other texts, because the database encrypts names
@@ -261,6 +265,8 @@ export function hash(text: string, start = 0x811c9dc5, from = 0, to = text.lengt
 export const NOT_FOUND = -1;
 
 const FIRST_CHAINS = 256;
+/** Average number of items in a chain. The items of other hashes are skipped without reading them, so a second one costs little. */
+const ITEMS_OF_CHAIN = 2;
 
 /**
  * A hash table of numbers in three arrays. Each number identifies an item that the caller stores, so the caller also compares
@@ -293,7 +299,7 @@ export class HashChains {
   }
 
   add(number: number, hashed: number): void {
-    if (this.#size >= this.#count) this.#split();
+    if (this.#size >= ITEMS_OF_CHAIN * this.#count) this.#split();
     this.#nexts = growTo(this.#nexts, number);
     this.#hashes = growTo(this.#hashes, number);
     this.#hashes[number] = hashed;

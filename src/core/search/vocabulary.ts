@@ -19,21 +19,20 @@ const TERM_END = '\u0003';
 export class Vocabulary {
   readonly #lexicon = new Lexicon();
   /** For each term, the number of posting lists that still contain the term. */
-  #held = new Uint16Array(0);
-  #alive = new Uint8Array(0);
+  #held = new Uint8Array(0);
   /** For each term, the number of n-grams that it shares with the word of the current call. All are 0 between calls. */
   #shared = new Uint8Array(0);
   readonly #grams = new PostingLists({
-    isLive: (id) => this.#alive[id] === 1,
+    isLive: (id) => this.#lexicon.has(id),
     onRemoved: (id) => this.#release(id),
   });
   readonly #stems = new PostingLists({
-    isLive: (id) => this.#alive[id] === 1,
+    isLive: (id) => this.#lexicon.has(id),
     onRemoved: (id) => this.#release(id),
   });
 
   get bytes(): number {
-    return this.#lexicon.bytes + this.#grams.bytes + this.#stems.bytes + this.#held.length * 3 + this.#shared.length;
+    return this.#lexicon.bytes + this.#grams.bytes + this.#stems.bytes + this.#held.length + this.#shared.length;
   }
 
   get size(): number {
@@ -58,8 +57,6 @@ export class Vocabulary {
     if (known !== undefined) return known;
     const id = this.#lexicon.add(term);
     this.#held = growTo(this.#held, id);
-    this.#alive = growTo(this.#alive, id);
-    this.#alive[id] = 1;
     const grams = gramsOf(term);
     for (const gram of grams) this.#grams.add(gram, id);
     const stemmed = hasStem(term);
@@ -70,7 +67,6 @@ export class Vocabulary {
 
   remove(id: number): void {
     const term = this.#lexicon.text(id);
-    this.#alive[id] = 0;
     this.#lexicon.erase(id);
     for (const gram of gramsOf(term)) this.#grams.markDead(gram);
     if (hasStem(term)) this.#stems.markDead(stemNumber(stemOf(term)));
@@ -133,7 +129,7 @@ export class Vocabulary {
       }
     }
     const byShared: number[][] = [];
-    for (const id of ids) if (this.#alive[id] === 1) (byShared[shared[id] ?? 0] ??= []).push(id);
+    for (const id of ids) if (this.#lexicon.has(id)) (byShared[shared[id] ?? 0] ??= []).push(id);
     const best = byShared.flatMap((some, count) => some.toReversed().map((id): [number, number] => [id, count]));
     for (const id of ids) shared[id] = 0;
     return best.slice(-most).toReversed();
@@ -144,7 +140,7 @@ export class Vocabulary {
   }
 
   #liveSimilar(word: string, head: number, ids: Uint32Array, count: number): number[] {
-    return this.#lexicon.similarTo(word, head, ids, count).filter((id) => this.#alive[id] === 1);
+    return this.#lexicon.similarTo(word, head, ids, count).filter((id) => this.#lexicon.has(id));
   }
 
   #liveWithGram(list: number, most: number): number[] {
@@ -152,7 +148,7 @@ export class Vocabulary {
     const count = this.#grams.read(list, most);
     for (let index = 0; index < count; index += 1) {
       const id = this.#grams.entries[index] ?? 0;
-      if (this.#alive[id] === 1) ids.push(id);
+      if (this.#lexicon.has(id)) ids.push(id);
     }
     return ids;
   }
@@ -279,6 +275,11 @@ export class Lexicon {
       if (matchesAt(page, start, end, head) || containsAfterStart(page, start, end, length)) similar.push(id);
     }
     return similar;
+  }
+
+  /** Whether the number belongs to a term that was not erased. No term is empty. */
+  has(id: number): boolean {
+    return this.#length(id) > 0;
   }
 
   /** Removes the term and overwrites its text. The term's number stays in use until `recycle` is called. */

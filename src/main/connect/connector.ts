@@ -23,6 +23,8 @@ export interface ProgramResult {
 }
 
 export interface LocalMachine extends HostMachine {
+  /** Returns the name of the model that `/v1/embeddings` serves. Absent in a process without a memory. */
+  readonly embeddingsModel?: () => string;
   /** Folders in which installers put programs. Needed because a program started from the desktop lacks the shell's PATH. */
   places(): readonly string[];
   /** Runs a program without a shell and with a time limit. The program does not receive our HELMDECK_ environment variables. */

@@ -53,4 +53,4 @@ export function findModelProcess(): string {
   return candidates.find((path) => existsSync(path)) ?? join(here, BUILT);
 }
 
-const BUILT = 'model-process.cjs';
+const BUILT = 'model-process.mjs';

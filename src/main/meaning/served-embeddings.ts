@@ -3,7 +3,7 @@ import { EMBEDDING } from '../../contract/limits.ts';
 import type { SidecarState } from '../../contract/status.ts';
 import { SECOND_MS } from '../../contract/units.ts';
 import type { Embeddings, Vectors } from '../../core/operations/embeddings-port.ts';
-import { type Clock, systemClock } from '../../core/time/clock.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import { EmbeddingQueue } from '../sidecar/embedding-queue.ts';
 import type { LazySidecar } from '../sidecar/lazy-sidecar.ts';
 import { requestTimeout } from '../sidecar/timeouts.ts';
@@ -17,7 +17,7 @@ export class ServedEmbeddings implements Embeddings {
   readonly #clock: Clock;
   readonly #queue = new EmbeddingQueue();
 
-  constructor(sidecar: LazySidecar, meaning: ChosenModel, clock = systemClock) {
+  constructor(sidecar: LazySidecar, meaning: ChosenModel, clock: Clock) {
     this.#sidecar = sidecar;
     this.#meaning = meaning;
     this.#clock = clock;

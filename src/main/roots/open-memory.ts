@@ -14,6 +14,7 @@ import { readProvidedCredentials } from '../../core/crypto/keys/provided-credent
 import { readTokenSecret } from '../../core/crypto/keys/token-secret.ts';
 import type { ClientConnections } from '../../core/operations/clients-port.ts';
 import { createCore } from '../../core/operations/create-core.ts';
+import type { Embeddings } from '../../core/operations/embeddings-port.ts';
 import type { WindowSessionPort } from '../../core/operations/memory.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { PackServices } from '../../core/packs/pack-services.ts';
@@ -75,6 +76,7 @@ export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partia
 
 interface ConnectionDeps {
   readonly machine: HostMachine;
+  readonly embeddings: Embeddings;
   readonly tokens: TokenRegistry;
   readonly folder: string;
   readonly now: () => number;
@@ -125,6 +127,7 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       if (!isKeyAvailable(store.status().key)) meaning.release();
     }),
   );
+  const embeddings = new ServedEmbeddings(sidecar, meaning, clock);
   const { perform, packs } = opened.use(
     createCore({
       store,
@@ -134,7 +137,7 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       secrets,
       writesPerMinute,
       credentials,
-      embeddings: new ServedEmbeddings(sidecar, meaning),
+      embeddings,
       meaning,
       packs: packOptions,
       settings: new SettingsEditor(config, options, {
@@ -142,7 +145,14 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       }),
       program: { version, listening, updates: updatesAt(updates, egress), ...(windowSessions && { windowSessions }) },
       clients: () =>
-        (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { onClients }) })),
+        (clients ??= connectionsOf({
+          machine,
+          embeddings,
+          tokens,
+          folder,
+          now: () => store.now(),
+          ...(onClients && { onClients }),
+        })),
     }),
   );
   const loadOnce = async (): Promise<void> => {
@@ -163,11 +173,12 @@ const homeIn = (environment: HostMachine['environment']): string =>
   environment[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] ?? homedir();
 
 /** Creates the connections to agents. Imports their code only when needed, so that the program starts faster. */
-async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<ClientConnections> {
+async function connectionsOf({ machine: host, embeddings, ...deps }: ConnectionDeps): Promise<ClientConnections> {
   const { Connections } = await import('../connect/connections.ts');
   const { CONNECTORS } = await import('../connect/clients.ts');
   const { localMachine } = await import('../connect/programs.ts');
-  return new Connections({ ...deps, connectors: CONNECTORS, machine: localMachine(machine) });
+  const machine = { ...localMachine(host), embeddingsModel: () => embeddings.model };
+  return new Connections({ ...deps, connectors: CONNECTORS, machine });
 }
 
 const sidecarOf = ({ folder, ollama }: Config, { environment, clock = systemClock, onEmbeddings }: OpenOptions): LazySidecar =>

@@ -26,7 +26,7 @@ const QUESTION = 'how do I get in at night?';
 const names = (found: readonly { readonly candidate: { readonly name: string } }[]): string[] =>
   found.map(({ candidate }) => candidate.name);
 
-describe('words and meaning together (R-MEAN-30)', () => {
+describe('words and meaning together (R-MEAN-40)', () => {
   test('a fact with most words of the question comes before a fact of similar meaning', () => {
     const found = fuse(QUESTION, [aFact('similar', { cosine: 0.8 }), aFact('words', { score: 0.6, coverage: 0.9 })], BACKGROUND);
     expect(names(found)).toEqual(['words', 'similar']);
@@ -84,7 +84,7 @@ describe('words and meaning together (R-MEAN-30)', () => {
   });
 });
 
-describe('two hits on one matter (R-MEAN-32)', () => {
+describe('two hits on one matter (R-MEAN-42)', () => {
   const older = aFact('older', { score: 0.6, coverage: 0.7, cosine: 0.6, updatedAt: 1 });
   const newer = aFact('newer', { score: 0.4, coverage: 0.4, cosine: 0.5, updatedAt: 2 });
   const ranked = (similarity: number, one: Fact = older, other: Fact = newer, question = QUESTION): string[] =>
@@ -120,7 +120,7 @@ describe('two hits on one matter (R-MEAN-32)', () => {
   });
 });
 
-describe('the probability that a hit answers the question (R-MEAN-33)', () => {
+describe('the probability that a hit answers the question (R-MEAN-43)', () => {
   test('is high for the only near hit, and low for one of many', () => {
     const [alone = 0] = answerProbabilities([aFact('a', { cosine: 0.7, coverage: 0.7 }), aFact('b')], BACKGROUND);
     const [oneOfMany = 0] = answerProbabilities([aFact('a', { cosine: 0.4 }), aFact('b', { cosine: 0.39 })], BACKGROUND);

@@ -27,7 +27,7 @@ type Memory = Awaited<ReturnType<typeof openMemory>>;
 
 const keysOf = ({ hits }: { readonly hits: readonly { readonly key: string }[] }): string[] => hits.map(({ key }) => key);
 
-describe('a search by meaning (R-MEAN-30)', () => {
+describe('a search by meaning (R-MEAN-40)', () => {
   test('finds a fact that shares no word with the question, and says why', async () => {
     const { search } = await openMemory(new ChosenMeaning({ cosines }));
     const found = await search(QUESTION);
@@ -50,7 +50,7 @@ describe('a search by meaning (R-MEAN-30)', () => {
     expect(keysOf(found)).toEqual([ENTRY.key, NIGHTS.key]);
   });
 
-  test('ranks the newer of two facts on one matter first (R-MEAN-32)', async () => {
+  test('ranks the newer of two facts on one matter first (R-MEAN-42)', async () => {
     const older = { key: 'office/dock', value: 'The building is open at night through the dock', category: 'office' };
     const newer = { key: 'office/side-door', value: 'Use the side door from now on', category: 'office' };
     const meaning = { cosines: { [older.key]: 0.6, [newer.key]: 0.5 } };
@@ -69,7 +69,7 @@ describe('a search by meaning (R-MEAN-30)', () => {
   });
 });
 
-describe('meanings are compared (R-MEAN-31)', () => {
+describe('meanings are compared (R-MEAN-41)', () => {
   test.each([
     { why: 'for a question', query: QUESTION, mode: 'auto', asked: [QUESTION] },
     { why: 'not if an identifier is found', query: 'PROJ-1234', mode: 'auto', asked: [] },
@@ -99,7 +99,7 @@ describe('meanings are compared (R-MEAN-31)', () => {
   });
 });
 
-describe('words answer if the model does not (R-MEAN-34)', () => {
+describe('words answer if the model does not (R-MEAN-44)', () => {
   const BY_WORDS = { key: NIGHTS.key, why: '"night" in value', meaning: undefined };
   const bestOf = ({ hits, meaning }: Awaited<ReturnType<Memory['search']>>) => ({
     key: hits[0]?.key,
@@ -127,7 +127,7 @@ describe('words answer if the model does not (R-MEAN-34)', () => {
   });
 });
 
-describe('while a search waits for the model (R-MEAN-35)', () => {
+describe('while a search waits for the model (R-MEAN-45)', () => {
   const aPause = () => {
     const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const meaning = new ChosenMeaning({ cosines });
@@ -209,7 +209,7 @@ describe('while a search waits for the model (R-MEAN-35)', () => {
   });
 });
 
-test('a hit by words alone has a probability too (R-MEAN-33)', async () => {
+test('a hit by words alone has a probability too (R-MEAN-43)', async () => {
   const { search } = await openMemory(undefined);
   const [certain] = (await search('PROJ-1234')).hits;
   const [unlikely] = (await search(QUESTION)).hits;

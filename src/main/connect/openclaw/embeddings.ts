@@ -34,6 +34,7 @@ export const openClawEmbeddings: Connector = {
     return text !== undefined && isOurs(text, searchOf(machine)) ? { at: 'present' } : { at: 'absent' };
   },
   outdated(machine, folder) {
+    if (valueOf(machine, ['model']) !== modelOf(machine)) return OTHER_MODEL;
     const endpoint = findEndpoint(folder);
     return endpoint && storedValue(machine, 'baseUrl') !== embeddingsUrl(endpoint.url) ? MOVED : undefined;
   },
@@ -62,8 +63,13 @@ export const openClawEmbeddings: Connector = {
 
 const MOVED = 'The address of Helmdeck Memory has changed since OpenClaw was connected. Connect OpenClaw again.';
 
-const storedValue = (machine: LocalMachine, name: string): string =>
-  String(valueAt(readConfigFile(findOpenClaw(machine).config)?.text ?? '', [...searchOf(machine), 'remote', name]));
+const OTHER_MODEL =
+  'Helmdeck Memory now serves another embedding model than when OpenClaw was connected. Connect OpenClaw again.';
+
+const valueOf = (machine: LocalMachine, path: readonly string[]): string =>
+  String(valueAt(readConfigFile(findOpenClaw(machine).config)?.text ?? '', [...searchOf(machine), ...path]));
+
+const storedValue = (machine: LocalMachine, name: string): string => valueOf(machine, ['remote', name]);
 
 const embeddingsUrl = (url: string): string => `${url}/v1`;
 
@@ -81,8 +87,8 @@ function searchOf(machine: LocalMachine): readonly string[] {
   return year > 2026 || (year === 2026 && month >= 8) ? SEARCH : SEARCH_BEFORE;
 }
 
-const modelOf = ({ environment }: LocalMachine): string =>
-  environment['HELMDECK_EMBEDDINGS_MODEL'] ?? SETTINGS.HELMDECK_EMBEDDINGS_MODEL.default;
+const modelOf = ({ environment, embeddingsModel }: LocalMachine): string =>
+  embeddingsModel?.() ?? environment['HELMDECK_EMBEDDINGS_MODEL'] ?? SETTINGS.HELMDECK_EMBEDDINGS_MODEL.default;
 
 function requireAddress(folder: string): string {
   const endpoint = findEndpoint(folder);

@@ -22,7 +22,7 @@ export function EmbeddingsPage() {
   return (
     <Page
       title="Embeddings"
-      description="Text vectors for agents that search by meaning. Ollama computes the vectors on this computer. While embeddings are off, Helmdeck Memory does not start Ollama."
+      description="Text vectors for agents that search by meaning. Ollama computes the vectors on this computer. While Ollama is off, Helmdeck Memory does not start it, and uses the bundled model if search by meaning uses that model."
     >
       <LoadError error={error} />
       {data && <Embeddings report={data} />}
