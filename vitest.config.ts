@@ -9,6 +9,7 @@ const ISOLATED = [
   'test/main/shell/{ipc,guard,login}.test.ts',
   'test/main/cli/{credential,key}.test.ts',
   'test/main/egress/network-packs.test.ts',
+  'test/main/meaning/bundled-embedder.test.ts',
   'test/main/sidecar/{off,sidecar}.test.ts',
   'test/core/crypto/cipher-copies.test.ts',
   'test/core/operations/fair-scheduler.test.ts',
@@ -16,6 +17,9 @@ const ISOLATED = [
   'test/listeners/{change-events,leftovers,listening,slow-connections}.test.ts',
   'test/listeners/mcp/sessions.test.ts',
 ];
+
+/** Whether the tests of other stores run on a database. Then each file starts a server, and stops it at its end. */
+const isOnServer = process.env['HELMDECK_TEST_STORE'] !== undefined;
 
 export default defineConfig({
   test: {
@@ -27,7 +31,7 @@ export default defineConfig({
     maxWorkers: 2 * availableParallelism(),
     projects: [
       project({ name: 'isolated', include: ISOLATED }),
-      project({ name: 'shared', include: ['test/**/*.test.ts'], exclude: ISOLATED, isolate: false }),
+      project({ name: 'shared', include: ['test/**/*.test.ts'], exclude: ISOLATED, isolate: isOnServer }),
     ],
   },
 });

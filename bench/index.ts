@@ -21,6 +21,7 @@ import { starts } from './start.ts';
 import { steady } from './steady.ts';
 import { stores } from './stores.ts';
 import { sweep } from './sweep.ts';
+import { vectors } from './vectors.ts';
 import { wire } from './wire.ts';
 import { writes } from './writes.ts';
 
@@ -39,6 +40,7 @@ for (const measure of [
   size,
   indexBuild,
   searchClasses,
+  vectors,
   listener,
   mcp,
   context,

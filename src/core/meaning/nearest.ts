@@ -22,8 +22,8 @@ export interface Nearest {
 
 /** Finds facts by their meaning. */
 export interface FactMeaning {
-  /** False while search by meaning is off or the model is unavailable. */
-  readonly isAvailable?: boolean;
+  /** False while search by meaning is off or the model is unavailable. A search by words then costs nothing more. */
+  readonly isAvailable: boolean;
   /** Returns undefined while search by meaning is off or the model is unavailable. */
   nearest(namespace: Namespace, text: string, query: NearestQuery): Promise<Nearest | undefined>;
 }

@@ -155,11 +155,12 @@ export class Finder implements Disposable {
     const { mode = 'auto', question = request.texts[0] ?? '' } = request;
     const found = mode === 'meaning' ? [] : indexed.index.search(query);
     const isEnough = mode === 'words' || (mode === 'auto' && found[0]?.isSure === true);
-    if (this.#meaning === undefined || kind !== 'fact' || isEnough || question.trim() === '') {
+    const meaning = this.#meaning;
+    if (!meaning?.isAvailable || kind !== 'fact' || isEnough || question.trim() === '') {
       const hits = mode === 'meaning' ? indexed.index.search(query) : found;
       return { found: hits, partial: !indexed.complete };
     }
-    return this.#findByMeaning(this.#meaning, indexed, { ...request, mode, question });
+    return this.#findByMeaning(meaning, indexed, { ...request, mode, question });
   }
 
   /** Searches again after the wait for the meaning of the question, because facts may have changed or expired meanwhile. */
@@ -201,7 +202,7 @@ export class Finder implements Disposable {
 
   /** Whether `findNear` can find anything. */
   get comparesMeanings(): boolean {
-    return this.#meaning !== undefined && this.#meaning.isAvailable !== false;
+    return this.#meaning?.isAvailable === true;
   }
 
   /**

@@ -7,7 +7,7 @@ import { type EntryCursor, type FactVector, type FactVectors, type Namespace, ST
 
 /** Maximum rows that one call reads, decrypts or deletes, so that other requests are not delayed. */
 const SCANNED = 1000;
-const FACTS = 16;
+const FACTS = 128;
 const VECTORS = 200;
 const CLEARED = 200;
 const CLEARED_WITH_OTHERS = 8;
@@ -92,10 +92,14 @@ export class SqliteVectors implements FactVectors {
     });
   }
 
-  async page(namespace: Namespace, model: string, after: number): Promise<{ vectors: readonly FactVector[]; next?: number }> {
+  async page(
+    namespace: Namespace,
+    model: string,
+    before = Number.MAX_SAFE_INTEGER,
+  ): Promise<{ vectors: readonly FactVector[]; next?: number }> {
     const { vectors, broken, next } = await this.#access.read(() => {
       const id = this.#context.connection.namespaceId(namespace);
-      const found = id === undefined ? [] : this.#context.rows.vectors.after(id, modelNumber(model), after, VECTORS);
+      const found = id === undefined ? [] : this.#context.rows.vectors.before(id, modelNumber(model), before, VECTORS);
       return { ...this.#open(namespace, found), next: found.length < VECTORS ? undefined : found.at(-1)?.row };
     });
     await this.#deleteBroken(broken);

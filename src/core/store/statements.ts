@@ -211,9 +211,9 @@ export function prepare(db: Database) {
       .pluck(),
 
     // With CROSS JOIN, SQLite reads the vectors in their order and finds the fact of each, not the other way round.
-    vectorsAfter: db.prepare(
+    vectorsBefore: db.prepare(
       `SELECT ${VECTOR} FROM vector CROSS JOIN entry ON ${OF_ITS_FACT}
-         WHERE vector.namespace = ? AND model = ? AND vector.row > ? ORDER BY vector.row LIMIT ?`,
+         WHERE vector.namespace = ? AND model = ? AND vector.row < ? ORDER BY vector.row DESC LIMIT ?`,
     ),
     vectorOf: db.prepare(`SELECT ${VECTOR} FROM vector CROSS JOIN entry ON ${OF_ITS_FACT} WHERE vector.row = ?`),
     allVectorsAfter: db.prepare(

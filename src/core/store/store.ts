@@ -363,11 +363,11 @@ export interface FactVectors {
     model: string,
     embedded: readonly (UnembeddedFact & Pick<FactVector, 'vector'>)[],
   ): Promise<readonly number[]>;
-  /** Returns the next vectors after a row number. `next` is absent on the last page. */
+  /** Returns the next vectors before a row number, those of the last rows first. `next` is absent on the last page. */
   page(
     namespace: Namespace,
     model: string,
-    after: number,
+    before?: number,
   ): Promise<{ readonly vectors: readonly FactVector[]; readonly next?: number }>;
   count(namespace: Namespace, model: string): Promise<number>;
   /** Deletes all vectors of all models. Works without the master key. */

@@ -34,9 +34,9 @@ export class VectorRows {
     this.#connection.sql.putVector.run(place.row, this.#connection.ensureNamespace(namespace), place.model, sealed);
   }
 
-  /** Returns the rows of the next vectors of a model. */
-  after(namespaceId: number, model: number, row: number, limit: number): VectorRow[] {
-    return this.#connection.sql.vectorsAfter.all(namespaceId, model, row, limit) as VectorRow[];
+  /** Returns the rows of the next vectors of a model, the last rows first. */
+  before(namespaceId: number, model: number, row: number, limit: number): VectorRow[] {
+    return this.#connection.sql.vectorsBefore.all(namespaceId, model, row, limit) as VectorRow[];
   }
 
   find(row: number): VectorRow | undefined {

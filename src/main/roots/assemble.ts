@@ -40,7 +40,7 @@ export async function assemble(config: Config, options: ProgramOptions): Promise
       windowSessions: () => listening?.listener?.windowSessions,
     }),
   );
-  const { store, tokens, finder, packs, sidecar } = core;
+  const { store, tokens, finder, packs, sidecar, startMeaning } = core;
   const { clock = systemClock, ownerIdleMs, onKey } = options;
   const { lockAfterMinutes: minutes } = config;
   if (onKey) opened.use(store.onKeyChange(onKey));
@@ -77,6 +77,7 @@ export async function assemble(config: Config, options: ProgramOptions): Promise
   // partial results. If the key is unavailable, the work is repeated when the key becomes available.
   const startBackgroundWork = (): void => {
     void finder.prepare().catch(() => undefined);
+    startMeaning();
     void packs.resume().catch(() => undefined);
     // Ignore a failure to update the bridge, because an older bridge also works.
     void import('../connect/launch.ts').then(({ refreshBridge }) => refreshBridge(config.folder)).catch(() => undefined);

@@ -1,17 +1,12 @@
 import { homedir } from 'node:os';
 import type { ClientList } from '../../contract/client.ts';
-import {
-  isClockInDoubt,
-  isKeyAvailable,
-  type ListeningState,
-  type MeaningChoice,
-  type SidecarState,
-} from '../../contract/status.ts';
+import { isClockInDoubt, type ListeningState, type MeaningChoice, type SidecarState } from '../../contract/status.ts';
 import { TokenRegistry } from '../../core/access/token-registry.ts';
 import { keySources } from '../../core/crypto/keys/key-sources.ts';
 import { openKeychainItems, hasSessionBus } from '../../core/crypto/keys/keychain.ts';
 import { readProvidedCredentials } from '../../core/crypto/keys/provided-credentials.ts';
 import { readTokenSecret } from '../../core/crypto/keys/token-secret.ts';
+import { MeaningIndex } from '../../core/meaning/meaning-index.ts';
 import type { ClientConnections } from '../../core/operations/clients-port.ts';
 import { createCore } from '../../core/operations/create-core.ts';
 import type { Embeddings } from '../../core/operations/embeddings-port.ts';
@@ -47,6 +42,8 @@ export interface OpenMemory extends AsyncDisposable {
   readonly sidecar: LazySidecar;
   /** Loads the owner's enabled packs. These packs are unavailable until the promise resolves. */
   loadPacks(): Promise<void>;
+  /** Begins to make the vectors of facts in the background. Called only by the running program, not by a single command. */
+  readonly startMeaning: () => void;
 }
 
 export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partial<Pick<LoadedSettings, 'file' | 'fromFile'>> {
@@ -105,7 +102,6 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       secret,
     }),
   );
-  const finder = opened.use(new Finder(store));
   const machine = { environment, platform: process.platform, home: () => homeIn(environment) };
   let clients: Promise<ClientConnections> | undefined;
   let ownPacks: OwnPacks | undefined;
@@ -121,12 +117,12 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
   const sidecar = opened.use(sidecarOf(config, options));
   const { launchModel: launch = launchWithNode } = options;
   const meaning = opened.use(new ChosenModel({ clock, sidecar, launch, choice: config.meaning }));
-  // A locked memory leaves no text in the memory of the model.
-  opened.use(
-    store.onKeyChange(() => {
-      if (!isKeyAvailable(store.status().key)) meaning.release();
-    }),
-  );
+  const meaningIndex = opened.use(new MeaningIndex(store, meaning));
+  const finder = opened.use(new Finder(store, { meaning: meaningIndex }));
+  const deleteUnwanted = (): void => {
+    // After a failure, the next start deletes the vectors.
+    if (meaning.choice === 'off') void meaningIndex.turnOff().catch(() => undefined);
+  };
   const embeddings = new ServedEmbeddings(sidecar, meaning, clock);
   const { perform, packs } = opened.use(
     createCore({
@@ -141,7 +137,10 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       meaning,
       packs: packOptions,
       settings: new SettingsEditor(config, options, {
-        HELMDECK_MEANING: (value) => meaning.choose(value as MeaningChoice | undefined),
+        HELMDECK_MEANING: (value) => {
+          meaning.choose(value as MeaningChoice | undefined);
+          deleteUnwanted();
+        },
       }),
       program: { version, listening, updates: updatesAt(updates, egress), ...(windowSessions && { windowSessions }) },
       clients: () =>
@@ -164,8 +163,22 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
   };
   let loading: Promise<void> | undefined;
   const loadPacks = (): Promise<void> => (loading ??= loadOnce());
+  const startMeaning = (): void => {
+    deleteUnwanted();
+    meaningIndex.start();
+  };
   const rest = opened.move();
-  return { store, tokens, finder, perform, packs, sidecar, loadPacks, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  return {
+    store,
+    tokens,
+    finder,
+    perform,
+    packs,
+    sidecar,
+    loadPacks,
+    startMeaning,
+    [Symbol.asyncDispose]: () => rest.disposeAsync(),
+  };
 }
 
 /** Returns the home folder like `os.homedir`, but reads the given environment. */

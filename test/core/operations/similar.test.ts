@@ -69,7 +69,7 @@ describe('a store that asks for similar facts', () => {
   });
 
   test('says nothing if nothing is near, or if the model is off or fails (R-MEAN-36)', async () => {
-    const failing: FactMeaning = { nearest: () => Promise.reject(new Error('The model crashed.')) };
+    const failing: FactMeaning = { isAvailable: true, nearest: () => Promise.reject(new Error('The model crashed.')) };
     const off: FactMeaning = { isAvailable: false, nearest: () => Promise.reject(new Error('It was asked.')) };
     const meanings = [new ChosenMeaning({ cosines: { 'office/wifi': FAR } }), new ChosenMeaning(), failing, off, undefined];
     for (const meaning of meanings) {

@@ -30,11 +30,11 @@ export async function embedAll(store: MemoryStore, namespace = me, model = MODEL
 
 export async function storedVectors(store: MemoryStore, namespace = me, model = MODEL): Promise<FactVector[]> {
   const all: FactVector[] = [];
-  for (let after = 0; ;) {
-    const { vectors, next } = await store.vectors.page(namespace, model, after);
+  for (let before: number | undefined; ;) {
+    const { vectors, next } = await store.vectors.page(namespace, model, before);
     all.push(...vectors);
     if (next === undefined) return all;
-    after = next;
+    before = next;
   }
 }
 
@@ -81,7 +81,7 @@ export function promisesOfVectors(
       await Promise.all(keys.map((key) => facts.put(aDraft({ key, value: 'v'.repeat(2000) }))));
       expect(new Set((await missing(store)).map(({ entry }) => entry.key))).toEqual(new Set(keys));
       expect(await embedAll(store)).toBe(450);
-      const first = await store.vectors.page(me, MODEL, 0);
+      const first = await store.vectors.page(me, MODEL);
       expect(first.next).toBe(first.vectors.at(-1)?.row);
       expect(await storedVectors(store)).toHaveLength(450);
     });

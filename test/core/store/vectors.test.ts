@@ -162,7 +162,7 @@ describe('the upkeep of vectors', () => {
   test('without the key, vectors cannot be read, and can be deleted (R-MEAN-11)', async () => {
     const { store } = await withVectors(10);
     store.lock();
-    await expect(store.vectors.page(me, 'model-1', 0)).rejects.toMatchObject({ code: 'key_unavailable' });
+    await expect(store.vectors.page(me, 'model-1')).rejects.toMatchObject({ code: 'key_unavailable' });
     await expect(store.vectors.missing(me, 'model-1')).rejects.toMatchObject({ code: 'key_unavailable' });
     await store.vectors.clear();
     await store.unlock();

@@ -257,6 +257,17 @@ test('doctor and status create no memory in a file, and finish no move (R-PGSV-0
   expect(readdirSync(folder)).not.toContain('memory.db');
 });
 
+test('commands that only read a memory in a database commit nothing (R-PGSV-04)', async () => {
+  await using server = await startPostgres();
+  const more = { HELMDECK_DATABASE_URL: `postgres://owner@127.0.0.1:${server.port}/postgres?schema=read` };
+  await say(['remember', 'a', 'one'], more);
+  const newest = (): Promise<unknown> => server.query('SELECT max(number) AS change FROM read.change_log');
+  const before = await newest();
+  for (const args of [['status'], ['doctor'], ['verify'], ['recall', 'a'], ['search', 'one']])
+    expect(await say(args, more)).toMatchObject({ code: 0 });
+  expect(await newest()).toEqual(before);
+});
+
 test('doctor and status write nothing to tables that have no key yet (R-PGSV-04)', async () => {
   await using server = await startPostgres();
   const database = server.newMemory();

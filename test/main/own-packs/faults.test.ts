@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findConfinement } from '../../../src/main/own-packs/confinement.ts';
+import { findRuntime } from '../../../src/main/own-packs/runtime.ts';
 import { SECOND } from '../../support/clock.ts';
 import { aCaller } from '../../support/memory.ts';
 import { openMemoryWithOwnPack, OWN_PACK, packText, writePack } from '../../support/own-packs.ts';
@@ -84,10 +85,10 @@ const faults: [what: string, handler: string, code: string, says: RegExp][] = [
 
 describe('a pack that (R-PACK-08, R-PACK-10)', () => {
   test.each(faults)('%s fails that run, and the next run succeeds', async (_what, handler, code, says) => {
-    const { run, as } = await openMemoryWithOwnPack({
-      more: 'memory: {},',
-      handler: `if (input.what === 'well') return { said: 'well' };\n${handler}`,
-    });
+    const { run, as } = await openMemoryWithOwnPack(
+      { more: 'memory: {},', handler: `if (input.what === 'well') return { said: 'well' };\n${handler}` },
+      { findRuntime },
+    );
     await expect(run()).rejects.toMatchObject({ code, message: expect.stringMatching(says) as string });
     expect(await run({ what: 'well' })).toMatchObject({ output: { said: 'well' } });
     expect(await as(aCaller())('list', {})).toMatchObject({ facts: [] });

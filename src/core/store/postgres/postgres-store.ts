@@ -383,7 +383,8 @@ export class PostgresStore implements MemoryStore {
     await this.whenIdle();
     if (this.#keys.heldKeys) {
       await this.#time.review();
-      await this.#queue.run(() => this.#time.save()).catch(() => undefined);
+      // A process that only reads changes nothing. Its reads save the time every hour.
+      if (this.#queue.hasCommitted) await this.#queue.run(() => this.#time.save()).catch(() => undefined);
       await this.#recordPending().catch(() => undefined);
     }
     await this.#database.close();

@@ -55,6 +55,8 @@ export class ServerQueue {
   readonly #signals: SharedSignals;
   readonly #lanes = new Map<string, Job[]>();
   #running: Promise<void> | undefined;
+  /** Whether this process has changed the memory. */
+  hasCommitted = false;
 
   constructor({ database, set, rows, feed, keys, signals }: Deps) {
     this.#database = database;
@@ -144,6 +146,7 @@ export class ServerQueue {
             },
           );
           this.#feed.committed(counters.change + 1, mark);
+          this.hasCommitted = true;
         }
         this.#set.committed();
         return outcomes;

@@ -19,7 +19,7 @@ import type { WorkingSet } from './working-set.ts';
 
 /** Maximum rows that one call reads or deletes. */
 const SCANNED = 1000;
-const FACTS = 16;
+const FACTS = 128;
 const VECTORS = 200;
 const CLEARED = 500;
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -124,14 +124,14 @@ export class ServerVectors implements FactVectors {
     return this.#deps.queue.run(put, LANE, { load: (run) => rows.load(run, targets) });
   }
 
-  async page(namespace: Namespace, model: string, after: number): Promise<{ vectors: readonly FactVector[]; next?: number }> {
+  async page(namespace: Namespace, model: string, before = NEVER): Promise<{ vectors: readonly FactVector[]; next?: number }> {
     const { subject, session = '' } = namespace;
     let next: number | undefined;
     const vectors = await this.#open(namespace, async () => {
       const found = await this.#deps.database.read<VectorRow>(
         `SELECT ${VECTOR} FROM ${WITH_FACT} WHERE vector.namespace = (SELECT id FROM namespace WHERE subject = $1 AND session = $2)
-             AND model = $3 AND vector.number > $4 ORDER BY vector.number LIMIT ${VECTORS}`,
-        [subject, session, modelNumber(model), after],
+             AND model = $3 AND vector.number < $4 ORDER BY vector.number DESC LIMIT ${VECTORS}`,
+        [subject, session, modelNumber(model), before],
       );
       next = found.length < VECTORS ? undefined : found.at(-1)?.row;
       return found;

@@ -1,0 +1,452 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Failure } from '../../../src/contract/failure.ts';
+import { MeaningIndex } from '../../../src/core/meaning/meaning-index.ts';
+import { RamStore } from '../../../src/core/store/ram-store.ts';
+import type { MemoryStore, Namespace } from '../../../src/core/store/store.ts';
+import { HOUR, manualClock, MINUTE } from '../../support/clock.ts';
+import { aDraft, openFileStore } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { WordEmbedder } from '../../support/word-embedder.ts';
+
+const me: Namespace = { subject: 'me' };
+const you: Namespace = { subject: 'you' };
+
+interface Scene {
+  readonly store: MemoryStore;
+  readonly embedder: WordEmbedder;
+  readonly index: MeaningIndex;
+  readonly put: (key: string, value?: string, namespace?: Namespace) => Promise<unknown>;
+  /** Waits until every fact has a vector. */
+  readonly idle: () => Promise<void>;
+  /** Returns the keys of the nearest facts. */
+  readonly ask: (text: string, namespace?: Namespace, limit?: number) => Promise<string[] | undefined>;
+}
+
+function sceneOf(store: MemoryStore, embedder = new WordEmbedder(), limits: readonly number[] = []): Scene {
+  const index = new MeaningIndex(store, embedder, ...limits);
+  onTestFinished(() => index[Symbol.dispose]());
+  return {
+    store,
+    embedder,
+    index,
+    put: (key, value = key, namespace = me) => store.space(namespace, 'fact').put(aDraft({ key, value, category: 'user_facts' })),
+    idle: () =>
+      vi.waitFor(
+        async () => {
+          const { done, total } = await index.progress();
+          expect(done).toBe(total);
+          // The background job ends a moment after it has stored the last vector.
+          await delay(30);
+        },
+        { timeout: 10_000, interval: 10 },
+      ),
+    ask: async (text, namespace = me, limit = 3) => {
+      let nearest = await index.nearest(namespace, text, { limit });
+      // On a busy machine, vectors can take longer to load than a question waits.
+      for (let turn = 0; nearest?.partial && turn < 20; turn += 1) {
+        await delay(20);
+        nearest = await index.nearest(namespace, text, { limit });
+      }
+      if (!nearest) return undefined;
+      const found = await store.vectors.read(
+        namespace,
+        'no model',
+        nearest.rows.map(({ row }) => row),
+      );
+      const keys = new Map(found.facts.map(({ row, entry }) => [row, entry.key]));
+      return nearest.rows.map(({ row }) => keys.get(row) ?? `row ${row}`);
+    },
+  };
+}
+
+/** A memory in RAM whose facts are embedded. */
+async function started(): Promise<Scene> {
+  const store = new RamStore(manualClock());
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  const scene = sceneOf(store);
+  scene.index.start();
+  return scene;
+}
+
+async function inFile(folder = tempFolder()): Promise<Scene> {
+  return sceneOf(await openFileStore(folder, manualClock()));
+}
+
+afterEach(() => vi.useRealTimers());
+
+describe('embedding facts in the background (R-MEAN-14)', () => {
+  test('a stored fact is found by its meaning soon after its write, and the write does not wait', async () => {
+    const { embedder, put, idle, ask } = await started();
+    const gate = Promise.withResolvers<void>();
+    embedder.work = () => gate.promise;
+    await put('bikes/garage', 'the bicycle stands in the cellar');
+    await put('tea', 'green leaves from Kyoto');
+    gate.resolve();
+    await idle();
+    expect(await ask('where is the bicycle', me, 1)).toEqual(['bikes/garage']);
+    expect(embedder.facts.toSorted()).toEqual(['bikes garage: the bicycle stands in the cellar', 'tea: green leaves from Kyoto']);
+  });
+
+  test('facts from before the start are embedded, the newest first, and namespaces take turns', async () => {
+    const store = new RamStore(manualClock());
+    onTestFinished(() => store[Symbol.asyncDispose]());
+    const { index, embedder, put, idle } = sceneOf(store);
+    for (let at = 0; at < 200; at += 1) await put(`mine/${at}`);
+    for (let at = 0; at < 200; at += 1) await put(`yours/${at}`, undefined, you);
+    index.start();
+    await idle();
+    const mine = embedder.facts.filter((text) => text.startsWith('mine')).map((text) => Number(text.split(/[ :]/)[1]));
+    expect(mine).toEqual(Array.from({ length: 200 }, (_, at) => 199 - at));
+    const owners = embedder.calls.map(({ texts }) => texts[0]?.split(' ')[0]);
+    const turns = owners.filter((owner, at) => owner !== owners[at - 1]);
+    expect(turns).toEqual(['mine', 'yours', 'mine', 'yours']);
+    expect(Math.max(...embedder.calls.map(({ texts }) => texts.length))).toBe(8);
+  });
+
+  test('a new fact of another namespace does not wait for an import', async () => {
+    const { embedder, put, idle } = await started();
+    embedder.work = () => delay(10);
+    await Promise.all(Array.from({ length: 200 }, (_, at) => put(`mine/${at}`)));
+    await vi.waitFor(() => expect(embedder.calls.length).toBeGreaterThan(2));
+    const before = embedder.calls.length;
+    await put('yours', 'one fact', you);
+    await idle();
+    const turn = embedder.calls.findIndex(({ texts }) => texts.includes('yours: one fact'));
+    expect(turn - before).toBeLessThanOrEqual(2);
+    expect(embedder.facts).toHaveLength(201);
+    expect(new Set(embedder.facts).size).toBe(201);
+  });
+
+  test('a new fact goes before the old ones', async () => {
+    const store = new RamStore(manualClock());
+    onTestFinished(() => store[Symbol.asyncDispose]());
+    const { index, embedder, put, idle } = sceneOf(store);
+    for (let at = 0; at < 100; at += 1) await put(`old/${at}`);
+    embedder.work = () => delay(30);
+    index.start();
+    await vi.waitFor(() => expect(embedder.calls.length).toBeGreaterThan(1));
+    const before = embedder.calls.length;
+    await put('new', 'the news');
+    await idle();
+    const turn = embedder.calls.findIndex(({ texts }) => texts.includes('new: the news'));
+    expect(turn - before).toBeLessThanOrEqual(1);
+    expect(embedder.calls.length - turn).toBeGreaterThan(5);
+  });
+
+  test('a fact is embedded once, also if it is renewed, and again if it changes', async () => {
+    const { store, embedder, put, idle, ask } = await started();
+    await put('tea', 'green');
+    await idle();
+    await put('tea', 'green');
+    await store.space(me, 'fact').change('tea', { author: aDraft().author, lifetime: HOUR });
+    await delay(60);
+    expect(embedder.facts).toEqual(['tea: green']);
+    await put('tea', 'black');
+    await idle();
+    expect(embedder.facts).toEqual(['tea: green', 'tea: black']);
+    expect(await ask('black')).toEqual(['tea']);
+  });
+
+  test('the best window of a long fact counts', async () => {
+    const { put, idle, ask } = await started();
+    const filler = Array.from({ length: 120 }, (_, at) => `filler${at}`).join(' ');
+    await put('long', `${filler}. The locksmith is called Meinders. ${filler}`);
+    await put('short', 'filler5 locksmith');
+    await put('other', 'nothing of it');
+    await idle();
+    expect((await ask('locksmith called Meinders', me, 2))?.toSorted()).toEqual(['long', 'short']);
+  });
+
+  test('the work resumes after a restart with the facts that have no vector', async () => {
+    const folder = tempFolder();
+    const first = await inFile(folder);
+    await Promise.all(Array.from({ length: 150 }, (_, at) => first.put(`fact/${at}`)));
+    const stop = Promise.withResolvers<void>();
+    first.embedder.work = () => (first.embedder.calls.length === 18 ? stop.promise : undefined);
+    first.index.start();
+    await vi.waitFor(() => expect(first.embedder.calls).toHaveLength(18));
+    first.index[Symbol.dispose]();
+    stop.resolve();
+    await first.store[Symbol.asyncDispose]();
+    const again = await inFile(folder);
+    expect(await again.index.progress()).toEqual({ done: 128, total: 150 });
+    again.index.start();
+    await again.idle();
+    expect(again.embedder.facts).toHaveLength(22);
+    expect(await again.ask('fact 7', me, 1)).toEqual(['fact/7']);
+  });
+
+  test('without a start, stored vectors answer, and nothing is embedded', async () => {
+    const folder = tempFolder();
+    const first = await inFile(folder);
+    await first.put('tea', 'green');
+    first.index.start();
+    await first.idle();
+    await first.store[Symbol.asyncDispose]();
+    const command = await inFile(folder);
+    await command.put('coffee', 'green beans');
+    expect(await command.ask('green')).toEqual(['tea']);
+    await delay(60);
+    expect(command.embedder.facts).toEqual([]);
+  });
+});
+
+describe('vectors in RAM (R-MEAN-15)', () => {
+  test('a changed or forgotten fact is not found by its earlier meaning, also while vectors are loaded', async () => {
+    const { store, embedder, put, idle, ask, index } = await started();
+    for (let at = 0; at < 300; at += 1) await put(`fact/${at}`, `matter ${at}`);
+    await idle();
+    // The vectors are loaded by the first question, and these facts change meanwhile.
+    const gate = Promise.withResolvers<void>();
+    embedder.work = (texts) => (texts.includes('matter 7') ? gate.promise : undefined);
+    const asked = index.nearest(me, 'matter 7', { limit: 300 });
+    await store.forget('me', { kinds: ['fact'], key: 'fact/7' });
+    await put('fact/8', 'something else');
+    gate.resolve();
+    const nearest = await asked;
+    expect(nearest?.rows).toHaveLength(298);
+    await idle();
+    expect(await ask('matter 7', me, 300)).not.toContain('fact/7');
+    expect(await ask('something else', me, 1)).toEqual(['fact/8']);
+    await store.forget('me', { kinds: ['fact'] });
+    expect(await ask('matter 9', me, 300)).toEqual([]);
+    expect(index.bytes).toBeLessThan(20_000);
+  });
+
+  test('a fact that is forgotten while it is embedded leaves no vector', async () => {
+    const { store, embedder, put, ask, idle } = await started();
+    const gate = Promise.withResolvers<void>();
+    embedder.work = () => gate.promise;
+    await put('secret', 'the plan');
+    await vi.waitFor(() => expect(embedder.calls).toHaveLength(1));
+    await store.forget('me', { kinds: ['fact'], key: 'secret' });
+    await put('other', 'another plan');
+    gate.resolve();
+    await idle();
+    expect(await ask('the plan')).toEqual(['other']);
+    expect(await store.vectors.count(me, 'words-1')).toBe(1);
+  });
+
+  test('a lock drops them, releases the model and ends questions; an unlock continues the work', async () => {
+    const { store, index, embedder, put, idle, ask } = await inFile();
+    index.start();
+    for (let at = 0; at < 20; at += 1) await put(`fact/${at}`);
+    await idle();
+    expect(await ask('fact 7', me, 1)).toEqual(['fact/7']);
+    expect(index.bytes).toBeGreaterThan(1000);
+    const nearest = await index.nearest(me, 'fact 7', { limit: 1 });
+    const row = nearest?.rows[0]?.row ?? 0;
+    expect(nearest?.cosine(row)).toBeGreaterThan(0.9);
+    const gate = Promise.withResolvers<void>();
+    embedder.work = () => gate.promise;
+    const waiting = ask('fact 7');
+    store.lock();
+    gate.resolve();
+    expect(await waiting).toBeUndefined();
+    expect([index.bytes, embedder.released, nearest?.cosine(row)]).toEqual([0, 1, undefined]);
+    expect(await ask('fact 7')).toBeUndefined();
+    await store.unlock();
+    await put('after', 'the lock');
+    await idle();
+    expect(await ask('the lock', me, 1)).toEqual(['after']);
+  });
+
+  test('the largest namespaces in use give way, and one that is too large is answered in part', async () => {
+    const store = new RamStore(manualClock());
+    onTestFinished(() => store[Symbol.asyncDispose]());
+    const { index, put, idle, ask } = sceneOf(store, new WordEmbedder(), [40_000]);
+    index.start();
+    for (let at = 0; at < 210; at += 1) await put(`mine/${at}`);
+    for (let at = 0; at < 500; at += 1) await put(`yours/${at}`, undefined, you);
+    await idle();
+    expect(await ask('mine 7', me, 1)).toEqual(['mine/7']);
+    const nearest = await index.nearest(you, 'yours 499', { limit: 500 });
+    expect(nearest?.partial).toBe(true);
+    expect(nearest?.rows.length).toBeGreaterThanOrEqual(200);
+    expect(nearest?.rows.length).toBeLessThan(500);
+    // The newest facts are in RAM.
+    expect(await ask('yours 499', you, 1)).toEqual(['yours/499']);
+    expect(index.bytes).toBeLessThan(70_000);
+    expect(await ask('mine 7', me, 1)).toEqual(['mine/7']);
+  });
+
+  test('idle namespaces are dropped when the next one is asked', async () => {
+    const store = new RamStore(manualClock());
+    onTestFinished(() => store[Symbol.asyncDispose]());
+    const { index, put, idle, ask } = sceneOf(store, new WordEmbedder(), [1e9, 1]);
+    index.start();
+    await put('mine');
+    await put('yours', undefined, you);
+    await idle();
+    await ask('mine');
+    const one = index.bytes;
+    const later = performance.now() + 11 * MINUTE;
+    vi.spyOn(performance, 'now').mockReturnValue(later);
+    await ask('yours', you);
+    vi.restoreAllMocks();
+    expect(index.bytes).toBe(one);
+  });
+
+  test('all are deleted with the setting, and made again when the model is back (R-MEAN-11)', async () => {
+    const { store, index, embedder, put, idle, ask } = await started();
+    for (let at = 0; at < 20; at += 1) await put(`fact/${at}`);
+    await idle();
+    await ask('fact 7');
+    embedder.model = undefined;
+    await index.turnOff();
+    expect([index.bytes, await store.vectors.count(me, 'words-1')]).toEqual([0, 0]);
+    expect(await ask('fact 7')).toBeUndefined();
+    await put('while off', 'the model is off');
+    await delay(60);
+    expect(await store.vectors.count(me, 'words-1')).toBe(0);
+    embedder.model = { id: 'words-1', dimensions: 64 };
+    await idle();
+    expect(await ask('the model is off', me, 1)).toEqual(['while off']);
+    await index.rebuild();
+    await idle();
+    expect(embedder.facts).toHaveLength(20 + 21 + 21);
+  });
+});
+
+describe('questions', () => {
+  test('compare facts with the question and with each other (R-MEAN-16)', async () => {
+    const { index, put, idle } = await started();
+    await put('a', 'the red door');
+    await put('b', 'the red door');
+    await put('c', 'tax forms of 2025');
+    await idle();
+    const nearest = await index.nearest(me, '  a the red door ', { limit: 2 });
+    const [first, second] = nearest?.rows ?? [];
+    expect(nearest).toMatchObject({ partial: false, rows: [{}, {}] });
+    expect(first?.cosine).toBeCloseTo(1, 1);
+    expect(nearest?.cosine(first?.row ?? 0)).toBeCloseTo(first?.cosine ?? NaN, 5);
+    expect(nearest?.similarity(first?.row ?? 0, second?.row ?? 0)).toBeGreaterThan(0.6);
+    expect([nearest?.cosine(12_345), nearest?.similarity(12_345, first?.row ?? 0)]).toEqual([undefined, undefined]);
+  });
+
+  test('are answered in part while facts wait for their vectors', async () => {
+    const { index, embedder, put, idle } = await started();
+    await put('a', 'the red door');
+    await idle();
+    const gate = Promise.withResolvers<void>();
+    embedder.work = (texts) => (texts[0]?.startsWith('b:') ? gate.promise : undefined);
+    await put('b', 'the blue door');
+    expect(await index.nearest(me, 'door', { limit: 5 })).toMatchObject({ partial: true, rows: [{}] });
+    gate.resolve();
+    await idle();
+    expect(await index.nearest(me, 'door', { limit: 5 })).toMatchObject({ partial: false, rows: [{}, {}] });
+  });
+
+  test('are not asked without a text, and see only their namespace', async () => {
+    const { index, put, idle, ask, embedder } = await started();
+    await put('a', 'the red door');
+    await idle();
+    expect(await index.nearest(me, ' \n', { limit: 5 })).toBeUndefined();
+    expect(await ask('the red door', you)).toEqual([]);
+    expect(await ask('the red door', { subject: 'me', session: 's' })).toEqual([]);
+    await ask('x'.repeat(100_000));
+    expect(embedder.calls.at(-1)?.texts[0]).toHaveLength(600);
+  });
+
+  test('that the client cancelled end with its reason', async () => {
+    const { index, embedder, put, idle } = await started();
+    await put('a');
+    await idle();
+    const cancel = new AbortController();
+    embedder.work = () => cancel.abort(new Error('cancelled by the client'));
+    await expect(index.nearest(me, 'a', { limit: 1, signal: cancel.signal })).rejects.toThrow('cancelled by the client');
+  });
+});
+
+describe('failures (R-MEAN-17)', () => {
+  test('a failing model fails no question', async () => {
+    const { embedder, put, idle, ask } = await started();
+    await put('a');
+    await idle();
+    embedder.work = () => {
+      throw new Failure('embeddings_unavailable', 'The model crashed.');
+    };
+    expect(await ask('a')).toBeUndefined();
+  });
+
+  test('work that failed is tried again after a minute, or when the model changes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { store, embedder, put, index } = await started();
+    const count = (): Promise<number> => store.vectors.count(me, embedder.model?.id ?? 'words-1');
+    const settle = async (): Promise<void> => {
+      for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    };
+    let fails = true;
+    embedder.work = () => {
+      if (fails) throw new Failure('embeddings_unavailable', 'The model crashed.');
+    };
+    await put('a');
+    vi.advanceTimersByTime(30);
+    await settle();
+    fails = false;
+    await put('b');
+    vi.advanceTimersByTime(50_000);
+    await settle();
+    expect([embedder.calls.length, await count()]).toEqual([1, 0]);
+    vi.advanceTimersByTime(11_000);
+    await settle();
+    vi.advanceTimersByTime(1);
+    await settle();
+    expect(await count()).toBe(2);
+    fails = true;
+    await put('c');
+    vi.advanceTimersByTime(30);
+    await settle();
+    fails = false;
+    embedder.model = { id: 'words-2', dimensions: 32 };
+    await settle();
+    vi.advanceTimersByTime(1);
+    await settle();
+    expect(await count()).toBe(3);
+    expect(index.bytes).toBe(0);
+  });
+
+  test('a text that crashes the model is skipped after two attempts, and the other facts are embedded', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { store, embedder, put } = await started();
+    embedder.work = (texts) => {
+      if (texts.some((text) => text.includes('poison'))) throw new Failure('embeddings_unavailable', 'The model crashed.');
+    };
+    for (let at = 0; at < 20; at += 1) await put(at === 13 ? 'poison' : `fact/${at}`);
+    for (let minute = 0; minute < 6; minute += 1) {
+      vi.advanceTimersByTime(61_000);
+      for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      vi.advanceTimersByTime(1);
+      for (let turn = 0; turn < 400; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await store.vectors.count(me, 'words-1')).toBe(19);
+    expect(embedder.facts.filter((text) => text.includes('poison')).length).toBeLessThanOrEqual(5);
+  });
+
+  test('vectors of another length are not stored', async () => {
+    const { store, embedder, put } = await started();
+    const embed = vi.spyOn(embedder, 'embed');
+    embed.mockImplementation((texts) => Promise.resolve(texts.map(() => new Float32Array(7))));
+    await put('a');
+    await delay(100);
+    expect(await store.vectors.count(me, 'words-1')).toBe(0);
+    expect(embed).toHaveBeenCalled();
+  });
+
+  test('two models of different dimensions, switched back and forth, are never mixed', async () => {
+    const { store, embedder, put, idle, ask } = await started();
+    for (let at = 0; at < 20; at += 1) await put(`fact/${at}`);
+    await idle();
+    for (const model of [
+      { id: 'words-2', dimensions: 32 },
+      { id: 'words-1', dimensions: 64 },
+      { id: 'words-2', dimensions: 32 },
+    ]) {
+      embedder.model = model;
+      await idle();
+      expect(await ask('fact 7', me, 1)).toEqual(['fact/7']);
+      expect(await store.vectors.count(me, model.id)).toBe(20);
+    }
+  });
+});
