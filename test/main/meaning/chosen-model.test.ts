@@ -46,7 +46,7 @@ async function opened({ folder = join(tempFolder(), 'data'), ...environment }: R
 describe('the choice of the model (R-MEAN-26)', () => {
   test('is the bundled model by default, which starts nothing until it is needed', async () => {
     const { call, started } = await opened();
-    expect(await call('meaning')).toEqual({
+    expect(await call('meaning')).toMatchObject({
       state: { at: 'ready', source: 'bundled', model: 'minilm-l6-v2' },
       choice: 'bundled',
       installed: true,

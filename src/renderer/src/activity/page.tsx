@@ -40,6 +40,7 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
   pullModel: 'downloaded the embedding model',
   cancelPull: 'cancelled the download of the embedding model',
   setMeaning: 'changed search by meaning to',
+  rebuildMeaning: 'rebuilt the vectors of search by meaning',
   trustClock: 'confirmed the date',
   lock: 'locked the memory',
   unlock: 'unlocked the memory',
