@@ -2,6 +2,7 @@ import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { RamStore } from '../../src/core/store/ram-store.ts';
 import { manualClock, HOUR, SECOND } from '../support/clock.ts';
+import { ChosenMeaning } from '../support/meaning.ts';
 import { aDraft } from '../support/store.ts';
 import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 
@@ -374,6 +375,22 @@ describe('the filter', () => {
     await search(page).fill('tuesdays');
     await shows(page, ['project/deploy']);
     expect(await rows(page).first().locator('mark').allTextContents()).toEqual(['Tuesdays']);
+  });
+
+  test('shows results by words at once, and those by meaning when they arrive (R-MEAN-41)', async () => {
+    const meaning = new ChosenMeaning({ cosines: { 'preferences/editor': 0.7, 'project/branch': 0.1 } });
+    const model = Promise.withResolvers<void>();
+    meaning.onQuestion = () => model.promise;
+    const store = new RamStore(manualClock());
+    using _watching = meaning.watch(store);
+    const { page } = await three({ meaning, store });
+    await search(page).fill('which program do I write in, and when do I deploy?');
+    await shows(page, ['project/deploy']);
+    model.resolve();
+    await shows(page, ['preferences/editor', 'project/deploy']);
+    expect(await rows(page).first().locator('.why').textContent()).toBe('similar in meaning (0.70)');
+    expect(await rows(page).first().locator('.snippet').textContent()).toBe('Helix, with soft wrap');
+    expect(meaning.asked).toEqual(['which program do I write in, and when do I deploy?']);
   });
 
   test('applies to search results (R-SEEK-01)', async () => {

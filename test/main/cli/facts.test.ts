@@ -100,6 +100,7 @@ describe('searching', () => {
     expect((await say('search', 'friday', '--client', 'nobody')).err).toMatch(/^No fact matches/);
     expect((await say('search', 'friday', '--expiring-within', '1h')).err).toMatch(/^No fact matches/);
     expect(await answered('search', 'friday', '--limit', '1')).toMatchObject({ hits: { length: 1 } });
+    expect(await answered('search', 'friday', '--mode', 'words')).toMatchObject({ hits: { length: 2 } });
   });
 
   test('says when no fact matches, and refuses invalid requests', async () => {
@@ -111,6 +112,7 @@ describe('searching', () => {
     expect(await say('search')).toMatchObject({ code: 2 });
     expect(await say('search', 'x', '--limit', '101')).toMatchObject({ code: 1, err: expect.stringMatching(/limit/) as string });
     expect(await say('search', 'x', '--limit', 'many')).toMatchObject({ code: 2 });
+    expect(await say('search', 'x', '--mode', 'vec')).toMatchObject({ code: 2, err: expect.stringMatching(/mode/) as string });
   });
 
   test('waits until the index is built', async () => {
