@@ -488,7 +488,7 @@ describe('a fact', () => {
       'Changed by codex, 3 June 2026 at 15:02',
       'Earlier version by claude-code, 3 June 2026 at 14:02, under the key preferences/editor',
     ]);
-    await page.getByRole('link', { name: 'Activity' }).click();
+    await page.getByRole('button', { name: 'Activity' }).click();
     await page.getByText('in place of').first().waitFor();
     expect(await page.getByText('in place of').first().innerText()).toMatch(/editor in place of preferences\/editor/);
   });
