@@ -61,7 +61,9 @@ export const MeaningReport = lazy(() =>
         total: count('Number of all facts.'),
       })
       .exactOptional()
-      .describe('Progress of the background work that makes the vectors of facts. Absent if search by meaning is off.'),
+      .describe(
+        'Progress of the background work that makes the vectors of facts. Absent if search by meaning is off or the memory is locked.',
+      ),
   }),
 );
 export type MeaningReport = SchemaOutput<typeof MeaningReport>;

@@ -8,7 +8,9 @@ type MeaningOperations = Pick<Memory, 'meaning' | 'setMeaning' | 'rebuildMeaning
 export const meaning = ({ meaning: model, meaningVectors: vectors, settings }: MemoryDeps): MeaningOperations => {
   const report = async (): Promise<MeaningReport> => {
     const { state, choice, installed } = model;
-    return { state, choice, installed, ...(vectors && choice !== 'off' && { facts: await vectors.progress() }) };
+    // While the memory is locked, its facts cannot be counted, but the model can be chosen.
+    const facts = choice === 'off' ? undefined : await vectors?.progress().catch(() => undefined);
+    return { state, choice, installed, ...(facts && { facts }) };
   };
   return {
     meaning: report,
