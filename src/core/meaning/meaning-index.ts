@@ -49,6 +49,8 @@ export class MeaningIndex implements FactMeaning, Disposable {
   readonly #loaded = new Map<string, Loaded>();
   #products: DotProducts | undefined;
   #modelId: string | undefined;
+  /** The subscription to changes of entries. Undefined while there is no model, so that writes then cost nothing more. */
+  #entries: Disposable | undefined;
   /** Ends the questions that wait. */
   #cancel = new AbortController();
 
@@ -60,11 +62,8 @@ export class MeaningIndex implements FactMeaning, Disposable {
     this.#modelId = embedder.model?.id;
     this.isAvailable = embedder.model !== undefined;
     this.#background = new BackgroundEmbedding(store, embedder, (...vectors) => this.#add(...vectors));
-    this.#subscriptions = [
-      store.onEntryEvent((event) => this.#onEntryEvent(event)),
-      store.onKeyChange(() => this.#onKeyChange()),
-      embedder.onChange(() => this.#onModelChange()),
-    ];
+    this.#subscriptions = [store.onKeyChange(() => this.#onKeyChange()), embedder.onChange(() => this.#onModelChange())];
+    this.#listen();
   }
 
   /** Begins to embed facts in the background. Without this call, only the vectors that exist are used. */
@@ -135,6 +134,7 @@ export class MeaningIndex implements FactMeaning, Disposable {
 
   [Symbol.dispose](): void {
     for (const subscription of this.#subscriptions) subscription[Symbol.dispose]();
+    this.#entries?.[Symbol.dispose]();
     this.#background.stop();
     void this.#drop();
   }
@@ -158,6 +158,13 @@ export class MeaningIndex implements FactMeaning, Disposable {
     if (this.#background.stored(namespace, row, entry.updatedAt) && loaded) remove(loaded, row);
   }
 
+  #listen(): void {
+    if (this.#modelId === undefined) {
+      this.#entries?.[Symbol.dispose]();
+      this.#entries = undefined;
+    } else this.#entries ??= this.#store.onEntryEvent((event) => this.#onEntryEvent(event));
+  }
+
   #onKeyChange(): void {
     if (isReadable(this.#store.status())) return this.#background.scan();
     void this.#drop();
@@ -168,11 +175,9 @@ export class MeaningIndex implements FactMeaning, Disposable {
     const id = this.#embedder.model?.id;
     this.isAvailable = id !== undefined;
     this.#background.forgetFailures();
-    // While the model is unavailable, its vectors stay, because it usually comes back.
-    if (id !== undefined && id !== this.#modelId) {
-      void this.#drop();
-      this.#modelId = id;
-    }
+    if (id !== this.#modelId) void this.#drop();
+    this.#modelId = id;
+    this.#listen();
     this.#background.scan();
   }
 
