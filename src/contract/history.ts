@@ -89,6 +89,7 @@ export const RECORDED_ACTIONS = {
   pullModel: undefined,
   cancelPull: undefined,
   setMeaning: 'choice',
+  rebuildMeaning: undefined,
   trustClock: undefined,
   lock: undefined,
   unlock: undefined,

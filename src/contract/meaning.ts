@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { inputObject, lazy, noInput, type SchemaOutput, Time } from './schema.ts';
+import { count, inputObject, lazy, noInput, type SchemaOutput, Time } from './schema.ts';
 import type { MeaningChoice, MeaningFailureCode, MeaningState } from './status.ts';
 
 /** Every choice and failure code, for the schemas. `satisfies` makes the compiler reject a missing one. */
@@ -55,6 +55,15 @@ export const MeaningReport = lazy(() =>
     state: MeaningStatus(),
     choice: z.enum(choices).describe('The chosen model, or `off`.'),
     installed: z.boolean().describe('Whether the bundled model is installed.'),
+    facts: z
+      .object({
+        done: count('Number of facts that have a vector of this model.'),
+        total: count('Number of all facts.'),
+      })
+      .exactOptional()
+      .describe(
+        'Progress of the background work that makes the vectors of facts. Absent if search by meaning is off or the memory is locked.',
+      ),
   }),
 );
 export type MeaningReport = SchemaOutput<typeof MeaningReport>;
@@ -76,3 +85,10 @@ export const SetMeaningInput = lazy(() =>
   ),
 );
 export type SetMeaningInput = SchemaOutput<typeof SetMeaningInput>;
+
+export const RebuildMeaningInput = lazy(() =>
+  noInput(
+    'Rebuild the vectors of search by meaning',
+    'Deletes all vectors and makes them again in the background. Search works by words meanwhile.',
+  ),
+);

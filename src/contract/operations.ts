@@ -32,7 +32,7 @@ import { ForgetInput, ForgetReceipt, UndoForgetInput } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
 import { ImportPreview, ImportPreviewInput } from './import-preview.ts';
 import { SHORTENING_GRACE } from './limits.ts';
-import { MeaningInput, MeaningReport, SetMeaningInput } from './meaning.ts';
+import { MeaningInput, MeaningReport, RebuildMeaningInput, SetMeaningInput } from './meaning.ts';
 import {
   EndSessionReceipt,
   EndSessionInput,
@@ -262,6 +262,7 @@ export const operations = {
   meaning: { input: MeaningInput, output: MeaningReport, scope: 'admin', effect: 'none' },
   // The owner approved or chose the Ollama that receives the facts before.
   setMeaning: { input: SetMeaningInput, output: MeaningReport, scope: 'admin', effect: 'reversible' },
+  rebuildMeaning: { input: RebuildMeaningInput, output: MeaningReport, scope: 'admin', effect: 'reversible' },
 
   mintToken: { input: MintInput, output: MintReceipt, scope: 'admin', effect: 'grants' },
   tokens: { input: TokensInput, output: TokenList, scope: 'admin', effect: 'none' },

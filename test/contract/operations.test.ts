@@ -112,6 +112,7 @@ describe('the table (R-OPS-01)', () => {
       'testEmbeddings',
       'meaning',
       'setMeaning',
+      'rebuildMeaning',
       'mintToken',
       'tokens',
       'revokeToken',

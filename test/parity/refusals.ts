@@ -236,6 +236,7 @@ const others: Refusal[] = [
     ['1001 characters', { query: 'x'.repeat(1001) }, /^query is longer than 1000 characters; send only the important words\.$/],
     ['zero', { query: 'x', limit: 0 }, /^limit must be a whole number from 1 to 100;/],
     ['101', { query: 'x', limit: 101 }, /^limit must be a whole number from 1 to 100;/],
+    ['another mode', { query: 'x', mode: 'vec' }, /^mode must be `auto`, `words` or `meaning`; send one of them\.$/],
     ['a category that is too long', { query: 'x', category: 'x'.repeat(129) }, SHAPE],
     [
       'an expiry within zero seconds',

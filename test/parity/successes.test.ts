@@ -193,6 +193,12 @@ describe.each(WRITERS)('the life of a fact created by %s', (name) => {
     for (const reader of speaking('search', narrow)) {
       expect(await answer(reader, 'search', narrow), reader).toMatchObject({ hits: [{ key }] });
     }
+    for (const mode of ['auto', 'words', 'meaning']) {
+      const chosen = { query: 'helix everywhere', mode };
+      for (const reader of speaking('search', chosen)) {
+        expect(await answer(reader, 'search', chosen), reader).toMatchObject({ hits: [{ key }] });
+      }
+    }
 
     // Changed over another.
     await world.clock.advance(MINUTE);

@@ -2,6 +2,7 @@ import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { RamStore } from '../../src/core/store/ram-store.ts';
 import { manualClock, HOUR, SECOND } from '../support/clock.ts';
+import { ChosenMeaning } from '../support/meaning.ts';
 import { aDraft } from '../support/store.ts';
 import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 
@@ -376,6 +377,22 @@ describe('the filter', () => {
     expect(await rows(page).first().locator('mark').allTextContents()).toEqual(['Tuesdays']);
   });
 
+  test('shows results by words at once, and those by meaning when they arrive (R-MEAN-41)', async () => {
+    const meaning = new ChosenMeaning({ cosines: { 'preferences/editor': 0.7, 'project/branch': 0.1 } });
+    const model = Promise.withResolvers<void>();
+    meaning.onQuestion = () => model.promise;
+    const store = new RamStore(manualClock());
+    using _watching = meaning.watch(store);
+    const { page } = await three({ meaning, store });
+    await search(page).fill('which program do I write in, and when do I deploy?');
+    await shows(page, ['project/deploy']);
+    model.resolve();
+    await shows(page, ['preferences/editor', 'project/deploy']);
+    expect(await rows(page).first().locator('.why').textContent()).toBe('similar in meaning (0.70)');
+    expect(await rows(page).first().locator('.snippet').textContent()).toBe('Helix, with soft wrap');
+    expect(meaning.asked).toEqual(['which program do I write in, and when do I deploy?']);
+  });
+
   test('applies to search results (R-SEEK-01)', async () => {
     const { page } = await three();
     await search(page).fill('tag:tools');
@@ -456,6 +473,24 @@ describe('a fact', () => {
       'Zed, with soft wrap',
       'Helix, with soft wrap',
     ]);
+  });
+
+  test('names the key of a superseded fact in its history, and in Activity (R-MEAN-30)', async () => {
+    const { page, as, advance: pass } = await three();
+    await pass(HOUR);
+    await as({ client: 'codex' })('remember', { key: 'editor', value: 'Zed', supersedes: 'preferences/editor' });
+    await shows(page, ['editor', 'project/branch', 'project/deploy']);
+    await rows(page).filter({ hasText: 'editor' }).click();
+    await fact(page).getByRole('button', { name: 'History' }).click();
+    const history = fact(page).getByRole('region', { name: 'History' });
+    await history.getByText('claude-code, 3 June 2026 at 14:02').waitFor();
+    expect(await history.locator('.meta').allTextContents()).toEqual([
+      'Changed by codex, 3 June 2026 at 15:02',
+      'Earlier version by claude-code, 3 June 2026 at 14:02, under the key preferences/editor',
+    ]);
+    await page.getByRole('button', { name: 'Activity' }).click();
+    await page.getByText('in place of').first().waitFor();
+    expect(await page.getByText('in place of').first().innerText()).toMatch(/editor in place of preferences\/editor/);
   });
 
   test('keeps its remaining lifetime when it is restored', async () => {

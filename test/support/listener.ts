@@ -4,6 +4,7 @@ import { onTestFinished } from 'vitest';
 import { isReadable } from '../../src/contract/status.ts';
 import type { TokenScope } from '../../src/contract/token.ts';
 import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import type { FactMeaning } from '../../src/core/meaning/nearest.ts';
 import type { ClientConnections } from '../../src/core/operations/clients-port.ts';
 import { createCore } from '../../src/core/operations/create-core.ts';
 import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
@@ -47,6 +48,8 @@ export interface ServeOptions extends Partial<Omit<ListenerDeps, 'perform'>> {
   /** The home folder with the clients to connect. */
   readonly clients?: (surrounded: Surrounded) => ClientConnections;
   readonly embeddings?: Embeddings;
+  /** Finds facts by their meaning. If absent, facts are found by their words only. */
+  readonly meaning?: FactMeaning | undefined;
   readonly updates?: UpdateSource | undefined;
 }
 
@@ -61,6 +64,7 @@ export async function serve({
   settings,
   clients,
   embeddings,
+  meaning,
   updates,
   clock = systemClock,
   ...over
@@ -71,7 +75,7 @@ export async function serve({
   const { perform: inner, packs: opened } = createCore({
     store,
     tokens,
-    finder: new Finder(store),
+    finder: new Finder(store, { meaning }),
     clock,
     writesPerMinute,
     ...(packs && { packs }),

@@ -7,6 +7,7 @@ import { TokenRegistry } from '../../src/core/access/token-registry.ts';
 import type { FactMeaning } from '../../src/core/meaning/nearest.ts';
 import { createCore } from '../../src/core/operations/create-core.ts';
 import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
+import type { MeaningModel, MeaningVectors } from '../../src/core/operations/meaning-port.ts';
 import type { Perform } from '../../src/core/operations/perform.ts';
 import type { CredentialSources } from '../../src/core/packs/credential-store.ts';
 import type { PackServices, PackServicesOptions } from '../../src/core/packs/pack-services.ts';
@@ -33,6 +34,8 @@ interface Options {
   readonly packs?: Omit<PackServicesOptions, 'store' | 'clock'>;
   readonly credentials?: CredentialSources;
   readonly embeddings?: Embeddings;
+  readonly meaningModel?: MeaningModel;
+  readonly meaningVectors?: MeaningVectors;
   readonly keyless?: boolean;
   /** Finds facts by their meaning. If absent, facts are found by their words only. */
   readonly meaning?: FactMeaning;
@@ -64,6 +67,8 @@ export async function openTestMemory(options: Options = {}): Promise<TestMemory>
     packs,
     credentials,
     embeddings,
+    meaningModel,
+    meaningVectors,
     keyless = false,
     meaning,
   } = options;
@@ -84,6 +89,8 @@ export async function openTestMemory(options: Options = {}): Promise<TestMemory>
     ...(packs && { packs }),
     ...(credentials && { credentials }),
     ...(embeddings && { embeddings }),
+    ...(meaningModel && { meaning: meaningModel }),
+    ...(meaningVectors && { meaningVectors }),
   });
   onTestFinished(() => door[Symbol.dispose]());
   const { perform } = door;

@@ -5,6 +5,7 @@ import { type Browser, type BrowserContextOptions, chromium as driver, type Page
 import { expect, onTestFinished } from 'vitest';
 import type { OperationName, OperationOutput, OperationRequest } from '../../src/contract/operations.ts';
 import type { Caller } from '../../src/core/access/caller.ts';
+import type { FactMeaning } from '../../src/core/meaning/nearest.ts';
 import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
 import type { OwnerSettings } from '../../src/core/operations/memory.ts';
 import type { PackServicesOptions } from '../../src/core/packs/pack-services.ts';
@@ -32,6 +33,8 @@ export interface WindowOptions extends Pick<BrowserContextOptions, 'viewport' | 
   readonly settings?: OwnerSettings;
   readonly clients?: ServeOptions['clients'];
   readonly embeddings?: Embeddings;
+  /** Finds facts by their meaning. If absent, facts are found by their words only. */
+  readonly meaning?: FactMeaning;
   readonly updates?: ServeOptions['updates'];
   /** In px; the default of browsers is 16. */
   readonly fontSize?: number;
@@ -79,6 +82,7 @@ export async function openWindow({
   settings,
   clients,
   embeddings,
+  meaning,
   updates,
   fontSize,
   before,
@@ -97,6 +101,7 @@ export async function openWindow({
     ...(clients && { clients }),
     ...(embeddings && { embeddings }),
     updates,
+    meaning,
   });
   const as: As = (caller) => (name, input) => served.perform(aCaller(caller), name, input);
   if (!firstRun) await served.tokens.verify(await served.token(), 'mcp');

@@ -16,7 +16,7 @@ import { type Embeddings, noEmbeddings } from './embeddings-port.ts';
 import { embeddings as embeddingOperations } from './embeddings.ts';
 import { facts } from './facts.ts';
 import { FairScheduler } from './fair-scheduler.ts';
-import { type MeaningModel, noMeaning } from './meaning-port.ts';
+import { type MeaningModel, type MeaningVectors, noMeaning } from './meaning-port.ts';
 import { meaning as meaningOperations } from './meaning.ts';
 import type { Memory, MemoryDeps, OwnerSettings, ProgramInfo } from './memory.ts';
 import { owner } from './owner.ts';
@@ -45,6 +45,7 @@ interface CoreOptions {
   readonly clients?: (() => Promise<ClientConnections>) | undefined;
   readonly embeddings?: Embeddings;
   readonly meaning?: MeaningModel;
+  readonly meaningVectors?: MeaningVectors;
   readonly program?: ProgramInfo;
 }
 
@@ -65,6 +66,7 @@ export function createCore({
   clients,
   embeddings = noEmbeddings,
   meaning = noMeaning,
+  meaningVectors,
   settings = NO_SETTINGS,
   program = NOT_SERVED,
 }: CoreOptions): Core {
@@ -82,6 +84,7 @@ export function createCore({
     credentials,
     embeddings,
     meaning,
+    meaningVectors,
     clock,
     secrets,
     settings,

@@ -12,6 +12,14 @@ export interface MeaningModel extends Embedder {
   choose(choice: MeaningChoice): void;
 }
 
+/** The vectors of all facts. The core's `MeaningIndex` makes them in the background. */
+export interface MeaningVectors {
+  /** Counts all facts, and the facts that have a vector of the present model. */
+  progress(): Promise<{ readonly done: number; readonly total: number }>;
+  /** Deletes all vectors and makes them again in the background. */
+  rebuild(): Promise<void>;
+}
+
 /** For a process that has no model. */
 export const noMeaning: MeaningModel = {
   choice: 'off',

@@ -15,7 +15,7 @@ import type { CallContext } from './call-context.ts';
 import type { ClientConnections } from './clients-port.ts';
 import type { Embeddings } from './embeddings-port.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
-import type { MeaningModel } from './meaning-port.ts';
+import type { MeaningModel, MeaningVectors } from './meaning-port.ts';
 
 /** The operations of a memory: one method for each row of the operations table. The compiler checks that no method is missing. */
 export type Memory = {
@@ -66,6 +66,8 @@ export interface MemoryDeps {
   readonly embeddings: Embeddings;
   /** The model of search by meaning. */
   readonly meaning: MeaningModel;
+  /** The vectors that the model made of the facts. Absent in a process without a model. */
+  readonly meaningVectors?: MeaningVectors | undefined;
   readonly clock: Clock;
   /** Facts that the window forgot less than ten seconds ago, and can still restore. */
   readonly forgotten: ForgetUndoBuffer;

@@ -125,6 +125,7 @@ const WITH_COMMANDS: ReadonlySet<OperationName> = new Set<OperationName>([
   'testEmbeddings',
   'meaning',
   'setMeaning',
+  'rebuildMeaning',
 ]);
 
 /** Returns the number of writes that count towards the write limit: one for each line of an import, and none for a dry run. */

@@ -16,7 +16,7 @@ import {
 import { history, list, recall, remember, renew, search } from './commands/facts.ts';
 import { forget, undo } from './commands/forget.ts';
 import { keyInit, keyRecovery, keyRotate, keyStatus, lock, unlock } from './commands/key.ts';
-import { meaningOff, meaningOn, meaningStatus } from './commands/meaning.ts';
+import { meaningOff, meaningOn, meaningRebuild, meaningStatus } from './commands/meaning.ts';
 import { move } from './commands/move.ts';
 import { packDisable, packEnable, packList, packNew, packRun, packTest } from './commands/packs.ts';
 import { pipelineAdopt, pipelineList, pipelineShow } from './commands/pipelines.ts';
@@ -47,7 +47,7 @@ export const groups: readonly Group[] = [
   { title: 'The program', commands: [serve, window, windowList, windowEnd, status, doctor, mcp] },
   { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },
   { title: 'Pipelines', commands: [pipelineList, pipelineShow, pipelineAdopt] },
-  { title: 'Search by meaning', commands: [meaningOn, meaningOff, meaningStatus] },
+  { title: 'Search by meaning', commands: [meaningOn, meaningOff, meaningStatus, meaningRebuild] },
   {
     title: 'Embeddings',
     commands: [

@@ -135,6 +135,7 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       credentials,
       embeddings,
       meaning,
+      meaningVectors: meaningIndex,
       packs: packOptions,
       settings: new SettingsEditor(config, options, {
         HELMDECK_MEANING: (value) => {

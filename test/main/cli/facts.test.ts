@@ -100,6 +100,7 @@ describe('searching', () => {
     expect((await say('search', 'friday', '--client', 'nobody')).err).toMatch(/^No fact matches/);
     expect((await say('search', 'friday', '--expiring-within', '1h')).err).toMatch(/^No fact matches/);
     expect(await answered('search', 'friday', '--limit', '1')).toMatchObject({ hits: { length: 1 } });
+    expect(await answered('search', 'friday', '--mode', 'words')).toMatchObject({ hits: { length: 2 } });
   });
 
   test('says when no fact matches, and refuses invalid requests', async () => {
@@ -111,6 +112,7 @@ describe('searching', () => {
     expect(await say('search')).toMatchObject({ code: 2 });
     expect(await say('search', 'x', '--limit', '101')).toMatchObject({ code: 1, err: expect.stringMatching(/limit/) as string });
     expect(await say('search', 'x', '--limit', 'many')).toMatchObject({ code: 2 });
+    expect(await say('search', 'x', '--mode', 'vec')).toMatchObject({ code: 2, err: expect.stringMatching(/mode/) as string });
   });
 
   test('waits until the index is built', async () => {
@@ -213,6 +215,18 @@ test('history shows earlier versions (R-HIST-04)', async () => {
     key: 'editor',
     versions: [{ value: 'Vim', client: 'command-line' }],
   });
+});
+
+test('a fact can supersede another one, whose key the history names (R-MEAN-30)', async () => {
+  await say('remember', 'old name', 'Aurora');
+  expect(await say('remember', 'new', 'Zephyr', '--supersedes', 'old name')).toMatchObject({
+    code: 0,
+    err: 'The fact old name is now in the history of this fact.\n',
+  });
+  expect((await say('history', 'new')).out).toMatch(/ {2}from old name\n {2}Aurora\n$/);
+  expect((await say('activity', '--limit', '1')).out).toMatch(/ {2}remember {2}new in place of old name\n$/);
+  expect(await say('remember', 'other', 'v', '--supersedes', 'old name')).toMatchObject({ code: 3 });
+  expect(await say('remember', 'new', 'v', '--supersedes', 'new')).toMatchObject({ code: 1 });
 });
 
 describe('forgetting', () => {

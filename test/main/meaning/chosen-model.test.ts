@@ -4,6 +4,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Caller } from '../../../src/core/access/caller.ts';
 import { type HostMachine, readConfig } from '../../../src/main/config/config.ts';
 import { readSettings } from '../../../src/main/config/settings-file.ts';
+import { launchWithNode } from '../../../src/main/meaning/launch-model.ts';
+import type { LaunchModel } from '../../../src/main/meaning/model-messages.ts';
 import { openMemory, type OpenOptions } from '../../../src/main/roots/open-memory.ts';
 import { settle } from '../../support/clock.ts';
 import { A_KEY } from '../../support/store.ts';
@@ -20,7 +22,10 @@ const owner: Caller = {
 };
 
 /** An open memory whose model is a fake. */
-async function opened({ folder = join(tempFolder(), 'data'), ...environment }: Record<string, string> = {}) {
+async function opened(
+  { folder = join(tempFolder(), 'data'), ...environment }: Record<string, string> = {},
+  launchModel?: LaunchModel,
+) {
   const machine: HostMachine = {
     environment: { HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: A_KEY, ...environment },
     platform: process.platform,
@@ -28,7 +33,7 @@ async function opened({ folder = join(tempFolder(), 'data'), ...environment }: R
   };
   const { launch, started } = fakeModel();
   const settings = readSettings(machine);
-  const options: OpenOptions = { ...settings, version: '1.2.3', desktop: false, launchModel: launch };
+  const options: OpenOptions = { ...settings, version: '1.2.3', desktop: false, launchModel: launchModel ?? launch };
   const memory = await openMemory(readConfig(settings), options);
   onTestFinished(() => memory[Symbol.asyncDispose]());
   const call = (name: string, input: object = {}): Promise<unknown> => memory.perform(owner, name, input);
@@ -46,7 +51,7 @@ async function opened({ folder = join(tempFolder(), 'data'), ...environment }: R
 describe('the choice of the model (R-MEAN-26)', () => {
   test('is the bundled model by default, which starts nothing until it is needed', async () => {
     const { call, started } = await opened();
-    expect(await call('meaning')).toEqual({
+    expect(await call('meaning')).toMatchObject({
       state: { at: 'ready', source: 'bundled', model: 'minilm-l6-v2' },
       choice: 'bundled',
       installed: true,
@@ -137,4 +142,27 @@ describe('embeddings for programs with the bundled model (R-MEAN-28)', () => {
       code: 'embeddings_unavailable',
     });
   });
+});
+
+test('the real program makes vectors, finds by meaning, and makes the vectors again on request (R-MEAN-29)', async () => {
+  const { memory, call } = await opened({}, launchWithNode);
+  const facts = {
+    deploys: 'We deploy to production on Tuesdays',
+    cat: 'The cat sleeps in the kitchen',
+    editor: 'Ada prefers Helix over Vim',
+    coffee: 'Two sugars, no milk',
+    bike: 'The lock of the bicycle has the code 4711',
+    flat: 'The boiler is in the cellar',
+  };
+  for (const [key, value] of Object.entries(facts)) await call('remember', { key, value });
+  memory.startMeaning();
+  const progress = async () => ((await call('meaning')) as { facts?: object }).facts;
+  await expect.poll(progress).toEqual({ done: 6, total: 6 });
+  const found = await call('search', { query: 'when do you ship new versions?', mode: 'meaning' });
+  expect(found).toMatchObject({ hits: [{ key: 'deploys' }], meaning: 'complete' });
+  expect(await call('rebuildMeaning')).toMatchObject({ facts: { total: 6 } });
+  await expect.poll(progress).toEqual({ done: 6, total: 6 });
+  await call('lock');
+  expect(await call('meaning')).not.toHaveProperty('facts');
+  expect(await call('setMeaning', { choice: 'off' })).toMatchObject({ choice: 'off' });
 });

@@ -21,6 +21,8 @@ import { KEYED, keySql, NEWEST, placeSql } from './sql.ts';
 
 /** Maximum rows decrypted in one step while searching for matching entries. */
 const MAX_ROWS_PER_STEP = 500;
+/** A page of more rows uses the longer statement at once, so that the server does not read many long texts in vain. */
+const MAX_SHORT_ROWS = 101;
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 interface Order {
@@ -53,26 +55,28 @@ const VERSIONS = `SELECT ${NEWEST}, string_agg(packed, ''::bytea) AS rows FROM (
       AND kind = 2 AND expires_at > $4 ORDER BY updated_at DESC) AS version`;
 
 /**
- * Reads a page in the order of the index, so the server sorts nothing and stops after the last row. Rows after those whose sealed bytes
- * reach the size of the page come without their text, and only show that there are more.
+ * Reads a page in the order of the index, so the server sorts nothing and stops after the last row. If the sealed bytes of all rows are
+ * less than the size of the page, one aggregate is enough. Otherwise `rows` is NULL, unless `isLong`: then rows after those that reach
+ * the size come without their text, and only show that there are more. Adding up the bytes before each row takes as long as reading it.
  */
-function pageSql(kind: Kind, { by, descending }: Order, inCategory: boolean): string {
+function pageSql(kind: Kind, { by, descending }: Order, inCategory: boolean, isLong: boolean): string {
   const [sign, direction] = descending ? ['<', 'DESC'] : ['>', 'ASC'];
   const order = `ORDER BY ${by} ${direction}, number ${direction}`;
+  const packed = `string_agg(${packedSql('sealed')}, ''::bytea)`;
   const isRead = 'sum(octet_length(sealed)) OVER before - octet_length(sealed) < $8';
-  return `SELECT ${NEWEST}, string_agg(${packedSql('sealed')}, ''::bytea) AS rows FROM (
-    SELECT number, created_at, updated_at, expires_at, category, key_hash, CASE WHEN ${isRead} THEN sealed END AS sealed FROM entry
-      WHERE ${placeSql(kind)} AND kind <> 2 ${kind === 'activity' ? '' : 'AND kind <> 6'}
+  return `SELECT ${NEWEST}, count(*), ${isLong ? packed : `CASE WHEN sum(octet_length(sealed)) < $8 THEN ${packed} END`} AS rows FROM (
+    SELECT number, created_at, updated_at, expires_at, category, key_hash, ${isLong ? `CASE WHEN ${isRead} THEN sealed END AS sealed` : 'sealed'}
+      FROM entry WHERE ${placeSql(kind)} AND kind <> 2 ${kind === 'activity' ? '' : 'AND kind <> 6'}
         AND expires_at > $3 AND expires_at < $4 AND (${by}, number) ${sign} ($5, $6) ${inCategory ? 'AND category = $9' : ''}
-      WINDOW before AS (${order} ROWS UNBOUNDED PRECEDING) ${order} LIMIT $7) AS page`;
+      ${isLong ? `WINDOW before AS (${order} ROWS UNBOUNDED PRECEDING)` : ''} ${order} LIMIT $7) AS page`;
 }
 
 /** The statements of pages. The same texts each time, because composing a text takes longer than finding it. */
 const PAGES = new Map<string, string>();
 
-function knownPageSql(kind: Kind, sort: PageQuery['sort'], inCategory: boolean): string {
-  const name = `${kind} ${sort} ${inCategory}`;
-  const known = PAGES.get(name) ?? pageSql(kind, ORDERS[sort], inCategory);
+function knownPageSql(kind: Kind, sort: PageQuery['sort'], inCategory: boolean, isLong: boolean): string {
+  const name = `${kind} ${sort} ${inCategory} ${isLong}`;
+  const known = PAGES.get(name) ?? pageSql(kind, ORDERS[sort], inCategory, isLong);
   PAGES.set(name, known);
   return known;
 }
@@ -187,7 +191,7 @@ export class ServerReader {
   }
 
   /** Reads at most `most` rows. */
-  #rowsAfter(
+  async #rowsAfter(
     { subject, session = '' }: Namespace,
     kind: Kind,
     { sort, category, expiresBefore = NEVER, after }: PageQuery,
@@ -197,7 +201,12 @@ export class ServerReader {
     const start: EntryCursor = after ?? (ORDERS[sort].descending ? { at: NEVER, row: NEVER } : { at: -NEVER, row: -NEVER });
     const values: unknown[] = [subject, session, this.#time.now(), bound(expiresBefore), start.at, start.row, most, bytes];
     if (category !== undefined) values.push(category);
-    return this.#readPacked(knownPageSql(kind, sort, category !== undefined), values);
+    const sqlOf = (isLong: boolean): string => knownPageSql(kind, sort, category !== undefined, isLong);
+    if (most > MAX_SHORT_ROWS) return this.#readPacked(sqlOf(true), values);
+    const { rows: found, isNewest } = await this.#feed.read<{ rows: Buffer | null; count: number }>(sqlOf(false), values);
+    const [page] = found;
+    if (page && page.rows === null && page.count > 0) return this.#readPacked(sqlOf(true), values);
+    return { rows: unpackRows(page?.rows ?? null), isNewest };
   }
 
   async namespaces(kind: Kind): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]> {

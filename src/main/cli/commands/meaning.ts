@@ -39,11 +39,22 @@ export const meaningStatus = command({
   },
 });
 
-function meaningLines({ state, installed, choice }: MeaningReport): string[] {
+export const meaningRebuild = command({
+  name: 'meaning rebuild',
+  description: 'Deletes all vectors and makes them again in the background.',
+  details: ['While vectors are made, search works by words, and by the vectors that exist.'],
+  async run(_typed, context) {
+    const report = await context.call('rebuildMeaning', {});
+    await context.printResult(report, () => meaningLines(report));
+  },
+});
+
+function meaningLines({ state, installed, choice, facts }: MeaningReport): string[] {
   const [first = '', ...rest] = describeMeaning(state);
   return columns([
     ['meaning', first],
     ...rest.map((line) => ['', line]),
+    ...(facts ? [['facts', `${facts.done} of ${facts.total} have a vector`]] : []),
     ...(choice === 'off' && !installed ? [['model', 'the bundled model is not installed']] : []),
   ]);
 }

@@ -40,6 +40,7 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
   pullModel: 'downloaded the embedding model',
   cancelPull: 'cancelled the download of the embedding model',
   setMeaning: 'changed search by meaning to',
+  rebuildMeaning: 'rebuilt the vectors of search by meaning',
   trustClock: 'confirmed the date',
   lock: 'locked the memory',
   unlock: 'unlocked the memory',
@@ -117,7 +118,7 @@ function useActivity() {
 }
 
 function Line({ row, undo }: { row: Row; undo: () => void }) {
-  const { at, operation, client, defined_by: definedBy, key, scope, target, shortened } = row;
+  const { at, operation, client, defined_by: definedBy, key, supersedes, scope, target, shortened } = row;
   return (
     <li className="line">
       <span>
@@ -131,6 +132,12 @@ function Line({ row, undo }: { row: Row; undo: () => void }) {
           </>
         )}
         {VERBS[operation]} <bdi>{key ?? scope ?? target}</bdi>
+        {supersedes !== undefined && (
+          <>
+            {' '}
+            in place of <bdi>{supersedes}</bdi>
+          </>
+        )}
         {shortened && ` and made it expire on ${fullDate(shortened.to)} instead of ${fullDate(shortened.from)}`}
       </span>
       {WRITES.has(operation) && (
