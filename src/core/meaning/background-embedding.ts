@@ -29,6 +29,7 @@ interface Work {
   scan: { readonly after?: EntryCursor } | undefined;
 }
 
+type Found = Awaited<ReturnType<MemoryStore['vectors']['missing']>>;
 type EmbeddedFact = UnembeddedFact & { readonly vector: Uint8Array };
 
 /** Called with the vectors of a fact that are stored. */
@@ -186,13 +187,15 @@ export class BackgroundEmbedding {
     return work;
   }
 
-  /** Embeds some facts of a namespace, the newest first, and stores their vectors. Stops early if new facts are waiting. */
+  /** Embeds some facts of a namespace, the newest first, and stores their vectors. */
   async #turn(work: Work, signal: AbortSignal): Promise<void> {
     const { model } = this.#embedder;
     if (!model) return;
-    const { namespace } = work;
-    const areFresh = work.fresh.size > 0;
-    const facts = await (areFresh ? this.#freshFacts(work, model) : this.#olderFacts(work, model));
+    const { namespace, fresh } = work;
+    const areFresh = fresh.size > 0;
+    // The new facts were deleted meanwhile.
+    if (!areFresh && !work.scan) return void this.#work.delete(nameOf(namespace));
+    const { facts, next } = await (areFresh ? this.#freshFacts(work, model) : this.#olderFacts(work, model));
     const wanted = facts.filter(({ row }) => (this.#failures.get(row) ?? 0) < MAX_FAILURES);
     const embedded: EmbeddedFact[] = [];
     for (const { row, entry } of wanted) this.#embedding.set(row, entry.updatedAt);
@@ -201,41 +204,40 @@ export class BackgroundEmbedding {
         const from = embedded.length;
         const batch = wanted.slice(from, from + (this.#oneByOne ? 1 : FACTS_OF_A_CALL));
         embedded.push(...(await this.#vectorsOf(batch, model, signal)));
-        if (!this.#mustGiveWay(work, areFresh) || embedded.length === wanted.length) continue;
-        const rest = wanted.slice(embedded.length);
-        if (areFresh) for (const { row } of rest.toReversed()) work.fresh.add(row);
-        else work.scan = afterFact(embedded.at(-1));
-        break;
+        const waiting = this.#work.values().find((other) => other.fresh.size > 0 && !(areFresh && other === work));
+        if (!waiting || embedded.length === wanted.length) continue;
+        // New facts go first. Old ones wait for them, and are still stored together.
+        if (!areFresh) await this.#turn(waiting, signal);
+        else {
+          for (const { row } of wanted.slice(embedded.length).toReversed()) fresh.add(row);
+          break;
+        }
       }
     } finally {
       // After a failure too, so that the facts before it need not be embedded again.
       await this.#putVectors(namespace, embedded, model, signal);
       for (const { row } of wanted) this.#embedding.delete(row);
     }
-    // The scan found no fact that fails. New facts say nothing about it.
-    if (!areFresh) this.#oneByOne = false;
+    if (!areFresh) {
+      work.scan = next && { after: next };
+      // The scan found no fact that fails. New facts say nothing about it.
+      this.#oneByOne = false;
+    }
     const name = nameOf(namespace);
-    if (work.fresh.size === 0 && !work.scan && this.#work.get(name) === work) this.#work.delete(name);
+    if (fresh.size === 0 && !work.scan && this.#work.get(name) === work) this.#work.delete(name);
   }
 
-  /** Whether new facts wait: those of other namespaces, and for a scan also those of its own. */
-  #mustGiveWay(work: Work, areFresh: boolean): boolean {
-    return this.#work.values().some((other) => other.fresh.size > 0 && !(areFresh && other === work));
-  }
-
-  async #freshFacts({ namespace, fresh }: Work, model: EmbeddingModel): Promise<readonly UnembeddedFact[]> {
+  async #freshFacts({ namespace, fresh }: Work, model: EmbeddingModel): Promise<Found> {
     const rows = [...fresh].slice(-FACTS_AT_ONCE);
     for (const row of rows) fresh.delete(row);
     const { facts, vectors } = await this.#store.vectors.read(namespace, model.id, rows);
     // Another process has embedded these, or they were only renewed.
     for (const { row, version, vector } of vectors) this.#onVectors(namespace, row, version, vector);
-    return facts;
+    return { facts };
   }
 
-  async #olderFacts(work: Work, model: EmbeddingModel): Promise<readonly UnembeddedFact[]> {
-    const { facts, next } = await this.#store.vectors.missing(work.namespace, model.id, work.scan?.after);
-    work.scan = next && { after: next };
-    return facts;
+  #olderFacts({ namespace, scan }: Work, model: EmbeddingModel): Promise<Found> {
+    return this.#store.vectors.missing(namespace, model.id, scan?.after);
   }
 
   /** Stores the vectors of facts that were not changed meanwhile. */
@@ -279,10 +281,6 @@ export class BackgroundEmbedding {
     }
   }
 }
-
-/** Returns the position of a scan after a fact. */
-const afterFact = (fact: UnembeddedFact | undefined): Work['scan'] =>
-  fact ? { after: { at: fact.entry.updatedAt, row: fact.row } } : {};
 
 /** Returns a name that is unique for each namespace. */
 export const nameOf = ({ subject, session = '' }: Namespace): string => `${subject.length} ${subject}${session}`;

@@ -37,6 +37,8 @@ interface Loaded {
  * job makes the vectors of new facts.
  */
 export class MeaningIndex implements FactMeaning, Disposable {
+  /** A field, not a method, so that a search that compares no meanings calls nothing here. */
+  isAvailable: boolean;
   readonly #store: MemoryStore;
   readonly #embedder: Embedder;
   readonly #maxBytes: number;
@@ -56,6 +58,7 @@ export class MeaningIndex implements FactMeaning, Disposable {
     this.#maxBytes = maxBytes;
     this.#idleBytes = idleBytes;
     this.#modelId = embedder.model?.id;
+    this.isAvailable = embedder.model !== undefined;
     this.#background = new BackgroundEmbedding(store, embedder, (...vectors) => this.#add(...vectors));
     this.#subscriptions = [
       store.onEntryEvent((event) => this.#onEntryEvent(event)),
@@ -67,10 +70,6 @@ export class MeaningIndex implements FactMeaning, Disposable {
   /** Begins to embed facts in the background. Without this call, only the vectors that exist are used. */
   start(): void {
     this.#background.start();
-  }
-
-  get isAvailable(): boolean {
-    return this.#embedder.model !== undefined && isReadable(this.#store.status());
   }
 
   /** Returns the facts whose meaning is nearest to a text. Undefined while search by meaning is off or unavailable. */
@@ -167,6 +166,7 @@ export class MeaningIndex implements FactMeaning, Disposable {
 
   #onModelChange(): void {
     const id = this.#embedder.model?.id;
+    this.isAvailable = id !== undefined;
     this.#background.forgetFailures();
     // While the model is unavailable, its vectors stay, because it usually comes back.
     if (id !== undefined && id !== this.#modelId) {

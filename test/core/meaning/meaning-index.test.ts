@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
+import { ForgetInput } from '../../../src/contract/forget.ts';
 import { MeaningIndex } from '../../../src/core/meaning/meaning-index.ts';
 import { RamStore } from '../../../src/core/store/ram-store.ts';
+import { selectionOf } from '../../../src/core/store/scope.ts';
 import type { MemoryStore, Namespace } from '../../../src/core/store/store.ts';
-import { HOUR, manualClock, MINUTE } from '../../support/clock.ts';
-import { aDraft, openFileStore } from '../../support/store.ts';
+import { DAY, HOUR, manualClock, MINUTE, SECOND } from '../../support/clock.ts';
+import { aDraft, anAuthor, openFileStore } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { WordEmbedder } from '../../support/word-embedder.ts';
 
@@ -212,6 +214,57 @@ describe('vectors in RAM (R-MEAN-15)', () => {
     await store.forget('me', { kinds: ['fact'] });
     expect(await ask('matter 9', me, 300)).toEqual([]);
     expect(index.bytes).toBeLessThan(20_000);
+  });
+
+  test.each([
+    { how: 'all', left: 0 },
+    { how: 'facts', left: 0 },
+    { how: 'key:area 1/1', left: 499 },
+    { how: 'prefix:area 1/', left: 333 },
+    { how: 'category:odd', left: 250 },
+    { how: 'tag:tag2', left: 400 },
+    { how: 'client:client 1', left: 250 },
+    { how: 'an expiry', left: 375 },
+    { how: 'an undo', left: 400 },
+  ])('none of 500 facts stays after $how', async ({ how, left }) => {
+    const clock = manualClock();
+    const store = await openFileStore(tempFolder(), clock);
+    const { index, idle, ask } = sceneOf(store);
+    const space = store.space(me, 'fact');
+    const client = (at: number): string => (at < 400 ? `client ${at % 2}` : 'undone');
+    await Promise.all(
+      Array.from({ length: 500 }, (_, at) =>
+        space.put(
+          aDraft({
+            key: `area ${at % 3}/${at}`,
+            value: `marker${at}`,
+            category: at % 2 ? 'odd' : 'even',
+            tags: [`tag${at % 5}`],
+            author: { ...anAuthor, client: how === 'an undo' ? client(at) : `client ${at % 2}` },
+            lifetime: at % 4 === 0 ? HOUR : 90 * DAY,
+          }),
+        ),
+      ),
+    );
+    index.start();
+    await idle();
+    expect(await ask('marker7', me, 500)).toHaveLength(500);
+    if (how === 'an expiry') await clock.advance(HOUR + SECOND);
+    else if (how === 'an undo') {
+      const note = aDraft({ key: 'note', category: 'activity' });
+      for (let at = 400; at < 500; at += 1) {
+        await space.revert(`area ${at % 3}/${at}`, { client: 'undone', since: 0 }, { ...note, key: `note ${at}` });
+      }
+    } else await store.forget('me', selectionOf(ForgetInput().parse({ scope: how }).scope));
+    expect(await space.count()).toBe(left);
+    const found = (await index.nearest(me, 'marker7', { limit: 500 }))?.rows ?? [];
+    expect(found).toHaveLength(left);
+    const { facts } = await store.vectors.read(
+      me,
+      'no model',
+      found.map(({ row }) => row),
+    );
+    expect(facts).toHaveLength(left);
   });
 
   test('a fact that is forgotten while it is embedded leaves no vector', async () => {
