@@ -31,7 +31,12 @@ export default defineConfig({
     maxWorkers: 2 * availableParallelism(),
     projects: [
       project({ name: 'isolated', include: ISOLATED }),
-      project({ name: 'shared', include: ['test/**/*.test.ts'], exclude: ISOLATED, isolate: isOnServer }),
+      project({
+        name: 'shared',
+        include: ['test/**/*.test.ts'],
+        exclude: [...ISOLATED, '**/node_modules/**'],
+        isolate: isOnServer,
+      }),
     ],
   },
 });
