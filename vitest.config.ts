@@ -10,6 +10,7 @@ const ISOLATED = [
   'test/main/cli/{credential,key}.test.ts',
   'test/main/egress/network-packs.test.ts',
   'test/main/meaning/bundled-embedder.test.ts',
+  'test/main/own-packs/loading.test.ts',
   'test/main/sidecar/{off,sidecar}.test.ts',
   'test/core/crypto/cipher-copies.test.ts',
   'test/core/operations/fair-scheduler.test.ts',
