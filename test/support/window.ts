@@ -61,9 +61,11 @@ export interface OpenedWindow {
 
 let opening: Promise<Browser> | undefined;
 
-/** One browser per process of the tests. It exits with that process, because its pipe closes. */
+/** One browser per process of the tests. It exits with that process, because its pipe closes. A browser that crashed is replaced. */
 async function browser(): Promise<Browser> {
-  opening ??= driver.launch({
+  const opened = await opening;
+  if (opened?.isConnected()) return opened;
+  opening = driver.launch({
     executablePath: process.env['CHROME_PATH'] ?? (await chromium.executablePath()),
     // The sandbox does not work in containers, and the pages are our own.
     args: ['--no-sandbox', '--font-render-hinting=none', '--force-color-profile=srgb'],

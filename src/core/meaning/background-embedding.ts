@@ -41,6 +41,12 @@ interface Task {
   readonly cancel: AbortController;
 }
 
+/** How often a version of a fact has failed. */
+interface Failures {
+  readonly version: number;
+  readonly count: number;
+}
+
 /** Called with the vectors of a fact that are stored. */
 type OnVectors = (namespace: Namespace, row: number, version: number, vector: Uint8Array) => void;
 
@@ -56,7 +62,10 @@ export class BackgroundEmbedding {
   readonly #work = new Map<string, Work>();
   /** The facts that are being read or embedded, by row. */
   readonly #tasks = new Map<number, Task>();
-  readonly #failures = new Map<number, number>();
+  readonly #failures = new Map<number, Failures>();
+  /** The fact that the model embeds. */
+  #embedded: UnembeddedFact | undefined;
+  #modelId: string | undefined;
   #started = false;
   #running: Promise<void> | undefined;
   #cancel = new AbortController();
@@ -70,6 +79,7 @@ export class BackgroundEmbedding {
   constructor(store: MemoryStore, embedder: Embedder, onVectors: OnVectors) {
     this.#store = store;
     this.#embedder = embedder;
+    this.#modelId = embedder.model?.id;
     this.#onVectors = onVectors;
   }
 
@@ -117,9 +127,18 @@ export class BackgroundEmbedding {
     return this.#work.has(nameOf(namespace));
   }
 
-  /** Allows facts again that another model could not embed. */
-  forgetFailures(): void {
-    this.#failures.clear();
+  /**
+   * Called before the work is cancelled because the model became unavailable. The text that it was embedding may be the cause. Another
+   * model may be able to embed the facts that failed.
+   */
+  modelChanged(): void {
+    const id = this.#embedder.model?.id;
+    if (id === undefined) {
+      if (this.#embedded) this.#countFailure(this.#embedded);
+    } else if (id !== this.#modelId) {
+      this.#failures.clear();
+      this.#modelId = id;
+    }
   }
 
   /** Ends the work. Resolves when nothing more is stored. */
@@ -221,7 +240,7 @@ export class BackgroundEmbedding {
     const embedded: EmbeddedFact[] = [];
     try {
       const { facts, next } = await (areFresh ? this.#freshFacts(namespace, model, tasks) : this.#olderFacts(work, model));
-      const wanted = facts.filter(({ row }) => (this.#failures.get(row) ?? 0) < MAX_FAILURES);
+      const wanted = facts.filter((fact) => this.#failuresOf(fact) < MAX_FAILURES);
       for (const { row, entry } of wanted) {
         const task = tasks.get(row) ?? this.#begin(row);
         task.version = entry.updatedAt;
@@ -310,6 +329,7 @@ export class BackgroundEmbedding {
    * waiting are not sent to the model any more.
    */
   async #vectorOf(fact: UnembeddedFact, model: EmbeddingModel, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    this.#embedded = fact;
     try {
       const vectors = await this.#embedder.embed(windowsOf(fact.entry), { urgent: false, signal });
       if (vectors.some(({ length }) => length !== model.dimensions))
@@ -319,12 +339,23 @@ export class BackgroundEmbedding {
       return encodeVectors(vectors);
     } catch {
       if (signal.aborted) return undefined;
-      this.#failures.set(fact.row, (this.#failures.get(fact.row) ?? 0) + 1);
+      this.#countFailure(fact);
       this.#failuresInARow += 1;
       if (this.#failuresInARow >= FAILURES_IN_A_ROW) this.#pause();
       else this.#retryLater();
       return undefined;
+    } finally {
+      this.#embedded = undefined;
     }
+  }
+
+  #failuresOf({ row, entry }: UnembeddedFact): number {
+    const known = this.#failures.get(row);
+    return known?.version === entry.updatedAt ? known.count : 0;
+  }
+
+  #countFailure(fact: UnembeddedFact): void {
+    this.#failures.set(fact.row, { version: fact.entry.updatedAt, count: this.#failuresOf(fact) + 1 });
   }
 }
 

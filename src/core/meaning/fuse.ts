@@ -179,9 +179,9 @@ export function answerProbabilities(hits: readonly Evidence[], background: numbe
 
 const NEAR = { base: -12.22, cosine: 20.62 };
 
-/** Facts with at least this probability are worth showing to the writer of a fact. @internal */
+/** Facts with at least this probability are worth showing to the writer of a fact. */
 export const LIKELY_NEAR = 0.64;
 
-/** Returns the probability that a fact repeats or contradicts another fact, from the cosine of the two. @internal */
+/** Returns the probability that a fact repeats or contradicts another fact, from the cosine of the two. */
 export const nearProbability = (cosine: number, background: number): number =>
   logistic(NEAR.base + NEAR.cosine * relativeTo(background, cosine));

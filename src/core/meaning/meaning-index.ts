@@ -38,6 +38,8 @@ interface Loaded {
  * job makes the vectors of new facts.
  */
 export class MeaningIndex implements FactMeaning, Disposable {
+  /** A field, not a method, so that a search that compares no meanings calls nothing here. */
+  isAvailable: boolean;
   readonly #store: MemoryStore;
   readonly #embedder: Embedder;
   readonly #maxBytes: number;
@@ -49,6 +51,8 @@ export class MeaningIndex implements FactMeaning, Disposable {
   readonly #loaded = new Map<string, Loaded>();
   #products: DotProducts | undefined;
   #modelId: string | undefined;
+  /** The subscription to changes of entries. Undefined while there is no model, so that writes then cost nothing more. */
+  #entries: Disposable | undefined;
   /** Ends the questions that wait. */
   #cancel = new AbortController();
 
@@ -58,21 +62,15 @@ export class MeaningIndex implements FactMeaning, Disposable {
     this.#maxBytes = maxBytes;
     this.#idleBytes = idleBytes;
     this.#modelId = embedder.model?.id;
+    this.isAvailable = embedder.model !== undefined;
     this.#background = new BackgroundEmbedding(store, embedder, (...vectors) => this.#add(...vectors));
-    this.#subscriptions = [
-      store.onEntryEvent((event) => this.#onEntryEvent(event)),
-      store.onKeyChange(() => this.#onKeyChange()),
-      embedder.onChange(() => this.#onModelChange()),
-    ];
+    this.#subscriptions = [store.onKeyChange(() => this.#onKeyChange()), embedder.onChange(() => this.#onModelChange())];
+    this.#listen();
   }
 
   /** Begins to embed facts in the background. Without this call, only the vectors that exist are used. */
   start(): void {
     this.#background.start();
-  }
-
-  get isAvailable(): boolean {
-    return this.#embedder.model !== undefined && isReadable(this.#store.status());
   }
 
   /** Returns the facts whose meaning is nearest to a text. Undefined while search by meaning is off or unavailable. */
@@ -139,6 +137,7 @@ export class MeaningIndex implements FactMeaning, Disposable {
 
   [Symbol.dispose](): void {
     for (const subscription of this.#subscriptions) subscription[Symbol.dispose]();
+    this.#entries?.[Symbol.dispose]();
     this.#background.stop();
     void this.#drop();
   }
@@ -162,6 +161,13 @@ export class MeaningIndex implements FactMeaning, Disposable {
     if (this.#background.stored(namespace, row, entry.updatedAt) && loaded) remove(loaded, row);
   }
 
+  #listen(): void {
+    if (this.#modelId === undefined) {
+      this.#entries?.[Symbol.dispose]();
+      this.#entries = undefined;
+    } else this.#entries ??= this.#store.onEntryEvent((event) => this.#onEntryEvent(event));
+  }
+
   #onKeyChange(): void {
     if (isReadable(this.#store.status())) return this.#background.scan();
     void this.#drop();
@@ -170,12 +176,11 @@ export class MeaningIndex implements FactMeaning, Disposable {
 
   #onModelChange(): void {
     const id = this.#embedder.model?.id;
-    // While the model is unavailable, its vectors stay, because it usually comes back.
-    if (id !== undefined && id !== this.#modelId) {
-      void this.#drop();
-      this.#modelId = id;
-      this.#background.forgetFailures();
-    }
+    this.isAvailable = id !== undefined;
+    this.#background.modelChanged();
+    if (id !== this.#modelId) void this.#drop();
+    this.#modelId = id;
+    this.#listen();
     this.#background.scan();
   }
 

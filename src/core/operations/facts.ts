@@ -12,11 +12,12 @@ import { noteOf } from './activity.ts';
 import { encodeCursor, decodeCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { refuseSecrets } from './secret-guard.ts';
+import { similarTo } from './similar.ts';
 
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 
-export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines } }: MemoryDeps): Facts => ({
-  async remember(caller, { key, value, category, tags, ttl_seconds: ttl, supersedes }) {
+export const facts = ({ store, scheduler, secrets, forgotten, finder, packs: { pipelines } }: MemoryDeps): Facts => ({
+  async remember(caller, { key, value, category, tags, ttl_seconds: ttl, supersedes, similar }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
     const other = supersedes === undefined ? undefined : { supersedes };
     const fact = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000 };
@@ -28,6 +29,7 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     const notes = [warning, extended, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter(
       (each) => each !== undefined,
     );
+    const others = similar && finder.comparesMeanings ? await similarTo({ finder, scheduler }, caller, entry) : undefined;
     return {
       key: entry.key,
       category: entry.category,
@@ -35,6 +37,7 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
       status,
       expires_at: formatTime(entry.expiresAt),
       ...(supersedes !== undefined && { superseded: supersedes }),
+      ...others,
       ...(notes.length > 0 && { note: notes.join(' ') }),
     };
   },

@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SEARCHED_RUNS } from '../../contract/limits.ts';
 import type { FactMeaning } from '../meaning/nearest.ts';
+import { windowsOf } from '../meaning/windows.ts';
 import type { Entry, EntryEvent, MemoryStore, Namespace } from '../store/store.ts';
+import { NEAREST_ASKED, type NearFact, nearFacts } from './near-facts.ts';
 import { runText } from './run-text.ts';
 import { searchByMeaning } from './search-by-meaning.ts';
 import { type Hit, SearchIndex, type SearchQuery } from './search-index.ts';
@@ -36,6 +38,8 @@ const BUILD_FRACTION = 3 / 4;
 const MEANING_MS = 3000;
 /** Number of nearest facts to compare. If the search has filters, most of the nearest facts may be excluded. */
 const NEAREST = { all: 100, filtered: 2000 };
+/** Only the beginning of a fact is compared with other facts. */
+const COMPARED_CHARACTERS = 1000;
 /**
  * Milliseconds after the first slice of a build during which queries wait for the index, so that a small memory gives no partial
  * results. Later queries do not wait: they search the facts that are indexed so far.
@@ -194,6 +198,30 @@ export class Finder implements Disposable {
       ...(client !== undefined && { client }),
       ...(within !== undefined && { expiresBefore: now + within + 1 }),
     };
+  }
+
+  /** Whether `findNear` can find anything. */
+  get comparesMeanings(): boolean {
+    return this.#meaning?.isAvailable === true;
+  }
+
+  /**
+   * Finds facts under other keys that probably repeat or contradict a fact. Undefined if meanings cannot be compared. Throws the reason
+   * of the signal if it is aborted first.
+   */
+  async findNear(
+    namespace: Namespace,
+    fact: Pick<Entry, 'key' | 'category' | 'value'>,
+    { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+  ): Promise<readonly NearFact[] | undefined> {
+    const [text = ''] = windowsOf({ ...fact, value: fact.value.slice(0, COMPARED_CHARACTERS) });
+    const nearest = await this.#meaning?.nearest(namespace, text, { limit: NEAREST_ASKED, signal });
+    if (!nearest) return undefined;
+    const indexed = this.#indexOf(namespace, 'fact');
+    await indexed.built;
+    signal.throwIfAborted();
+    if (!this.#isCurrent(indexed)) return undefined;
+    return nearFacts(indexed.index, { key: fact.key, limit, now: this.#store.now() }, nearest);
   }
 
   /** Returns the tags and clients with the most facts. Waits until all facts are indexed. */

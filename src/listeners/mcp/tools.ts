@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { KeyField, LifetimeField } from '../../contract/fact-fields.ts';
+import { FactInput, type FactReceipt } from '../../contract/fact.ts';
 import { Failure } from '../../contract/failure.ts';
 import { TTL } from '../../contract/limits.ts';
 import { isOperation, type OperationName, operations } from '../../contract/operations.ts';
@@ -28,6 +29,10 @@ export interface ToolRow {
   readonly structured?: true;
   /** If true, the answer contains text that agents stored. It then begins with a notice that it is quoted data (R-MCP-08). */
   readonly quotes?: true;
+  /** Fields that are added to the input of the client. They are not in the input schema of the tool. */
+  readonly fixedInput?: object;
+  /** Like `quotes`, but only for the answers for which this returns true. */
+  readonly quotesIf?: (output: never) => boolean;
   /** Converts the output of the operation to the answer. If absent, the answer is the output. */
   readonly answer?: (output: never) => object;
   readonly changes: 'nothing' | 'adds' | 'destroys';
@@ -45,6 +50,12 @@ const FindInput = lazy(() =>
     description: 'Finds remembered facts by their words and their meaning.',
   }),
 );
+
+/** The input of `memory_store`, which always looks for similar facts. */
+const StoreInput = lazy(() => {
+  const { similar: _, ...shape } = FactInput().shape;
+  return inputObject(shape, { title: 'Remember a fact', description: 'Stores a fact.' });
+});
 
 const RenewInput = lazy(() =>
   inputObject(
@@ -113,7 +124,10 @@ export const MEMORY_TOOLS: readonly ToolRow[] = [
     operation: 'remember',
     title: 'Remember a fact',
     description:
-      "Stores a lasting fact for all of this person's agents: a preference, decision, convention or constraint. The same key replaces the value and keeps the earlier version. Not for secrets, logs, large texts, or repository content.",
+      "Stores a lasting fact for all of this person's agents: a preference, decision, convention or constraint. The same key replaces the value and keeps the earlier version. The answer may show `similar` facts as quoted data; if one of them is outdated now, store this fact again with its key as `supersedes`. Not for secrets, logs, large texts, or repository content.",
+    input: StoreInput,
+    fixedInput: { similar: true },
+    quotesIf: ({ similar }: FactReceipt) => Array.isArray(similar),
     shortDescriptions: {
       key: 'Short, stable name, such as preferences/editor.',
       value: 'One plain sentence, or JSON; up to 64 KiB.',
@@ -209,14 +223,16 @@ export class OperationTools {
   }
 
   async call(row: ToolRow, caller: Caller, input: unknown, context: CallContext): Promise<CallToolResult> {
-    const { operation, input: schema, answer, quotes, structured } = row;
+    const { operation, input: schema, answer, quotes, quotesIf, structured, fixedInput } = row;
     // The scope is checked before the input (R-OPS-11). If the caller does not have the scope, `perform` refuses the call.
     const isAllowed = hasScope(caller, operations[operation as OperationName].scope);
     const parsed = schema && isAllowed ? parse(schema(), input) : input;
-    const output = (await this.#perform(caller, operation, parsed, context)) as object;
+    const asked = fixedInput && isAllowed ? { ...(parsed as object), ...fixedInput } : parsed;
+    const output = (await this.#perform(caller, operation, asked, context)) as object;
     // The row pairs the operation with the function that reads its output.
     const said = answer ? answer(output as never) : output;
-    return structured ? structuredResult(said) : quotes ? quotedResult(said) : textResult(said);
+    if (structured) return structuredResult(said);
+    return (quotes ?? quotesIf?.(output as never)) ? quotedResult(said) : textResult(said);
   }
 
   names(caller: Caller): string[] {

@@ -75,7 +75,9 @@ export async function isMemoryMissing(
     import('../../core/crypto/find-keys.ts'),
     import('../../core/crypto/keys/key-sources.ts'),
   ]);
-  return (await findKeys([], keySources({ environment, folder, desktop: false })(''))).at === 'ok';
+  // If the key sources cannot be read, opening the memory says why.
+  const keys = await findKeys([], keySources({ environment, folder, desktop: false })('')).catch(() => undefined);
+  return keys?.at === 'ok';
 }
 
 /** Whether a data folder contains a memory in a file, or the target of an unfinished move. */

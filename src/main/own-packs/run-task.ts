@@ -64,7 +64,8 @@ export async function runTask({ process, task, signal, onMessage }: TaskRun): Pr
     refuse('handler_failed', `used more than ${LIMITS.bytes / MIB} MiB of memory and was stopped; request less data.`);
   // Wait for the channel to close, not for the process to exit: an exited process can leave unread messages.
   channel.once('close', () => {
-    process.kill();
+    // Do not kill the process here. Its channel closes before the sandbox program reports the signal that ended the process, and
+    // a kill would replace that signal. A process that closes its channel but continues is killed at the run's time limit.
     void process.ended.then((by) =>
       by !== undefined && OUT_OF_HEAP.has(by)
         ? exceedMemory()

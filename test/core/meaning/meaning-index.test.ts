@@ -594,12 +594,35 @@ describe('failures (R-MEAN-17)', () => {
     expect(await store.vectors.count(me, 'words-1')).toBe(19);
     const attempts = (): number => embedder.facts.filter((text) => text.includes('poison')).length;
     expect(attempts()).toBe(2);
-    // A crash makes the model unavailable for a while. When it is back, the text must not crash it again.
+    // When the same model is back, the text is not tried again, until it changes.
     embedder.model = undefined;
     embedder.model = { id: 'words-1', dimensions: 64 };
     vi.advanceTimersByTime(1);
     for (let turn = 0; turn < 400; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     expect(attempts()).toBe(2);
+    await put('poison', 'changed');
+    vi.advanceTimersByTime(30);
+    for (let turn = 0; turn < 400; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(attempts()).toBeGreaterThan(2);
+  });
+
+  test('a text that makes the model unavailable does so twice', async () => {
+    const { store, embedder, put } = await started();
+    let crashes = 0;
+    embedder.work = ([text = '']) => {
+      if (!text.includes('poison')) return;
+      crashes += 1;
+      const failure = new Failure('embeddings_unavailable', 'The model crashed.');
+      queueMicrotask(() => (embedder.model = undefined));
+      setTimeout(() => (embedder.model = { id: 'words-1', dimensions: 64 }), 20);
+      throw failure;
+    };
+    for (let at = 0; at < 20; at += 1) await put(at === 13 ? 'poison' : `fact/${at}`);
+    await vi.waitFor(async () => expect(await store.vectors.count(me, 'words-1')).toBe(19), { timeout: 5000 });
+    await delay(200);
+    expect(crashes).toBe(2);
+    await put('after');
+    await vi.waitFor(async () => expect(await store.vectors.count(me, 'words-1')).toBe(20));
   });
 
   test('vectors of another length are not stored', async () => {

@@ -568,6 +568,8 @@ describe('the memory of all indexes is bounded (R-SEEK-06)', () => {
     await keep('ada', 'hers', 'apple');
     for (let index = 0; index < 80; index += 1) await keep('bob', `k${index}`, `word${index}`);
     await ask('ada', 'apple');
+    // A search waits for its index for at most 100 ms, and `names` until all facts are indexed.
+    await finder.names({ subject: 'bob' }, 1);
     await ask('bob', 'word1');
     const both = finder.bytes;
     expect(both).toBeGreaterThan(MOST / 4);

@@ -112,6 +112,13 @@ describe('words answer if the model does not (R-MEAN-44)', () => {
     expect(bestOf(await (await openMemory(new ChosenMeaning())).search(QUESTION, { mode }))).toEqual(BY_WORDS);
   });
 
+  test('because it is off, so that it is not asked', async () => {
+    const meaning = new ChosenMeaning({ cosines });
+    meaning.isAvailable = false;
+    expect(bestOf(await (await openMemory(meaning)).search(QUESTION))).toEqual(BY_WORDS);
+    expect(meaning.asked).toEqual([]);
+  });
+
   test('because it fails', async () => {
     const meaning = new ChosenMeaning({ cosines });
     meaning.onQuestion = () => Promise.reject(new Error('The process of the model ended.'));

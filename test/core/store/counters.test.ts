@@ -260,7 +260,8 @@ async function settled(outcome: Promise<unknown>): Promise<string> {
     const value = await outcome;
     if (value === undefined) return 'nothing';
     if (typeof value === 'string') return value;
-    return (value as { status?: string }).status ?? 'changed';
+    const { status, what } = value as { status?: string; what?: string };
+    return status ?? what ?? 'changed';
   } catch (error) {
     return (error as { code: string }).code;
   }

@@ -217,6 +217,18 @@ test('history shows earlier versions (R-HIST-04)', async () => {
   });
 });
 
+test('a fact can supersede another one, whose key the history names (R-MEAN-30)', async () => {
+  await say('remember', 'old name', 'Aurora');
+  expect(await say('remember', 'new', 'Zephyr', '--supersedes', 'old name')).toMatchObject({
+    code: 0,
+    err: 'The fact old name is now in the history of this fact.\n',
+  });
+  expect((await say('history', 'new')).out).toMatch(/ {2}from old name\n {2}Aurora\n$/);
+  expect((await say('activity', '--limit', '1')).out).toMatch(/ {2}remember {2}new in place of old name\n$/);
+  expect(await say('remember', 'other', 'v', '--supersedes', 'old name')).toMatchObject({ code: 3 });
+  expect(await say('remember', 'new', 'v', '--supersedes', 'new')).toMatchObject({ code: 1 });
+});
+
 describe('forgetting', () => {
   const remembered = async (): Promise<void> => {
     for (const key of ['a', 'b', 'c']) await say('remember', key, 'value', '--category', key === 'c' ? 'other' : 'mine');

@@ -4,6 +4,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findConfinement } from '../../../src/main/own-packs/confinement.ts';
+import { launchPackProcess } from '../../../src/main/own-packs/pack-process.ts';
+import { runTask } from '../../../src/main/own-packs/run-task.ts';
 import { findRuntime } from '../../../src/main/own-packs/runtime.ts';
 import { SECOND } from '../../support/clock.ts';
 import { aCaller } from '../../support/memory.ts';
@@ -85,10 +87,10 @@ const faults: [what: string, handler: string, code: string, says: RegExp][] = [
 
 describe('a pack that (R-PACK-08, R-PACK-10)', () => {
   test.each(faults)('%s fails that run, and the next run succeeds', async (_what, handler, code, says) => {
-    const { run, as } = await openMemoryWithOwnPack(
-      { more: 'memory: {},', handler: `if (input.what === 'well') return { said: 'well' };\n${handler}` },
-      { findRuntime },
-    );
+    const { run, as } = await openMemoryWithOwnPack({
+      more: 'memory: {},',
+      handler: `if (input.what === 'well') return { said: 'well' };\n${handler}`,
+    });
     await expect(run()).rejects.toMatchObject({ code, message: expect.stringMatching(says) as string });
     expect(await run({ what: 'well' })).toMatchObject({ output: { said: 'well' } });
     expect(await as(aCaller())('list', {})).toMatchObject({ facts: [] });
@@ -184,6 +186,33 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     expect(await answer).toMatchObject({ code: 'cancelled' });
     await vi.waitUntil(() => !lives(pid), 5000);
     expect(memory.logged).toContain('notified');
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('a process that closes its channel (R-PACK-10)', () => {
+  /** Starts a shell script instead of Node. The script closes the channel first, as the operating system does for a process. */
+  const start = (script: string, signal = new AbortController().signal) => {
+    const wrap = (): string[] => ['/bin/sh', '-c', `exec 3>&-; ${script}`];
+    const process = launchPackProcess({ name: 'none', wrap }, findRuntime);
+    const task = { to: 'describe', name: OWN_PACK, source: '' } as const;
+    return { process, result: runTask({ process, task, signal, onMessage: () => undefined }) };
+  };
+
+  test('is reported with the signal that the sandbox program reports later', async () => {
+    // 134 is 128 plus SIGABRT, with which Node exits when its heap is full.
+    const { result } = start('sleep 0.3; exit 134');
+    await expect(result).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: expect.stringMatching(/more than 256 MiB/) as string,
+    });
+  });
+
+  test('but continues is killed when the run is cancelled', async () => {
+    const controller = new AbortController();
+    const { process, result } = start('sleep 600', controller.signal);
+    process.channel.once('close', () => controller.abort());
+    await expect(result).rejects.toMatchObject({ code: 'handler_failed', message: expect.stringMatching(/stopped/) as string });
+    expect(await process.ended).toBe('SIGKILL');
   });
 });
 

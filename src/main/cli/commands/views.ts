@@ -61,7 +61,8 @@ export const activity = command({
         formatMinute(row.at),
         formatWriter(row),
         row.operation,
-        escapeControls(row.key ?? row.scope ?? row.target ?? ''),
+        escapeControls(row.key ?? row.scope ?? row.target ?? '') +
+          (row.supersedes === undefined ? '' : ` in place of ${escapeControls(row.supersedes)}`),
       ]),
       'Nothing was written or forgotten in the last 30 days.',
     );

@@ -118,7 +118,7 @@ function useActivity() {
 }
 
 function Line({ row, undo }: { row: Row; undo: () => void }) {
-  const { at, operation, client, defined_by: definedBy, key, scope, target, shortened } = row;
+  const { at, operation, client, defined_by: definedBy, key, supersedes, scope, target, shortened } = row;
   return (
     <li className="line">
       <span>
@@ -132,6 +132,12 @@ function Line({ row, undo }: { row: Row; undo: () => void }) {
           </>
         )}
         {VERBS[operation]} <bdi>{key ?? scope ?? target}</bdi>
+        {supersedes !== undefined && (
+          <>
+            {' '}
+            in place of <bdi>{supersedes}</bdi>
+          </>
+        )}
         {shortened && ` and made it expire on ${fullDate(shortened.to)} instead of ${fullDate(shortened.from)}`}
       </span>
       {WRITES.has(operation) && (
