@@ -11,6 +11,7 @@ export interface Behaviour {
     | 'hangs'
     | '500'
     | 'other-dimension'
+    | 'long-vectors'
     | 'forgets'
     | 'floods'
     | 'deaf'

@@ -1,3 +1,4 @@
+import { Failure } from '../../contract/failure.ts';
 import { isReadable } from '../../contract/status.ts';
 import type { EntryCursor, MemoryStore, Namespace, UnembeddedFact } from '../store/store.ts';
 import type { Embedder, EmbeddingModel } from './embedder.ts';
@@ -337,9 +338,10 @@ export class BackgroundEmbedding {
       this.#failuresInARow = 0;
       this.#failures.delete(fact.row);
       return encodeVectors(vectors);
-    } catch {
+    } catch (error) {
       if (signal.aborted) return undefined;
-      this.#countFailure(fact);
+      // The queue of Ollama is full, which says nothing about the fact.
+      if (!(error instanceof Failure && error.code === 'rate_limited')) this.#countFailure(fact);
       this.#failuresInARow += 1;
       if (this.#failuresInARow >= FAILURES_IN_A_ROW) this.#pause();
       else this.#retryLater();

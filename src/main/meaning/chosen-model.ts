@@ -88,7 +88,7 @@ export class ChosenModel implements MeaningModel, Disposable {
     const { clock, launch, sidecar } = this.#options;
     const onChange = (): void => this.#changed();
     if (this.#choice === 'off') return undefined;
-    if (this.#choice === 'ollama') return new OllamaEmbedder(sidecar, onChange);
+    if (this.#choice === 'ollama') return new OllamaEmbedder(sidecar, clock, onChange);
     return new BundledEmbedder({ clock, launch, files: this.#files(), onChange });
   }
 

@@ -1,14 +1,20 @@
 import { asFailure } from '../../contract/failure.ts';
 import type { MeaningState, SidecarState } from '../../contract/status.ts';
+import { SECOND_MS } from '../../contract/units.ts';
 import type { EmbeddingModel, EmbedOptions } from '../../core/meaning/embedder.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { LazySidecar } from '../sidecar/lazy-sidecar.ts';
 import { knownModel } from '../sidecar/models.ts';
 import type { EmbeddingSource } from './embedding-source.ts';
 import { meaningOff, released, unavailable } from './model-failure.ts';
 import { type Job, TextQueue } from './text-queue.ts';
 
-/** A subject without a memory, so that the texts of this program take turns with those of clients. */
-const SUBJECT = 'meaning';
+/** No token can have this subject, so the texts of this program take turns with those of clients. */
+const SUBJECT = '';
+/** Longer vectors would need too much memory. The vectors of the largest models are half as long. */
+const MAX_DIMENSIONS = 8192;
+/** Time until the next attempt to learn the dimensions of the model. */
+const RETRY_MS = 30 * SECOND_MS;
 
 /**
  * Computes vectors with the Ollama that the owner approved or chose. Sends one text at a time, so that a question waits for the text
@@ -22,10 +28,16 @@ export class OllamaEmbedder implements EmbeddingSource {
   #model: EmbeddingModel | undefined;
   /** The state to which `#model` belongs. */
   #identified: SidecarState | undefined;
+  /** Why the model is not usable although Ollama is ready. */
+  #trouble: MeaningState | undefined;
+  #retry: Disposable | undefined;
+  readonly #ended = new AbortController();
+  readonly #clock: Clock;
   readonly #subscription: Disposable;
 
-  constructor(sidecar: LazySidecar, onChange: () => void) {
+  constructor(sidecar: LazySidecar, clock: Clock, onChange: () => void) {
     this.#sidecar = sidecar;
+    this.#clock = clock;
     this.#onChange = onChange;
     this.#subscription = sidecar.onChange(() => this.#identify());
     this.#identify();
@@ -39,7 +51,7 @@ export class OllamaEmbedder implements EmbeddingSource {
     const { state, model } = this.#sidecar;
     switch (state.at) {
       case 'ready':
-        return this.model ? { at: 'ready', source: 'ollama', model } : STARTING;
+        return this.model ? { at: 'ready', source: 'ollama', model } : (this.#trouble ?? STARTING);
       case 'starting':
       case 'pulling':
         return STARTING;
@@ -73,6 +85,8 @@ export class OllamaEmbedder implements EmbeddingSource {
 
   [Symbol.dispose](): void {
     this.#subscription[Symbol.dispose]();
+    this.#retry?.[Symbol.dispose]();
+    this.#ended.abort(released());
     this.release();
   }
 
@@ -94,18 +108,24 @@ export class OllamaEmbedder implements EmbeddingSource {
   #identify(): void {
     const { state } = this.#sidecar;
     const had = this.#model;
+    this.#retry?.[Symbol.dispose]();
     this.#model = undefined;
+    this.#trouble = undefined;
     this.#identified = state;
     if (had) this.#onChange();
     if (state.at !== 'ready') return;
     void this.#modelOf(state.model).then(
       (model) => {
         if (this.#identified !== state) return;
-        this.#model = model;
+        if (model.dimensions <= MAX_DIMENSIONS) this.#model = model;
+        else this.#trouble = TOO_LONG;
         this.#onChange();
       },
-      // The state of Ollama has the reason, and its next change tries again.
-      () => undefined,
+      () => {
+        // If the state of Ollama has changed, it has the reason, and its next change tries again.
+        if (this.#identified !== state || this.#ended.signal.aborted) return;
+        this.#retry = this.#clock.after(RETRY_MS, () => this.#identify());
+      },
     );
   }
 
@@ -117,7 +137,7 @@ export class OllamaEmbedder implements EmbeddingSource {
   }
 
   async #measure(): Promise<number> {
-    const { vectors } = await this.#sidecar.embed(SUBJECT, ['dimensions'], this.#cancel.signal);
+    const { vectors } = await this.#sidecar.embed(SUBJECT, ['dimensions'], this.#ended.signal);
     return vectors[0]?.length ?? 0;
   }
 }
@@ -126,6 +146,11 @@ const DIGEST_LENGTH = 16;
 const STARTING: MeaningState = { at: 'starting', source: 'ollama' };
 
 const failed = (why: string, remedy: string) => ({ at: 'failed', source: 'ollama', trouble: 'ollama', why, remedy }) as const;
+
+const TOO_LONG = failed(
+  `The vectors of the model in Ollama have more than ${MAX_DIMENSIONS} numbers.`,
+  'Choose another model with the setting HELMDECK_EMBEDDINGS_MODEL, or the bundled model: helmdeck-memory meaning on',
+);
 
 function unitLength(vector: readonly number[]): Float32Array {
   const length = Math.hypot(...vector);

@@ -606,6 +606,22 @@ describe('failures (R-MEAN-17)', () => {
     expect(attempts()).toBeGreaterThan(2);
   });
 
+  test('a model that is busy with other clients says nothing about a fact', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { store, embedder, put } = await started();
+    embedder.work = () => {
+      if (embedder.calls.length <= 4) throw new Failure('rate_limited', 'Too many requests.');
+    };
+    await put('a');
+    for (let minute = 0; minute < 5; minute += 1) {
+      vi.advanceTimersByTime(61_000);
+      for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      vi.advanceTimersByTime(1);
+      for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect([embedder.calls.length, await store.vectors.count(me, 'words-1')]).toEqual([5, 1]);
+  });
+
   test('a text that makes the model unavailable does so twice', async () => {
     const { store, embedder, put } = await started();
     let crashes = 0;

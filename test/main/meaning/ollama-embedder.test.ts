@@ -2,12 +2,13 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/core/time/clock.ts';
 import { OllamaEmbedder } from '../../../src/main/meaning/ollama-embedder.ts';
 import { LazySidecar } from '../../../src/main/sidecar/lazy-sidecar.ts';
+import { manualClock } from '../../support/clock.ts';
 import type { StandIn } from '../../support/ollama-program.ts';
 import { createStandIn } from '../../support/ollama.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 /** Ollama with the given model, approved by its owner. */
-async function openOllama(ollama: StandIn, { model = 'all-minilm', folder = tempFolder() } = {}) {
+async function openOllama(ollama: StandIn, { model = 'all-minilm', folder = tempFolder(), clock = systemClock } = {}) {
   const sidecar = new LazySidecar({
     folder,
     clock: systemClock,
@@ -17,7 +18,7 @@ async function openOllama(ollama: StandIn, { model = 'all-minilm', folder = temp
   });
   onTestFinished(() => sidecar[Symbol.asyncDispose]());
   const ids: (string | undefined)[] = [];
-  const embedder = new OllamaEmbedder(sidecar, () => void ids.push(embedder.model?.id));
+  const embedder = new OllamaEmbedder(sidecar, clock, () => void ids.push(embedder.model?.id));
   onTestFinished(() => embedder[Symbol.dispose]());
   await sidecar.wake();
   const turnOn = async (): Promise<void> => {
@@ -78,6 +79,52 @@ describe('search by meaning with Ollama (R-MEAN-27)', () => {
     await turnOn();
     expect(embedder.model).toEqual({ id: 'ollama:their-own:bb:383', dimensions: 383 });
     expect(await embed(embedder, 'a text')).toMatchObject([{ length: 383 }]);
+  });
+
+  test('learns the dimensions also if the memory is locked or the response fails meanwhile', async () => {
+    const ollama = createStandIn({ models: ['their-own'], slowMs: 300 });
+    const clock = manualClock();
+    const { embedder, turnOn, sidecar } = await openOllama(ollama, { model: 'their-own', clock });
+    const on = turnOn();
+    await expect.poll(() => sidecar.state.at).toBe('ready');
+    embedder.release();
+    await on;
+    expect(embedder.model?.dimensions).toBe(384);
+
+    ollama.behave({ models: ['their-own'], fault: '500' });
+    await sidecar.configure({ on: false });
+    await sidecar.configure({ on: true });
+    await expect.poll(() => ollama.requests().filter((each) => each.includes('/api/embed')).length).toBeGreaterThan(1);
+    expect([sidecar.state.at, embedder.state.at]).toEqual(['ready', 'starting']);
+    ollama.behave({ models: ['their-own'] });
+    await expect
+      .poll(async () => {
+        await clock.advance(31_000);
+        return embedder.state.at;
+      })
+      .toBe('ready');
+  });
+
+  test('does not use a model with vectors that are too long, and says so', async () => {
+    const ollama = createStandIn({ models: ['their-own'], fault: 'long-vectors' });
+    const { embedder, sidecar } = await openOllama(ollama, { model: 'their-own' });
+    await sidecar.configure({ on: true });
+    await expect.poll(() => sidecar.state.at).toBe('unapproved');
+    await sidecar.approve((await sidecar.report()).ollama?.sha256 ?? '');
+    await expect
+      .poll(() => embedder.state)
+      .toMatchObject({ at: 'failed', why: expect.stringContaining('8192'), remedy: expect.stringContaining('meaning on') });
+    expect(embedder.model).toBeUndefined();
+    await expect(embed(embedder, 'a text')).rejects.toMatchObject({ code: 'embeddings_unavailable' });
+  });
+
+  test('is not delayed by a client whose subject is called like this part of the program', async () => {
+    const ollama = createStandIn({ slowMs: 100 });
+    const { embedder, sidecar, turnOn } = await openOllama(ollama);
+    await turnOn();
+    const flood = Array.from({ length: 16 }, () => sidecar.embed('meaning', ['text']));
+    expect(await embed(embedder, 'a text')).toHaveLength(1);
+    await Promise.allSettled(flood);
   });
 
   test('names the reason while Ollama is gone, and comes back with it', async () => {
