@@ -98,7 +98,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
       // As a model that logs its input would do.
       process.stderr.write(`runner reads ${texts.join(' ')}\n`);
       const vectors = await vectorsOf(texts, body.model ?? '');
-      if (fault === 'long-vectors') return say(200, { embeddings: texts.map(() => new Array(9000).fill(0.1)) });
+      if (fault === 'long-vectors') return say(200, { embeddings: texts.map(() => Array.from({ length: 9000 }, () => 0.1)) });
       const embeddings = fault === 'other-dimension' ? vectors.map((vector) => vector.slice(1)) : vectors;
       return say(200, { model: body.model, embeddings, prompt_eval_count: texts.join(' ').split(/\s+/).length });
     }
