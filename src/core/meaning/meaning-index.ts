@@ -6,6 +6,7 @@ import { BackgroundEmbedding, nameOf } from './background-embedding.ts';
 import { DotProducts } from './dot-products.ts';
 import type { Embedder, EmbeddingModel } from './embedder.ts';
 import type { FactMeaning, Nearest } from './nearest.ts';
+import { QuestionTurns } from './question-turns.ts';
 import { quantize } from './vector-codec.ts';
 import { VectorIndex } from './vector-index.ts';
 
@@ -45,6 +46,7 @@ export class MeaningIndex implements FactMeaning, Disposable {
   readonly #idleBytes: number;
   readonly #subscriptions: readonly Disposable[];
   readonly #background: BackgroundEmbedding;
+  readonly #questions = new QuestionTurns();
   /** The indexes by namespace, least recently used first. */
   readonly #loaded = new Map<string, Loaded>();
   #products: DotProducts | undefined;
@@ -83,8 +85,9 @@ export class MeaningIndex implements FactMeaning, Disposable {
     const loaded = this.#load(namespace, model);
     const signals = signal ? AbortSignal.any([signal, this.#cancel.signal]) : this.#cancel.signal;
     try {
-      const [[vector]] = await Promise.all([
-        this.#embedder.embed([question], { urgent: true, signal: signals }),
+      const ask = () => this.#embedder.embed([question], { urgent: true, signal: signals });
+      const [[vector] = []] = await Promise.all([
+        this.#questions.run(namespace.subject, signals, ask),
         this.#store.refresh?.(),
         Promise.race([loaded.loading, wait(LOAD_GRACE_MS)]),
       ]);
@@ -174,7 +177,7 @@ export class MeaningIndex implements FactMeaning, Disposable {
   #onModelChange(): void {
     const id = this.#embedder.model?.id;
     this.isAvailable = id !== undefined;
-    this.#background.forgetFailures();
+    this.#background.modelChanged();
     if (id !== this.#modelId) void this.#drop();
     this.#modelId = id;
     this.#listen();

@@ -11,7 +11,8 @@ const SCALE_BYTES = 4;
 export function quantize(vector: Float32Array): ByteVector {
   let largest = 0;
   for (const value of vector) largest = Math.max(largest, Math.abs(value));
-  const scale = largest / MAX_VALUE;
+  // A number that is not finite would make every cosine of the namespace invalid, so such a vector is similar to nothing.
+  const scale = Number.isFinite(largest) ? largest / MAX_VALUE : 0;
   const values = new Int8Array(vector.length);
   if (scale > 0) for (let at = 0; at < vector.length; at += 1) values[at] = Math.round((vector[at] ?? 0) / scale);
   return { scale, values };

@@ -4,6 +4,11 @@ import { type ByteVector, decodeVectors } from './vector-codec.ts';
 const NONE = -1;
 /** Approximate bytes of a fact in the map of rows. */
 const ROW_BYTES = 48;
+/**
+ * Windows with a cosine of 0 that are added to the mean of all. The windows of a small memory can all be related to the question, and
+ * a memory of one fact would have no other cosine to compare it with.
+ */
+const UNRELATED = 4;
 
 /** The vectors of one window of each of `BLOCK` slots, and what belongs to the slots. */
 interface Block {
@@ -78,8 +83,8 @@ export class VectorIndex {
   }
 
   /**
-   * Returns the most similar facts, the most similar first, and the mean cosine of the question and all windows. The best window of
-   * each fact counts.
+   * Returns the most similar facts, the most similar first, and the mean cosine of the question and all windows, which is lower if
+   * there are few. The best window of each fact counts.
    */
   nearest(question: ByteVector, limit: number): { readonly rows: Scored[]; readonly background: number } {
     const cosines = this.#cosines(question);
@@ -97,7 +102,7 @@ export class VectorIndex {
       insert(best, { row: block.rows[slot % BLOCK] ?? 0, cosine }, limit);
     }
     cosines.fill(0);
-    return { rows: best, background: this.#count === 0 ? 0 : sum / this.#count };
+    return { rows: best, background: sum / (this.#count + UNRELATED) };
   }
 
   /** Returns the cosine of a fact and a question. */

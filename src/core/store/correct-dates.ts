@@ -1,17 +1,13 @@
 import { isOfSupersededFact } from '../crypto/cipher.ts';
+import { aheadBy } from '../time/clock.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import { namespaceOf } from './forgetting.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { KIND_BY_NUMBER } from './statements.ts';
 import type { SpaceChange, Entry, Kind, Namespace } from './store.ts';
 
-/** An entry dated more than this many milliseconds in the future was written while the clock was wrong. */
-export const MARGIN_MS = 60_000;
 const ROWS_READ_AT_ONCE = 1000;
 const ROWS_WRITTEN_AT_ONCE = 50;
-
-/** Returns how many milliseconds a date is in the future, or 0 if at most `MARGIN_MS`. */
-export const aheadBy = (date: number, now: number): number => (date - now > MARGIN_MS ? date - now : 0);
 
 interface Deps {
   readonly connection: Connection;

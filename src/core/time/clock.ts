@@ -39,3 +39,9 @@ export const systemClock: Clock = {
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },
 };
+
+/** An entry dated more than this many milliseconds in the future was written while the clock was wrong. */
+export const MARGIN_MS = 60_000;
+
+/** Returns how many milliseconds a date is in the future, or 0 if at most `MARGIN_MS`. */
+export const aheadBy = (date: number, now: number): number => (date - now > MARGIN_MS ? date - now : 0);

@@ -9,6 +9,9 @@ export interface Job {
   reject(error: unknown): void;
 }
 
+/** After this number of urgent texts in a row, one other text goes first, so that many questions do not stop the embedding of facts. */
+const URGENT_IN_A_ROW = 8;
+
 /**
  * The texts that wait for the model. Urgent texts come first. The other calls take turns after every text, so that a call with
  * many texts delays another call by one text only.
@@ -19,6 +22,7 @@ export class TextQueue {
   readonly #embed: (job: Job) => Promise<void>;
   readonly #onIdle: () => void;
   #working = false;
+  #urgentInARow = 0;
 
   /** `embed` settles one text and never rejects. `onIdle` is called when no text is left. */
   constructor(embed: (job: Job) => Promise<void>, onIdle: () => void = () => undefined) {
@@ -73,14 +77,20 @@ export class TextQueue {
   }
 
   #next(): Job | undefined {
-    const calls = this.#urgent.size > 0 ? this.#urgent : this.#background;
-    for (const jobs of calls) {
-      const job = jobs.shift();
-      if (!job) continue;
-      calls.delete(jobs);
-      if (jobs.length > 0) calls.add(jobs);
-      return job;
-    }
-    return undefined;
+    const urgent = this.#urgentInARow < URGENT_IN_A_ROW ? nextOf(this.#urgent) : undefined;
+    this.#urgentInARow = urgent ? this.#urgentInARow + 1 : 0;
+    return urgent ?? nextOf(this.#background) ?? nextOf(this.#urgent);
   }
+}
+
+/** Takes the next text of the call that waits longest. */
+function nextOf(calls: Set<Job[]>): Job | undefined {
+  for (const jobs of calls) {
+    const job = jobs.shift();
+    if (!job) continue;
+    calls.delete(jobs);
+    if (jobs.length > 0) calls.add(jobs);
+    return job;
+  }
+  return undefined;
 }

@@ -1,9 +1,9 @@
 import { TOMBSTONE_TTL } from '../../../contract/limits.ts';
 import type { KeyKeeper } from '../../crypto/key-keeper.ts';
-import type { Clock } from '../../time/clock.ts';
+import { aheadBy, type Clock, MARGIN_MS } from '../../time/clock.ts';
 import type { StoredClock } from '../../time/stored-clock.ts';
 import { INCLUDE_EXPIRED } from '../connection.ts';
-import { aheadBy, correctedEntry, correctFormerKeys, MARGIN_MS } from '../correct-dates.ts';
+import { correctedEntry, correctFormerKeys } from '../correct-dates.ts';
 import type { ChangeNotifier } from '../events.ts';
 import { KIND_BY_NUMBER } from '../statements.ts';
 import type { Kind, SweepResult } from '../store.ts';
