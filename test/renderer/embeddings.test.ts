@@ -2,8 +2,11 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { ClientVerification } from '../../src/contract/client.ts';
 import type { EmbeddingsReport } from '../../src/contract/embeddings.ts';
+import type { MeaningState } from '../../src/contract/status.ts';
 import type { ClientConnections } from '../../src/core/operations/clients-port.ts';
 import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
+import { type MeaningModel, type MeaningVectors, noMeaning } from '../../src/core/operations/meaning-port.ts';
+import type { OwnerSettings } from '../../src/core/operations/memory.ts';
 import { accessibilityViolations, openWindow } from '../support/window.ts';
 import { goTo } from './pages.ts';
 
@@ -62,7 +65,7 @@ test('embeddings are turned on, approved, downloaded, tested and turned off, als
   await page.keyboard.press('Control+6');
   await state(page).getByText('Off', { exact: true }).waitFor();
   await page.keyboard.press('Control+k');
-  await page.keyboard.type('Turn embeddings on');
+  await page.keyboard.type('Turn on Ollama');
   await page.keyboard.press('Enter');
 
   await press(page, 'Approve Ollama…');
@@ -87,7 +90,7 @@ test('embeddings are turned on, approved, downloaded, tested and turned off, als
   await page.getByRole('status', { name: 'Similarity' }).getByText('Very similar: 0.800').waitFor();
   await page.getByText('200 POST /api/embed').waitFor();
   await page.getByRole('checkbox', { name: /Use the Ollama that is running at/ }).click();
-  await press(page, 'Turn off');
+  await press(page, 'Turn off Ollama');
   await state(page).getByText('Off', { exact: true }).waitFor();
   expect(asked).toEqual(['on', `approve ${HASH}`, 'pull', 'cancel', 'on adopt', 'off']);
 });
@@ -106,7 +109,7 @@ test('a failure is shown with its remedy, in light and dark (R-EMB-08, R-WIN-09)
   expect(await accessibilityViolations(page)).toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
   expect(await accessibilityViolations(page)).toEqual([]);
-  await press(page, 'Try again');
+  await press(page, 'Try again to start Ollama');
   await state(page).getByText('Ollama needs your approval').waitFor();
   expect(asked).toEqual(['on']);
 });
@@ -172,7 +175,7 @@ test("OpenClaw's own search is configured after a preview, and restored (R-EMB-1
   await dialog.getByRole('button', { name: 'Change settings' }).click();
   await page.getByText('The program has another address.').waitFor({ state: 'detached' });
 
-  await press(page, 'Turn off');
+  await press(page, 'Turn off Ollama');
   await page.getByText(/OpenClaw's search does not work until the embeddings are ready/).waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
   await press(page, "Restore OpenClaw's settings");
@@ -186,9 +189,113 @@ test('the bundled model is ready while Ollama is off, and can be replaced by Oll
   become({ on: false, model: { name: 'minilm-l6-v2' } });
   const { page } = await openWindow({ embeddings });
   await page.keyboard.press('Control+6');
-  await state(page).getByText('Ready, with the bundled model').waitFor();
+  await state(page).getByText('Off: agents get vectors of the bundled model').waitFor();
   await page.getByLabel('First sentence').waitFor();
-  await press(page, 'Turn on');
+  await press(page, 'Turn on Ollama');
   await page.getByRole('button', { name: 'Approve Ollama…' }).waitFor();
   expect(asked).toEqual(['on']);
+});
+
+/** A fake model of search by meaning, with fake vectors. The test sets their state. */
+function fakeMeaning({ installed }: { installed: boolean }) {
+  const asked: string[] = [];
+  const now = { choice: 'off' as MeaningModel['choice'], state: { at: 'off' } as MeaningState, done: 0, total: 0 };
+  const meaningModel: MeaningModel = {
+    ...noMeaning,
+    installed,
+    get choice() {
+      return now.choice;
+    },
+    get state() {
+      return now.state;
+    },
+    choose(choice) {
+      asked.push(choice);
+      now.choice = choice;
+      now.state =
+        choice === 'off'
+          ? { at: 'off' }
+          : choice === 'ollama'
+            ? { at: 'starting', source: 'ollama' }
+            : { at: 'ready', source: 'bundled', model: 'small' };
+    },
+  };
+  const meaningVectors: MeaningVectors = {
+    progress: async () => ({ done: now.done, total: now.total }),
+    async rebuild() {
+      asked.push('rebuild');
+      now.done = 0;
+    },
+  };
+  // In the program, a change of the setting chooses the model.
+  const settings: OwnerSettings = {
+    snapshot: () => ({ folder: '/home/ada', command: 'helmdeck-memory', address: '127.0.0.1:7345', settings: [] }),
+    change(name, value) {
+      meaningModel.choose(value as MeaningModel['choice']);
+      return { name, help: '', from: 'file', changeable: true };
+    },
+  };
+  return { meaningModel, meaningVectors, settings, asked, now };
+}
+
+const meaningState = (page: Page) => page.getByRole('status', { name: 'Search by meaning' });
+
+test('search by meaning is turned on, shows its progress, is rebuilt and turned off (R-MEAN-26, R-MEAN-29, R-WIN-09)', async () => {
+  const { asked, now, ...fake } = fakeMeaning({ installed: true });
+  const { page } = await openWindow(fake);
+  await goTo(page, 'Embeddings');
+  await meaningState(page).getByText('Off: search compares words only').waitFor();
+  expect(await page.getByRole('button', { name: 'Rebuild the vectors' }).count()).toBe(0);
+  [now.done, now.total] = [3, 1200];
+  await press(page, 'Turn on search by meaning');
+  await meaningState(page).getByText('On, with the bundled model').waitFor();
+  await page.getByText('3 of 1,200 facts have a vector. The other facts are found by their words.').waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  now.done = 1200;
+  await page.getByText('All 1,200 facts have a vector.').waitFor();
+
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('Rebuild the vectors');
+  await page.keyboard.press('Enter');
+  await page.getByText('0 of 1,200 facts have a vector.').waitFor();
+  await page.getByRole('checkbox', { name: /Use the model in Ollama/ }).click();
+  await meaningState(page).getByText('Waiting for Ollama…').waitFor();
+  await press(page, 'Turn off search by meaning');
+  await meaningState(page).getByText('Off: search compares words only').waitFor();
+  expect(asked).toEqual(['bundled', 'rebuild', 'ollama', 'off']);
+});
+
+test('a failure of search by meaning is shown with its remedy, in light and dark (R-MEAN-26, R-WIN-09)', async () => {
+  const { asked, now, ...fake } = fakeMeaning({ installed: true });
+  now.choice = 'bundled';
+  now.state = {
+    at: 'failed',
+    source: 'bundled',
+    trouble: 'damaged',
+    why: 'A file of the model was changed.',
+    remedy: 'Install Helmdeck Memory again.',
+  };
+  const { page } = await openWindow(fake);
+  await goTo(page, 'Embeddings');
+  await meaningState(page).getByText('Not available: search compares words only').waitFor();
+  await meaningState(page).getByText('A file of the model was changed. Install Helmdeck Memory again.').waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await press(page, 'Try again to search by meaning');
+  await meaningState(page).getByText('On, with the bundled model').waitFor();
+  expect(asked).toEqual(['bundled']);
+});
+
+test('without the bundled model, search by meaning is turned on with Ollama (R-MEAN-26)', async () => {
+  const { asked, now, ...fake } = fakeMeaning({ installed: false });
+  const { page } = await openWindow(fake);
+  await goTo(page, 'Embeddings');
+  await page.getByText('The bundled model is not installed, so search by meaning needs Ollama.').waitFor();
+  await press(page, 'Turn on search by meaning');
+  await meaningState(page).getByText('Waiting for Ollama…').waitFor();
+  expect(await page.getByRole('checkbox', { name: /Use the model in Ollama/ }).count()).toBe(0);
+  now.state = { at: 'ready', source: 'ollama', model: 'bge-m3' };
+  await meaningState(page).getByText('On, with bge-m3 in Ollama').waitFor();
+  expect(asked).toEqual(['ollama']);
 });

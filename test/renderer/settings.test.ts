@@ -1,9 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { fileSource } from '../../src/core/crypto/keys/file-source.ts';
 import { openStore } from '../../src/core/store/open-store.ts';
+import { PostgresStore } from '../../src/core/store/postgres/postgres-store.ts';
 import { RamStore } from '../../src/core/store/ram-store.ts';
 import { readConfig } from '../../src/main/config/config.ts';
 import { SettingsEditor } from '../../src/main/config/settings-editor.ts';
@@ -11,6 +12,8 @@ import { updatesAt } from '../../src/main/egress/updates.ts';
 import { manualClock } from '../support/clock.ts';
 import { startFakeInternet } from '../support/fake-internet.ts';
 import { theOwner } from '../support/memory.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { withKey } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
@@ -116,6 +119,20 @@ describe('safety', () => {
     expect(await line.innerText()).toMatch('3 June 2026 at 14:02');
   });
 
+  test('backs up and verifies a memory in a database (R-PGUP-08)', async () => {
+    const server = await startPostgres();
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const clock = manualClock();
+    const store = await PostgresStore.open({ folder: tempFolder(), database: server.newMemory(), clock, sources: withKey() });
+    onTestFinished(() => store[Symbol.asyncDispose]());
+    const { page } = await opened({ store, clock, seed: (as) => as()('remember', { key: 'k', value: 'v' }) });
+    const safety = region(page, 'Safety');
+    await safety.getByRole('button', { name: 'Back up now' }).click();
+    await safety.getByText('Backed up and verified.').waitFor();
+    await safety.getByRole('button', { name: 'Verify' }).click();
+    await expect.poll(() => safety.getByRole('status').innerText()).toMatch(/\d+ entries verified\.$/);
+  });
+
   test('verifies all entries', async () => {
     const { page } = await opened({ seed: (as) => as()('remember', { key: 'k', value: 'v' }) });
     await region(page, 'Safety').getByRole('button', { name: 'Verify' }).click();
@@ -162,6 +179,21 @@ describe('a setting', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
     await choices.getByText('after restart warn').waitFor();
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ HELMDECK_LOCK_AFTER: 10, HELMDECK_SECRETS: 'warn' });
+  });
+
+  test('that takes effect immediately needs no restart (R-MEAN-26)', async () => {
+    const applied: (string | undefined)[] = [];
+    const folder = tempFolder();
+    const config = readConfig({ environment: {}, platform: 'linux', home: () => folder });
+    const apply = { HELMDECK_MEANING: (value: string | undefined) => void applied.push(value) };
+    const { page } = await opened({ settings: new SettingsEditor({ ...config, folder }, { environment: {} }, apply) });
+    const row = region(page, 'Preferences').getByRole('listitem').filter({ hasText: 'HELMDECK_MEANING' });
+    await row.getByRole('button').click();
+    await page.getByRole('dialog').getByLabel('HELMDECK_MEANING').selectOption('off');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await toast(page).getByText('Saved.', { exact: true }).waitFor();
+    await row.getByText('off from the file').waitFor();
+    expect(applied).toEqual(['off']);
   });
 
   test('from the environment, or about keys and code, is read-only (R-SET-01)', async () => {

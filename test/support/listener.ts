@@ -8,6 +8,7 @@ import type { FactMeaning } from '../../src/core/meaning/nearest.ts';
 import type { ClientConnections } from '../../src/core/operations/clients-port.ts';
 import { createCore } from '../../src/core/operations/create-core.ts';
 import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
+import type { MeaningModel, MeaningVectors } from '../../src/core/operations/meaning-port.ts';
 import type { OwnerSettings, UpdateSource } from '../../src/core/operations/memory.ts';
 import type { Perform } from '../../src/core/operations/perform.ts';
 import type { PackServicesOptions } from '../../src/core/packs/pack-services.ts';
@@ -50,6 +51,8 @@ export interface ServeOptions extends Partial<Omit<ListenerDeps, 'perform'>> {
   readonly embeddings?: Embeddings;
   /** Finds facts by their meaning. If absent, facts are found by their words only. */
   readonly meaning?: FactMeaning | undefined;
+  readonly meaningModel?: MeaningModel;
+  readonly meaningVectors?: MeaningVectors;
   readonly updates?: UpdateSource | undefined;
 }
 
@@ -65,6 +68,8 @@ export async function serve({
   clients,
   embeddings,
   meaning,
+  meaningModel,
+  meaningVectors,
   updates,
   clock = systemClock,
   ...over
@@ -82,6 +87,8 @@ export async function serve({
     ...(settings && { settings }),
     ...(clients && { clients: async () => clients({ tokens, folder, store }) }),
     ...(embeddings && { embeddings }),
+    ...(meaningModel && { meaning: meaningModel }),
+    ...(meaningVectors && { meaningVectors }),
     program: {
       version: VERSION,
       listening: () => ({ at: 'listening', url: listener.url }),

@@ -7,6 +7,7 @@ import type { OperationName, OperationOutput, OperationRequest } from '../../src
 import type { Caller } from '../../src/core/access/caller.ts';
 import type { FactMeaning } from '../../src/core/meaning/nearest.ts';
 import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
+import type { MeaningModel, MeaningVectors } from '../../src/core/operations/meaning-port.ts';
 import type { OwnerSettings } from '../../src/core/operations/memory.ts';
 import type { PackServicesOptions } from '../../src/core/packs/pack-services.ts';
 import { openStore } from '../../src/core/store/open-store.ts';
@@ -35,6 +36,8 @@ export interface WindowOptions extends Pick<BrowserContextOptions, 'viewport' | 
   readonly embeddings?: Embeddings;
   /** Finds facts by their meaning. If absent, facts are found by their words only. */
   readonly meaning?: FactMeaning;
+  readonly meaningModel?: MeaningModel;
+  readonly meaningVectors?: MeaningVectors;
   readonly updates?: ServeOptions['updates'];
   /** In px; the default of browsers is 16. */
   readonly fontSize?: number;
@@ -85,6 +88,8 @@ export async function openWindow({
   clients,
   embeddings,
   meaning,
+  meaningModel,
+  meaningVectors,
   updates,
   fontSize,
   before,
@@ -102,6 +107,8 @@ export async function openWindow({
     ...(settings && { settings }),
     ...(clients && { clients }),
     ...(embeddings && { embeddings }),
+    ...(meaningModel && { meaningModel }),
+    ...(meaningVectors && { meaningVectors }),
     updates,
     meaning,
   });

@@ -7,6 +7,7 @@ import { Button } from '../ui/button.tsx';
 import { LoadError } from '../ui/errors.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { ApproveOllama, DownloadModel } from './dialogs.tsx';
+import { SearchByMeaning } from './meaning.tsx';
 import { OpenClaw } from './openclaw.tsx';
 import { SimilarityTest } from './similarity.tsx';
 import { type Report, sizeText, StateText } from './state.tsx';
@@ -22,8 +23,9 @@ export function EmbeddingsPage() {
   return (
     <Page
       title="Embeddings"
-      description="Text vectors for agents that search by meaning. Ollama computes the vectors on this computer. While Ollama is off, Helmdeck Memory does not start it, and uses the bundled model if search by meaning uses that model."
+      description="A model on this computer turns texts into vectors. Texts that mean the same have similar vectors, so a search can find them by meaning."
     >
+      <SearchByMeaning />
       <LoadError error={error} />
       {data && <Embeddings report={data} />}
     </Page>
@@ -35,36 +37,45 @@ function Embeddings({ report }: { report: Report }) {
   const { busy, failure, configure, cancelDownload } = useEmbeddingsCommands();
   const [dialog, setDialog] = useState<'approve' | 'download'>();
   const close = (): void => setDialog(undefined);
-  useActions([{ name: on ? 'Turn embeddings off' : 'Turn embeddings on', run: () => configure({ on: !on }) }]);
+  useActions([{ name: on ? 'Turn off Ollama' : 'Turn on Ollama', run: () => configure({ on: !on }) }]);
+  const bundled = state.at === 'ready' && state.whose === 'bundled';
   return (
     <>
-      <StateText state={state} failure={failure} />
-      <p className="buttons">
-        <Button
-          label={on ? 'Turn off' : 'Turn on'}
-          look={on ? undefined : 'primary'}
-          disabled={busy}
-          onClick={() => configure({ on: !on })}
-        />
-        {state.at === 'failed' && <Button label="Try again" disabled={busy} onClick={() => configure({ on: true })} />}
-        {state.at === 'unapproved' && <Button label="Approve Ollama…" look="primary" onClick={() => setDialog('approve')} />}
-        {needsModel(state) && <Button label="Download the model…" look="primary" onClick={() => setDialog('download')} />}
-        {state.at === 'pulling' && <Button label="Cancel" disabled={busy} onClick={cancelDownload} />}
-      </p>
-      {on && (
-        <p className="fields">
-          <label>
-            <input
-              type="checkbox"
-              checked={adopt}
-              disabled={busy}
-              onChange={({ target }) => configure({ on: true, adopt: target.checked })}
-            />{' '}
-            Use the Ollama that is running at <bdi>{adoptable}</bdi> instead of starting one
-          </label>
+      <Section title="Ollama">
+        <p className="quiet">
+          Ollama provides other models, for search by meaning and for agents that ask for vectors, such as OpenClaw. While Ollama
+          is off, Helmdeck Memory does not start it.
         </p>
-      )}
-      <Details report={report} />
+        <StateText state={state} failure={failure} />
+        <p className="buttons">
+          <Button label={on ? 'Turn off Ollama' : 'Turn on Ollama'} disabled={busy} onClick={() => configure({ on: !on })} />
+          {state.at === 'failed' && (
+            <Button
+              label="Try again"
+              aria-label="Try again to start Ollama"
+              disabled={busy}
+              onClick={() => configure({ on: true })}
+            />
+          )}
+          {state.at === 'unapproved' && <Button label="Approve Ollama…" look="primary" onClick={() => setDialog('approve')} />}
+          {needsModel(state) && <Button label="Download the model…" look="primary" onClick={() => setDialog('download')} />}
+          {state.at === 'pulling' && <Button label="Cancel" disabled={busy} onClick={cancelDownload} />}
+        </p>
+        {on && (
+          <p className="fields">
+            <label>
+              <input
+                type="checkbox"
+                checked={adopt}
+                disabled={busy}
+                onChange={({ target }) => configure({ on: true, adopt: target.checked })}
+              />{' '}
+              Use the Ollama that is running at <bdi>{adoptable}</bdi> instead of starting one
+            </label>
+          </p>
+        )}
+      </Section>
+      {!bundled && <Details report={report} />}
       {state.at === 'ready' && <SimilarityTest />}
       <OpenClaw ready={state.at === 'ready'} />
       {report.log.length > 0 && (

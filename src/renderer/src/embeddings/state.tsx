@@ -9,7 +9,7 @@ type State = Report['state'];
 export function StateText({ state, failure }: { state: State; failure: string | undefined }) {
   return (
     <>
-      <div role="status" aria-label="State">
+      <div role="status" aria-label="State of Ollama">
         <p>
           <strong>{titleOf(state)}</strong>
         </p>
@@ -82,7 +82,7 @@ function titleOf(state: State): string {
 const READY = {
   own: 'Ready',
   adopted: 'Ready, with the Ollama that you chose',
-  bundled: 'Ready, with the bundled model',
+  bundled: 'Off: agents get vectors of the bundled model',
 } as const;
 
 export const sizeText = (bytes: number): string =>

@@ -17,7 +17,7 @@ export function SettingsPage() {
   return (
     <Page title="Settings">
       <KeySection />
-      {status?.store.kept === 'file' && <SafetySection />}
+      {status && status.store.kept !== 'memory' && <SafetySection />}
       <TransferSection />
       <AtLoginSection />
       <SessionsSection />

@@ -21,7 +21,7 @@ export function SettingsList({ settings: { folder, file, settings } }: { setting
   return (
     <>
       <Section title="Preferences">
-        <p className="quiet">Changes are saved in the configuration file and take effect after a restart.</p>
+        <p className="quiet">Changes are saved in the configuration file. Most of them take effect after a restart.</p>
         <ul className="plain">
           {described.map((row) => (
             <li key={row.name} className="line">
@@ -100,8 +100,10 @@ function ChangeSetting({
   const refresh = useRefresh();
   const [typed, setTyped] = useState(next === usual ? '' : (next ?? value ?? ''));
   const change = async (): Promise<void> => {
-    await call('changeSetting', typed === '' ? { name } : { name, value: typed });
-    showToast({ text: 'Saved. Restart Helmdeck Memory to apply the change.' });
+    const changed = await call('changeSetting', typed === '' ? { name } : { name, value: typed });
+    // A setting that takes effect immediately has no value that waits for a restart.
+    const pending = changed.next !== undefined;
+    showToast({ text: pending ? 'Saved. Restart Helmdeck Memory to apply the change.' : 'Saved.' });
     refresh();
   };
   const defaultValue = usual === undefined ? 'default' : `default (${usual})`;
