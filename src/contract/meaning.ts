@@ -62,7 +62,7 @@ export const MeaningReport = lazy(() =>
       })
       .exactOptional()
       .describe(
-        'Progress of the background work that makes the vectors of facts. Absent if search by meaning is off or the memory is locked.',
+        'Progress of the background work that makes the vectors of facts. Absent while the model is unavailable or the memory is locked.',
       ),
   }),
 );

@@ -8,8 +8,8 @@ type MeaningOperations = Pick<Memory, 'meaning' | 'setMeaning' | 'rebuildMeaning
 export const meaning = ({ meaning: model, meaningVectors: vectors, settings }: MemoryDeps): MeaningOperations => {
   const report = async (): Promise<MeaningReport> => {
     const { state, choice, installed } = model;
-    // While the memory is locked, its facts cannot be counted, but the model can be chosen.
-    const facts = choice === 'off' ? undefined : await vectors?.progress().catch(() => undefined);
+    // While the model is unavailable, its vectors are unknown. While the memory is locked, its facts cannot be counted.
+    const facts = state.at === 'ready' ? await vectors?.progress().catch(() => undefined) : undefined;
     return { state, choice, installed, ...(facts && { facts }) };
   };
   return {

@@ -3,13 +3,13 @@ import { type MeaningModel, noMeaning } from '../../../src/core/operations/meani
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 
 /** A memory with a fake model and fake vectors, which record what is asked of them. */
-async function opened(choice: MeaningModel['choice']) {
+async function opened(choice: MeaningModel['choice'], state?: MeaningModel['state']) {
   const asked: string[] = [];
   const meaning: MeaningModel = {
     ...noMeaning,
     choice,
     installed: true,
-    state: choice === 'bundled' ? { at: 'ready', source: 'bundled', model: 'small' } : { at: 'off' },
+    state: state ?? (choice === 'bundled' ? { at: 'ready', source: 'bundled', model: 'small' } : { at: 'off' }),
     choose: (next) => void asked.push(`choose ${next}`),
   };
   const meaningVectors = {
@@ -45,6 +45,13 @@ test('while search by meaning is off, nothing can be rebuilt (R-MEAN-26)', async
     message: expect.stringContaining('meaning on'),
   });
   expect(asked).toEqual([]);
+});
+
+test('the vectors of a model that failed are not counted (R-MEAN-29)', async () => {
+  const why = 'The model exited unexpectedly.';
+  const failed = { at: 'failed', source: 'bundled', trouble: 'crashed', why, remedy: 'Wait.' } as const;
+  const { call } = await opened('bundled', failed);
+  expect(await call('meaning', {})).toEqual({ state: failed, choice: 'bundled', installed: true });
 });
 
 test('agents cannot choose the model (R-MEAN-26)', async () => {

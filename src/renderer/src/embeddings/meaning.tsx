@@ -33,6 +33,7 @@ function Controls({ report, refetch }: { report: Report; refetch: () => void }) 
   const { busy, failure, run } = useTask();
   const { state, choice, installed, facts } = report;
   const on = choice !== 'off';
+  const ready = state.at === 'ready';
   const runAndRefetch = (work: () => Promise<unknown>): void =>
     void run(async () => {
       await work();
@@ -42,7 +43,7 @@ function Controls({ report, refetch }: { report: Report; refetch: () => void }) 
   const rebuild = (): void => runAndRefetch(() => call('rebuildMeaning', {}));
   const turn = (): void => choose(on ? 'off' : installed ? 'bundled' : 'ollama');
   const turnLabel = on ? 'Turn off search by meaning' : 'Turn on search by meaning';
-  useActions([{ name: turnLabel, run: turn }, ...(on ? [{ name: 'Rebuild the vectors', run: rebuild }] : [])]);
+  useActions([{ name: turnLabel, run: turn }, ...(ready ? [{ name: 'Rebuild the vectors', run: rebuild }] : [])]);
   return (
     <>
       <div role="status" aria-label="Search by meaning">
@@ -68,7 +69,7 @@ function Controls({ report, refetch }: { report: Report; refetch: () => void }) 
         {state.at === 'failed' && (
           <Button label="Try again" aria-label="Try again to search by meaning" disabled={busy} onClick={() => choose(choice)} />
         )}
-        {on && <Button label="Rebuild the vectors" disabled={busy} onClick={rebuild} />}
+        {ready && <Button label="Rebuild the vectors" disabled={busy} onClick={rebuild} />}
       </p>
       {on && <ModelChoice report={report} busy={busy} choose={choose} />}
       {!installed && <p className="quiet">The bundled model is not installed, so search by meaning needs Ollama.</p>}
