@@ -1,6 +1,6 @@
 import type { KeyKeeper } from '../../crypto/key-keeper.ts';
 import type { StoredClock } from '../../time/stored-clock.ts';
-import { modelNumber, openVector, sealVector } from '../sealed-vector.ts';
+import { modelNumber, openVector, sealVector, type VectorPlace } from '../sealed-vector.ts';
 import {
   type EntryCursor,
   type FactVector,
@@ -114,7 +114,7 @@ export class ServerVectors implements FactVectors {
         const found = rows.find(namespace, 'fact', entry.key);
         if (found?.row !== row || found.updated_at !== entry.updatedAt) return [];
         const place = { namespace, row, model: number, version: entry.updatedAt, keyHash: found.key_hash };
-        return [{ row, sealed: sealVector(keys.sealingKey(), place, vector) }];
+        return [{ ...place, sealed: sealVector(keys.sealingKey(), place, vector) }];
       });
       const id = set.namespaceId(namespace);
       if (id !== undefined) this.#store(id, number, stored);
@@ -174,7 +174,7 @@ export class ServerVectors implements FactVectors {
       if (!fact || !opened || fact.key_hash.equals(vector.key_hash)) continue;
       const { row, model } = vector;
       const place = { namespace, row, model, version: fact.updated_at, keyHash: fact.key_hash };
-      this.#store(vector.namespace, model, [{ row, sealed: sealVector(keys.sealingKey(), place, opened.vector) }]);
+      this.#store(vector.namespace, model, [{ ...place, sealed: sealVector(keys.sealingKey(), place, opened.vector) }]);
     }
   }
 
@@ -199,14 +199,26 @@ export class ServerVectors implements FactVectors {
     }
   }
 
-  /** Adds a statement that stores vectors, unless another process has deleted a fact since. */
-  #store(namespaceId: number, model: number, stored: readonly { readonly row: number; readonly sealed: Buffer }[]): void {
+  /**
+   * Adds a statement that stores vectors, except of facts that a later write of the same batch changes or deletes. It runs after the
+   * changes of entries.
+   */
+  #store(namespaceId: number, model: number, stored: readonly (VectorPlace & { readonly sealed: Buffer })[]): void {
     if (stored.length === 0) return;
     this.#deps.set.addStatement(
       `INSERT INTO vector (number, namespace, model, sealed)
-         SELECT new.number, $1, $2, new.sealed FROM unnest($3::bigint[], $4::bytea[]) AS new (number, sealed)
+         SELECT new.number, $1, $2, new.sealed
+           FROM unnest($3::bigint[], $4::bytea[], $5::bigint[], $6::bytea[]) AS new (number, sealed, version, hash)
+           JOIN entry ON entry.number = new.number AND entry.namespace = $1 AND kind = 1 AND updated_at = version AND key_hash = hash
          ON CONFLICT (number) DO UPDATE SET namespace = excluded.namespace, model = excluded.model, sealed = excluded.sealed`,
-      [namespaceId, model, bigints(stored.map(({ row }) => row)), buffers(stored.map(({ sealed }) => sealed))],
+      [
+        namespaceId,
+        model,
+        bigints(stored.map(({ row }) => row)),
+        buffers(stored.map(({ sealed }) => sealed)),
+        bigints(stored.map(({ version }) => version)),
+        buffers(stored.map(({ keyHash }) => keyHash)),
+      ],
     );
   }
 

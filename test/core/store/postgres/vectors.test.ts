@@ -90,3 +90,21 @@ test('a vector that was moved to another fact is not used, and is made again (R-
   expect(await embedAll(store)).toBe(1);
   expect(await store.upkeep.verify()).toMatchObject({ entries: 3, broken: 0 });
 });
+
+test('a fact that is changed or superseded in the commit of its vector gets none (R-MEAN-10)', async () => {
+  const { store, put } = await opened();
+  const space = store.space(me, 'fact');
+  for (const key of ['superseded', 'changed', 'stays']) await put(key);
+  const { facts } = await store.vectors.missing(me, 'model-1');
+  const embedded = facts.map((fact) => ({ ...fact, vector: new Uint8Array(68).fill(7) }));
+  // Writes that arrive together share a commit, and the vectors are the first of them.
+  await Promise.all([
+    store.vectors.put(me, 'model-1', embedded),
+    space.put(aDraft({ key: 'new', value: 'new', category: 'user_facts', supersedes: 'superseded' })),
+    put('changed', 'another value'),
+  ]);
+  expect(await store.vectors.count(me, 'model-1')).toBe(1);
+  expect((await store.vectors.page(me, 'model-1')).vectors).toHaveLength(1);
+  expect((await store.vectors.missing(me, 'model-1')).facts.map(({ entry }) => entry.key).toSorted()).toEqual(['changed', 'new']);
+  expect(store.status().quarantined).toBe(0);
+});
