@@ -130,8 +130,8 @@ function merged(shapes: readonly (readonly Row[])[]): Row[] {
   return [...byPath].map(([path, same]) => ({
     path,
     always: same.length === shapes.length && same.every(({ always }) => always),
-    type: [...new Set(same.map(({ type }) => type))].join(', '),
-    says: [...new Set(same.map(({ says }) => says))].join(' '),
+    type: [...new Set(same.flatMap(({ type }) => type.split(', ')))].join(', '),
+    says: [...new Set(same.map(({ says }) => says).filter(Boolean))].join(' '),
   }));
 }
 

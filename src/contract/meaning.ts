@@ -24,7 +24,7 @@ const State = lazy(() =>
     z.object({ at: z.literal('off').describe('Search by meaning is turned off. No model is loaded.') }),
     z.object({
       at: z.literal('starting').describe('Ollama is starting or downloading the model.'),
-      source: z.literal('ollama').describe('The model is in Ollama.'),
+      source: z.literal('ollama'),
     }),
     z.object({
       at: z.literal('ready').describe('The model is available. It is loaded when it is needed.'),

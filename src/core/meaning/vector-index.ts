@@ -4,6 +4,8 @@ import { type ByteVector, decodeVectors } from './vector-codec.ts';
 const NONE = -1;
 /** Approximate bytes of a fact in the map of rows. */
 const ROW_BYTES = 48;
+/** Approximate bytes of an empty index, so that the indexes of many ended sessions count too. */
+const EMPTY_BYTES = 1024;
 /**
  * Windows with a cosine of 0 that are added to the mean of all. The windows of a small memory can all be related to the question, and
  * a memory of one fact would have no other cosine to compare it with.
@@ -45,7 +47,7 @@ export class VectorIndex {
 
   get bytes(): number {
     const slot = this.#stride + 4 + 8 + 8 + 4 + 1;
-    return this.#blocks.length * BLOCK * slot + this.#slots.size * ROW_BYTES;
+    return EMPTY_BYTES + this.#blocks.length * BLOCK * slot + this.#slots.size * ROW_BYTES;
   }
 
   /** Number of facts. */

@@ -1,3 +1,5 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
@@ -197,6 +199,16 @@ describe('embedding facts in the background (R-MEAN-14)', () => {
     await again.idle();
     expect(again.embedder.facts).toHaveLength(22);
     expect(await again.ask('fact 7', me, 1)).toEqual(['fact/7']);
+  });
+
+  test('a memory that a version without vectors wrote gets them', async () => {
+    const folder = tempFolder();
+    copyFileSync(join(import.meta.dirname, '../../fixtures/memory-v2.db'), join(folder, 'memory.db'));
+    const { index, idle, ask } = await inFile(folder);
+    expect(await ask('Svelte')).toEqual([]);
+    index.start();
+    await idle();
+    expect(await ask('frontend framework Svelte', me, 1)).toEqual(['preferences/frontend-framework']);
   });
 
   test('without a start, stored vectors answer, and nothing is embedded', async () => {
