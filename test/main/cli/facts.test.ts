@@ -87,20 +87,29 @@ describe('searching', () => {
     const { code, out, err } = await say('search', 'deploy', 'friday');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(
-      /^decisions\/deploy {2}decisions, by command-line \d{4}-\d\d-\d\d \d\d:\d\d, 90 days left \(.*\)\n {2}We deploy on Tuesdays, never on Friday\n/,
+      /^decisions\/deploy {2}decisions, by command-line \d{4}-\d\d-\d\d \d\d:\d\d, 90 days left \(.*\)\n {2}We deploy on Tuesdays, never on Friday\n {2}Probability 0\.\d+: "deploy" in value, key; "friday" in value\n/,
     );
     expect(await answered('search', 'helix')).toMatchObject({ hits: [{ key: 'editor', value: 'Helix' }] });
   });
 
   test('accepts filters, and escapes control characters', async () => {
     expect((await say('search', 'friday', '--category', 'user_facts')).out).toMatch(
-      /^lunch .*\n {2}Friday is \\u\{1b\}\[2Jpizza\n$/,
+      /^lunch .*\n {2}Friday is \\u\{1b\}\[2Jpizza\n {2}Probability 1: exact phrase in value; "friday" in value\n$/,
     );
     expect((await say('search', 'friday', '--tag', 'nothing-has-it')).err).toMatch(/^No fact matches/);
     expect((await say('search', 'friday', '--client', 'nobody')).err).toMatch(/^No fact matches/);
     expect((await say('search', 'friday', '--expiring-within', '1h')).err).toMatch(/^No fact matches/);
     expect(await answered('search', 'friday', '--limit', '1')).toMatchObject({ hits: { length: 1 } });
     expect(await answered('search', 'friday', '--mode', 'words')).toMatchObject({ hits: { length: 2 } });
+  });
+
+  test('says when only words were compared (R-MEAN-41, R-MEAN-44)', async () => {
+    expect(await say('search', 'friday', '--mode', 'meaning')).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('Only words were compared. To see why, run: helmdeck-memory meaning status') as string,
+      out: expect.stringContaining('Friday') as string,
+    });
+    expect((await say('search', 'friday')).err).toBe('');
   });
 
   test('says when no fact matches, and refuses invalid requests', async () => {

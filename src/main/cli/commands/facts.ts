@@ -130,7 +130,9 @@ export const search = command({
     mode: { value: '<mode>', description: 'What to compare: words, meaning, or both as needed (auto, the default).' },
     limit: { value: '<number>', description: `Maximum number of facts. Default: ${QUERY.default}.` },
   },
-  details: ['Shows the matching part of each fact. To see a whole fact, use the `recall` command.'],
+  details: [
+    'Shows the matching part of each fact, the probability that the fact answers the question, and why it was found. To see a whole fact, use the `recall` command.',
+  ],
   examples: [
     'search how do I get in at night',
     'search frontend framework --mode words',
@@ -143,12 +145,18 @@ export const search = command({
     const filter = given({ category, tag, client, expiring_within: within, limit, mode: parseMode(mode) });
     const answer = await searchAll(context, { query: words, ...filter });
     await context.printResult(answer, () =>
-      answer.hits.flatMap(({ key, category: group, client: writer, updated_at: changed, snippet, expires_at: end }) => [
+      answer.hits.flatMap(({ key, category: group, client: writer, updated_at: changed, snippet, expires_at: end, ...hit }) => [
         `${escapeControls(key)}  ${context.terminal.dim(`${escapeControls(group)}, by ${escapeControls(writer)} ${formatMinute(changed)}, ${formatTimeLeft(end, context.now)}`)}`,
         ...indent(escapeControls(snippet)),
+        ...indent(context.terminal.dim(escapeControls(`Probability ${hit.probability}: ${hit.why}`))),
       ]),
     );
     if (answer.hits.length === 0) context.hint('No fact matches. Try fewer or different words.');
+    if (mode === 'meaning' && !answer.meaning) {
+      context.hint('Only words were compared. To see why, run: helmdeck-memory meaning status');
+    } else if (answer.meaning === 'partial') {
+      context.hint('Some facts have no vector yet, so they were found by their words only.');
+    }
     if (answer.partial) context.hint('The index is still being built, so results may be missing. Try again in a moment.');
   },
 });
