@@ -14,17 +14,16 @@ const FAILURE_CODES = {
 
 const choices = Object.keys(CHOICES) as [MeaningChoice, ...MeaningChoice[]];
 
-const source = () =>
-  z
-    .enum(['bundled', 'ollama'])
-    .describe('`bundled`: the model that is installed with Helmdeck Memory. `ollama`: a model that Ollama serves.');
+const SOURCE = '`bundled`: the model that is installed with Helmdeck Memory. `ollama`: a model that Ollama serves.';
+
+const source = () => z.enum(['bundled', 'ollama']).describe(SOURCE);
 
 const State = lazy(() =>
   z.discriminatedUnion('at', [
     z.object({ at: z.literal('off').describe('Search by meaning is turned off. No model is loaded.') }),
     z.object({
       at: z.literal('starting').describe('Ollama is starting or downloading the model.'),
-      source: z.literal('ollama'),
+      source: z.literal('ollama').describe(SOURCE),
     }),
     z.object({
       at: z.literal('ready').describe('The model is available. It is loaded when it is needed.'),
