@@ -61,6 +61,8 @@ export class BackgroundEmbedding {
   readonly #onVectors: OnVectors;
   /** The namespaces with work, the next one first. */
   readonly #work = new Map<string, Work>();
+  /** The work to which each new fact belongs, by row. */
+  readonly #fresh = new Map<number, Work>();
   /** The facts that are being read or embedded, by row. */
   readonly #tasks = new Map<number, Task>();
   readonly #failures = new Map<number, Failures>();
@@ -110,9 +112,8 @@ export class BackgroundEmbedding {
     if (this.#tasks.get(row)?.version === version) return false;
     this.#cancelTask(row);
     if (!this.#started || !this.#embedder.model) return true;
-    const { fresh } = this.#workOf(namespace);
-    fresh.delete(row);
-    fresh.add(row);
+    this.#dropFresh(row);
+    this.#addFresh(this.#workOf(namespace), row);
     this.#wake(this.#store.refresh ? DELAY_MS + Math.random() * SHARED_DELAY_MS : DELAY_MS);
     return true;
   }
@@ -120,7 +121,7 @@ export class BackgroundEmbedding {
   deleted(row: number): void {
     this.#cancelTask(row);
     this.#failures.delete(row);
-    for (const { fresh } of this.#work.values()) fresh.delete(row);
+    this.#dropFresh(row);
   }
 
   /** Whether facts of a namespace wait for their vectors. */
@@ -152,6 +153,7 @@ export class BackgroundEmbedding {
     this.#retry = undefined;
     this.#paused = false;
     this.#work.clear();
+    this.#fresh.clear();
     for (const row of this.#tasks.keys()) this.#cancelTask(row);
     await this.#running;
   }
@@ -235,7 +237,7 @@ export class BackgroundEmbedding {
     const { namespace, fresh, scan } = work;
     const areFresh = fresh.size > 0;
     const rows = areFresh ? [...fresh].slice(-FACTS_AT_ONCE) : [];
-    for (const row of rows) fresh.delete(row);
+    for (const row of rows) this.#dropFresh(row);
     // Begin the tasks before the facts are read, because a fact can be deleted while the result is on its way.
     const tasks = new Map(rows.map((row) => [row, this.#begin(row)]));
     const embedded: EmbeddedFact[] = [];
@@ -251,7 +253,7 @@ export class BackgroundEmbedding {
         if (at > 0 && at % FACTS_OF_A_STEP === 0) {
           const others = this.#othersWaiting(work, areFresh);
           if (areFresh && others) {
-            for (const { row } of wanted.slice(at).toReversed()) if (isCurrent(tasks.get(row))) fresh.add(row);
+            for (const { row } of wanted.slice(at).toReversed()) if (isCurrent(tasks.get(row))) this.#addFresh(work, row);
             break;
           }
           // New facts go first. Old ones wait for them, and are still stored together.
@@ -282,6 +284,16 @@ export class BackgroundEmbedding {
   #othersWaiting(work: Work, areFresh: boolean): Work | undefined {
     if (!areFresh) return this.#next(true);
     return this.#work.values().find((other) => other !== work);
+  }
+
+  #addFresh(work: Work, row: number): void {
+    work.fresh.add(row);
+    this.#fresh.set(row, work);
+  }
+
+  #dropFresh(row: number): void {
+    this.#fresh.get(row)?.fresh.delete(row);
+    this.#fresh.delete(row);
   }
 
   #begin(row: number): Task {

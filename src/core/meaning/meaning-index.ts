@@ -133,6 +133,8 @@ export class MeaningIndex implements FactMeaning, Disposable {
   async turnOff(): Promise<void> {
     await this.#drop();
     if (!this.#store.refresh) await this.#store.vectors.clear();
+    // The owner may have turned it on again meanwhile. Then new vectors may have been deleted too.
+    this.#background.scan();
   }
 
   [Symbol.dispose](): void {

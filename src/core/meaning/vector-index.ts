@@ -74,6 +74,8 @@ export class VectorIndex {
   }
 
   delete(row: number): void {
+    // The deletion of a fact is reported to the indexes of all namespaces.
+    if (!this.#slots.has(row)) return;
     const slots = this.#slotsOf(row);
     this.#slots.delete(row);
     // From the highest slot down, so that the last slot, which fills the gap, always belongs to another fact.

@@ -413,6 +413,24 @@ describe('vectors in RAM (R-MEAN-15)', () => {
     expect(index.bytes).toBe(one);
   });
 
+  test('all are made again if the owner turns search by meaning off and on at once', async () => {
+    const { store, index, embedder, put, idle } = await inFile();
+    for (let at = 0; at < 500; at += 1) await put(`fact/${at}`);
+    index.start();
+    await idle();
+    const clear = store.vectors.clear.bind(store.vectors);
+    vi.spyOn(store.vectors, 'clear').mockImplementationOnce(async () => {
+      // Some vectors are stored again before the last ones are deleted.
+      embedder.model = { id: 'words-1', dimensions: 64 };
+      await idle();
+      await clear();
+    });
+    embedder.model = undefined;
+    await index.turnOff();
+    await idle();
+    expect(await store.vectors.count(me, 'words-1')).toBe(500);
+  });
+
   test('all are deleted with the setting, and made again when the model is back (R-MEAN-11)', async () => {
     const { store, index, embedder, put, idle, ask } = await started();
     for (let at = 0; at < 20; at += 1) await put(`fact/${at}`);
