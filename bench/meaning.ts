@@ -57,15 +57,26 @@ const bestCosine = (text: string): number => suite.nearest(text).rows[0]?.cosine
 const BINS = 10;
 
 /** The mean difference between the probability of the best hit and how often it is right, in ten classes of the probability. */
-function calibrationError(asked: typeof questions, mode: Mode): number {
+function calibrationError(asked: typeof questions, mode: Mode, over = (_: (typeof questions)[number]) => suite): number {
   const gaps = new Float64Array(BINS);
-  for (const { text, answer } of asked) {
-    const [hit] = suite.search(text, mode);
+  for (const question of asked) {
+    const { text, answer } = question;
+    const [hit] = over(question).search(text, mode);
     const probability = hit?.probability ?? 0;
     const bin = Math.min(BINS - 1, Math.floor(BINS * probability));
     gaps[bin] = (gaps[bin] ?? 0) + probability - (hit !== undefined && hit.fact.key === answer ? 1 : 0);
   }
   return gaps.reduce((sum, gap) => sum + Math.abs(gap), 0) / asked.length;
+}
+
+const FEW = 15;
+/** A small memory for each question, with its answer. */
+const small = new Map<(typeof questions)[number], MeaningSuite>();
+for (const [index, question] of questions.entries()) {
+  const isAnswer = ({ key }: (typeof corpus)[number]): boolean => key === question.answer;
+  const step = Math.floor(corpus.length / FEW);
+  const others = corpus.filter((fact, at) => at % step === index % step && !isAnswer(fact)).slice(0, FEW - 1);
+  small.set(question, await MeaningSuite.over([...others, ...corpus.filter(isAnswer)]));
 }
 
 const MOST_SHOWN = 3;
@@ -131,6 +142,13 @@ const results = Object.entries(halves).flatMap(([half, select]): Result[] => {
       unit: 'calibration error',
       ...bar({ atMost: 0.1 }),
       from: `${calibrationError(asked, 'words').toFixed(3)} by words alone`,
+    },
+    {
+      what: `probability among ${FEW} facts, ${half}`,
+      figure: calibrationError(asked, 'auto', (question) => small.get(question) ?? suite),
+      unit: 'calibration error',
+      ...bar({ atMost: 0.1 }),
+      from: `${asked.length} questions`,
     },
     {
       what: `repeated and contradicted facts, ${half}`,

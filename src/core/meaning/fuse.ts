@@ -151,16 +151,20 @@ export function newerFirst<Candidate extends DatedEvidence>(
 }
 
 /** Weights of the probability that a hit answers the question. */
-const ANSWER = { base: -4.1, covered: 3.18, partly: -5.06, cosine: 4.22, lead: 7.1 };
+const ANSWER = { base: -1.37, covered: 4.01, partly: -6.38, cosine: 5.32, lead: 8.95, size: -0.54 };
 /** As `COVERAGE`. A fact must cover more of a question to answer it than to be the best hit. */
 const ANSWERING = { middle: 0.6, width: 0.1 };
 const MAX_LEAD = 0.3;
+/** The numbers of facts between which the probability was measured. */
+const MEASURED_SIZES = { least: 15, most: 600 };
 
 /**
  * Returns for each hit the probability that it answers the question. A hit that is much closer to the question than all others
- * probably does. A hit that shares only some words with the question probably does not.
+ * probably does. A hit that shares only some words with the question probably does not. Among many facts (`size`), the best hit is
+ * closer to any question by chance.
  */
-export function answerProbabilities(hits: readonly Evidence[], background: number): number[] {
+export function answerProbabilities(hits: readonly Evidence[], background: number, size: number): number[] {
+  const bySize = ANSWER.size * Math.log(Math.min(MEASURED_SIZES.most, Math.max(MEASURED_SIZES.least, size)));
   const cosines = hits.map(({ cosine }) => relativeTo(background, cosine));
   const [first = 0, second = 0] = cosines.toSorted((one, other) => other - one);
   return hits.map(({ coverage }, at) => {
@@ -172,7 +176,8 @@ export function answerProbabilities(hits: readonly Evidence[], background: numbe
         ANSWER.covered * covered +
         ANSWER.partly * coverage * (1 - covered) +
         ANSWER.cosine * cosine +
-        ANSWER.lead * lead,
+        ANSWER.lead * lead +
+        bySize,
     );
   });
 }

@@ -42,6 +42,7 @@ export function searchByMeaning(index: SearchIndex, { question, mode, limit, ...
   const probabilities = answerProbabilities(
     hits.map(({ candidate }) => candidate),
     background,
+    index.size,
   );
   return hits.slice(0, limit).map(({ candidate: { hit, cosine }, score }, place) => {
     const meaning = isRelated(cosine, background) ? `similar in meaning (${cosine.toFixed(2)})` : '';

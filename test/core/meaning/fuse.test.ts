@@ -122,8 +122,8 @@ describe('two hits on one matter (R-MEAN-42)', () => {
 
 describe('the probability that a hit answers the question (R-MEAN-43)', () => {
   test('is high for the only near hit, and low for one of many', () => {
-    const [alone = 0] = answerProbabilities([aFact('a', { cosine: 0.7, coverage: 0.7 }), aFact('b')], BACKGROUND);
-    const [oneOfMany = 0] = answerProbabilities([aFact('a', { cosine: 0.4 }), aFact('b', { cosine: 0.39 })], BACKGROUND);
+    const [alone = 0] = answerProbabilities([aFact('a', { cosine: 0.7, coverage: 0.7 }), aFact('b')], BACKGROUND, 300);
+    const [oneOfMany = 0] = answerProbabilities([aFact('a', { cosine: 0.4 }), aFact('b', { cosine: 0.39 })], BACKGROUND, 300);
     expect(alone).toBeGreaterThan(0.9);
     expect(oneOfMany).toBeLessThan(0.2);
   });
@@ -132,8 +132,15 @@ describe('the probability that a hit answers the question (R-MEAN-43)', () => {
     const [few = 1, none = 0] = answerProbabilities(
       [aFact('few', { cosine: 0.5, coverage: 0.4 }), aFact('none', { cosine: 0.5 })],
       BACKGROUND,
+      300,
     );
     expect(few).toBeLessThan(none);
+  });
+
+  test('is higher among few facts than among many, within the sizes that were measured', () => {
+    const among = (size: number): number => answerProbabilities([aFact('a', { cosine: 0.4 })], BACKGROUND, size)[0] ?? 0;
+    expect(among(20)).toBeGreaterThan(among(300) + 0.2);
+    expect([among(1), among(1_000_000)]).toEqual([among(15), among(600)]);
   });
 });
 
