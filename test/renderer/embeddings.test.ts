@@ -249,7 +249,7 @@ test('search by meaning is turned on, shows its progress, is rebuilt and turned 
   [now.done, now.total] = [3, 1200];
   await press(page, 'Turn on search by meaning');
   await meaningState(page).getByText('On, with the bundled model').waitFor();
-  await page.getByText('3 of 1,200 facts have a vector. The other facts are found by their words.').waitFor();
+  await page.getByText('3 of 1,200 facts have a vector. Facts without a vector are found by their words.').waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
   now.done = 1200;
   await page.getByText('All 1,200 facts have a vector.').waitFor();

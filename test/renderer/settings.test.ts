@@ -189,6 +189,7 @@ describe('a setting', () => {
     const { page } = await opened({ settings: new SettingsEditor({ ...config, folder }, { environment: {} }, apply) });
     const row = region(page, 'Preferences').getByRole('listitem').filter({ hasText: 'HELMDECK_MEANING' });
     await row.getByRole('button').click();
+    await page.getByText('Choose Default to use the default (bundled, or off').waitFor();
     await page.getByRole('dialog').getByLabel('HELMDECK_MEANING').selectOption('off');
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
     await toast(page).getByText('Saved.', { exact: true }).waitFor();

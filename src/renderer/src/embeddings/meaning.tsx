@@ -115,7 +115,7 @@ function Progress({ done, total }: { done: number; total: number }) {
     <>
       <progress aria-label="Facts with a vector" max={total} value={done} />
       <p className="quiet number">
-        {done.toLocaleString()} of {total.toLocaleString()} facts have a vector. The other facts are found by their words.
+        {done.toLocaleString()} of {total.toLocaleString()} facts have a vector. Facts without a vector are found by their words.
       </p>
     </>
   );

@@ -111,7 +111,7 @@ function ChangeSetting({
   return (
     <Confirm title={label} button="Save" harmless labels={{ value: name }} run={change} close={close}>
       <div className="fields">
-        <Field label={name} hint={`${help} Leave the field empty to use the ${defaultValue}.`}>
+        <Field label={name} hint={`${help} ${choices ? 'Choose Default' : 'Leave the field empty'} to use the ${defaultValue}.`}>
           {(about) =>
             choices ? (
               <select {...about} {...field}>
