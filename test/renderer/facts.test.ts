@@ -1,5 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
+import { noMeaning } from '../../src/core/operations/meaning-port.ts';
 import { RamStore } from '../../src/core/store/ram-store.ts';
 import { manualClock, HOUR, SECOND } from '../support/clock.ts';
 import { ChosenMeaning } from '../support/meaning.ts';
@@ -383,7 +384,8 @@ describe('the filter', () => {
     meaning.onQuestion = () => model.promise;
     const store = new RamStore(manualClock());
     using _watching = meaning.watch(store);
-    const { page } = await three({ meaning, store });
+    const state = { at: 'ready', source: 'bundled', model: 'a model' } as const;
+    const { page } = await three({ meaning, meaningModel: { ...noMeaning, choice: 'bundled', state }, store });
     await search(page).fill('which program do I write in, and when do I deploy?');
     await shows(page, ['project/deploy']);
     model.resolve();
@@ -391,6 +393,18 @@ describe('the filter', () => {
     expect(await rows(page).first().locator('.why').textContent()).toBe('similar in meaning (0.70)');
     expect(await rows(page).first().locator('.snippet').textContent()).toBe('Helix, with soft wrap');
     expect(meaning.asked).toEqual(['which program do I write in, and when do I deploy?']);
+  });
+
+  test('searches once, by words, while search by meaning is off (R-MEAN-26)', async () => {
+    const meaning = new ChosenMeaning({ cosines: { 'preferences/editor': 0.7 } });
+    const store = new RamStore(manualClock());
+    using _watching = meaning.watch(store);
+    const { page } = await three({ meaning, store });
+    await search(page).fill('when do I deploy?');
+    await shows(page, ['project/deploy']);
+    await search(page).fill('when do I deploy, on tuesdays?');
+    await expect.poll(() => rows(page).first().locator('mark').allTextContents()).toEqual(['Deploy', 'Tuesdays']);
+    expect(meaning.asked).toEqual([]);
   });
 
   test('applies to search results (R-SEEK-01)', async () => {

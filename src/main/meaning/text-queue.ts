@@ -3,8 +3,8 @@ import type { EmbedOptions } from '../../core/meaning/embedder.ts';
 /** One text that waits for its vector. */
 export interface Job {
   readonly text: string;
-  /** How often the model failed while it embedded this text. */
-  failures: number;
+  /** True after the call has ended, for example because it was cancelled. The text must not be sent to the model again. */
+  isOver: boolean;
   resolve(vector: Float32Array): void;
   reject(error: unknown): void;
 }
@@ -37,10 +37,11 @@ export class TextQueue {
     const jobs: Job[] = [];
     const vectors = texts.map((text) => {
       const { promise, resolve, reject } = Promise.withResolvers<Float32Array>();
-      jobs.push({ text, failures: 0, resolve, reject });
+      jobs.push({ text, isOver: false, resolve, reject });
       return promise;
     });
     if (jobs.length === 0) return Promise.resolve([]);
+    const all = [...jobs];
     calls.add(jobs);
     void this.#work();
     const stopped = Promise.withResolvers<never>();
@@ -49,13 +50,15 @@ export class TextQueue {
     return Promise.race([Promise.all(vectors), stopped.promise]).finally(() => {
       signal?.removeEventListener('abort', abort);
       // Drop the texts that are left of a call that was cancelled or has failed.
+      for (const job of all) job.isOver = true;
       jobs.length = 0;
       calls.delete(jobs);
     });
   }
 
-  /** Puts a text back, as the next text. */
+  /** Puts a text back, as the next text, unless its call has ended. */
   retry(job: Job): void {
+    if (job.isOver) return;
     const waiting = [...this.#urgent];
     this.#urgent.clear();
     for (const jobs of [[job], ...waiting]) this.#urgent.add(jobs);

@@ -146,6 +146,22 @@ describe('the process of the model', () => {
     expect(changes).toEqual([]);
   });
 
+  test('is not sent the text of a cancelled call again after a crash', async () => {
+    const { launch, started } = fakeModel();
+    const { embedder } = openBundled({ launch, clock: manualClock() });
+    const cancel = new AbortController();
+    const forgotten = embedder.embed(['forgotten'], { urgent: false, signal: cancel.signal });
+    const other = embedder.embed(['other'], { urgent: false });
+    await settle();
+    cancel.abort(new Error('enough'));
+    await expect(forgotten).rejects.toThrow('enough');
+    started[0]?.exit();
+    await settle();
+    started[1]?.vector();
+    expect(await other).toHaveLength(1);
+    expect(started.map(({ texts }) => texts)).toEqual([['forgotten'], ['other']]);
+  });
+
   test('fails clearly after two crashes in a row, and is tried again later and later (R-MEAN-23)', async () => {
     const clock = manualClock();
     const { launch, started } = fakeModel();

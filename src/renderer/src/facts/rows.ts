@@ -42,11 +42,15 @@ export function useRows({ filter, sort, words }: Query) {
   };
 }
 
-/** Searches by words, which is fast, and also by meaning. Returns the results by words until those by meaning arrive. */
+/**
+ * Searches by words, which is fast, and also by meaning unless that is off. Returns the results by words until those by meaning
+ * arrive.
+ */
 function useSearch(query: string, filter: FactsFilter, enabled: boolean) {
   const input = { query, limit: RESULTS, ...filter };
   const byWords = useOperation('search', { ...input, mode: 'words' }, enabled);
-  const refined = useOperation('search', { ...input, mode: 'auto' }, enabled);
+  const { data: status } = useOperation('status', {});
+  const refined = useOperation('search', { ...input, mode: 'auto' }, enabled && status?.meaning.at !== 'off');
   return refined.data && !refined.isPlaceholderData ? refined : byWords;
 }
 
