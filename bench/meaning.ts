@@ -55,9 +55,10 @@ const best = (text: string, mode: Mode): number => suite.search(text, mode)[0]?.
 const bestCosine = (text: string): number => suite.nearest(text).rows[0]?.cosine ?? 0;
 
 const BINS = 10;
+type Question = (typeof questions)[number];
 
 /** The mean difference between the probability of the best hit and how often it is right, in ten classes of the probability. */
-function calibrationError(asked: typeof questions, mode: Mode, over = (_: (typeof questions)[number]) => suite): number {
+function calibrationError(asked: typeof questions, mode: Mode, over: (question: Question) => MeaningSuite = () => suite): number {
   const gaps = new Float64Array(BINS);
   for (const question of asked) {
     const { text, answer } = question;
@@ -71,7 +72,7 @@ function calibrationError(asked: typeof questions, mode: Mode, over = (_: (typeo
 
 const FEW = 15;
 /** A small memory for each question, with its answer. */
-const small = new Map<(typeof questions)[number], MeaningSuite>();
+const small = new Map<Question, MeaningSuite>();
 for (const [index, question] of questions.entries()) {
   const isAnswer = ({ key }: (typeof corpus)[number]): boolean => key === question.answer;
   const step = Math.floor(corpus.length / FEW);
