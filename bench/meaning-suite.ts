@@ -79,7 +79,8 @@ export class MeaningSuite {
       keys: rows.slice(0, NEAREST).map(({ row, cosine }) => ({ key: this.#facts[row]?.key ?? '', cosine })),
       cosine: (row) => cosines[row],
       similarity: (one, other) => cosineOf(this.#vectors[one] as Vector, this.#vectors[other] as Vector),
-      background: cosines.reduce((sum, cosine) => sum + cosine, 0) / cosines.length,
+      // As in the program, which also counts four unrelated texts.
+      background: cosines.reduce((sum, cosine) => sum + cosine, 0) / (cosines.length + 4),
       partial: false,
     };
   }

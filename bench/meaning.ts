@@ -148,7 +148,6 @@ const results = Object.entries(halves).flatMap(([half, select]): Result[] => {
       what: `probability among ${FEW} facts, ${half}`,
       figure: calibrationError(asked, 'auto', (question) => small.get(question) ?? suite),
       unit: 'calibration error',
-      ...bar({ atMost: 0.1 }),
       from: `${asked.length} questions`,
     },
     {
