@@ -68,7 +68,7 @@ const RenewInput = lazy(() =>
  * Returns the answer of `memory_search`. A hit holds its text once: a cut value is followed by the matching part only if the
  * value is cut before that part.
  */
-const searchAnswer = ({ hits, partial }: SearchResponse): object => ({
+const searchAnswer = ({ hits, partial, meaning }: SearchResponse): object => ({
   hits: hits.map(
     ({ key, value, snippet, tags, client, defined_by, updated_at, expires_at, category, score, probability, why }) => ({
       key,
@@ -85,6 +85,7 @@ const searchAnswer = ({ hits, partial }: SearchResponse): object => ({
     }),
   ),
   ...(partial && { partial }),
+  ...(meaning && { meaning }),
 });
 
 const EXACT = 'The exact key.';

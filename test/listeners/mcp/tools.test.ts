@@ -4,6 +4,7 @@ import type { TokenScope } from '../../../src/contract/token.ts';
 import { createNetworkPacks } from '../../../src/main/egress/network-packs.ts';
 import { manualClock, SECOND } from '../../support/clock.ts';
 import { serve } from '../../support/listener.ts';
+import { ChosenMeaning } from '../../support/meaning.ts';
 import { aPack } from '../../support/packs.ts';
 import { connectClient, openSession, rpcErrorOf, toolResultOf } from './mcp-client.ts';
 
@@ -120,6 +121,18 @@ describe('the answer to a search (R-MCP-05)', () => {
     expect(answer.hits.map(Object.keys)).toEqual([
       ['key', 'value', 'tags', 'client', 'updated_at', 'expires_at', 'category', 'score', 'probability', 'why'],
     ]);
+  });
+
+  test('says whether the meanings of all facts were compared (R-MEAN-41)', async () => {
+    for (const [partial, says] of [
+      [false, 'complete'],
+      [true, 'partial'],
+    ] as const) {
+      const served = await serve({ meaning: new ChosenMeaning({ cosines: {}, partial }) });
+      const { call } = await openSession(served, await served.token('me', ['memory:read']));
+      const { json } = await call('memory_search', { query: 'how do I get into the building at night?' });
+      expect(toolResultOf(json['result'])).toMatchObject({ hits: [], meaning: says });
+    }
   });
 
   test('takes at most 13 kB for 20 facts of 200 bytes', async () => {
