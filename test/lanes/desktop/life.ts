@@ -22,6 +22,7 @@ import {
   isVisible,
   known,
   labels,
+  modelProcesses,
   must,
   PATIENCE_MS,
   press,
@@ -146,6 +147,7 @@ export const life: readonly Check[] = [
     name: 'the bundled model runs in a process of its own, which a lock ends (R-MEAN-21)',
     async run({ folder }) {
       const running = await start({ folder: aFolder(folder), environment: { HELMDECK_MEANING: 'bundled' } });
+      must('the model is not loaded before it is needed', (await modelProcesses(running.app)) === 0);
       const told = await bundledModelWorks(running);
       await running.app.close();
       return told;
