@@ -7,7 +7,7 @@ import { useActions } from '../ui/actions.tsx';
 import { Button } from '../ui/button.tsx';
 import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
-import { When } from '../ui/when.tsx';
+import { FailedState } from './state.tsx';
 
 type Report = OperationOutput<'meaning'>;
 
@@ -50,17 +50,7 @@ function Controls({ report, refetch }: { report: Report; refetch: () => void }) 
         <p>
           <strong>{titleOf(state)}</strong>
         </p>
-        {state.at === 'failed' && (
-          <p className="warned">
-            {state.why} {state.remedy}
-            {state.retry_at !== undefined && (
-              <>
-                {' '}
-                Next attempt: <When at={state.retry_at} />.
-              </>
-            )}
-          </p>
-        )}
+        {state.at === 'failed' && <FailedState {...state} />}
       </div>
       {facts && facts.total > 0 && <Progress {...facts} />}
       <ErrorText text={failure} />

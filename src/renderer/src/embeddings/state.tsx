@@ -40,17 +40,7 @@ function StateDetails({ state }: { state: State }) {
         </>
       );
     case 'failed':
-      return (
-        <p className="warned">
-          {state.why} {state.remedy}
-          {state.retry_at !== undefined && (
-            <>
-              {' '}
-              Next attempt: <When at={state.retry_at} />.
-            </>
-          )}
-        </p>
-      );
+      return <FailedState {...state} />;
     case 'asleep':
     case 'unapproved':
     case 'no_model':
@@ -84,6 +74,26 @@ const READY = {
   adopted: 'Ready, with the Ollama that you chose',
   bundled: 'Off: agents get vectors of the bundled model',
 } as const;
+
+interface FailedStateProps {
+  readonly why: string;
+  readonly remedy: string;
+  readonly retry_at?: string;
+}
+
+export function FailedState({ why, remedy, retry_at: retryAt }: FailedStateProps) {
+  return (
+    <p className="warned">
+      {why} {remedy}
+      {retryAt !== undefined && (
+        <>
+          {' '}
+          Next attempt: <When at={retryAt} />.
+        </>
+      )}
+    </p>
+  );
+}
 
 export const sizeText = (bytes: number): string =>
   bytes < GB
