@@ -1,5 +1,8 @@
 import { spawnSync } from 'node:child_process';
+import { chownSync, mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { type PostgresServer, startPostgres } from './postgres.ts';
 import { tempFolder } from './temp-folder.ts';
 
 export interface SmallDisk {
@@ -20,4 +23,17 @@ export function mountDisk(mebibytes: number): SmallDisk | undefined {
       if (status !== 0) throw new Error(`The disk cannot grow: ${String(stderr)}`);
     },
   };
+}
+
+/** Starts a server for the running test that keeps its tables on a small disk. */
+export async function startOnSmallDisk(disk: SmallDisk): Promise<PostgresServer> {
+  const own = await startPostgres();
+  onTestFinished(() => own[Symbol.asyncDispose]());
+  const space = join(disk.folder, 'space');
+  mkdirSync(space);
+  const { uid, gid } = statSync(own.folder);
+  chownSync(space, uid, gid);
+  await own.query(`CREATE TABLESPACE small LOCATION '${space}'`);
+  await own.query('ALTER ROLE owner SET default_tablespace = small');
+  return own;
 }

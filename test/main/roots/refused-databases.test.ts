@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chownSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../support/postgres.ts';
 import { SERVE, serveDatabase, startProgram } from '../../support/program.ts';
-import { mountDisk } from '../../support/small-disk.ts';
+import { mountDisk, startOnSmallDisk } from '../../support/small-disk.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -151,14 +151,7 @@ describe('serve refuses, with one sentence and without writing (R-PGSV-04)', () 
 test('a full disk of the database server refuses writes, loses nothing, and writing resumes (R-DUR-03)', async (context) => {
   const disk = mountDisk(12);
   if (disk === undefined) return context.skip();
-  const own = await startPostgres();
-  onTestFinished(() => own[Symbol.asyncDispose]());
-  const space = join(disk.folder, 'space');
-  mkdirSync(space);
-  const { uid, gid } = statSync(own.folder);
-  chownSync(space, uid, gid);
-  await own.query(`CREATE TABLESPACE small LOCATION '${space}'`);
-  await own.query('ALTER ROLE owner SET default_tablespace = small');
+  const own = await startOnSmallDisk(disk);
   const program = await serveDatabase(`postgres://owner@127.0.0.1:${own.port}/postgres`);
   const { token } = await program.token('ada');
   const store = (index: number) =>

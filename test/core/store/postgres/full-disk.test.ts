@@ -1,4 +1,4 @@
-import { chownSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../../../src/core/store/open-store.ts';
@@ -9,7 +9,7 @@ import type { MemoryStore } from '../../../../src/core/store/store.ts';
 import { systemClock as clock } from '../../../../src/core/time/clock.ts';
 import { type MoveOptions, moveToFile, moveToServer } from '../../../../src/core/upkeep/move.ts';
 import { type PostgresServer, startPostgres } from '../../../support/postgres.ts';
-import { mountDisk, type SmallDisk } from '../../../support/small-disk.ts';
+import { mountDisk, startOnSmallDisk } from '../../../support/small-disk.ts';
 import { aDraft, withKey } from '../../../support/store.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
 
@@ -49,19 +49,6 @@ const moveOf = (folder: string, database: DatabaseOptions): MoveOptions => ({
   sources: withKey(),
 });
 
-/** A memory whose tables are on a small disk. */
-async function onSmallDisk(disk: SmallDisk): Promise<DatabaseOptions> {
-  const own = await startPostgres();
-  onTestFinished(() => own[Symbol.asyncDispose]());
-  const space = join(disk.folder, 'space');
-  mkdirSync(space);
-  const { uid, gid } = statSync(own.folder);
-  chownSync(space, uid, gid);
-  await own.query(`CREATE TABLESPACE small LOCATION '${space}'`);
-  await own.query('ALTER ROLE owner SET default_tablespace = small');
-  return own.newMemory();
-}
-
 const countOf = async (store: MemoryStore): Promise<number> => {
   const count = await store.space(me, 'fact').count();
   await store[Symbol.asyncDispose]();
@@ -74,7 +61,7 @@ describe('a full disk of the database server', () => {
   test('stops a move with one sentence, loses nothing, and the move resumes (R-PGUP-07, R-DUR-03)', async (context) => {
     const disk = mountDisk(SMALL);
     if (!disk) return context.skip();
-    const [database, folder] = [await onSmallDisk(disk), tempFolder()];
+    const [database, folder] = [(await startOnSmallDisk(disk)).newMemory(), tempFolder()];
     const file = await openFile(folder);
     await fill(file);
     await file[Symbol.asyncDispose]();
@@ -91,7 +78,7 @@ describe('a full disk of the database server', () => {
   test('stops a restore with one sentence, and the memory stays as it was (R-PGUP-08, R-DUR-03)', async (context) => {
     const disk = mountDisk(SMALL);
     if (!disk) return context.skip();
-    const [database, folder, elsewhere] = [await onSmallDisk(disk), tempFolder(), tempFolder()];
+    const [database, folder, elsewhere] = [(await startOnSmallDisk(disk)).newMemory(), tempFolder(), tempFolder()];
     const large = await openFile(elsewhere);
     await fill(large);
     const backup = (await large.upkeep?.backup())?.file ?? '';
