@@ -10,7 +10,7 @@ import { COMMAND_PATTERNS, FRAMING_PATTERNS } from './mark-patterns.ts';
  * - `framing`: the text looks like a message of another role, or like the frame around quoted facts.
  * - `instructions`: the text commands the model that reads it.
  */
-export function markOf(text: string): Mark | undefined {
+function markOf(text: string): Mark | undefined {
   const isAscii = ASCII.test(text);
   if (!isAscii && hidesText(text)) return 'hidden';
   const visible = isAscii ? text : visibleForm(text);
@@ -20,10 +20,15 @@ export function markOf(text: string): Mark | undefined {
 }
 
 /** Returns the mark of a fact as a field to spread into an answer. A client chooses the key and the tags as well as the value. */
-export function markedField({ key, value, tags = [] }: MarkableFact): { marked?: Mark } {
-  const marked = markOf(value) ?? markOf(key) ?? (tags.length > 0 ? markOf(tags.join('\n')) : undefined);
+export function markedField(fact: MarkableFact): { marked?: Mark } {
+  const marked = markOfFact(fact);
   return marked === undefined ? {} : { marked };
 }
+
+export const isMarked = (fact: MarkableFact): boolean => markOfFact(fact) !== undefined;
+
+const markOfFact = ({ key, value, tags = [] }: MarkableFact): Mark | undefined =>
+  markOf(value) ?? markOf(key) ?? (tags.length > 0 ? markOf(tags.join('\n')) : undefined);
 
 interface MarkableFact {
   readonly key: string;

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { markOf } from '../../../src/core/inbox/marks.ts';
+import { markedField } from '../../../src/core/inbox/marks.ts';
 import { measureBestCpu } from '../../support/work.ts';
 import { ordinaryFacts } from '../operations/secrets/ordinary-facts.ts';
 import { ordinary } from './sets/ordinary.ts';
 import { poisoning } from './sets/poisoning.ts';
+
+const markOf = (value: string) => markedField({ key: 'notes/1', value }).marked;
 
 /** The patterns were written with the first half of each set in view. The other half was looked at only at the end. */
 const halves = [
