@@ -6,6 +6,7 @@ import { HookUse } from '../access/hook-use.ts';
 import type { ToldFacts } from '../brief/receipts.ts';
 import { type BriefFact, selectForPrompt, selectForSession } from '../brief/select.ts';
 import { tagHint, writeBrief } from '../brief/text.ts';
+import { isMarked } from '../inbox/marks.ts';
 import { type Moment, noteOf } from './activity.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
@@ -123,7 +124,7 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
       const selected = await select(caller, moment, input);
       // A hook that has given up will not show the answer, so the session was not told.
       if (signal?.aborted) throw new Failure('cancelled', 'The client ended the request before the brief was ready.');
-      return answer(caller, moment, input, { session, candidates: [...again, ...selected] });
+      return answer(caller, moment, input, { session, candidates: [...again, ...selected].filter((fact) => !isMarked(fact)) });
     },
   };
 }
