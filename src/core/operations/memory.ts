@@ -6,6 +6,7 @@ import type { WindowSession } from '../../contract/window-session.ts';
 import type { Caller } from '../access/caller.ts';
 import type { TokenRegistry } from '../access/token-registry.ts';
 import type { Receipts } from '../brief/receipts.ts';
+import type { Inbox } from '../inbox/inbox.ts';
 import type { CredentialStore } from '../packs/credential-store.ts';
 import type { PackServices } from '../packs/pack-services.ts';
 import type { Finder } from '../search/finder.ts';
@@ -71,6 +72,8 @@ export interface MemoryDeps {
   readonly finder: Finder;
   readonly packs: PackServices;
   readonly credentials: CredentialStore;
+  /** The writes that wait until the owner accepts them. */
+  readonly inbox: Inbox;
   readonly embeddings: Embeddings;
   /** The model of search by meaning. */
   readonly meaning: MeaningModel;
