@@ -163,11 +163,11 @@ describe.skipIf(process.platform === 'win32').each(CLIENTS)('R-PLUG-02 the plugi
     expect(JSON.stringify(toolResultOf(found))).toContain('Helix');
     const { SessionStart = '', ...prompts } = hooksOf(client, folder);
     const [[event, command] = ['', '']] = Object.entries(prompts);
-    const heard = (run: string, input: object): Promise<void> =>
+    const heard = async (run: string, input: object): Promise<void> => {
       // A hook on a busy machine gives up. A new session gets the whole brief again.
-      expect
-        .poll(() => runHook(run, { folder, data, input: { ...input, session_id: randomUUID(), cwd: folder } }))
-        .toMatch(/"additionalContext":".*Helix is the editor, never Vim/);
+      const ask = () => runHook(run, { folder, data, input: { ...input, session_id: randomUUID(), cwd: folder } });
+      await expect.poll(ask).toMatch(/"additionalContext":".*Helix is the editor, never Vim/);
+    };
     await heard(SessionStart, { hook_event_name: 'SessionStart', source: 'startup' });
     await heard(command, { hook_event_name: event, prompt: 'Which editor do I prefer?' });
   });
