@@ -1,27 +1,45 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HostMachine } from '../config/config.ts';
-import type { Connector, LocalMachine, EntryState } from './connector.ts';
+import { type Connector, ENTRY, type LocalMachine, type EntryState } from './connector.ts';
 import { jsonClient } from './json-client.ts';
+import { dropValue } from './json-text.ts';
 import { applicationData, namesInFolder } from './places.ts';
-import { PLUGIN_NAME, withPlugin } from './plugins.ts';
 import { findProgram } from './programs.ts';
 
 const CONFIG = 'claude_desktop_config.json';
+const SERVERS = ['mcpServers'];
+/** The name of our extension bundle, from the bundle's manifest. */
+const BUNDLE = 'helmdeck-memory';
 
 const byConfig = jsonClient({
   id: 'claude-desktop',
   name: 'Claude Desktop',
   bringsNode: true,
-  servers: ['mcpServers'],
+  servers: SERVERS,
   afterwards: 'Quit Claude Desktop completely, including its tray icon. Then start Claude Desktop again.',
   async detect(machine) {
     return { installed: isInstalled(machine), config: configOf(machine) };
   },
 });
 
-/** Claude Desktop can also get our server from our extension bundle. */
-export const claudeDesktop: Connector = withPlugin(byConfig, bundleIn);
+/**
+ * Adds our entry to Claude Desktop's configuration. If our extension bundle is installed, removes the entry instead, because with
+ * both, every tool would be listed twice. The bundle needs only the token.
+ */
+export const claudeDesktop: Connector = {
+  ...byConfig,
+  async look(machine): Promise<EntryState> {
+    const look = await byConfig.look(machine);
+    if (look.at !== 'absent') return look;
+    return bundleIn(machine) ?? look;
+  },
+  async connect(machine, offer) {
+    if (!bundleIn(machine)) return byConfig.connect(machine, offer);
+    const edit = (before?: string): string | undefined => before && dropValue(before, [...SERVERS, ENTRY]);
+    return [{ does: 'edit', path: configOf(machine), edit }];
+  },
+};
 
 /** Returns the folders in which Claude Desktop looks for its configuration, in search order. */
 function foldersOf(machine: HostMachine): readonly [string, ...string[]] {
@@ -64,7 +82,7 @@ function bundleIn(machine: HostMachine): EntryState | undefined {
   for (const folder of foldersOf(machine)) {
     const id = namesInFolder(join(folder, 'Claude Extensions'))
       .toSorted()
-      .find((name) => valueIn(join(folder, 'Claude Extensions', name, 'manifest.json'), 'name') === PLUGIN_NAME);
+      .find((name) => valueIn(join(folder, 'Claude Extensions', name, 'manifest.json'), 'name') === BUNDLE);
     if (id === undefined) continue;
     const disabled = valueIn(join(folder, 'Claude Extensions Settings', `${id}.json`), 'isEnabled') === false;
     return { at: 'bundled', ...(disabled && { disabled }) };

@@ -8,8 +8,8 @@ import { valueAt } from './json-text.ts';
 import { folderFromEnvironment, namesInFolder } from './places.ts';
 import { tableAt } from './toml-text.ts';
 
-/** The name of our plugin, extension or bundle, from its manifest. */
-export const PLUGIN_NAME = 'helmdeck-memory';
+/** The name of our plugin and extension, from its manifest. */
+const PLUGIN_NAME = 'helmdeck-memory';
 
 /** Returns the state of our plugin in a client, or undefined if it is not installed. */
 type PluginFinder = (machine: HostMachine) => EntryState | undefined;
