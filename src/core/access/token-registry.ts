@@ -182,7 +182,14 @@ export class TokenRegistry implements AsyncDisposable {
       const distinctScopes = [...new Set(scopes)];
       const token = signToken(
         {
-          ...{ iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: distinctScopes, iat, exp, jti: id },
+          iss: ISSUER,
+          aud: AUDIENCE,
+          sub: subject,
+          client,
+          scopes: distinctScopes,
+          iat,
+          exp,
+          jti: id,
           ...(quarantine && { quarantine }),
         },
         key,
