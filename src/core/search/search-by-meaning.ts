@@ -56,6 +56,7 @@ const withoutWords = (found: IndexedFact): Hit => ({
   ...found,
   score: 0,
   coverage: 0,
+  information: 0,
   probability: 0,
   isSure: false,
   why: '',

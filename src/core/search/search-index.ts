@@ -141,6 +141,8 @@ export interface Hit {
   readonly score: number;
   /** The share of the information in the query that the fact covers, from 0 to 1. Words that no fact contains count in full. */
   readonly coverage: number;
+  /** The information that the fact shares with the query: the rarer the common words are, the more. */
+  readonly information: number;
   /** The probability from 0 to 1 that the fact answers the query. It is 0 if the query is blank. */
   readonly probability: number;
   /** True if the words alone show that the fact is meant: it contains the phrase, or most words of a query that is no sentence. */
@@ -165,7 +167,7 @@ const NEARNESS_FRACTION = 0.1;
 /** Exponent below 1 that raises low scores, because a fact with half of the words of a query is already a good hit. */
 const SCORE_EXPONENT = 0.6;
 const NEWEST_SCORE = 0.5;
-const UNASKED = { coverage: 0, probability: 0, isSure: false };
+const UNASKED = { coverage: 0, information: 0, probability: 0, isSure: false };
 /** A query without stop words is a list of words, not a sentence. A fact that covers this share of the list is meant. */
 const SURE_COVERAGE = 0.75;
 
@@ -242,12 +244,13 @@ class SearchRun {
     const isList = query.words.every(({ isStopWord }) => !isStopWord);
     return found.map(({ number, match, score: scored }) => {
       const { id, fact } = this.#open(number);
-      const coverage = coverageOf(query, match);
+      const { coverage, information } = coverageOf(query, match);
       const isSure = match.phrase !== undefined || (isList && coverage >= SURE_COVERAGE);
       return {
         id,
         score: scored,
         coverage,
+        information,
         probability: 0,
         isSure,
         why: explainHit(query, match, fact),
@@ -375,12 +378,12 @@ const score = (share: number, phrase: FactMatch['phrase'], nearness: number): nu
     : PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
 
 /** Rare words carry more information than common ones, and a similar term carries less than the word itself. */
-function coverageOf({ words }: ParsedQuery, { phrase, findings }: FactMatch): number {
-  if (phrase !== undefined) return 1;
+function coverageOf({ words }: ParsedQuery, { phrase, findings }: FactMatch): Pick<Hit, 'coverage' | 'information'> {
   let [all, found] = [0, 0];
   for (const { weight } of words) all += weight;
+  if (phrase !== undefined) return { coverage: 1, information: all };
   for (const { word, weight } of findings) found += weight * (words[word]?.weight ?? 0);
-  return all === 0 ? 0 : Math.min(1, found / all);
+  return { coverage: all === 0 ? 0 : Math.min(1, found / all), information: found };
 }
 
 /**
