@@ -1,6 +1,7 @@
 /**
- * Adds the facts in the Helmdeck Memory running on this machine, or on a server, to OpenClaw's own memory_search. This single
- * file needs only Node, because OpenClaw copies the plugin into a folder that contains none of our other modules.
+ * Adds the facts in the Helmdeck Memory running on this machine, or on a server, to OpenClaw's own memory_search, and says at the
+ * start of each turn which facts matter for it. This single file needs only Node, because OpenClaw copies the plugin into a
+ * folder that contains none of our other modules.
  *
  * The address and the token are in two files that only their owner can read. The plugin reads both for every request, so that it
  * follows a new port or token. It verifies the program's identity or the server's certificate before sending the token.
@@ -17,6 +18,12 @@ import * as tls from 'node:tls';
 
 /** Timeout of one search or lookup in milliseconds. OpenClaw itself would wait for 30 seconds. */
 const TIMEOUT_MS = 2500;
+/** Timeouts of a brief in milliseconds: every turn waits for the brief. A server on another machine needs more time. */
+const BRIEF_TIMEOUT_MS = { local: 250, server: 800 };
+/** Timeout in milliseconds that OpenClaw applies to the brief. The shown configuration contains the same number. */
+const BRIEF_HOOK_TIMEOUT_MS = 2000;
+/** The program uses no more of a prompt. */
+const MAX_PROMPT = 8000;
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const DEFAULT_HITS = 10;
 /** OpenClaw's default minimum score for OpenClaw's index. */
@@ -89,7 +96,7 @@ const PROOF = /"proof":"([0-9a-f]{64})"\}$/;
  * Opens a connection and verifies on it that the server is Helmdeck Memory, so that the token is sent only to the verified
  * program.
  */
-function connectProved({ host, port, authority, key }, callback) {
+function connectProved({ host, port, authority, key, timeoutMs }, callback) {
   const challenge = randomBytes(32).toString('hex');
   const expected = createHmac('sha256', key).update(challenge).digest();
   const socket = connect({ host, port });
@@ -112,7 +119,7 @@ function connectProved({ host, port, authority, key }, callback) {
     stop();
     callback(null, socket);
   };
-  const timeout = setTimeout(fail, TIMEOUT_MS);
+  const timeout = setTimeout(fail, timeoutMs);
   socket.on('data', onData).once('error', fail).once('end', fail);
   socket.once('connect', () => socket.write(`GET /healthz?challenge=${challenge} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`));
 }
@@ -136,7 +143,7 @@ function contextFor(ca) {
  * Opens a connection to a server on another machine and verifies its certificate. No environment variable turns the
  * verification off.
  */
-function connectVerified({ host, port, ca }, callback) {
+function connectVerified({ host, port, ca, timeoutMs }, callback) {
   const name = isIP(host) === 0 && { servername: host };
   const socket = tls.connect({ host, port, ...name, secureContext: contextFor(ca), rejectUnauthorized: true });
   const settle = (error) => {
@@ -146,18 +153,20 @@ function connectVerified({ host, port, ca }, callback) {
     socket.on('error', () => undefined).destroy();
     callback(error);
   };
-  const timeout = setTimeout(() => settle(new Error('no answer')), TIMEOUT_MS);
+  const timeout = setTimeout(() => settle(new Error('no answer')), timeoutMs);
   socket.once('secureConnect', () => settle()).once('error', settle);
 }
 
-/* Requests: each search or lookup uses one connection and closes it. */
+/* Requests: each search, lookup or brief uses one connection and closes it. */
 
-async function withConnection({ folder, tokenFile }, run) {
+async function withConnection({ folder, tokenFile }, run, { token = tokenFile, timeouts } = {}) {
   const endpoint = readEndpoint({ folder, tokenFile });
-  const headers = { Host: endpoint.authority, Authorization: `Bearer ${readToken(tokenFile)}`, Accept: 'application/json' };
+  const headers = { Host: endpoint.authority, Authorization: `Bearer ${readToken(token)}`, Accept: 'application/json' };
+  const timeoutMs = timeouts?.[endpoint.server ? 'server' : 'local'] ?? TIMEOUT_MS;
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  agent.createConnection = (_options, callback) => (endpoint.server ? connectVerified : connectProved)(endpoint, callback);
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const open = endpoint.server ? connectVerified : connectProved;
+  agent.createConnection = (_options, callback) => open({ ...endpoint, timeoutMs }, callback);
+  const signal = AbortSignal.timeout(timeoutMs);
   const { host, port } = endpoint;
   try {
     return await run((method, path, { body, ...more } = {}) =>
@@ -221,6 +230,33 @@ async function readFact(config, key) {
   const { text } = await withConnection(config, (send) => send('GET', `/api/v1/memory/fact?key=${encodeURIComponent(key)}`));
   return JSON.parse(text);
 }
+
+/** Returns the text that the agent should read before this turn, or an empty string if there is nothing to say. */
+async function readBrief(config, input) {
+  const own = { token: config.tokenFile.replace(/\.token$/, '.hook.token'), timeouts: BRIEF_TIMEOUT_MS };
+  const { text } = await withConnection(config, (send) => send('POST', '/api/v1/brief', { body: input }), own);
+  const { text: brief } = JSON.parse(text);
+  return typeof brief === 'string' ? brief : '';
+}
+
+/**
+ * Returns the request for a brief. OpenClaw does not keep the brief in its history, so every request asks for the brief of the
+ * session again (`repeat`). Names no prompt that is not a person's own words, such as a heartbeat or a message of another agent.
+ */
+function briefInput({ prompt, currentUserMessage = prompt }, { sessionId, sessionKey, workspaceDir, trigger, inputProvenance }) {
+  const isOwn = (trigger ?? 'user') === 'user' && (inputProvenance?.kind ?? 'external_user') === 'external_user';
+  const words = isOwn && typeof currentUserMessage === 'string' ? currentUserMessage.slice(0, MAX_PROMPT).trim() : '';
+  const session = sessionId ?? sessionKey;
+  return {
+    ...(words !== '' && { prompt: words }),
+    ...(isProject(workspaceDir) && { folder: workspaceDir }),
+    ...(typeof session === 'string' && { session }),
+    repeat: true,
+  };
+}
+
+/** False for OpenClaw's own workspace, which belongs to no project. Its name would otherwise become the name of a project. */
+const isProject = (folder) => typeof folder === 'string' && !/[\\/]\.openclaw[\\/]/.test(`${folder}/`);
 
 /* The OpenClaw plugin interface. */
 
@@ -297,6 +333,20 @@ export default {
         return isOurs ? { params: { ...params, corpus: CORPUS } } : undefined;
       },
       { matcher: ['memory_search', 'memory_get'] },
+    );
+
+    // OpenClaw registers this hook only with the permission `hooks.allowConversationAccess` in its configuration.
+    api.on(
+      'before_prompt_build',
+      async (event, context = {}) => {
+        try {
+          const brief = await readBrief(config, briefInput(event, context));
+          return brief === '' ? undefined : { prependContext: brief };
+        } catch {
+          return undefined;
+        }
+      },
+      { timeoutMs: BRIEF_HOOK_TIMEOUT_MS },
     );
 
     api.registerMemoryPromptSupplement(({ availableTools }) => {

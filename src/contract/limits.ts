@@ -80,6 +80,21 @@ export const OVERVIEW = { categories: 50, keys: 5, bytes: 1000 } as const;
 
 export const CONTEXT = { facts: 50, bytes: 32_000 } as const;
 
+/**
+ * Limits of briefs, which hooks of agents put before a model unasked. `bytes` is the default size; the owner can choose 0, which turns
+ * briefs off, or a size from `minBytes` to `maxBytes`.
+ */
+export const BRIEF = {
+  bytes: 1000,
+  minBytes: 200,
+  maxBytes: 4000,
+  /** Characters of one value. The rest of a longer value is left out. */
+  valueCharacters: 240,
+  promptCharacters: 8000,
+  folderCharacters: 4096,
+  sessionCharacters: 200,
+} as const;
+
 /** Limits of search results: bytes of all values together, characters of one snippet, and characters of one value in Markdown. */
 export const SNIPPET = { bytes: 32_000, characters: 240, markdown: 2000 } as const;
 

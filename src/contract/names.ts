@@ -1,7 +1,13 @@
 /** Names that the core and the window share. Like limits.ts, this file must not import zod. */
 
-/** The scopes that a token can have. `admin` includes all other scopes. */
-export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'admin'] as const;
+/**
+ * The scopes that a token can have. `admin` includes all other scopes, and `memory:read` includes `memory:brief`. `memory:brief` is for
+ * the hooks of agents, which can ask what is worth knowing now and nothing else.
+ */
+export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'memory:brief', 'admin'] as const;
+
+/** The scopes of a new token, unless others are chosen. */
+export const DEFAULT_SCOPES = ['memory:read', 'memory:write', 'packs:run'] as const;
 
 /** Formats of other programs' memories that can be imported. */
 export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;

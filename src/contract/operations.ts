@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { BriefInput, BriefOutput } from './brief.ts';
 import {
   ClientList,
   ClientsInput,
@@ -215,6 +216,7 @@ export const operations = {
   search: { input: SearchInput, output: SearchResponse, scope: 'memory:read', effect: 'none' },
   query: { input: QmdRequest, output: QmdResponse, scope: 'memory:read', effect: 'none' },
   context: { input: ContextInput, output: Context, scope: 'memory:read', effect: 'none' },
+  brief: { input: BriefInput, output: BriefOutput, scope: 'memory:brief', effect: 'none' },
   myMemory: { input: MyMemoryInput, output: MyMemory, scope: 'memory:read', effect: 'none' },
   myDefaults: { input: MyDefaultsInput, output: MyDefaults, scope: 'memory:read', effect: 'none' },
   names: { input: NamesInput, output: NameCounts, scope: 'admin', effect: 'none' },

@@ -1,12 +1,9 @@
 import * as z from 'zod';
 import { TOKEN_DAYS } from './limits.ts';
-import { TOKEN_SCOPES } from './names.ts';
+import { DEFAULT_SCOPES, TOKEN_SCOPES } from './names.ts';
 import { flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
-
-/** The scopes of a token without a `scopes` claim, and of new tokens by default. */
-const DEFAULT_SCOPES = TOKEN_SCOPES.filter((scope) => scope !== 'admin');
 
 const subjectShape = 'must have 1 to 128 printable ASCII characters without colons and spaces; choose another';
 const clientShape = 'must have 1 to 64 letters, digits, spaces, ".", "_" or "-", and not only spaces; choose another';
@@ -68,7 +65,7 @@ export const TokenClaims = lazy(() =>
     jti: TokenId().exactOptional(),
     client: Client().default('unknown'),
     // The default applies only if the claim is absent. A token with an empty list has no rights.
-    scopes: Scopes().default(DEFAULT_SCOPES),
+    scopes: Scopes().default([...DEFAULT_SCOPES]),
   }),
 );
 export type TokenClaims = SchemaOutput<typeof TokenClaims>;
@@ -94,8 +91,8 @@ export const MintInput = lazy(() =>
         .describe('The subject whose memory the token gives access to. Tokens with the same subject share one memory.'),
       scopes: Scopes()
         .min(1, { error: 'must have at least one scope; leave the field out for the default scopes' })
-        .default(DEFAULT_SCOPES)
-        .describe('Scopes of the token. If absent, the token gets all scopes except `admin`.'),
+        .default([...DEFAULT_SCOPES])
+        .describe(`Scopes of the token. If absent, the token gets ${DEFAULT_SCOPES.join(', ')}.`),
       days: wholeNumber(1, TOKEN_DAYS).default(TOKEN_DAYS).describe(`Days until the token expires, at most ${TOKEN_DAYS}.`),
     },
     {

@@ -32,6 +32,7 @@ export const restTable: readonly RestRow[] = [
   { method: 'GET', path: '/memory/history', operation: 'history', inputIn: 'query' },
   { method: 'GET', path: '/memory/search', operation: 'search', inputIn: 'query' },
   { method: 'GET', path: '/memory/context', operation: 'context', inputIn: 'query' },
+  { method: 'POST', path: '/brief', operation: 'brief', inputIn: 'body' },
   { method: 'POST', path: '/memory/undo', operation: 'undo', inputIn: 'body' },
   { method: 'GET', path: '/activity', operation: 'activity', inputIn: 'query' },
   { method: 'GET', path: '/status', operation: 'status', inputIn: 'query' },

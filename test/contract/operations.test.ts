@@ -81,6 +81,7 @@ describe('the table (R-OPS-01)', () => {
       'search',
       'query',
       'context',
+      'brief',
       'myMemory',
       'myDefaults',
       'names',
@@ -154,8 +155,8 @@ describe('the table (R-OPS-01)', () => {
     const fields = Object.entries(operations)
       .filter(([name]) => !['mintToken', 'planConnection', 'connectClient'].includes(name))
       .flatMap(([, { input }]) => Object.keys(generated(input()).properties ?? {}));
-    // A run may name a session of its own subject.
-    expect(fields.filter((field) => /namespace|subject|caller|session/.test(field))).toEqual(['session']);
+    // A brief and a run may name a session of their own subject.
+    expect(fields.filter((field) => /namespace|subject|caller|session/.test(field))).toEqual(['session', 'session']);
   });
 
   test('has types for both sides of the parser', () => {

@@ -31,13 +31,17 @@ interface Supplement {
 }
 
 type Hook = (event: { toolName: string; params: Record<string, unknown> }) => { params: Record<string, unknown> } | undefined;
+type Turn = (
+  event: { prompt?: unknown; currentUserMessage?: string },
+  context?: Record<string, unknown>,
+) => Promise<{ prependContext: string } | undefined>;
 type Prompt = (question: { availableTools: Set<string> }) => string[];
 
 interface Api {
   pluginConfig?: Record<string, string>;
   registerMemoryCorpusSupplement(supplement: Supplement): void;
   registerMemoryPromptSupplement(prompt: Prompt): void;
-  on(name: string, hook: Hook, options: { matcher: string[] }): void;
+  on(name: string, hook: Hook | Turn, options: Record<string, unknown>): void;
 }
 
 interface Plugin {
@@ -51,23 +55,34 @@ beforeAll(async () => {
   ({ default: plugin } = (await import(pathToFileURL(join(FOLDER, 'index.js')).href)) as { default: Plugin });
 });
 
+interface Loaded {
+  readonly corpus: Supplement;
+  readonly hook: Hook;
+  readonly turn: Turn;
+  readonly prompt: Prompt;
+  /** The options of each hook by its name. */
+  readonly options: Record<string, Record<string, unknown>>;
+}
+
 /** Loads the plugin as OpenClaw does. */
-function load(pluginConfig?: Record<string, string>): { corpus: Supplement; hook: Hook; prompt: Prompt; matcher: string[] } {
-  const loaded: Partial<{ corpus: Supplement; hook: Hook; prompt: Prompt; matcher: string[] }> = {};
+function load(pluginConfig?: Record<string, string>): Loaded {
+  const hooks: Record<string, Hook | Turn> = {};
+  const loaded: { corpus?: Supplement; prompt?: Prompt; options: Loaded['options'] } = { options: {} };
   plugin.register({
     ...(pluginConfig && { pluginConfig }),
     registerMemoryCorpusSupplement: (corpus) => (loaded.corpus = corpus),
     registerMemoryPromptSupplement: (prompt) => (loaded.prompt = prompt),
-    on: (name, hook, { matcher }) => {
-      expect(name).toBe('before_tool_call');
-      Object.assign(loaded, { hook, matcher });
+    on(name, hook, options) {
+      hooks[name] = hook;
+      loaded.options[name] = options;
     },
   });
-  return loaded as Required<typeof loaded>;
+  expect(Object.keys(hooks)).toEqual(['before_tool_call', 'before_prompt_build']);
+  return { ...loaded, hook: hooks['before_tool_call'], turn: hooks['before_prompt_build'] } as Loaded;
 }
 
-function writeToken(folder: string, token: string): string {
-  const file = join(folder, 'clients', 'openclaw.token');
+function writeToken(folder: string, token: string, name = 'openclaw.token'): string {
+  const file = join(folder, 'clients', name);
   mkdirSync(join(folder, 'clients'), { recursive: true });
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
   return file;
@@ -231,6 +246,92 @@ describe('the plugin returns nothing', () => {
   });
 });
 
+interface BriefRequest {
+  readonly path: string | undefined;
+  readonly token: string | undefined;
+  readonly body: unknown;
+}
+
+/** A program that proves itself and answers every other request with `answer`. Records these requests. */
+async function answering(answer: () => string | undefined): Promise<{ plugin: Loaded; requests: BriefRequest[] }> {
+  const key = 'ab'.repeat(32);
+  const requests: BriefRequest[] = [];
+  const server = createServer((request, response) => {
+    const challenge = new URL(request.url ?? '', 'http://localhost').searchParams.get('challenge');
+    if (challenge) {
+      const proof = createHmac('sha256', Buffer.from(key, 'hex')).update(challenge).digest('hex');
+      response.end(`{"status":"ok","proof":"${proof}"}`);
+      return;
+    }
+    let text = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    request.once('end', () => {
+      requests.push({ path: request.url, token: request.headers.authorization, body: JSON.parse(text) });
+      const body = answer();
+      if (body !== undefined) response.end(body);
+    });
+  });
+  const { folder, tokenFile } = await endpointOf(server, key);
+  writeToken(folder, 'a-hook-token', 'openclaw.hook.token');
+  return { plugin: load({ folder, tokenFile }), requests };
+}
+
+const NO_BRIEF = JSON.stringify({ text: '', keys: [] });
+const A_BRIEF = JSON.stringify({ text: 'From Helmdeck Memory: x', keys: ['x'] });
+const ROOT = '/home/ada/work/konflux';
+
+describe('the plugin asks for a brief at each turn', () => {
+  test.each([
+    [
+      'the prompt, folder and session',
+      { prompt: 'Deploy it' },
+      { sessionId: 's1', workspaceDir: ROOT, trigger: 'user' },
+      'Deploy it',
+    ],
+    [
+      'the message of the turn, without the history',
+      { prompt: 'old\nDeploy it', currentUserMessage: 'Deploy it' },
+      {},
+      'Deploy it',
+    ],
+    ['at most 8,000 characters', { prompt: 'x'.repeat(9000) }, {}, 'x'.repeat(8000)],
+    ['no prompt for an image', { prompt: 'old', currentUserMessage: '' }, {}, undefined],
+    ['no prompt at a heartbeat', { prompt: 'Read HEARTBEAT.md' }, { trigger: 'heartbeat' }, undefined],
+    ['no prompt of another agent', { prompt: 'x' }, { trigger: 'user', inputProvenance: { kind: 'inter_session' } }, undefined],
+    ["not OpenClaw's own workspace as a project", { prompt: 'x' }, { workspaceDir: '/home/ada/.openclaw/workspace' }, 'x'],
+  ])('R-CLAW-16 with %s, and always repeats', async (_what, event, context, prompt) => {
+    const { plugin: loaded, requests } = await answering(() => A_BRIEF);
+    expect(await loaded.turn(event, context)).toEqual({ prependContext: 'From Helmdeck Memory: x' });
+    const body = {
+      ...(prompt !== undefined && { prompt }),
+      ...('sessionId' in context && { folder: ROOT, session: 's1' }),
+      repeat: true,
+    };
+    expect(requests).toEqual([{ path: '/api/v1/brief', token: 'Bearer a-hook-token', body }]);
+  });
+
+  test('R-CLAW-16 and is silent if there is nothing to say, or if it cannot ask', async () => {
+    const answers = [NO_BRIEF, '{}', '[]', '"', '{"text":7}'];
+    let answer: string | undefined = '';
+    const { plugin: loaded } = await answering(() => answer);
+    for (answer of answers) expect(await loaded.turn({ prompt: 'x' })).toBeUndefined();
+    const folder = tempFolder();
+    const tokenFile = writeToken(folder, 'a-token');
+    for (const config of [undefined, { folder, tokenFile }]) expect(await load(config).turn({ prompt: 'x' })).toBeUndefined();
+  });
+
+  test('R-CLAW-16 and gives up within 300 ms, if the program hangs', async () => {
+    const { plugin: loaded } = await answering(() => undefined);
+    const mute = await endpointOf(createTcp(() => undefined));
+    writeToken(mute.folder, 'a-hook-token', 'openclaw.hook.token');
+    for (const { turn, options } of [loaded, load(mute)]) {
+      const waited = await measureWait(async () => expect(await turn({ prompt: 'x' })).toBeUndefined());
+      expect(waited).toBeLessThan(300);
+      expect(options['before_prompt_build']).toEqual({ timeoutMs: 2000 });
+    }
+  });
+});
+
 async function endpointOf(server: Server | TcpServer, key = 'cd'.repeat(32)): Promise<{ folder: string; tokenFile: string }> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -244,8 +345,8 @@ async function endpointOf(server: Server | TcpServer, key = 'cd'.repeat(32)): Pr
 
 describe('the plugin changes tool calls', () => {
   test('R-CLAW-06 memory_search without a corpus searches all of them, and one with a corpus is unchanged', () => {
-    const { hook, matcher } = load();
-    expect(matcher).toEqual(['memory_search', 'memory_get']);
+    const { hook, options } = load();
+    expect(options['before_tool_call']).toEqual({ matcher: ['memory_search', 'memory_get'] });
     expect(hook({ toolName: 'memory_search', params: { query: 'x', maxResults: 3 } })).toEqual({
       params: { query: 'x', maxResults: 3, corpus: 'all' },
     });

@@ -44,6 +44,7 @@ export class RecordingModel implements AsyncDisposable {
   #script: readonly ScriptedCall[] = [];
   #results: readonly unknown[] = [];
   #seen: string[] = [];
+  #requests: string[] = [];
 
   static async open(): Promise<RecordingModel> {
     const model = new RecordingModel();
@@ -61,11 +62,17 @@ export class RecordingModel implements AsyncDisposable {
     return this.#seen;
   }
 
+  /** The bodies of the requests to a model since the conversation began, each as JSON. */
+  get requests(): readonly string[] {
+    return this.#requests;
+  }
+
   /** Starts a new conversation. */
   begin(script: readonly ScriptedCall[]): void {
     this.#script = script;
     this.#results = [];
     this.#seen = [];
+    this.#requests = [];
   }
 
   /** The results that the model has received, in the order of the script, each as JSON. */
@@ -87,6 +94,7 @@ export class RecordingModel implements AsyncDisposable {
       response.writeHead(404).end('{}');
       return;
     }
+    this.#requests.push(JSON.stringify(body));
     const { tools, results } = api.read(body);
     this.#seen.push(`${path}: ${results.length} results; tools ${tools.map(spelled).join(' ')}`);
     if (results.length > this.#results.length) this.#results = results;

@@ -433,6 +433,10 @@ const COMMANDS: Readonly<Record<string, Typing>> = {
   },
   myMemory: nothing('memory'),
   context: nothing('context'),
+  brief(fields) {
+    const more = options(fields, { prompt: 'text', folder: 'text', session: 'text' });
+    return more && only(fields, 'prompt', 'folder', 'session') ? { args: ['brief', '--json', ...more] } : undefined;
+  },
   callers: nothing('callers'),
   export: nothing('export'),
   activity: (fields) => (only(fields) ? { args: ['activity', '--json'] } : undefined),

@@ -253,6 +253,7 @@ export const ALL_ROUTES: readonly (readonly [method: string, path: string])[] = 
   ['GET', '/api/v1/memory/context'],
   ['GET', '/api/v1/memory/export'],
   ['POST', '/api/v1/memory/import'],
+  ['POST', '/api/v1/brief'],
   ['POST', '/api/v1/memory/undo'],
   ['GET', '/api/v1/activity'],
   ['GET', '/api/v1/status'],

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { TOKEN_SCOPES } from '../../src/contract/names.ts';
+import { DEFAULT_SCOPES } from '../../src/contract/names.ts';
 import type { OperationName, OperationOutput, OperationRequest } from '../../src/contract/operations.ts';
 import type { TokenScope } from '../../src/contract/token.ts';
 import type { Caller } from '../../src/core/access/caller.ts';
@@ -19,7 +19,7 @@ import { withKey } from './store.ts';
 import { tempFolder } from './temp-folder.ts';
 
 export const aCaller = (over: Partial<Caller> & { may?: readonly TokenScope[] } = {}): Caller => {
-  const { may = TOKEN_SCOPES.filter((scope) => scope !== 'admin'), ...rest } = over;
+  const { may = DEFAULT_SCOPES, ...rest } = over;
   return { subject: 'me', client: 'claude-code', transport: 'mcp', token: 'token-1', scopes: new Set(may), ...rest };
 };
 

@@ -44,7 +44,7 @@ export class Authorship {
     const rights = await this.#rightsOf(author, runner.subject);
     if (rights.size === 0) throw orphaned(author);
     const packs = inBoth(runner.packs, this.#tokens?.offers.of(author.client));
-    const scopes = new Set(TOKEN_SCOPES.filter((scope) => has(runner.scopes, scope) && has(rights, scope)));
+    const scopes = new Set(TOKEN_SCOPES.filter((scope) => hasScope(runner, scope) && hasScope({ scopes: rights }, scope)));
     return { ...signed, scopes, ...(packs && { packs }) };
   }
 
@@ -58,8 +58,6 @@ export class Authorship {
     return new Set(grants.filter((grant) => isSameClient(grant, author)).flatMap(({ scopes }) => [...scopes]));
   }
 }
-
-const has = (scopes: ReadonlySet<TokenScope>, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');
 
 const inBoth = (one: OfferedPacks, other: OfferedPacks): OfferedPacks =>
   one && other ? one.intersection(other) : (one ?? other);

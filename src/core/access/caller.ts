@@ -34,8 +34,12 @@ export const authorOf = ({ client, transport, token, definedBy }: Caller): Autho
   ...(definedBy !== undefined && { definedBy }),
 });
 
-/** Whether the caller has a scope. The scope `admin` includes every other scope. */
-export const hasScope = ({ scopes }: Caller, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');
+/**
+ * Whether the caller has a scope. The scope `admin` includes every other scope, and `memory:read` includes `memory:brief`: who can read
+ * all facts can read some of them.
+ */
+export const hasScope = ({ scopes }: Pick<Caller, 'scopes'>, scope: TokenScope): boolean =>
+  scopes.has(scope) || scopes.has('admin') || (scope === 'memory:brief' && scopes.has('memory:read'));
 
 /**
  * Returns the grace period as a field to spread into a draft or a change. Only the owner is allowed to expire another client's
@@ -43,3 +47,12 @@ export const hasScope = ({ scopes }: Caller, scope: TokenScope): boolean => scop
  */
 export const shorteningGraceFor = (caller: Caller): { readonly grace?: number } =>
   hasScope(caller, 'admin') ? {} : { grace: SHORTENING_GRACE * 1000 };
+
+/** Returns the clients responsible for an entry, under the field names that all responses use. */
+export const signatures = ({
+  client,
+  definedBy,
+}: {
+  readonly client: string;
+  readonly definedBy?: string | undefined;
+}): { client: string; defined_by?: string } => ({ client, ...(definedBy !== undefined && { defined_by: definedBy }) });

@@ -217,7 +217,8 @@ export class TokenRegistry implements AsyncDisposable {
 
   /**
    * Returns the grants of the stored tokens of a subject. Tokens that another program signed with the same secret grant nothing
-   * here, because they are known only while a client presents them (R-AUTH-05).
+   * here, because they are known only while a client presents them (R-AUTH-05). The token of a hook grants nothing either, because a
+   * hook writes no definitions.
    */
   grants(subject: string): Promise<readonly TokenGrant[]> {
     return this.#serialize(async () => {
@@ -226,6 +227,7 @@ export class TokenRegistry implements AsyncDisposable {
       const now = this.#deps.now();
       return (await this.#records())
         .filter(([id, record]) => record.subject === subject && record.expires > now && !this.#paused.has(id))
+        .filter(([, { scopes }]) => !isHookToken(scopes))
         .map(([token, { client, scopes }]) => ({ token, client, scopes: new Set(scopes) }));
     });
   }
@@ -437,6 +439,9 @@ export class TokenRegistry implements AsyncDisposable {
     return turn;
   }
 }
+
+/** Whether a token is only for the hooks of an agent. */
+const isHookToken = (scopes: readonly TokenScope[]): boolean => scopes.every((scope) => scope === 'memory:brief');
 
 function replaceAll(set: Set<string>, values: readonly string[]): void {
   set.clear();

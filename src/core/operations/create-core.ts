@@ -1,5 +1,6 @@
 import { absoluteCliCommand } from '../../contract/cli-command.ts';
 import { Failure } from '../../contract/failure.ts';
+import { BRIEF } from '../../contract/limits.ts';
 import { DEFAULT_ADDRESS } from '../../contract/names.ts';
 import type { TokenRegistry } from '../access/token-registry.ts';
 import { WriteLimit } from '../access/write-limit.ts';
@@ -11,6 +12,7 @@ import type { Finder } from '../search/finder.ts';
 import { ForgetUndoBuffer } from '../store/forget-undo-buffer.ts';
 import type { MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
+import { brief } from './brief.ts';
 import type { ClientConnections } from './clients-port.ts';
 import { type Embeddings, noEmbeddings } from './embeddings-port.ts';
 import { embeddings as embeddingOperations } from './embeddings.ts';
@@ -18,7 +20,7 @@ import { facts } from './facts.ts';
 import { FairScheduler } from './fair-scheduler.ts';
 import { type MeaningModel, type MeaningVectors, noMeaning } from './meaning-port.ts';
 import { meaning as meaningOperations } from './meaning.ts';
-import type { Memory, MemoryDeps, OwnerSettings, ProgramInfo } from './memory.ts';
+import type { BriefSettings, Memory, MemoryDeps, OwnerSettings, ProgramInfo } from './memory.ts';
 import { owner } from './owner.ts';
 import { packs as packOperations } from './packs.ts';
 import { createPerform, type Perform } from './perform.ts';
@@ -47,6 +49,7 @@ interface CoreOptions {
   readonly meaning?: MeaningModel;
   readonly meaningVectors?: MeaningVectors;
   readonly program?: ProgramInfo;
+  readonly brief?: BriefSettings;
 }
 
 export interface Core extends Disposable {
@@ -69,6 +72,7 @@ export function createCore({
   meaningVectors,
   settings = NO_SETTINGS,
   program = NOT_SERVED,
+  brief: briefSettings = { bytes: BRIEF.bytes },
 }: CoreOptions): Core {
   const credentials = new CredentialStore({ ...sources, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPackServices({ credentials, ...options, store, clock, tokens });
@@ -90,6 +94,7 @@ export function createCore({
     settings,
     program,
     clients,
+    brief: briefSettings,
   });
   const limit = writesPerMinute === undefined ? undefined : new WriteLimit(clock, writesPerMinute);
   const perform = createPerform(memory, limit, scheduler, store);
@@ -109,6 +114,7 @@ const createMemory = (deps: MemoryDeps): Memory => ({
   ...facts(deps),
   ...search(deps),
   ...views(deps),
+  ...brief(deps),
   ...transfer(deps),
   ...previewImport(deps),
   ...packOperations(deps),

@@ -56,6 +56,11 @@ export interface UpdateSource {
   newest(signal: AbortSignal): Promise<Release>;
 }
 
+export interface BriefSettings {
+  /** Maximum bytes of a brief. With 0, every brief is empty. */
+  readonly bytes: number;
+}
+
 export interface MemoryDeps {
   readonly store: MemoryStore;
   readonly scheduler: FairScheduler;
@@ -75,6 +80,7 @@ export interface MemoryDeps {
   readonly secrets: 'refuse' | 'warn';
   readonly settings: OwnerSettings;
   readonly program: ProgramInfo;
+  readonly brief: BriefSettings;
   /** Loads the module that connects clients. Absent if the program does not look for clients on this machine. */
   readonly clients?: (() => Promise<ClientConnections>) | undefined;
 }

@@ -1,5 +1,6 @@
 import { withCliCommand } from '../../contract/cli-command.ts';
 import { command, type Group } from './command.ts';
+import { brief } from './commands/brief.ts';
 import { clockStatus, clockTrust } from './commands/clock.ts';
 import { connect, disconnect } from './commands/connect.ts';
 import { credentialDrop, credentialList, credentialSet } from './commands/credential.ts';
@@ -43,7 +44,7 @@ const help = command({
 /** All commands in display order. The parser, the help and docs/commands.md are built from this table. */
 export const groups: readonly Group[] = [
   { title: 'Facts', commands: [remember, recall, search, list, renew, forget, history, undo] },
-  { title: 'Overview', commands: [memory, showContext, activity, callers] },
+  { title: 'Overview', commands: [memory, showContext, brief, activity, callers] },
   { title: 'The program', commands: [serve, window, windowList, windowEnd, status, doctor, mcp] },
   { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },
   { title: 'Pipelines', commands: [pipelineList, pipelineShow, pipelineAdopt] },

@@ -33,6 +33,8 @@ export interface Config {
   /** Names of the owner's packs to load. A pack that cannot be loaded is skipped and reported. */
   readonly packs: readonly string[];
   readonly ollama: OllamaSettings;
+  /** Maximum bytes of a brief. With 0, briefs are off. */
+  readonly briefBytes: number;
   /** The model of search by meaning. Undefined means the bundled model if it is installed. */
   readonly meaning: MeaningChoice | undefined;
 }
@@ -75,6 +77,7 @@ export function readConfig(machine: HostMachine): Config {
       url: readSetting(machine, 'HELMDECK_OLLAMA_URL'),
     },
     meaning: readSetting(machine, 'HELMDECK_MEANING'),
+    briefBytes: readSetting(machine, 'HELMDECK_BRIEF_BYTES'),
   };
 }
 

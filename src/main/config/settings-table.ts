@@ -1,7 +1,7 @@
 import { posix, win32 } from 'node:path';
 import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
-import { QUOTA } from '../../contract/limits.ts';
+import { BRIEF, QUOTA } from '../../contract/limits.ts';
 import { DEFAULT_ADDRESS } from '../../contract/names.ts';
 import { parseHostAllowlist } from '../../core/packs/hosts.ts';
 import { parseListenAddress, parseServerAddress } from '../../listeners/address.ts';
@@ -45,6 +45,15 @@ const wholeNumber = () =>
     // Accept at most 15 digits, because a JavaScript number can represent every such number exactly.
     .regex(/^[1-9]\d{0,14}$/, 'must be a whole number of 1 or more; write digits only, or remove the setting')
     .transform(Number);
+
+const briefBytes = () => {
+  const error = `must be 0 or a whole number from ${BRIEF.minBytes} to ${BRIEF.maxBytes}; write digits only, or remove the setting`;
+  return z
+    .string()
+    .regex(/^(0|[1-9]\d{0,4})$/, error)
+    .transform(Number)
+    .refine((bytes) => bytes === 0 || (bytes >= BRIEF.minBytes && bytes <= BRIEF.maxBytes), error);
+};
 
 const lockAfter = () =>
   wholeNumber().refine(
@@ -275,6 +284,14 @@ export const SETTINGS = {
     help: 'refuse: values that look like credentials are not stored. warn: such values are stored, and the agent is warned.',
     ...oneOf(['refuse', 'warn']),
     default: 'refuse',
+  },
+  HELMDECK_BRIEF_BYTES: {
+    label: 'Maximum size of a brief',
+    help: `Maximum bytes of a brief, the text that the hooks of agents put before a model: from ${BRIEF.minBytes} to ${BRIEF.maxBytes}, or 0 for no briefs.`,
+    fileType: 'number',
+    schema: briefBytes,
+    default: String(BRIEF.bytes),
+    unit: 'bytes',
   },
   HELMDECK_LOCK_AFTER: {
     label: 'Minutes of inactivity before the memory locks',

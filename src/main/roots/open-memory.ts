@@ -132,6 +132,7 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       clock,
       secrets,
       writesPerMinute,
+      brief: { bytes: config.briefBytes },
       credentials,
       embeddings,
       meaning,

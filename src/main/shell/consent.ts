@@ -358,6 +358,7 @@ const SCOPES: Readonly<Record<OperationInput<'mintToken'>['scopes'][number], str
   'memory:read': 'read the memory',
   'memory:write': 'store and delete facts',
   'packs:run': 'run packs',
+  'memory:brief': 'ask which facts matter for a prompt',
   admin: 'do everything that you can do',
 };
 

@@ -121,6 +121,15 @@ describe('the other settings (R-OPS-13)', () => {
     expect(() => readConfig({ ...linux, environment: { HELMDECK_OPENCLAW_QMD: text } })).toThrow(/^HELMDECK_OPENCLAW_QMD /);
   });
 
+  test('HELMDECK_BRIEF_BYTES is 0 or a size of a brief (R-BRIEF-01, R-OPS-13)', () => {
+    const bytes = (text: string): number => readConfig({ ...linux, environment: { HELMDECK_BRIEF_BYTES: text } }).briefBytes;
+    expect(readConfig(linux).briefBytes).toBe(1000);
+    expect(['0', '200', '4000'].map(bytes)).toEqual([0, 200, 4000]);
+    for (const text of ['', '199', '4001', '-1', '1e3', '1000.0', 'off']) {
+      expect(() => bytes(text), text).toThrow(/^HELMDECK_BRIEF_BYTES must be 0 or a whole number from 200 to 4000/);
+    }
+  });
+
   test('HELMDECK_LOCK_AFTER is at most a day (R-LOCK-01)', () => {
     expect(set({}).lockAfterMinutes).toBeUndefined();
     expect(set({ HELMDECK_LOCK_AFTER: '1440' }).lockAfterMinutes).toBe(1440);

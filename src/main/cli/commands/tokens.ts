@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import { TOKEN_DAYS } from '../../../contract/limits.ts';
-import { TOKEN_SCOPES } from '../../../contract/names.ts';
+import { DEFAULT_SCOPES, type TOKEN_SCOPES } from '../../../contract/names.ts';
 import { writeDurableFile } from '../../../core/file/files.ts';
 import type { CommandContext } from '../command-context.ts';
 import { type Command, command } from '../command.ts';
@@ -30,7 +30,7 @@ export const tokenMint = command({
     },
     scope: {
       value: '<scope>',
-      description: `What the token allows: ${TOKEN_SCOPES.join(', ')}. Can be repeated. Default: all except admin.`,
+      description: `What the token allows: ${DEFAULT_SCOPES.join(', ')}, admin. Can be repeated. Default: all but admin.`,
       many: true,
     },
     days: { value: '<number>', description: `Days until the token expires (at most ${TOKEN_DAYS}).` },

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { TOKEN_DAYS } from '../../../contract/limits.ts';
-import { TOKEN_SCOPES } from '../../../contract/names.ts';
+import { DEFAULT_SCOPES } from '../../../contract/names.ts';
 import type { MintReceipt } from '../../../contract/token.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
@@ -11,7 +11,10 @@ import { CloseButton, Dialog } from '../ui/dialog.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { TextField } from '../ui/field.tsx';
 
-const SCOPES: Readonly<Record<(typeof TOKEN_SCOPES)[number], string>> = {
+/** The scopes to choose from. `memory:brief` is left out, because only `connect` creates tokens for hooks. */
+const CHOICES = [...DEFAULT_SCOPES, 'admin'] as const;
+
+const SCOPES: Readonly<Record<(typeof CHOICES)[number], string>> = {
   'memory:read': 'Read',
   'memory:write': 'Write and forget',
   'packs:run': 'Run packs',
@@ -31,10 +34,10 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
     days: 'Days until the token expires',
   });
   const [days, setDays] = useState(String(TOKEN_DAYS));
-  const [scopes, setScopes] = useState<readonly string[]>(TOKEN_SCOPES.filter((scope) => scope !== 'admin'));
+  const [scopes, setScopes] = useState<readonly string[]>(DEFAULT_SCOPES);
   const [receipt, setReceipt] = useState<MintReceipt>();
   const onSubmit = submit(async () => {
-    const selected = TOKEN_SCOPES.filter((scope) => scopes.includes(scope));
+    const selected = CHOICES.filter((scope) => scopes.includes(scope));
     const input = { name: unnamed ? client : name, client, subject, scopes: selected, days: Number(days) };
     setReceipt(await call('mintToken', input));
     onCreated();
@@ -68,7 +71,7 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
           <legend>
             Access to the memory of <bdi>{subject}</bdi>
           </legend>
-          {TOKEN_SCOPES.map((scope) => (
+          {CHOICES.map((scope) => (
             <label key={scope}>
               <input
                 type="checkbox"
