@@ -24,6 +24,8 @@ export interface PersonMemory {
 }
 
 const DAY_MS = 86_400_000;
+export type Half = 'seen' | 'held';
+
 /** The time at which the prompts are typed. */
 export const NOW = Date.UTC(2026, 10, 20);
 /** A line such as `* people/manager @gemini-cli #project:quill: The manager is Shreya.` A planted fact begins with a star. */
@@ -32,7 +34,7 @@ const FACT = /^(?<star>\* )?(?<key>\S+) @(?<client>\S+?)(?: #(?<tag>\S+?))?: (?<
 const CATEGORIES = ['preferences', 'conventions', 'decisions', 'project'];
 
 /** Reads the memory of the person whose prompts tune the constants (`seen`), or of the person who judges them (`held`). */
-export function readMemory(half: 'seen' | 'held'): PersonMemory {
+export function readMemory(half: Half): PersonMemory {
   const facts: MemoryFact[] = [];
   const needing: { readonly text: string; readonly needs: MemoryFact }[] = [];
   for (const line of linesOf(half)) {
@@ -56,7 +58,15 @@ function factOf(line: string, place: number): MemoryFact {
   const category = CATEGORIES.includes(first) && place % 2 === 0 ? first : 'user_facts';
   // Planted facts are from the last two days. The others are from the half year before, in no order.
   const age = star ? (2 * DAY_MS * place) / 200 : (3 + ((place * 67) % 180)) * DAY_MS;
-  return { key, category, tags: tag === undefined ? [] : [tag], client, value, updatedAt: NOW - age, planted: star !== undefined };
+  return {
+    key,
+    category,
+    tags: tag === undefined ? [] : [tag],
+    client,
+    value,
+    updatedAt: NOW - age,
+    planted: star !== undefined,
+  };
 }
 
 const promptsOf = (name: string): Prompt[] => linesOf(name).map((text) => ({ text }));

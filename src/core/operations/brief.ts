@@ -1,5 +1,5 @@
 import { namespaceOf } from '../access/caller.ts';
-import { selectForPrompt, selectForSession } from '../brief/select.ts';
+import { PROMPT_FACTS, selectForPrompt, selectForSession } from '../brief/select.ts';
 import { tagHint, writeBrief } from '../brief/text.ts';
 import { isMarked } from '../inbox/marks.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
@@ -32,10 +32,11 @@ export const brief = ({ store, finder, scheduler, brief: { bytes } }: MemoryDeps
           ),
       isStart ? selectForSession({ finder, store }, request) : [],
     ]);
-    const facts = new Map([...forPrompt, ...forSession].map((fact) => [fact.key, fact]));
+    const ordinary = forPrompt.filter((fact) => !isMarked(fact)).slice(0, PROMPT_FACTS);
+    const rest = forSession.filter((fact) => !isMarked(fact));
+    const facts = new Map([...ordinary, ...rest].map((fact) => [fact.key, fact]));
     const ending = isStart && project !== undefined ? tagHint(project) : undefined;
-    const ordinary = facts.values().filter((fact) => !isMarked(fact));
-    const { text, shown } = writeBrief([...ordinary], { bytes, now: store.now(), ending });
+    const { text, shown } = writeBrief([...facts.values()], { bytes, now: store.now(), ending });
     return { text, keys: shown.map(({ key }) => key) };
   },
 });
