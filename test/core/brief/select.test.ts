@@ -15,7 +15,7 @@ interface StoredFact {
   /** How long ago it was stored. */
   readonly days?: number;
   /** The cosine of the fact and any prompt. */
-  readonly cosine?: number;
+  readonly cosine?: number | undefined;
 }
 
 /** Selects from these facts for the client claude-code. Meanings are compared if a fact has a cosine. */
@@ -56,7 +56,7 @@ const others: readonly StoredFact[] = Array.from({ length: 40 }, (_, n) => ({
   days: 100,
   cosine: 0.05,
 }));
-const withoutMeaning = (facts: readonly StoredFact[]): StoredFact[] => facts.map(({ cosine: _, ...fact }) => fact);
+const withoutMeaning = (facts: readonly StoredFact[]): StoredFact[] => facts.map((fact) => ({ ...fact, cosine: undefined }));
 
 describe('the brief for the start of a session (R-BRIEF-20)', () => {
   test('shows first what has several reasons to be shown', async () => {
