@@ -63,7 +63,7 @@ async function portOf(server: Server | ReturnType<typeof createTcpServer>): Prom
 function dataFolder({ port, pid = process.pid }: { port: number; pid?: number }): string {
   const folder = tempFolder();
   writePrivate(join(folder, 'clients', 'codex.hook.token'), `${TOKEN}\n`);
-  for (const client of ['claude-code', 'gemini-cli'])
+  for (const client of ['claude-code', 'gemini-cli', 'cursor', 'vscode'])
     copyFileSync(join(folder, 'clients', 'codex.hook.token'), join(folder, 'clients', `${client}.hook.token`));
   writePrivate(join(folder, 'endpoint.json'), JSON.stringify({ url: `http://127.0.0.1:${port}`, pid, proof_key: KEY }));
   copyFileSync(SCRIPT, join(folder, 'helmdeck-memory-hook.mjs'));
@@ -170,6 +170,40 @@ describe('the hook asks for a brief and prints it', () => {
     expect(program.requests.at(-1)).toEqual({ path: '/api/v1/brief', token: `Bearer ${TOKEN}`, body: asks });
   });
 
+  // The inputs and outputs that the documentation of these editors describes.
+  test.each([
+    {
+      client: 'cursor',
+      input: {
+        conversation_id: 'c-1',
+        session_id: 'c-1',
+        hook_event_name: 'sessionStart',
+        cursor_version: '3.20.17',
+        workspace_roots: ['/nowhere'],
+        is_background_agent: false,
+      },
+      asks: { session: 'c-1', folder: '/nowhere' },
+      says: { additional_context: BRIEF },
+    },
+    {
+      client: 'vscode',
+      input: {
+        sessionId: 'v-1',
+        hookEventName: 'SessionStart',
+        cwd: '/nowhere',
+        source: 'new',
+        timestamp: '2026-02-09T10:30:00Z',
+      },
+      asks: { session: 'v-1', folder: '/nowhere' },
+      says: { hookSpecificOutput: { hookEventName: 'SessionStart', additionalContext: BRIEF } },
+    },
+  ])('$client, by its documentation (R-HOOK-01)', async ({ client, input, asks, says }) => {
+    const program = await standIn();
+    const { stdout } = await hearHook(dataFolder(program), [client, 'session'], input);
+    expect(JSON.parse(stdout)).toEqual(says);
+    expect(program.requests.at(-1)).toMatchObject({ body: asks });
+  });
+
   test('a response in chunks is read too', async () => {
     const { stdout } = await hearHook(dataFolder(await standIn({ chunked: true })), ['codex', 'prompt'], aPrompt);
     expect(stdout).toContain('Helix <b>');
@@ -220,6 +254,18 @@ describe('the hook says nothing and exits with 0 (R-HOOK-02)', () => {
     rmSync(path);
     expect(await runHook(folder, ['codex', 'prompt'], { ...aPrompt, more: 'x'.repeat(2_000_000) })).toMatchObject(SILENT);
     expect(program.requests).toEqual([]);
+  });
+
+  test.each([
+    ['claude-code', 'session', { session_id: 's', source: 'new' }],
+    ['claude-code', 'session', { sessionId: 's', hookEventName: 'SessionStart' }],
+    ['claude-code', 'prompt', { ...aPrompt, cursor_version: '3.20.17' }],
+    ['cursor', 'prompt', { ...aPrompt, cursor_version: '3.20.17' }],
+    ['vscode', 'prompt', aPrompt],
+  ] as const)('if another agent runs the hook of %s, or would not show the text (%s, R-PLUG-04)', async (client, event, input) => {
+    const program = await standIn();
+    expect(await runHook(dataFolder(program), [client, event], input)).toMatchObject(SILENT);
+    expect(program.requests.filter(({ path }) => path.includes('brief'))).toEqual([]);
   });
 
   test('for an unknown event or an invalid name', async () => {
