@@ -262,11 +262,14 @@ describe('the hook says nothing and exits with 0 (R-HOOK-02)', () => {
     ['claude-code', 'prompt', { ...aPrompt, cursor_version: '3.20.17' }],
     ['cursor', 'prompt', { ...aPrompt, cursor_version: '3.20.17' }],
     ['vscode', 'prompt', aPrompt],
-  ] as const)('if another agent runs the hook of %s, or would not show the text (%s, R-PLUG-04)', async (client, event, input) => {
-    const program = await standIn();
-    expect(await runHook(dataFolder(program), [client, event], input)).toMatchObject(SILENT);
-    expect(program.requests.filter(({ path }) => path.includes('brief'))).toEqual([]);
-  });
+  ] as const)(
+    'if another agent runs the hook of %s, or would not show the text (%s, R-PLUG-04)',
+    async (client, event, input) => {
+      const program = await standIn();
+      expect(await runHook(dataFolder(program), [client, event], input)).toMatchObject(SILENT);
+      expect(program.requests.filter(({ path }) => path.includes('brief'))).toEqual([]);
+    },
+  );
 
   test('for an unknown event or an invalid name', async () => {
     const folder = dataFolder(await standIn());
