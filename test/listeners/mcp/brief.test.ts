@@ -20,7 +20,7 @@ const greeting = async (
   served: ServedMemory,
   client = 'claude-code',
   transport?: ClientTransport,
-  scopes = ['memory:read'] as const,
+  scopes: TokenScope[] = ['memory:read'],
 ) => (await connectClient(served, await served.token('me', scopes, client), transport)).getInstructions() ?? '';
 
 const editor = { key: 'preferences/editor', value: 'Helix', category: 'preferences' };
