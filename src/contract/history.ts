@@ -74,6 +74,9 @@ export type UndoReceipt = SchemaOutput<typeof UndoReceipt>;
  */
 export const RECORDED_ACTIONS = {
   adoptPipeline: 'id',
+  // An id of the Inbox is not recorded: it is a hash of the item, and every client can read the record.
+  acceptInbox: undefined,
+  dropInbox: 'client',
   mintToken: 'name',
   revokeToken: 'id',
   pauseToken: 'id',

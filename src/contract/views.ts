@@ -150,7 +150,7 @@ export const Context = lazy(() =>
           facts: z
             .array(
               FactVersion()
-                .pick({ value: true, client: true, defined_by: true, expires_at: true })
+                .pick({ value: true, marked: true, client: true, defined_by: true, expires_at: true })
                 .extend({
                   key: z.string().describe('Key of the fact.'),
                   updated_at: Time().describe('When the fact was last changed.'),
@@ -331,6 +331,7 @@ export const Status = lazy(() =>
     meaning: MeaningStatus(),
     facts: count('Number of facts of this subject.'),
     expiring_soon: count(`Number of facts that expire within ${EXPIRING_SOON / 86_400} days.`),
+    inbox: count("Number of writes that wait for the owner's approval. Present only for the owner.").exactOptional(),
   }),
 );
 export type Status = SchemaOutput<typeof Status>;

@@ -15,6 +15,8 @@ export interface Caller {
   readonly scopes: ReadonlySet<TokenScope>;
   /** True for the window, the command line and the running program's own token. Never true for the token of a client. */
   readonly owner?: boolean;
+  /** True if everything that the caller writes waits in the Inbox until the owner accepts it. */
+  readonly quarantined?: true;
   /** Names of the packs that the owner offers to the client. Undefined means all packs. */
   readonly packs?: ReadonlySet<string>;
   /**
@@ -47,3 +49,12 @@ export const hasScope = ({ scopes }: Pick<Caller, 'scopes'>, scope: TokenScope):
  */
 export const shorteningGraceFor = (caller: Caller): { readonly grace?: number } =>
   hasScope(caller, 'admin') ? {} : { grace: SHORTENING_GRACE * 1000 };
+
+/** Returns the clients responsible for an entry, under the field names that all responses use. */
+export const signatures = ({
+  client,
+  definedBy,
+}: {
+  readonly client: string;
+  readonly definedBy?: string | undefined;
+}): { client: string; defined_by?: string } => ({ client, ...(definedBy !== undefined && { defined_by: definedBy }) });

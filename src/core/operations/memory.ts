@@ -5,6 +5,7 @@ import type { Release } from '../../contract/updates.ts';
 import type { WindowSession } from '../../contract/window-session.ts';
 import type { Caller } from '../access/caller.ts';
 import type { TokenRegistry } from '../access/token-registry.ts';
+import type { Inbox } from '../inbox/inbox.ts';
 import type { CredentialStore } from '../packs/credential-store.ts';
 import type { PackServices } from '../packs/pack-services.ts';
 import type { Finder } from '../search/finder.ts';
@@ -68,6 +69,8 @@ export interface MemoryDeps {
   readonly finder: Finder;
   readonly packs: PackServices;
   readonly credentials: CredentialStore;
+  /** The writes that wait until the owner accepts them. */
+  readonly inbox: Inbox;
   readonly embeddings: Embeddings;
   /** The model of search by meaning. */
   readonly meaning: MeaningModel;

@@ -1,9 +1,9 @@
 import { Failure } from '../../contract/failure.ts';
 import { CONTEXT, EXPIRING_SOON, OVERVIEW } from '../../contract/limits.ts';
 import type { Context } from '../../contract/views.ts';
-import { type Caller, namespaceOf, hasScope } from '../access/caller.ts';
+import { type Caller, namespaceOf, hasScope, signatures } from '../access/caller.ts';
+import { markedField } from '../inbox/marks.ts';
 import { collectPage } from '../store/collect-page.ts';
-import { signatures } from '../store/entry.ts';
 import type { Entry, Namespace, Overview } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { activityRowOf } from './activity.ts';
@@ -12,7 +12,15 @@ import type { Memory, MemoryDeps } from './memory.ts';
 
 type ViewOperations = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
-export const views = ({ store, scheduler, embeddings, meaning, program, packs: { defaults } }: MemoryDeps): ViewOperations => ({
+export const views = ({
+  store,
+  scheduler,
+  inbox,
+  embeddings,
+  meaning,
+  program,
+  packs: { defaults },
+}: MemoryDeps): ViewOperations => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
     const summary = {
@@ -83,7 +91,11 @@ export const views = ({ store, scheduler, embeddings, meaning, program, packs: {
 
   async status(caller) {
     const space = store.space(namespaceOf(caller), 'fact');
-    const [facts, soon] = await Promise.all([space.count(), space.countExpiringBefore(store.now() + EXPIRING_SOON * 1000 + 1)]);
+    const [facts, soon, waiting] = await Promise.all([
+      space.count(),
+      space.countExpiringBefore(store.now() + EXPIRING_SOON * 1000 + 1),
+      hasScope(caller, 'admin') ? inbox.count(caller.subject) : undefined,
+    ]);
     return {
       versions: { program: program.version, node: process.versions.node },
       listener: program.listening(),
@@ -92,6 +104,7 @@ export const views = ({ store, scheduler, embeddings, meaning, program, packs: {
       meaning: meaning.state,
       facts,
       expiring_soon: soon,
+      ...(waiting !== undefined && { inbox: waiting }),
     };
   },
 });
@@ -148,9 +161,10 @@ function withinBytes(entries: readonly Entry[]): Entry[] {
 const byCategory = (entries: readonly Entry[]): Context['categories'] =>
   [...Map.groupBy(entries, ({ category }) => category)].map(([name, members]) => ({
     name,
-    facts: members.map(({ key, value, author, updatedAt, expiresAt }) => ({
+    facts: members.map(({ key, value, tags, author, updatedAt, expiresAt }) => ({
       key,
       value,
+      ...markedField({ key, value, tags }),
       ...signatures(author),
       updated_at: formatTime(updatedAt),
       expires_at: formatTime(expiresAt),

@@ -72,7 +72,13 @@ export function isUnchanged(outcome: unknown): boolean {
  * Whether a category contains earlier versions of entries, such as `pipeline:version`. Callers never see these entries, and no
  * client or pack can use a category name with a colon.
  */
-export const isVersionCategory = (category: string): boolean => category.endsWith(':version');
+const isVersionCategory = (category: string): boolean => category.endsWith(':version');
+
+/** Category of the writes that wait in the Inbox. No client or pack can use it, because it has a colon. */
+export const INBOX_CATEGORY = 'inbox:item';
+
+/** Whether entries of a category are left out of the counts that a forget returns, because only the owner may know of them. */
+export const isUncountedCategory = (category: string): boolean => isVersionCategory(category) || category === INBOX_CATEGORY;
 
 /** The default category is stored as an empty text, which no category is, so that most rows and index entries are shorter. */
 export const storedCategory = (category: string): string => (category === CATEGORY.default ? '' : category);
@@ -101,12 +107,3 @@ export const isSameWriter = (one: Author, other: Author): boolean => writerOf(on
  * client's pipeline.
  */
 export const isWrittenFor = ({ client, definedBy }: Author, name: string): boolean => client === name || definedBy === name;
-
-/** Returns the clients responsible for an entry, under the field names that all responses use. */
-export const signatures = ({
-  client,
-  definedBy,
-}: {
-  readonly client: string;
-  readonly definedBy?: string | undefined;
-}): { client: string; defined_by?: string } => ({ client, ...(definedBy !== undefined && { defined_by: definedBy }) });

@@ -24,6 +24,8 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
   replacePipeline: 'replaced the pipeline',
   deletePipeline: 'deleted the pipeline',
   adoptPipeline: 'adopted the pipeline',
+  acceptInbox: 'accepted a write from the Inbox',
+  dropInbox: 'dropped writes from the Inbox',
   mintToken: 'created the token',
   revokeToken: 'revoked the token',
   pauseToken: 'paused or resumed the token',
