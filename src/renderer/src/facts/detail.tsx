@@ -6,6 +6,7 @@ import type { FactsFilter } from '../place.ts';
 import { dayOf, fullDate, timeLeft, useNow } from '../time.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
+import { MarkNote } from '../ui/mark-note.tsx';
 import { useScrolls } from '../ui/scrolls.ts';
 import { useDraft } from './drafts.tsx';
 import { FactEditor } from './editor.tsx';
@@ -46,6 +47,7 @@ export function FactDetail({ factKey, why, show, history, toggleHistory, command
       )}
       {fact && (
         <>
+          {fact.marked !== undefined && <MarkNote mark={fact.marked} />}
           {!draft && <Tags fact={fact} show={show} />}
           <Provenance fact={fact} show={show} />
           {why !== undefined && <p className="meta">Matched: {groupReasons(why)}</p>}

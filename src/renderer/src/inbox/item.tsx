@@ -44,6 +44,8 @@ export function InboxCard({ item, isCurrent, setCurrent, ...commands }: Props) {
   );
   return (
     <li>
+      {/* The item handles the focus events of its buttons. */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <article
         className="card"
         aria-labelledby={heading}
@@ -55,7 +57,7 @@ export function InboxCard({ item, isCurrent, setCurrent, ...commands }: Props) {
           <Sentence item={item} />
         </h2>
         <Origin item={item} />
-        {marked !== undefined && <MarkNote mark={marked} isHeld />}
+        {marked !== undefined && <MarkNote mark={marked} />}
         <Change item={item} />
         {(operation === 'remember' || operation === 'patch') && <Details item={item} />}
         <Parts item={item} />

@@ -6,14 +6,11 @@ const REASONS: Readonly<Record<Mark, string>> = {
   framing: 'This text looks like a message of the system or of another role.',
 };
 
-/** Warns about suspicious text. `isHeld` is set for an item of the Inbox, which no agent can read yet. */
-export function MarkNote({ mark, isHeld }: { mark: Mark; isHeld?: true }) {
+/** Warns the owner about suspicious text. */
+export function MarkNote({ mark }: { mark: Mark }) {
   return (
     <p className="mark">
-      <strong>Suspicious.</strong> {REASONS[mark]}{' '}
-      {isHeld
-        ? 'If you keep it, agents find it only when they search, with this warning.'
-        : 'Agents find it only when they search, with this warning.'}
+      <strong>Suspicious.</strong> {REASONS[mark]} Agents get such a fact only when they search, and with this warning.
     </p>
   );
 }
