@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { CategoryField, FactValue, KeyField, LifetimeField, PageCursor, TagsField } from './fact-fields.ts';
-import { DefinedBy } from './fact.ts';
+import { DefinedBy, Marked } from './fact.ts';
 import { PAGE } from './limits.ts';
 import { count, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 import { ClientName } from './token.ts';
@@ -88,6 +88,7 @@ export const InboxItem = lazy(() =>
       .string()
       .exactOptional()
       .describe(`Value that is stored under the key now. Absent if there is no fact under the key. ${quoted}`),
+    marked: Marked(),
   }),
 );
 export type InboxItem = SchemaOutput<typeof InboxItem>;

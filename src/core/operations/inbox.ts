@@ -1,9 +1,9 @@
 import { Failure } from '../../contract/failure.ts';
 import type { HeldOperation, InboxItem } from '../../contract/inbox.ts';
 import { operations } from '../../contract/operations.ts';
-import type { Caller } from '../access/caller.ts';
+import { type Caller, signatures } from '../access/caller.ts';
 import type { StoredItem } from '../inbox/inbox.ts';
-import { signatures } from '../store/entry.ts';
+import { markedField } from '../inbox/marks.ts';
 import { STEP_BYTES } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import type { CallContext } from './call-context.ts';
@@ -39,6 +39,7 @@ export const inbox = (
       ...shownFields(item),
       input: JSON.stringify(input),
       ...(current !== undefined && { current }),
+      ...markedField({ key: '', value: textsOf(item).join('\n') }),
     };
   };
 
@@ -105,3 +106,10 @@ function shownFields({ operation, input }: StoredItem): Partial<InboxItem> {
 }
 
 const FACT_FIELDS = ['key', 'value', 'category', 'tags', 'ttl_seconds', 'supersedes'] as const;
+
+/** Returns every text of the input, which the client chose. The lines of an import are JSON that contains further texts. */
+function textsOf({ operation, input }: StoredItem): string[] {
+  const collect = (part: unknown): string[] =>
+    typeof part === 'string' ? [part] : Object.entries(Object(part)).flatMap(([name, value]) => [name, ...collect(value)]);
+  return collect(operation === 'import' ? (input['lines'] as string[]).map((line) => JSON.parse(line) as unknown) : input);
+}
