@@ -123,7 +123,7 @@ const withStatus =
   };
 
 /** Operations that are cancelled when the client disconnects, because they can be slow. */
-const CANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates', 'search']);
+const CANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates', 'search', 'brief']);
 
 type ReadInput = (exchange: Exchange) => unknown;
 

@@ -1,7 +1,6 @@
 import { hash, type KeyObject, randomBytes } from 'node:crypto';
 import type { PackOffer, PauseReceipt, PauseTokenInput } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
-import { TOKEN_DAYS } from '../../contract/limits.ts';
 import {
   AUDIENCE,
   ISSUER,
@@ -17,7 +16,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../contract/units.ts';
 import type { Vault } from '../store/store.ts';
 import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
-import { invalidToken, verifyToken, signingKey, signToken } from './jwt.ts';
+import { invalidToken, ownersToken, verifyToken, signingKey, signToken } from './jwt.ts';
 import { PackOffers } from './pack-offers.ts';
 
 /** Maximum characters of a token. Longer tokens are rejected before they are hashed. */
@@ -274,6 +273,11 @@ export class TokenRegistry implements AsyncDisposable {
     });
   }
 
+  /** Whether a token that this memory created is neither revoked nor paused. It may have expired. */
+  isUsable(id: string): boolean {
+    return this.#recorded.has(id) && !this.#revoked.has(id) && !this.#paused.has(id);
+  }
+
   /** Changes which packs a client is offered. Applies to the client's next request. */
   offerPacks(offer: PackOffer): Promise<PackOffer> {
     return this.#serialize(async () => {
@@ -449,22 +453,6 @@ function replaceAll(set: Set<string>, values: readonly string[]): void {
 }
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');
-
-function ownersToken(now: number): { token: string; claims: TokenClaims } {
-  const iat = Math.floor(now / SECOND_MS);
-  const claims: TokenClaims = {
-    iss: ISSUER,
-    aud: AUDIENCE,
-    sub: 'me',
-    client: 'command-line',
-    scopes: ['admin'],
-    iat,
-    // A time so far in the future that the program exits before it.
-    exp: iat + (100 * TOKEN_DAYS * DAY_MS) / SECOND_MS,
-    jti: randomBytes(8).toString('hex'),
-  };
-  return { token: signToken(claims, signingKey(randomBytes(32).toString('base64url'))), claims };
-}
 
 function verifiedOf(
   { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims,

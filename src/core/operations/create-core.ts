@@ -4,6 +4,7 @@ import { BRIEF } from '../../contract/limits.ts';
 import { DEFAULT_ADDRESS } from '../../contract/names.ts';
 import type { TokenRegistry } from '../access/token-registry.ts';
 import { WriteLimit } from '../access/write-limit.ts';
+import { Receipts } from '../brief/receipts.ts';
 import { Inbox } from '../inbox/inbox.ts';
 import { memoryPacks } from '../packs/builtin/memory.ts';
 import { routePack } from '../packs/builtin/route.ts';
@@ -75,12 +76,13 @@ export function createCore({
   meaningVectors,
   settings = NO_SETTINGS,
   program = NOT_SERVED,
-  brief: briefSettings = { bytes: BRIEF.bytes },
+  brief: briefSettings = { bytes: BRIEF.bytes, receipts: true },
 }: CoreOptions): Core {
   const credentials = new CredentialStore({ ...sources, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPackServices({ credentials, ...options, store, clock, tokens });
   const scheduler = new FairScheduler();
   const forgotten = new ForgetUndoBuffer(store, clock);
+  const receipts = new Receipts(store);
   const items = new Inbox({ store, scheduler });
   const deps: MemoryDeps = {
     inbox: items,
@@ -100,6 +102,7 @@ export function createCore({
     program,
     clients,
     brief: briefSettings,
+    receipts,
   };
   const memory = createMemory(deps, async (caller, name, input, during) => perform(caller, name, input, during));
   const limit = writesPerMinute === undefined ? undefined : new WriteLimit(clock, writesPerMinute);
@@ -111,6 +114,7 @@ export function createCore({
     packs,
     [Symbol.dispose]: () => {
       forgotten[Symbol.dispose]();
+      receipts[Symbol.dispose]();
       items[Symbol.dispose]();
       packs[Symbol.dispose]();
     },

@@ -15,7 +15,7 @@ const HEADER =
 async function withBytes(bytes: number): Promise<TestMemory> {
   const memory = await openTestMemory();
   const { store, tokens, clock } = memory;
-  const core = createCore({ store, tokens, clock, finder: new Finder(store), brief: { bytes } });
+  const core = createCore({ store, tokens, clock, finder: new Finder(store), brief: { bytes, receipts: true } });
   onTestFinished(() => core[Symbol.dispose]());
   return { ...memory, perform: core.perform, as: (caller) => (name, input) => core.perform(caller, name, input) };
 }

@@ -20,6 +20,7 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
   undoForget: 'restored',
   undo: 'undid a change of',
   import: 'imported',
+  brief: 'was shown',
   createPipeline: 'created the pipeline',
   replacePipeline: 'replaced the pipeline',
   deletePipeline: 'deleted the pipeline',
@@ -101,7 +102,7 @@ function useActivity() {
 }
 
 function Line({ row, undo }: { row: Row; undo: () => void }) {
-  const { at, operation, client, defined_by: definedBy, key, supersedes, scope, target, shortened } = row;
+  const { at, operation, client, defined_by: definedBy, key, keys, supersedes, scope, target, shortened } = row;
   return (
     <li className="line">
       <span>
@@ -114,7 +115,7 @@ function Line({ row, undo }: { row: Row; undo: () => void }) {
             through a pipeline of <bdi>{definedBy}</bdi>{' '}
           </>
         )}
-        {VERBS[operation]} <bdi>{key ?? scope ?? target}</bdi>
+        {VERBS[operation]} <bdi>{key ?? scope ?? target ?? keys?.join(', ')}</bdi>
         {supersedes !== undefined && (
           <>
             {' '}
