@@ -6,7 +6,6 @@ import { duration, fullDate, timeLeft, useNow } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
 import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
-import { Kbd } from '../ui/kbd.tsx';
 import { MarkNote } from '../ui/mark-note.tsx';
 import { useScrolls } from '../ui/scrolls.ts';
 import { When } from '../ui/when.tsx';
@@ -28,6 +27,9 @@ export function InboxCard({ item, isCurrent, setCurrent, ...commands }: Props) {
   const heading = `inbox-${id}`;
   const name = nameOf(item);
   const [shown, setShown] = useState(false);
+  const isFact = operation === 'remember' || operation === 'patch';
+  // "Keep" would be misleading for a request to delete something.
+  const verb = isFact ? 'Keep' : 'Allow';
   const { busy, failure, run } = useTask();
   const keep = (): void => void run(commands.keep);
   const drop = (): void => void run(commands.drop);
@@ -36,7 +38,7 @@ export function InboxCard({ item, isCurrent, setCurrent, ...commands }: Props) {
   useActions(
     isCurrent && !busy
       ? [
-          { name: 'Keep this item', keys: ['a'], run: keep },
+          { name: `${verb} this item`, keys: ['a'], run: keep },
           ...(edit ? [{ name: 'Edit this item and keep it…', keys: ['e'], run: edit }] : []),
           { name: 'Drop this item', keys: ['d', 'Backspace', 'Delete'], run: drop },
         ]
@@ -56,10 +58,10 @@ export function InboxCard({ item, isCurrent, setCurrent, ...commands }: Props) {
         <h2 id={heading}>
           <Sentence item={item} />
         </h2>
-        <Origin item={item} />
+        <Origin item={item} verb={verb.toLowerCase()} />
         {marked !== undefined && <MarkNote mark={marked} />}
         <Change item={item} />
-        {(operation === 'remember' || operation === 'patch') && <Details item={item} />}
+        {isFact && <Details item={item} />}
         <Parts item={item} />
         {value === undefined && (
           <p>
@@ -74,47 +76,17 @@ export function InboxCard({ item, isCurrent, setCurrent, ...commands }: Props) {
         {shown && <pre className="output">{requestText(item)}</pre>}
         <ErrorText text={failure} />
         <p className="buttons">
-          <Button
-            label={<Labelled text="Keep" shortcut="a" />}
-            look="primary"
-            aria-label={`Keep: ${name}`}
-            disabled={busy}
-            onClick={keep}
-          />
-          {edit && (
-            <Button
-              label={<Labelled text="Edit and keep…" shortcut="e" />}
-              aria-label={`Edit and keep… ${name}`}
-              disabled={busy}
-              onClick={edit}
-            />
-          )}
-          <Button
-            label={<Labelled text="Drop" shortcut="d" />}
-            look="danger"
-            aria-label={`Drop: ${name}`}
-            disabled={busy}
-            onClick={drop}
-          />
+          <Button label={verb} look="primary" aria-label={`${verb}: ${name}`} disabled={busy} onClick={keep} />
+          {edit && <Button label="Edit and keep…" aria-label={`Edit and keep… ${name}`} disabled={busy} onClick={edit} />}
+          <Button label="Drop" look="danger" aria-label={`Drop: ${name}`} disabled={busy} onClick={drop} />
         </p>
       </article>
     </li>
   );
 }
 
-function Labelled({ text, shortcut }: { text: string; shortcut: string }) {
-  return (
-    <>
-      {text} <Kbd shortcut={shortcut} />
-    </>
-  );
-}
-
-function Origin({
-  item: { source, client, defined_by: definedBy, created_at: created, expires_at: expires },
-}: {
-  item: InboxItem;
-}) {
+function Origin({ item, verb }: { item: InboxItem; verb: string }) {
+  const { source, client, defined_by: definedBy, created_at: created, expires_at: expires } = item;
   const left = timeLeft(expires, useNow());
   return (
     <p className="meta">
@@ -130,7 +102,7 @@ function Origin({
       )}
       , <When at={created} />.{' '}
       <span className={left.soon ? 'warned' : undefined} title={fullDate(expires)}>
-        Dropped in {left.long} unless you keep it.
+        Dropped in {left.long} unless you {verb} it.
       </span>
     </p>
   );

@@ -18,9 +18,9 @@ export const DELETES: ReadonlySet<InboxItem['operation']> = new Set(['forget', '
 /** Asks before the owner keeps an item that deletes data, and shows how much the operation deletes. */
 export function KeepDialog({ item, keep, close }: Props) {
   return (
-    <Confirm title="Let this agent delete?" button="Delete" run={keep} close={close}>
+    <Confirm title="Allow this deletion?" button="Allow" run={keep} close={close}>
       <p>
-        <bdi>{item.client}</bdi> wants this: <Sentence item={item} />.
+        <Sentence item={item} />, as <bdi>{item.client}</bdi> asked.
       </p>
       <div role="status">
         {item.operation === 'forget' && <ForgetPreview scope={item.scope ?? ''} />}

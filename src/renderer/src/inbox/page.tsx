@@ -9,6 +9,7 @@ import { useActions } from '../ui/actions.tsx';
 import { Button } from '../ui/button.tsx';
 import { Confirm, useConfirmed } from '../ui/confirm.tsx';
 import { LoadError } from '../ui/errors.tsx';
+import { Kbd } from '../ui/kbd.tsx';
 import { Page } from '../ui/page.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { type Changes, EditDialog } from './edit-dialog.tsx';
@@ -20,7 +21,7 @@ const PAGE = 50;
 
 type Dialog = { readonly kind: 'edit' | 'keep'; readonly item: InboxItem } | { readonly kind: 'drop-all' } | undefined;
 
-/** Lists the writes that wait until the owner keeps or drops them (R-WIN-60). */
+/** Lists the writes that wait until the owner keeps or drops them (R-WIN-54). */
 export function InboxPage({ go }: { go: (place: Place) => void }) {
   const { call } = useMemory();
   const { showToast } = useToast();
@@ -41,7 +42,7 @@ export function InboxPage({ go }: { go: (place: Place) => void }) {
   };
   const keep = async (item: InboxItem, changes: Changes = {}): Promise<void> => {
     const { overwrote } = await call('acceptInbox', { id: item.id, ...changes });
-    onDone(item, overwrote === undefined ? 'Kept.' : 'Kept. The earlier value is in the history of the fact.');
+    onDone(item, doneText(item, overwrote !== undefined));
   };
   const drop = async (item: InboxItem): Promise<void> => {
     await call('dropInbox', { id: item.id });
@@ -67,10 +68,11 @@ export function InboxPage({ go }: { go: (place: Place) => void }) {
       <LoadError error={error} />
       {items.length > 0 && (
         <div className="line">
-          <p role="status">{counted(total, 'item')} to review, oldest first.</p>
+          <span role="status">{counted(total, 'item')} to review, oldest first</span>
           <Button label="Drop all…" look="link" className="danger" onClick={startDropAll} />
         </div>
       )}
+      {items.length > 0 && <Shortcuts />}
       <ol ref={list} className="plain cards" aria-label="Items to review">
         {items.map((item) => (
           <InboxCard
@@ -99,6 +101,20 @@ export function InboxPage({ go }: { go: (place: Place) => void }) {
       )}
     </Page>
   );
+}
+
+function Shortcuts() {
+  return (
+    <p className="quiet small">
+      <Kbd shortcut="j" /> next, <Kbd shortcut="k" /> previous, <Kbd shortcut="a" /> keep or allow, <Kbd shortcut="e" /> edit and
+      keep, <Kbd shortcut="d" /> drop
+    </p>
+  );
+}
+
+function doneText({ operation }: InboxItem, isReplaced: boolean): string {
+  if (operation !== 'remember' && operation !== 'patch') return 'Done.';
+  return isReplaced ? 'Kept. The earlier value is in the history of the fact.' : 'Kept.';
 }
 
 /** The current item, and functions that move the focus from item to item. */
