@@ -3,8 +3,9 @@ import { Failure } from '../../contract/failure.ts';
 import type { OperationInput, OperationOutput } from '../../contract/operations.ts';
 import { type Caller, namespaceOf } from '../access/caller.ts';
 import { HookUse } from '../access/hook-use.ts';
+import type { BriefFact } from '../brief/fact-place.ts';
 import type { ToldFacts } from '../brief/receipts.ts';
-import { type BriefFact, selectForPrompt, selectForSession } from '../brief/select.ts';
+import { PROMPT_FACTS, selectForPrompt, selectForSession } from '../brief/select.ts';
 import { tagHint, writeBrief } from '../brief/text.ts';
 import { isMarked } from '../inbox/marks.ts';
 import { type Moment, noteOf } from './activity.ts';
@@ -50,7 +51,8 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
           ),
       moment === 'prompt' ? [] : selectForSession({ finder, store }, request),
     ]);
-    return [...forPrompt, ...forSession];
+    // Of the facts for a prompt alone, those that the session was told give way to the next ones.
+    return moment === 'prompt' ? [...forPrompt] : [...forPrompt.slice(0, PROMPT_FACTS), ...forSession];
   };
 
   /** Reads the facts that a session was told, last told first, because its context no longer holds them. */
@@ -93,7 +95,8 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const now = store.now();
     if (session && moment === 'prompt' && isSamePrompt(session.facts, prompt ?? '', clock.steady())) return SILENT;
     const isTold = session && (moment === 'start' || moment === 'prompt') ? toldBefore(session.facts, moment) : () => false;
-    const facts = new Map(candidates.filter((fact) => !isTold(fact)).map((fact) => [fact.key, fact]));
+    const untold = candidates.filter((fact) => !isTold(fact)).slice(0, moment === 'prompt' ? PROMPT_FACTS : Infinity);
+    const facts = new Map(untold.map((fact) => [fact.key, fact]));
     const project = folder === undefined || moment === 'prompt' ? undefined : lastNameOf(folder);
     const ending = project === undefined ? undefined : tagHint(project);
     const { text, shown } = writeBrief([...facts.values()], { bytes: settings.bytes, now, ending });
