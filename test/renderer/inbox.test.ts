@@ -245,7 +245,9 @@ test('the Inbox can be reviewed by keyboard alone (R-WIN-09, R-WIN-54)', async (
   await page.keyboard.press('e');
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
+  await expect.poll(() => focusedTitle(page)).toBe('Store a new fact preferences/editor');
   await page.keyboard.press('e');
+  await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Control+a');
   await page.keyboard.type('Use Nano.');
   await page.keyboard.press('Control+Enter');
