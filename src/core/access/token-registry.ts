@@ -49,6 +49,7 @@ interface TokenIdentity {
   /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
   readonly from: number;
   readonly until: number;
+  readonly quarantined?: true;
   /** The packs that the client is offered. Undefined means all packs. */
   readonly packs?: ReadonlySet<string>;
 }
@@ -58,6 +59,7 @@ export interface TokenGrant {
   readonly token: string;
   readonly client: string;
   readonly scopes: ReadonlySet<TokenScope>;
+  readonly quarantined: boolean;
 }
 
 /** The record of a token, stored in the vault as JSON. */
@@ -69,6 +71,7 @@ interface TokenRecord {
   readonly created: number;
   readonly expires: number;
   readonly used?: number;
+  readonly quarantined?: true;
 }
 
 interface Use {
@@ -165,7 +168,7 @@ export class TokenRegistry implements AsyncDisposable {
     return packs ? { ...verified, packs } : verified;
   }
 
-  mint({ name, client, subject, scopes, days }: MintInput): Promise<MintReceipt> {
+  mint({ name, client, subject, scopes, days, quarantine = false }: MintInput): Promise<MintReceipt> {
     return this.#serialize(async () => {
       const key = await this.#signing();
       const now = this.#deps.now();
@@ -178,7 +181,17 @@ export class TokenRegistry implements AsyncDisposable {
       const exp = iat + (days * DAY_MS) / SECOND_MS;
       const distinctScopes = [...new Set(scopes)];
       const token = signToken(
-        { iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: distinctScopes, iat, exp, jti: id },
+        {
+          iss: ISSUER,
+          aud: AUDIENCE,
+          sub: subject,
+          client,
+          scopes: distinctScopes,
+          iat,
+          exp,
+          jti: id,
+          ...(quarantine && { quarantine }),
+        },
         key,
       );
       const record: TokenRecord = {
@@ -188,6 +201,7 @@ export class TokenRegistry implements AsyncDisposable {
         scopes: distinctScopes,
         created: iat * SECOND_MS,
         expires: exp * SECOND_MS,
+        ...(quarantine && { quarantined: true }),
       };
       // Store the record before returning the token, because a token without a record could not be listed or revoked.
       await this.#save(id, record);
@@ -227,7 +241,12 @@ export class TokenRegistry implements AsyncDisposable {
       return (await this.#records())
         .filter(([id, record]) => record.subject === subject && record.expires > now && !this.#paused.has(id))
         .filter(([, { scopes }]) => !isHookToken(scopes))
-        .map(([token, { client, scopes }]) => ({ token, client, scopes: new Set(scopes) }));
+        .map(([token, { client, scopes, quarantined }]) => ({
+          token,
+          client,
+          scopes: new Set(scopes),
+          quarantined: quarantined === true,
+        }));
     });
   }
 
@@ -455,7 +474,7 @@ function replaceAll(set: Set<string>, values: readonly string[]): void {
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');
 
 function verifiedOf(
-  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims,
+  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti, quarantine = false }: TokenClaims,
   digest: string,
 ): TokenIdentity {
   return {
@@ -466,21 +485,26 @@ function verifiedOf(
     scopes: new Set(scopes),
     from: Math.max(nbf, iat) * SECOND_MS,
     until: exp * SECOND_MS,
+    ...(quarantine && { quarantined: true }),
   };
 }
 
-const callerOf = ({ id, subject, client, scopes, packs }: TokenIdentity, transport: string): Caller => ({
+const callerOf = ({ id, subject, client, scopes, quarantined, packs }: TokenIdentity, transport: string): Caller => ({
   subject,
   client,
   transport,
   token: id,
   scopes,
+  ...(quarantined && { quarantined }),
   ...(packs && { packs }),
 });
 
 const time = (moment: number): string => new Date(moment).toISOString();
 
-const summaryOf = (id: string, { name, client, subject, scopes, created, expires }: TokenRecord): Omit<MintReceipt, 'token'> => ({
+const summaryOf = (
+  id: string,
+  { name, client, subject, scopes, created, expires, quarantined }: TokenRecord,
+): Omit<MintReceipt, 'token'> => ({
   id,
   name,
   client,
@@ -488,4 +512,5 @@ const summaryOf = (id: string, { name, client, subject, scopes, created, expires
   scopes: [...scopes],
   created_at: time(created),
   expires_at: time(expires),
+  ...(quarantined && { quarantined }),
 });
