@@ -87,7 +87,7 @@ export function createCore({
   const receipts = new Receipts(store);
   const items = new Inbox({ store, scheduler });
   const captures = new CaptureChoices(store.vault);
-  const run: RunAccepted = (caller, name, input, during) => perform(caller, name, input, during) as Promise<object>;
+  const run: RunAccepted = (caller, name, input, during) => perform(caller, name, input, during);
   const deps: MemoryDeps = {
     inbox: items,
     captures,
