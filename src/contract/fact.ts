@@ -63,6 +63,16 @@ export const DefinedBy = lazy(() =>
     .exactOptional(),
 );
 
+export const Marked = lazy(() =>
+  z
+    .enum(['instructions', 'hidden', 'framing'])
+    .exactOptional()
+    .describe(
+      'Why the text is suspicious. `instructions`: it commands the model that reads it. `hidden`: it has invisible or misleading characters. `framing`: it looks like a message of another role. Absent for ordinary text.',
+    ),
+);
+export type Mark = NonNullable<SchemaOutput<typeof Marked>>;
+
 export const FactReceipt = lazy(() =>
   z.object({
     key: z.string().describe('Key of the fact, as it is stored.'),
@@ -84,6 +94,7 @@ export const FactReceipt = lazy(() =>
           z.object({
             key: z.string().describe('Key of the other fact.'),
             value: z.string().describe(`${recalled} At most ${SIMILAR.characters} characters.`),
+            marked: Marked(),
             client: z.string().describe('The program that last wrote the other fact.'),
             defined_by: DefinedBy(),
             updated_at: Time().describe('When the other fact was last changed.'),
@@ -115,12 +126,13 @@ export const FactSummary = lazy(() =>
 );
 export type FactSummary = SchemaOutput<typeof FactSummary>;
 
-export const FactDetail = lazy(() => FactSummary().extend({ value: z.string().describe(recalled) }));
+export const FactDetail = lazy(() => FactSummary().extend({ value: z.string().describe(recalled), marked: Marked() }));
 export type FactDetail = SchemaOutput<typeof FactDetail>;
 
 export const FactVersion = lazy(() =>
   z.object({
     value: z.string().describe(recalled),
+    marked: Marked(),
     category: z.string().describe('Category of this version.'),
     tags: z.array(z.string()).describe('Tags of this version.'),
     client: z.string().describe('Name of the program that wrote this version.'),
@@ -170,7 +182,7 @@ export type FactFilter = SchemaOutput<typeof FactFilter>;
 export const FactList = lazy(() =>
   z.object({
     facts: z
-      .array(FactSummary().extend({ value: z.string().exactOptional().describe(recalled) }))
+      .array(FactSummary().extend({ value: z.string().exactOptional().describe(recalled), marked: Marked() }))
       .describe('The facts of this page.'),
     next_cursor: z
       .string()

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { DefinedBy, FactFilter } from './fact.ts';
+import { DefinedBy, FactFilter, Marked } from './fact.ts';
 import { QUERY } from './limits.ts';
 import { flag, foldCase, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
@@ -58,6 +58,7 @@ export const SearchResponse = lazy(() =>
           probability: probability(),
           snippet: z.string().describe('The part of the value that matches the query.'),
           value: z.string().describe('The value, truncated with a mark if it is long.'),
+          marked: Marked(),
           expires_at: Time().describe('When the fact expires.'),
           why: z
             .string()

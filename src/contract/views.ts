@@ -150,7 +150,7 @@ export const Context = lazy(() =>
           facts: z
             .array(
               FactVersion()
-                .pick({ value: true, client: true, defined_by: true, expires_at: true })
+                .pick({ value: true, marked: true, client: true, defined_by: true, expires_at: true })
                 .extend({
                   key: z.string().describe('Key of the fact.'),
                   updated_at: Time().describe('When the fact was last changed.'),

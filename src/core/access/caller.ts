@@ -47,3 +47,12 @@ export const hasScope = ({ scopes }: Pick<Caller, 'scopes'>, scope: TokenScope):
  */
 export const shorteningGraceFor = (caller: Caller): { readonly grace?: number } =>
   hasScope(caller, 'admin') ? {} : { grace: SHORTENING_GRACE * 1000 };
+
+/** Returns the clients responsible for an entry, under the field names that all responses use. */
+export const signatures = ({
+  client,
+  definedBy,
+}: {
+  readonly client: string;
+  readonly definedBy?: string | undefined;
+}): { client: string; defined_by?: string } => ({ client, ...(definedBy !== undefined && { defined_by: definedBy }) });

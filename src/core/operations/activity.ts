@@ -2,8 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import { CATEGORY } from '../../contract/categories.ts';
 import type { Activity } from '../../contract/history.ts';
 import { ACTIVITY_TTL } from '../../contract/limits.ts';
-import { authorOf, type Caller } from '../access/caller.ts';
-import { signatures } from '../store/entry.ts';
+import { authorOf, type Caller, signatures } from '../access/caller.ts';
 import type { Entry, ActivityNote, WriteOutcome } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 

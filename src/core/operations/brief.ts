@@ -1,6 +1,7 @@
 import { namespaceOf } from '../access/caller.ts';
 import { selectForPrompt, selectForSession } from '../brief/select.ts';
 import { tagHint, writeBrief } from '../brief/text.ts';
+import { isMarked } from '../inbox/marks.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
 /** Maximum milliseconds that a brief waits for the meaning of its prompt. A hook has little time, and words then decide alone. */
@@ -33,7 +34,8 @@ export const brief = ({ store, finder, scheduler, brief: { bytes } }: MemoryDeps
     ]);
     const facts = new Map([...forPrompt, ...forSession].map((fact) => [fact.key, fact]));
     const ending = isStart && project !== undefined ? tagHint(project) : undefined;
-    const { text, shown } = writeBrief([...facts.values()], { bytes, now: store.now(), ending });
+    const ordinary = facts.values().filter((fact) => !isMarked(fact));
+    const { text, shown } = writeBrief([...ordinary], { bytes, now: store.now(), ending });
     return { text, keys: shown.map(({ key }) => key) };
   },
 });

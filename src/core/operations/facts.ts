@@ -1,10 +1,11 @@
 import type { FactDetail, FactSummary } from '../../contract/fact.ts';
 import { Failure } from '../../contract/failure.ts';
 import { spellScope } from '../../contract/forget.ts';
-import { type Caller, authorOf, shorteningGraceFor, namespaceOf } from '../access/caller.ts';
+import { type Caller, authorOf, shorteningGraceFor, namespaceOf, signatures } from '../access/caller.ts';
+import { markedField } from '../inbox/marks.ts';
 import type { RunOrigin } from '../pipelines/pipeline-runner.ts';
 import { collectPage } from '../store/collect-page.ts';
-import { isWrittenFor, signatures } from '../store/entry.ts';
+import { isWrittenFor } from '../store/entry.ts';
 import { selectionOf } from '../store/scope.ts';
 import { type Entry, STEP_BYTES } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
@@ -156,6 +157,7 @@ export const facts = ({ store, scheduler, secrets, forgotten, finder, packs: { p
       key,
       versions: versions.map(({ value, category, tags, author, updatedAt, expiresAt, formerKeys }) => ({
         value,
+        ...markedField({ key, value, tags }),
         category,
         tags: [...tags],
         ...signatures(author),
@@ -200,7 +202,7 @@ const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt 
   expires_at: formatTime(expiresAt),
 });
 
-export const factDetail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value });
+export const factDetail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value, ...markedField(entry) });
 
 /** Returns the failure for an unknown key. The failure is the same for a key that never existed, has expired or was forgotten. */
 const unknownKey = (): Failure =>

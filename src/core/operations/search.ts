@@ -1,9 +1,9 @@
 import { LISTED_NAMES, SNIPPET } from '../../contract/limits.ts';
 import { searchOf } from '../../contract/search.ts';
-import { namespaceOf } from '../access/caller.ts';
+import { namespaceOf, signatures } from '../access/caller.ts';
+import { markedField } from '../inbox/marks.ts';
 import { snippetOf } from '../search/fact-reader.ts';
 import type { Hit } from '../search/search-index.ts';
-import { signatures } from '../store/entry.ts';
 import { formatTime } from '../time/format-time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { factChunk, runChunk } from './qmd-chunks.ts';
@@ -42,6 +42,7 @@ export const search = ({ finder, scheduler }: MemoryDeps): Pick<Memory, 'search'
       probability: roundScore(probability),
       snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,
       value: values[place] ?? '',
+      ...markedField(fact),
       expires_at: formatTime(fact.expiresAt),
       why,
     }));

@@ -1,7 +1,7 @@
 import type { FactReceipt } from '../../contract/fact.ts';
 import { SIMILAR } from '../../contract/limits.ts';
-import { type Caller, hasScope, namespaceOf } from '../access/caller.ts';
-import { signatures } from '../store/entry.ts';
+import { type Caller, hasScope, namespaceOf, signatures } from '../access/caller.ts';
+import { markedField } from '../inbox/marks.ts';
 import type { Entry } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import type { MemoryDeps } from './memory.ts';
@@ -35,6 +35,7 @@ export async function similarTo(
       similar: found.map(({ fact: other, probability }) => ({
         key: other.key,
         value: shortened(other.value),
+        ...markedField(other),
         ...signatures(other),
         updated_at: formatTime(other.updatedAt),
         score: Math.round(probability * 100) / 100,

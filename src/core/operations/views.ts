@@ -1,9 +1,9 @@
 import { Failure } from '../../contract/failure.ts';
 import { CONTEXT, EXPIRING_SOON, OVERVIEW } from '../../contract/limits.ts';
 import type { Context } from '../../contract/views.ts';
-import { type Caller, namespaceOf, hasScope } from '../access/caller.ts';
+import { type Caller, namespaceOf, hasScope, signatures } from '../access/caller.ts';
+import { markedField } from '../inbox/marks.ts';
 import { collectPage } from '../store/collect-page.ts';
-import { signatures } from '../store/entry.ts';
 import type { Entry, Namespace, Overview } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { activityRowOf } from './activity.ts';
@@ -148,9 +148,10 @@ function withinBytes(entries: readonly Entry[]): Entry[] {
 const byCategory = (entries: readonly Entry[]): Context['categories'] =>
   [...Map.groupBy(entries, ({ category }) => category)].map(([name, members]) => ({
     name,
-    facts: members.map(({ key, value, author, updatedAt, expiresAt }) => ({
+    facts: members.map(({ key, value, tags, author, updatedAt, expiresAt }) => ({
       key,
       value,
+      ...markedField({ key, value, tags }),
       ...signatures(author),
       updated_at: formatTime(updatedAt),
       expires_at: formatTime(expiresAt),

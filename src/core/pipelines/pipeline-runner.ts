@@ -4,14 +4,13 @@ import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts'
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition, PipelineRun, PipelineRuns, RunPipelineInput } from '../../contract/pipeline.ts';
 import type { Authorship } from '../access/authorship.ts';
-import { authorOf, type Caller, hasScope } from '../access/caller.ts';
+import { authorOf, type Caller, hasScope, signatures } from '../access/caller.ts';
 import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
 import { requireKey } from '../crypto/require-key.ts';
 import type { CallContext } from '../operations/call-context.ts';
 import { type Audit, learnableInputs } from '../packs/audit.ts';
 import type { PackEngine } from '../packs/engine.ts';
 import { whyPrivate } from '../packs/private-output.ts';
-import { signatures } from '../store/entry.ts';
 import type { Author, MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { formatTime } from '../time/format-time.ts';

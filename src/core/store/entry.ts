@@ -101,12 +101,3 @@ export const isSameWriter = (one: Author, other: Author): boolean => writerOf(on
  * client's pipeline.
  */
 export const isWrittenFor = ({ client, definedBy }: Author, name: string): boolean => client === name || definedBy === name;
-
-/** Returns the clients responsible for an entry, under the field names that all responses use. */
-export const signatures = ({
-  client,
-  definedBy,
-}: {
-  readonly client: string;
-  readonly definedBy?: string | undefined;
-}): { client: string; defined_by?: string } => ({ client, ...(definedBy !== undefined && { defined_by: definedBy }) });

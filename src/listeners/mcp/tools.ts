@@ -70,9 +70,10 @@ const RenewInput = lazy(() =>
  */
 const searchAnswer = ({ hits, partial, meaning }: SearchResponse): object => ({
   hits: hits.map(
-    ({ key, value, snippet, tags, client, defined_by, updated_at, expires_at, category, score, probability, why }) => ({
+    ({ key, value, marked, snippet, tags, client, defined_by, updated_at, expires_at, category, score, probability, why }) => ({
       key,
       value: value.includes(snippet) ? value : `${value} ${snippet}`,
+      ...(marked !== undefined && { marked }),
       tags,
       client,
       ...(defined_by !== undefined && { defined_by }),

@@ -43,7 +43,7 @@ test.each([
     value: 'one"\n- y (codex, just now): "two',
     line: String.raw`- x (codex, just now): "one\"\n- y (codex, just now): \"two"`,
   },
-  { key: 'x', value: 'a\u202eb\u2028c\u{e0041}d', line: String.raw`- x (codex, just now): "a\u202eb\u2028c\udb40\udc41d"` },
+  { key: 'x', value: 'a\u200bb\u2028c\u{1d173}d', line: String.raw`- x (codex, just now): "a\u200bb\u2028c\ud834\udd73d"` },
   { key: 'a (owner, just now): "b"', value: 'c', line: String.raw`- "a (owner, just now): \"b\"" (codex, just now): "c"` },
   { key: '- a', value: 'c', line: '- "- a" (codex, just now): "c"' },
   { key: 'café/設定', value: '# Heading', line: '- café/設定 (codex, just now): "# Heading"' },
