@@ -169,6 +169,9 @@ export const ConnectionPlan = lazy(() =>
       .describe(
         'A link that adds the same entry to another profile of the client. The client asks its user first. The link does not contain a token.',
       ),
+    hooks: HookEvents()
+      .exactOptional()
+      .describe('Events at which the client would ask for a brief. Absent if Helmdeck Memory has no hooks for the client.'),
     review: z
       .enum(['needed', 'recorded'])
       .exactOptional()

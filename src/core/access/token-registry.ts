@@ -1,7 +1,6 @@
 import { hash, type KeyObject, randomBytes } from 'node:crypto';
 import type { PackOffer, PauseReceipt, PauseTokenInput } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
-import { TOKEN_DAYS } from '../../contract/limits.ts';
 import {
   AUDIENCE,
   ISSUER,
@@ -17,7 +16,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../contract/units.ts';
 import type { Vault } from '../store/store.ts';
 import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
-import { invalidToken, verifyToken, signingKey, signToken } from './jwt.ts';
+import { invalidToken, ownersToken, verifyToken, signingKey, signToken } from './jwt.ts';
 import { PackOffers } from './pack-offers.ts';
 
 /** Maximum characters of a token. Longer tokens are rejected before they are hashed. */
@@ -50,6 +49,8 @@ interface TokenIdentity {
   /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
   readonly from: number;
   readonly until: number;
+  /** The id of the token without which this token is not valid. */
+  readonly of?: string;
   /** The packs that the client is offered. Undefined means all packs. */
   readonly packs?: ReadonlySet<string>;
 }
@@ -69,6 +70,8 @@ interface TokenRecord {
   readonly scopes: readonly TokenScope[];
   readonly created: number;
   readonly expires: number;
+  /** The id of the token without which this token is not valid. */
+  readonly of?: string;
   readonly used?: number;
 }
 
@@ -166,7 +169,11 @@ export class TokenRegistry implements AsyncDisposable {
     return packs ? { ...verified, packs } : verified;
   }
 
-  mint({ name, client, subject, scopes, days }: MintInput): Promise<MintReceipt> {
+  /**
+   * Creates a token. A token `of` another token, such as that of a client's hooks, is valid only while the other one is neither
+   * paused nor revoked.
+   */
+  mint({ name, client, subject, scopes, days }: MintInput, { of }: { readonly of?: string } = {}): Promise<MintReceipt> {
     return this.#serialize(async () => {
       const key = await this.#signing();
       const now = this.#deps.now();
@@ -179,7 +186,17 @@ export class TokenRegistry implements AsyncDisposable {
       const exp = iat + (days * DAY_MS) / SECOND_MS;
       const distinctScopes = [...new Set(scopes)];
       const token = signToken(
-        { iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: distinctScopes, iat, exp, jti: id },
+        {
+          iss: ISSUER,
+          aud: AUDIENCE,
+          sub: subject,
+          client,
+          scopes: distinctScopes,
+          iat,
+          exp,
+          jti: id,
+          ...(of !== undefined && { of }),
+        },
         key,
       );
       const record: TokenRecord = {
@@ -189,6 +206,7 @@ export class TokenRegistry implements AsyncDisposable {
         scopes: distinctScopes,
         created: iat * SECOND_MS,
         expires: exp * SECOND_MS,
+        ...(of !== undefined && { of }),
       };
       // Store the record before returning the token, because a token without a record could not be listed or revoked.
       await this.#save(id, record);
@@ -297,10 +315,11 @@ export class TokenRegistry implements AsyncDisposable {
     await this.#latestJob;
   }
 
-  #requireValid({ id, from, until }: TokenIdentity): void {
+  #requireValid({ id, of = id, from, until }: TokenIdentity): void {
     const now = this.#deps.now();
-    if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new token.');
-    if (this.#paused.has(id)) {
+    if (this.#revoked.has(id) || this.#revoked.has(of))
+      throw invalidToken('This token has been revoked; ask the owner of the memory for a new token.');
+    if (this.#paused.has(id) || this.#paused.has(of)) {
       throw invalidToken('This token is paused; ask the owner of the memory to resume it.');
     }
     if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new token.');
@@ -409,7 +428,7 @@ export class TokenRegistry implements AsyncDisposable {
       const id = name.slice(TOKEN_RECORD.length);
       const record = await this.#record(id);
       if (record && record.expires <= old) await this.#drop(id);
-      else if (record && !this.#revoked.has(id)) records.push([id, record]);
+      else if (record && !this.#revoked.has(id) && !this.#revoked.has(record.of ?? id)) records.push([id, record]);
     }
     return records;
   }
@@ -450,24 +469,8 @@ function replaceAll(set: Set<string>, values: readonly string[]): void {
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');
 
-function ownersToken(now: number): { token: string; claims: TokenClaims } {
-  const iat = Math.floor(now / SECOND_MS);
-  const claims: TokenClaims = {
-    iss: ISSUER,
-    aud: AUDIENCE,
-    sub: 'me',
-    client: 'command-line',
-    scopes: ['admin'],
-    iat,
-    // A time so far in the future that the program exits before it.
-    exp: iat + (100 * TOKEN_DAYS * DAY_MS) / SECOND_MS,
-    jti: randomBytes(8).toString('hex'),
-  };
-  return { token: signToken(claims, signingKey(randomBytes(32).toString('base64url'))), claims };
-}
-
 function verifiedOf(
-  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims,
+  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti, of }: TokenClaims,
   digest: string,
 ): TokenIdentity {
   return {
@@ -478,6 +481,7 @@ function verifiedOf(
     scopes: new Set(scopes),
     from: Math.max(nbf, iat) * SECOND_MS,
     until: exp * SECOND_MS,
+    ...(of !== undefined && { of }),
   };
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
+import { addPath } from './changes.ts';
 import { readConfigFile } from './config-file.ts';
 import type { HookCommands, InstalledHooks } from './connector.ts';
 import { commandsOf, HOOK_SECONDS, type HookFormat, hooksIn, type PlacedHook, withHooks } from './hook-text.ts';
@@ -30,13 +31,22 @@ export const hooksFileOf = (config: string): string => join(dirname(config), 'ho
 
 const textOf = (path: string): string => readConfigFile(path)?.text ?? '';
 
+/** Reads a file, and names the file in the message if its text cannot be parsed. */
+function inspect<T>(path: string, read: (text: string) => T): T {
+  try {
+    return read(textOf(path));
+  } catch (error) {
+    throw addPath(path, error);
+  }
+}
+
 /**
  * Throws if the owner's hooks are in `config.toml`, because Codex warns in every session if hooks are in both files. Hooks in both
  * files are the owner's own choice.
  */
 export function requireHooksFile(config: string): void {
-  const { state: _, ...events } = Object(tableAt(textOf(config), ['hooks'])) as Record<string, unknown>;
-  const inFile = Object.keys(Object(valueAt(textOf(hooksFileOf(config)), ['hooks'])));
+  const { state: _, ...events } = inspect(config, (text) => Object(tableAt(text, ['hooks'])) as Record<string, unknown>);
+  const inFile = inspect(hooksFileOf(config), (text) => Object.keys(Object(valueAt(text, ['hooks']))));
   if (Object.keys(events).length === 0 || inFile.length > 0) return;
   throw new Failure(
     'invalid_input',
@@ -47,7 +57,7 @@ export function requireHooksFile(config: string): void {
 /** Records in `config.toml` that the owner has reviewed the hooks with these commands, as Codex itself does after its review. */
 export function withTrust(text: string, config: string, commands: HookCommands): string {
   const file = hooksFileOf(config);
-  const placed = hooksIn(withHooks(textOf(file), FORMAT, commands), FORMAT);
+  const placed = inspect(file, (hooks) => hooksIn(withHooks(hooks, FORMAT, commands), FORMAT));
   return placed.reduce((before, hook) => {
     const path = [...STATE, keyOf(file, hook)];
     const trusted = { trusted_hash: hashOf(hook) };
@@ -58,7 +68,7 @@ export function withTrust(text: string, config: string, commands: HookCommands):
 /** Removes the records of trust in our hooks, whether we wrote them or Codex. */
 export function withoutTrust(text: string, config: string, original: string | undefined): string {
   const file = hooksFileOf(config);
-  return hooksIn(textOf(file), FORMAT).reduce((before, hook) => {
+  return inspect(file, (hooks) => hooksIn(hooks, FORMAT)).reduce((before, hook) => {
     try {
       return restoreValue(before, [...STATE, keyOf(file, hook)], original);
     } catch (error) {
@@ -71,10 +81,10 @@ export function withoutTrust(text: string, config: string, original: string | un
 
 export function lookAtHooks(config: string): InstalledHooks {
   const file = hooksFileOf(config);
-  const placed = hooksIn(textOf(file), FORMAT);
+  const placed = inspect(file, (text) => hooksIn(text, FORMAT));
   const settings = textOf(config);
   const records = Object(tableAt(settings, STATE)) as Record<string, { trusted_hash?: unknown; enabled?: unknown }>;
-  const isOff = Object(tableAt(settings, ['features']) as unknown).hooks === false;
+  const isOff = Object(tableAt(settings, ['features'])).hooks === false;
   const isDisabled = placed.some((hook) => records[keyOf(file, hook)]?.enabled === false);
   return {
     commands: commandsOf(placed),

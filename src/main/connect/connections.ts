@@ -13,6 +13,7 @@ import type {
   VerifyClientInput,
 } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
+import { HOOK_EVENTS } from '../../contract/names.ts';
 import { MintInput } from '../../contract/token.ts';
 import type { TokenRegistry } from '../../core/access/token-registry.ts';
 import type { ClientConnections } from '../../core/operations/clients-port.ts';
@@ -52,7 +53,10 @@ interface Deps {
   readonly onClients?: (clients: ClientList['clients']) => void;
 }
 
-type HookChoice = Pick<ConnectClientInput, 'hooks' | 'trust_hooks'>;
+interface HookChoice {
+  readonly hooks?: ConnectClientInput['hooks'] | undefined;
+  readonly trust_hooks?: boolean | undefined;
+}
 
 interface ConnectionTarget extends HookChoice {
   readonly client: string;
@@ -111,6 +115,7 @@ export class Connections implements ClientConnections {
         .filter(({ lines }) => lines.length > 0),
       commands: steps.flatMap((step) => (step.does === 'run' ? [{ program: step.program, args: [...step.args] }] : [])),
       ...(connector.link && { link: connector.link(offer.entry) }),
+      ...(connector.hooks && { hooks: HOOK_EVENTS.filter((event) => offer.hooks.commands[event] !== undefined) }),
       ...(review && { review }),
       ...afterwards(connector, review === 'needed'),
     };
@@ -338,7 +343,9 @@ export class Connections implements ClientConnections {
       } else this.#records.drop(id);
       throw error;
     }
-    const files = record.files.map((file) => ({ ...file, after: digestOf(readConfigFile(file.path)?.bytes) }));
+    const files = record.files.map((file) =>
+      runner.before.has(file.path) ? { ...file, after: digestOf(readConfigFile(file.path)?.bytes) } : file,
+    );
     this.#records.save(id, { ...record, files });
     this.#records.deleteUnused(id, record);
     const replaced = old && !old.server ? [old.token, old.hook_token].filter((one) => one !== undefined) : [];
@@ -355,7 +362,9 @@ export class Connections implements ClientConnections {
     { before: current, exposedModes }: StepRunner,
     removals: readonly EditStep[],
   ): Record['files'] {
-    return [...current].map(([path, bytes]) => {
+    // Files of the earlier connection that this one does not change, such as that of hooks that the owner has turned off.
+    const others = old?.files.filter(({ path }) => !current.has(path)) ?? [];
+    const changed = [...current].map(([path, bytes]) => {
       const known = old?.files.find((one) => one.path === path);
       const mode = exposedModes.get(path) ?? known?.mode;
       const file = { path, ...(mode !== undefined && { mode }) };
@@ -366,6 +375,7 @@ export class Connections implements ClientConnections {
       if (original) this.#records.saveOriginal(client, before, original);
       return { ...file, before };
     });
+    return [...changed, ...others];
   }
 
   #originals(client: string, record: Record | undefined): OriginalTexts {

@@ -1,3 +1,4 @@
+import { addPath } from './changes.ts';
 import { cachedByFile, readConfigFile } from './config-file.ts';
 import {
   type ClientEntry,
@@ -84,7 +85,14 @@ function jsonHooks(
   }));
   return {
     ...(windowsShell && { windowsShell }),
-    look: async (machine) => inspect(file ? file(machine) : await configPath(machine)),
+    async look(machine) {
+      const path = file ? file(machine) : await configPath(machine);
+      try {
+        return inspect(path);
+      } catch (error) {
+        throw addPath(path, error);
+      }
+    },
   };
 }
 
