@@ -292,6 +292,11 @@ export class TokenRegistry implements AsyncDisposable {
     });
   }
 
+  /** Whether a token that this memory created is neither revoked nor paused. It may have expired. */
+  isUsable(id: string): boolean {
+    return this.#recorded.has(id) && !this.#revoked.has(id) && !this.#paused.has(id);
+  }
+
   /** Changes which packs a client is offered. Applies to the client's next request. */
   offerPacks(offer: PackOffer): Promise<PackOffer> {
     return this.#serialize(async () => {
