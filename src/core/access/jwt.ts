@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqu
 import { Failure } from '../../contract/failure.ts';
 import { TOKEN_DAYS } from '../../contract/limits.ts';
 import { explainIssue } from '../../contract/schema.ts';
-import { AUDIENCE, ISSUER, TokenClaims } from '../../contract/token.ts';
+import { AUDIENCE, ISSUER, TokenClaims, type TokenScope } from '../../contract/token.ts';
 import { DAY_MS, SECOND_MS } from '../../contract/units.ts';
 
 /** HMAC with SHA-256. Tokens with another algorithm, or without one, are rejected (R-AUTH). */
@@ -110,19 +110,32 @@ function hasDuplicateNames(json: string): boolean {
   return false;
 }
 
-/** Creates the token of the running program itself, with a secret that nothing stores. */
-export function ownersToken(now: number): { token: string; claims: TokenClaims } {
-  const iat = Math.floor(now / SECOND_MS);
-  const claims: TokenClaims = {
-    iss: ISSUER,
-    aud: AUDIENCE,
-    sub: 'me',
-    client: 'command-line',
-    scopes: ['admin'],
-    iat,
-    // A time so far in the future that the program exits before it.
-    exp: iat + (100 * TOKEN_DAYS * DAY_MS) / SECOND_MS,
-    jti: randomBytes(8).toString('hex'),
+export interface TokenIdentity {
+  readonly id: string;
+  readonly subject: string;
+  readonly client: string;
+  readonly scopes: ReadonlySet<TokenScope>;
+  /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
+  readonly from: number;
+  readonly until: number;
+  /** The id of the token without which this token is not valid. */
+  readonly of?: string;
+  /** The packs that the client is offered. Undefined means all packs. */
+  readonly packs?: ReadonlySet<string>;
+}
+
+export function verifiedOf(
+  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti, of }: TokenClaims,
+  digest: string,
+): TokenIdentity {
+  return {
+    // Identify a token without an id by its digest, which also serves to revoke the token.
+    id: jti ?? `sha256-${digest.slice(0, 22)}`,
+    subject: sub,
+    client,
+    scopes: new Set(scopes),
+    from: Math.max(nbf, iat) * SECOND_MS,
+    until: exp * SECOND_MS,
+    ...(of !== undefined && { of }),
   };
-  return { token: signToken(claims, signingKey(randomBytes(32).toString('base64url'))), claims };
 }

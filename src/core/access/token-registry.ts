@@ -16,7 +16,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../contract/units.ts';
 import type { Vault } from '../store/store.ts';
 import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
-import { invalidToken, ownersToken, verifyToken, signingKey, signToken } from './jwt.ts';
+import { invalidToken, ownersToken, verifyToken, signingKey, signToken, type TokenIdentity, verifiedOf } from './jwt.ts';
 import { PackOffers } from './pack-offers.ts';
 
 /** Maximum characters of a token. Longer tokens are rejected before they are hashed. */
@@ -39,20 +39,6 @@ interface Deps {
   doubtful(): boolean;
   /** The signing secret from the environment. If it is absent, a secret is generated and stored in the vault. */
   readonly secret?: string | undefined;
-}
-
-interface TokenIdentity {
-  readonly id: string;
-  readonly subject: string;
-  readonly client: string;
-  readonly scopes: ReadonlySet<TokenScope>;
-  /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
-  readonly from: number;
-  readonly until: number;
-  /** The id of the token without which this token is not valid. */
-  readonly of?: string;
-  /** The packs that the client is offered. Undefined means all packs. */
-  readonly packs?: ReadonlySet<string>;
 }
 
 export interface TokenGrant {
@@ -473,22 +459,6 @@ function replaceAll(set: Set<string>, values: readonly string[]): void {
 }
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');
-
-function verifiedOf(
-  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti, of }: TokenClaims,
-  digest: string,
-): TokenIdentity {
-  return {
-    // Identify a token without an id by its digest, which also serves to revoke the token.
-    id: jti ?? `sha256-${digest.slice(0, 22)}`,
-    subject: sub,
-    client,
-    scopes: new Set(scopes),
-    from: Math.max(nbf, iat) * SECOND_MS,
-    until: exp * SECOND_MS,
-    ...(of !== undefined && { of }),
-  };
-}
 
 const callerOf = ({ id, subject, client, scopes, packs }: TokenIdentity, transport: string): Caller => ({
   subject,

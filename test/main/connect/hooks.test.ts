@@ -336,6 +336,6 @@ test('the command of a hook is quoted for the shell of each system', () => {
 
 test('the clients with hooks are those that the documentation names', () => {
   const page = readFileSync('docs/connect.md', 'utf8');
-  for (const { id, hooks } of CONNECTORS)
-    if (hooks) expect(page).toMatch(new RegExp(`\\| \`${id}\` \\|.*\\| (yes|after a review)`));
+  const named = [...page.matchAll(/\| `([a-z-]+)` \|.*\| (?:yes|after a review) \|/g)].map(([, id]) => id);
+  expect(CONNECTORS.filter(({ hooks }) => hooks).map(({ id }) => id)).toEqual(named);
 });
