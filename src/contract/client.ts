@@ -66,6 +66,10 @@ export const ClientRow = lazy(() =>
         last_used_at: Time()
           .exactOptional()
           .describe('When the token was last used, to the minute. Absent if the token was never used.'),
+        quarantined: z
+          .literal(true)
+          .exactOptional()
+          .describe('Present if everything that the client writes waits in the Inbox until the owner accepts it.'),
       })
       .exactOptional()
       .describe('The token that was created for the client. Absent if the client has no token.'),
@@ -212,6 +216,9 @@ export const ConnectClientInput = lazy(() =>
           'The `basis` value of the plan that was shown. If it is sent, the request fails if the files have changed since the plan was made, or if the hooks are not those of the plan.',
         ),
       ...hookChoice(),
+      quarantine: flag()
+        .exactOptional()
+        .describe('If `true`, everything that the client writes waits in the Inbox until the owner accepts it.'),
     },
     {
       title: 'Connect a client',

@@ -118,6 +118,7 @@ export interface TokenIdentity {
   /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
   readonly from: number;
   readonly until: number;
+  readonly quarantined?: true;
   /** The id of the token without which this token is not valid. */
   readonly of?: string;
   /** The packs that the client is offered. Undefined means all packs. */
@@ -125,7 +126,7 @@ export interface TokenIdentity {
 }
 
 export function verifiedOf(
-  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti, of }: TokenClaims,
+  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti, quarantine = false, of }: TokenClaims,
   digest: string,
 ): TokenIdentity {
   return {
@@ -136,6 +137,7 @@ export function verifiedOf(
     scopes: new Set(scopes),
     from: Math.max(nbf, iat) * SECOND_MS,
     until: exp * SECOND_MS,
+    ...(quarantine && { quarantined: true }),
     ...(of !== undefined && { of }),
   };
 }

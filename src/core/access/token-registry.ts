@@ -46,6 +46,7 @@ export interface TokenGrant {
   readonly token: string;
   readonly client: string;
   readonly scopes: ReadonlySet<TokenScope>;
+  readonly quarantined: boolean;
 }
 
 /** The record of a token, stored in the vault as JSON. */
@@ -59,6 +60,7 @@ interface TokenRecord {
   /** The id of the token without which this token is not valid. */
   readonly of?: string;
   readonly used?: number;
+  readonly quarantined?: true;
 }
 
 interface Use {
@@ -159,7 +161,10 @@ export class TokenRegistry implements AsyncDisposable {
    * Creates a token. A token `of` another token, such as that of a client's hooks, is valid only while the other one is neither
    * paused nor revoked.
    */
-  mint({ name, client, subject, scopes, days }: MintInput, { of }: { readonly of?: string } = {}): Promise<MintReceipt> {
+  mint(
+    { name, client, subject, scopes, days, quarantine = false }: MintInput,
+    { of }: { readonly of?: string } = {},
+  ): Promise<MintReceipt> {
     return this.#serialize(async () => {
       const key = await this.#signing();
       const now = this.#deps.now();
@@ -181,6 +186,7 @@ export class TokenRegistry implements AsyncDisposable {
           iat,
           exp,
           jti: id,
+          ...(quarantine && { quarantine }),
           ...(of !== undefined && { of }),
         },
         key,
@@ -192,6 +198,7 @@ export class TokenRegistry implements AsyncDisposable {
         scopes: distinctScopes,
         created: iat * SECOND_MS,
         expires: exp * SECOND_MS,
+        ...(quarantine && { quarantined: true }),
         ...(of !== undefined && { of }),
       };
       // Store the record before returning the token, because a token without a record could not be listed or revoked.
@@ -232,7 +239,12 @@ export class TokenRegistry implements AsyncDisposable {
       return (await this.#records())
         .filter(([id, record]) => record.subject === subject && record.expires > now && !this.#paused.has(id))
         .filter(([, { scopes }]) => !isHookToken(scopes))
-        .map(([token, { client, scopes }]) => ({ token, client, scopes: new Set(scopes) }));
+        .map(([token, { client, scopes, quarantined }]) => ({
+          token,
+          client,
+          scopes: new Set(scopes),
+          quarantined: quarantined === true,
+        }));
     });
   }
 
@@ -460,18 +472,22 @@ function replaceAll(set: Set<string>, values: readonly string[]): void {
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');
 
-const callerOf = ({ id, subject, client, scopes, packs }: TokenIdentity, transport: string): Caller => ({
+const callerOf = ({ id, subject, client, scopes, quarantined, packs }: TokenIdentity, transport: string): Caller => ({
   subject,
   client,
   transport,
   token: id,
   scopes,
+  ...(quarantined && { quarantined }),
   ...(packs && { packs }),
 });
 
 const time = (moment: number): string => new Date(moment).toISOString();
 
-const summaryOf = (id: string, { name, client, subject, scopes, created, expires }: TokenRecord): Omit<MintReceipt, 'token'> => ({
+const summaryOf = (
+  id: string,
+  { name, client, subject, scopes, created, expires, quarantined }: TokenRecord,
+): Omit<MintReceipt, 'token'> => ({
   id,
   name,
   client,
@@ -479,4 +495,5 @@ const summaryOf = (id: string, { name, client, subject, scopes, created, expires
   scopes: [...scopes],
   created_at: time(created),
   expires_at: time(expires),
+  ...(quarantined && { quarantined }),
 });

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { ClientRow } from '../../contract/client.ts';
+import type { ClientRow, HookEvent } from '../../contract/client.ts';
 import { HOOK_EVENTS } from '../../contract/names.ts';
 import type { TokenList } from '../../contract/token.ts';
 import type { ClientEntry, EntryState, HookCommands, InstalledHooks } from './connector.ts';
@@ -39,9 +39,11 @@ const matches = ({ env, ...entry }: ClientEntry, { env: own, ...ours }: ClientEn
 
 /** Returns the state of a client's hooks. `wanted` are the commands that were written when the client was connected. */
 export function hookStateOf(found: InstalledHooks, wanted: HookCommands, name: string): NonNullable<ClientRow['hooks']> {
-  const events = HOOK_EVENTS.filter((event) => found.commands.some((hook) => hook.event === event));
+  // A plugin's hooks are not in the configuration.
+  const isFromPlugin = (event: HookEvent): boolean => wanted[event] === '';
+  const events = HOOK_EVENTS.filter((event) => isFromPlugin(event) || found.commands.some((hook) => hook.event === event));
   const isAsWanted =
-    found.commands.length === Object.keys(wanted).length &&
+    found.commands.length === Object.values(wanted).filter((command) => command !== '').length &&
     found.commands.every(({ event, command }) => wanted[event] === command);
   if (!isAsWanted) {
     return { events, state: 'differs', why: `The hooks in the configuration of ${name} were changed. Connect ${name} again.` };
@@ -54,9 +56,10 @@ export function hookStateOf(found: InstalledHooks, wanted: HookCommands, name: s
 const missingFileOf = ({ command, args: [bridge] }: ClientEntry): string | undefined =>
   [command, bridge].find((path) => path !== undefined && isAbsolute(path) && !existsSync(path));
 
-export const tokenOf = ({ id, paused, expires_at, last_used_at }: TokenRow): NonNullable<ClientRow['token']> => ({
+export const tokenOf = ({ id, paused, expires_at, last_used_at, quarantined }: TokenRow): NonNullable<ClientRow['token']> => ({
   id,
   paused: paused ?? false,
   expires_at,
   ...(last_used_at !== undefined && { last_used_at }),
+  ...(quarantined && { quarantined }),
 });

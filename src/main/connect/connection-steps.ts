@@ -90,5 +90,6 @@ export function hookCommandsFor({ id, name, hooks }: Connector, source: HookSour
   const { windowsShell } = hooks;
   const target = { folder, client: id, platform: machine.platform, windowsShell };
   const events = HOOK_EVENTS.filter((event) => (chosen ? chosen.includes(event) : !earlier || earlier[event] !== undefined));
-  return Object.fromEntries(events.map((event) => [event, hookCommand(entry.command, target, event)]));
+  const isFromPlugin = hooks.isFromPlugin?.(machine) ?? false;
+  return Object.fromEntries(events.map((event) => [event, isFromPlugin ? '' : hookCommand(entry.command, target, event)]));
 }

@@ -121,11 +121,11 @@ export class Connections implements ClientConnections {
     };
   }
 
-  connect({ subject: wanted, ...target }: ConnectClientInput): Promise<ConnectReceipt> {
+  connect({ subject: wanted, quarantine = false, ...target }: ConnectClientInput): Promise<ConnectReceipt> {
     const { client } = target;
     const { tokens } = this.#deps;
     return this.#connectWith({ ...target, server: undefined }, async ({ name, subject = wanted, scopes }, hasHooks) => {
-      const input = { client, subject };
+      const input = { client, subject, quarantine };
       const minted = await tokens.mint(MintInput().parse({ ...input, name, ...(scopes && { scopes }) }));
       const revoke = async (): Promise<void> => void (await tokens.revoke({ id: minted.id, unrecorded: false }));
       const grant = { ...minted, expires: Date.parse(minted.expires_at), revoke };
@@ -290,6 +290,7 @@ export class Connections implements ClientConnections {
   /** Returns whether the client's user must review the offered hooks. Undefined if the client runs hooks without a review. */
   async #reviewOf({ hooks: support }: Connector, { commands, trust }: HookOffer): Promise<ConnectionPlan['review']> {
     if (support?.review === undefined || Object.keys(commands).length === 0) return undefined;
+    if (support.isFromPlugin?.(this.#deps.machine)) return 'needed';
     if (trust) return 'recorded';
     const found = await support.look(this.#deps.machine);
     const isUnchanged = found.commands.length > 0 && found.commands.every((hook) => commands[hook.event] === hook.command);

@@ -48,7 +48,7 @@ export interface Offer {
   readonly hooks: HookOffer;
 }
 
-/** The shell commands of hooks, by event. */
+/** The shell commands of hooks, by event. Empty for a hook that a plugin runs. */
 export type HookCommands = Readonly<Partial<Record<HookEvent, string>>>;
 
 export interface HookOffer {
@@ -130,7 +130,7 @@ export type EntryState =
   | { readonly at: 'absent' }
   /** `entry` is the command in the configuration. Absent if the client starts no command. */
   | { readonly at: 'present'; readonly entry?: ClientEntry; readonly disabled?: true }
-  /** Our extension bundle is installed in the client, so the client needs only the token. */
+  /** Our plugin or extension bundle is installed in the client, so the client needs only the tokens. */
   | { readonly at: 'bundled'; readonly disabled?: true }
   /**
    * The connection is incomplete, or the configuration cannot be read. `why` is a sentence that contains no values from the file.
@@ -144,6 +144,8 @@ export interface HookSupport {
   look(machine: LocalMachine): Promise<InstalledHooks>;
   /** The program that runs the commands of hooks on Windows. */
   readonly windowsShell?: 'powershell';
+  /** True if our plugin is installed in the client, so that the hooks are not written to the client's configuration. */
+  readonly isFromPlugin?: (machine: LocalMachine) => boolean;
   /** Text that says what the owner must do before the client runs the hooks. Absent if the client runs them at once. */
   readonly review?: string;
 }
