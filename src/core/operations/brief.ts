@@ -19,6 +19,8 @@ const GREETING_MS = 30_000;
 const SAME_PROMPT_MS = 10_000;
 /** Maximum facts to tell again after a session has lost its context. It is more than a brief can show. */
 const REPEATED = 20;
+/** Maximum bytes of a brief in the instructions of the MCP server. Claude Code shows 4,096 characters of the instructions. */
+const GREETING_BYTES = 2800;
 const SILENT = { text: '', keys: [] };
 
 /** A session of a client, as the client names it. */
@@ -42,12 +44,14 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
       project: folder === undefined ? undefined : lastNameOf(folder),
       yieldTurn: () => scheduler.yieldTurn(caller.subject),
     };
+    // A prompt does not wait until the model is loaded. The next one finds it loaded.
+    if (isHook(caller)) finder.warmMeaning(request.namespace);
     const [forPrompt, forSession] = await Promise.all([
       prompt === undefined
         ? []
         : selectForPrompt(
             { finder, store },
-            { ...request, prompt, comparesMeanings: finder.comparesMeanings, signal: AbortSignal.timeout(MEANING_MS) },
+            { ...request, prompt, comparesMeanings: finder.isMeaningWarm, signal: AbortSignal.timeout(MEANING_MS) },
           ),
       moment === 'prompt' ? [] : selectForSession({ finder, store }, request),
     ]);
@@ -62,6 +66,9 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const entries = await Promise.all(keys.map((key) => space.get(key)));
     return entries.filter((entry) => entry !== undefined).map(({ author, ...fact }) => ({ ...fact, ...author }));
   };
+
+  /** In a memory without facts, no index is built for a brief. */
+  const isEmpty = async (caller: Caller): Promise<boolean> => (await store.space(namespaceOf(caller), 'fact').count()) === 0;
 
   const sessionOf = async (caller: Caller, moment: Moment, name: string | undefined): Promise<Session | undefined> => {
     if (name === undefined) return undefined;
@@ -98,8 +105,9 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const untold = candidates.filter((fact) => !isTold(fact)).slice(0, moment === 'prompt' ? PROMPT_FACTS : Infinity);
     const facts = new Map(untold.map((fact) => [fact.key, fact]));
     const project = folder === undefined || moment === 'prompt' ? undefined : lastNameOf(folder);
+    const bytes = isGreeting(caller, input) ? Math.min(settings.bytes, GREETING_BYTES) : settings.bytes;
     const ending = project === undefined ? undefined : tagHint(project);
-    const { text, shown } = writeBrief([...facts.values()], { bytes: settings.bytes, now, ending });
+    const { text, shown } = writeBrief([...facts.values()], { bytes, now, ending });
     // At each turn, a client tells its model the same facts. They count once in a session.
     const counted = moment === 'turn' && session ? shown.filter(({ key }) => !session.facts.told.has(key)) : shown;
     if (session && moment === 'repeat') session.facts.told.clear();
@@ -121,7 +129,8 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
       const { prompt, session: name, repeat = false } = input;
       const moment: Moment = prompt === undefined ? (repeat ? 'repeat' : 'start') : repeat ? 'turn' : 'prompt';
       if (isHook(caller) && name !== undefined && moment !== 'prompt') hooks.record(caller);
-      if (settings.bytes === 0 || (isGreeting(caller, input) && (await hooks.speaksFor(caller)))) return SILENT;
+      if (settings.bytes === 0 || (await isEmpty(caller)) || (isGreeting(caller, input) && (await hooks.speaksFor(caller))))
+        return SILENT;
       const session = await sessionOf(caller, moment, name);
       const again = session && moment === 'repeat' ? await readAgain(caller, session.facts) : [];
       const selected = await select(caller, moment, input);

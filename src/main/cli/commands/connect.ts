@@ -1,5 +1,5 @@
 import { withCliCommand } from '../../../contract/cli-command.ts';
-import type { ClientRow, ConnectionPlan, HookEvent, PackOffer } from '../../../contract/client.ts';
+import type { CaptureChoice, ClientRow, ConnectionPlan, HookEvent, PackOffer } from '../../../contract/client.ts';
 import { HOOK_EVENTS } from '../../../contract/names.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
@@ -28,6 +28,11 @@ export const connect = command({
     'trust-hooks': {
       description: 'Records in Codex that you have reviewed the hooks that are shown. Otherwise Codex asks you.',
     },
+    capture: {
+      value: '<choice>',
+      description:
+        'Facts from your prompts to the agent: `off`, `inbox` (wait until you accept them) or `store` (stored at once). Default: `off`.',
+    },
     quarantine: { description: 'Lets everything that the agent writes wait in the Inbox until you accept it.' },
     server: {
       value: '<url>',
@@ -49,7 +54,7 @@ export const connect = command({
   details: [
     "First shows the planned change to the agent's configuration: one entry, which starts the bridge of Helmdeck Memory, and the hooks. Nothing else in the configuration changes. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
     'Hooks put what matters from the memory before the model of Claude Code, Codex and Gemini CLI, at the start of a session and for each prompt, without being asked. They are on by default. They have a token of their own, which can only ask for briefs. If you connect an agent again without --hooks or --no-hooks, your earlier choice stays.',
-    'With `--packs`, an agent that is already connected stays connected, and only its packs change. An agent reads the descriptions of its packs in every conversation, so offer it only the packs that it needs. The command `packs` lists the packs.',
+    'With `--packs` or `--capture`, an agent that is already connected stays connected, and only this choice changes. An agent reads the descriptions of its packs in every conversation, so offer it only the packs that it needs. The command `packs` lists the packs.',
     'With `--server`, the agent uses a memory on another machine, with a token that the admin of the server created. The certificate of the server is always verified, and nothing is written before the server has accepted the token. Address and token are stored in the data folder.',
     'If you connect an agent again, it gets a new token, and a removed entry is restored. After the change, the connection is tested with the command that the agent starts. Helmdeck Memory must be running for the test.',
   ],
@@ -64,14 +69,22 @@ export const connect = command({
     'connect codex --server https://memory.example:7443',
   ],
   async run({ arguments: { client }, options }, context) {
-    const { subject, packs, quarantine, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
+    const { subject, packs, capture, quarantine, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
     const choice = hookChoiceIn(options);
     if (server === undefined && (ca !== undefined || tokenFile !== undefined))
       throw new UsageError('--ca and --token-file can be used only with --server.');
     if (server !== undefined) {
-      if (client === undefined || subject !== undefined || packs !== undefined || quarantine || tried || list)
+      if (
+        client === undefined ||
+        subject !== undefined ||
+        packs !== undefined ||
+        capture !== undefined ||
+        quarantine ||
+        tried ||
+        list
+      )
         throw new UsageError(
-          '--server needs the id of an agent, and cannot be used with --subject, --packs, --quarantine, --try or --list: the token decides what the agent gets.',
+          '--server needs the id of an agent, and cannot be used with --subject, --packs, --capture, --quarantine, --try or --list: the token decides what the agent gets.',
         );
       return connectToServer({ client, server, ca, tokenFile, show, yes, choice }, context);
     }
@@ -85,9 +98,17 @@ export const connect = command({
       return verified.works ? exits.done.code : exits.failed.code;
     }
     const offer = packs === undefined ? undefined : { client, packs: packsIn(packs) };
-    if (offer && !show && Object.keys(choice).length === 0 && (await isConnected(context, client))) {
-      const offered = await context.call('offerPacks', offer);
-      return context.printResult(offered, () => [offerLine(offered)]);
+    const captureChoice = capture === undefined ? undefined : { client, ...captureOf(capture) };
+    const choose = async () => ({
+      offered: offer && (await context.call('offerPacks', offer)),
+      captured: captureChoice && (await context.call('setCapture', captureChoice)),
+    });
+    if ((offer ?? captureChoice) && !show && Object.keys(choice).length === 0 && (await isConnected(context, client))) {
+      const { offered, captured } = await choose();
+      return context.printResult({ ...offered, ...captured }, () => [
+        ...(offered ? [offerLine(offered)] : []),
+        ...(captured ? [captureLine(captured)] : []),
+      ]);
     }
     const wanted = { client, ...(subject !== undefined && { subject }), ...choice };
     const plan = await context.call('planConnection', wanted);
@@ -95,13 +116,14 @@ export const connect = command({
     if (!yes) context.hint(...planLines(plan));
     if (!(await context.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
     // Change the packs first, so that the agent's first session has the right tools.
-    const offered = offer && (await context.call('offerPacks', offer));
+    const { offered, captured } = await choose();
     const done = await context.call('connectClient', { ...wanted, basis: plan.basis, quarantine });
     await context.printResult(done, () => [
       `${client} is connected to the memory "${escapeControls(done.subject)}".`,
       verificationLine(done.verified),
       ...(quarantine ? ['Everything that it writes waits until you accept it with: helmdeck-memory inbox'] : []),
       ...(offered ? [offerLine(offered)] : []),
+      ...(captured ? [captureLine(captured)] : []),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
       withCliCommand(`To undo this, run: helmdeck-memory disconnect ${client}`),
     ]);
@@ -158,6 +180,25 @@ const isHookEvent = (event: string): event is HookEvent => HOOK_EVENTS.some((one
 const packsIn = (text: string): PackOffer['packs'] =>
   text === 'all' ? 'all' : text === 'none' ? [] : text.split(',').map((name) => name.trim());
 
+const CAPTURES: Readonly<Record<string, Omit<CaptureChoice, 'client'>>> = {
+  off: { capture: false, accept: false },
+  inbox: { capture: true, accept: false },
+  store: { capture: true, accept: true },
+};
+
+function captureOf(text: string): Omit<CaptureChoice, 'client'> {
+  const choice = Object.hasOwn(CAPTURES, text) ? CAPTURES[text] : undefined;
+  if (choice) return choice;
+  throw new UsageError('--capture must be off, inbox or store.');
+}
+
+const captureLine = ({ client, capture, accept }: CaptureChoice): string => {
+  if (!capture) return `No facts are made from your prompts to ${client}.`;
+  return accept
+    ? `Lasting statements in your prompts to ${client} are stored as facts.`
+    : `Lasting statements in your prompts to ${client} wait until you accept them with: helmdeck-memory inbox`;
+};
+
 const offerLine = ({ client, packs }: PackOffer): string =>
   `${client} is offered ${packs === 'all' ? 'all packs' : packs.length === 0 ? 'no packs' : packs.join(', ')}.`;
 
@@ -203,13 +244,18 @@ const HOOK_STATES: Readonly<Record<NonNullable<ClientRow['hooks']>['state'], str
   differs: ', hooks do not work; connect it again',
 };
 
-const stateOf = ({ state, token, transport, packs, server, hooks }: ClientRow): string => {
+const stateOf = ({ state, token, transport, packs, capture, accept, server, hooks }: ClientRow): string => {
   if (state !== 'connected') return STATES[state];
-  const offered = packs ? `, packs: ${packs.join(', ') || 'none'}` : '';
   const hooked = hooks ? HOOK_STATES[hooks.state] : '';
   if (server !== undefined) return `${STATES[state]} (${transport}) to ${server}${hooked}`;
-  const limits = `${token?.paused ? ', paused' : ''}${token?.quarantined ? ', quarantined' : ''}`;
-  return `${STATES[state]} (${transport})${limits}${offered}${hooked}`;
+  return [
+    `${STATES[state]} (${transport})`,
+    ...(token?.paused ? [', paused'] : []),
+    ...(token?.quarantined ? [', quarantined'] : []),
+    ...(capture ? [`, facts from prompts: ${accept ? 'store' : 'inbox'}`] : []),
+    ...(packs ? [`, packs: ${packs.join(', ') || 'none'}`] : []),
+    hooked,
+  ].join('');
 };
 
 function usedOf({ token }: ClientRow): string {
