@@ -34,6 +34,7 @@ const VERBS: Readonly<Record<Exclude<Row['operation'], 'brief'>, string>> = {
   connectClient: 'connected',
   disconnectClient: 'disconnected',
   offerPacks: 'changed the packs of',
+  setCapture: 'changed the proposals of',
   setCredential: 'set the credential',
   dropCredential: 'removed the credential',
   changeSetting: 'changed the setting',
