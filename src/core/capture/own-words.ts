@@ -78,7 +78,7 @@ const ABOUT_TEXT =
 /** Lines of logs, output, stack traces, differences, chats and code. */
 const MACHINE_LINES: readonly RegExp[] = [
   /^\s*[[(]?\d{1,4}[-:/.]\d{1,2}(?:[-:/.]\d{1,4})?[\])T ]/,
-  /^\s*(?:npm|pnpm|yarn|warning|warn|error|info|debug|fatal|remote|traceback|exception|note|pass|fail|failed|hint)\b[ \t]*(?:\[[^\]]*\])?:(?!\s*(?:the|we|our|i|my|all)\b)/i,
+  /^\s*(?:npm|pnpm|yarn|warning|warn|error|info|debug|fatal|remote|traceback|exception|pass|fail|failed|hint)\b[ \t]*(?:\[[^\]]*\])?:(?!\s*(?:the|we|our|i|my|all)\b)/i,
   /^\s*npm (?:warn|err|error|notice)\b/i,
   /^\s*(?:PASS|FAIL|INFO|WARN|ERROR|DEBUG|FATAL)\b/,
   /^\s*\w{0,40}(?:Error|Exception|Warning):/,
@@ -98,7 +98,7 @@ const MACHINE_LINES: readonly RegExp[] = [
 const isMachineLine = (line: string): boolean => MACHINE_LINES.some((pattern) => pattern.test(line));
 
 /** Abbreviations whose full stop does not end a sentence. */
-const ABBREVIATION = /(?:\b(?:e\.g|i\.e|z\.\s?b|d\.\s?h|u\.\s?a|etc|vs|resp|ca|bzw|nr|no|mr|mrs|ms|dr|st|inc|approx|min|max)|\b\p{L})\.$/iu;
+const ABBREVIATION = /(?:(?<!\p{L})(?:e\.g|i\.e|z\.\s?b|d\.\s?h|u\.\s?a|etc|vs|resp|ca|bzw|nr|mr|mrs|ms|dr|prof|inc|ltd|corp|approx))\.$|(?<!\p{L})[zdu]\.$/iu;
 
 /** A long line without an end is continued on the next line. */
 const WRAPPED = /([^\n]{60,}[^\n.!?:])\n(?=\S)/g;

@@ -1,7 +1,7 @@
 import { CATEGORY } from '../../contract/categories.ts';
 import { findSecret } from '../operations/secret-guard.ts';
 import { ownWordsOf } from './own-words.ts';
-import { NO_STATEMENT, type StatementKind, STATEMENTS } from './statement-patterns.ts';
+import { NO_STATEMENT, PASSING, type StatementKind, STATEMENTS } from './statement-patterns.ts';
 import { slug, topicOf } from './topics.ts';
 
 /** A fact that the person may want to keep. */
@@ -29,7 +29,7 @@ export function captureFrom(prompt: string, project?: string): readonly Captured
   const { sentences, restore } = ownWordsOf(text);
   const found = new Map<string, CapturedStatement>();
   for (const sentence of sentences) {
-    const statement = statementOf(sentence);
+    const statement = statementOf(sentence) ?? statementOf(lastClauseOf(sentence));
     if (!statement) continue;
     const captured = factOf({ kind: statement.kind, value: restore(statement.value) }, project);
     if (captured) found.set(captured.key, captured);
@@ -49,7 +49,8 @@ function statementOf(sentence: string): Said | undefined {
   let kind: StatementKind | undefined;
   // A marker such as "remember that" can stand before another one.
   for (let turn = 0; turn < 3; turn += 1) {
-    const rule = STATEMENTS.find(({ pattern }) => pattern.test(said));
+    const isPassing = kind === undefined && PASSING.some((pattern) => pattern.test(mainClauseOf(said)));
+    const rule = STATEMENTS.find((each) => !(each.implicit && isPassing) && each.pattern.test(said));
     if (!rule) break;
     kind = kind === undefined || kind === 'remember' ? rule.kind : kind;
     if (rule.replacement === undefined) break;
@@ -60,8 +61,17 @@ function statementOf(sentence: string): Said | undefined {
   return standsAlone(value) ? { kind, value } : undefined;
 }
 
+/** Returns the part of a sentence after an order or an introduction, such as "Book a table, and I only drink decaf". */
+const lastClauseOf = (sentence: string): string =>
+  /(?:, (?:and|but|und|aber) |; |: | [–—-] )(?=(?:i|i['’]m|we|our|my|always|never|please|ich|wir|unsere?|meine?|immer|nie|niemals|[\p{L}]+s (?:always|never))\b)(.*)$/iu.exec(
+    sentence,
+  )?.[1] ?? '';
+
+/** The part before the first comma. What follows is often a reason or an order. */
+const mainClauseOf = (said: string): string => /^[^,;]*/.exec(said)?.[0] ?? said;
+
 const LEAD_IN =
-  /^(?:(?:(?:no|nope|nah|wrong|incorrect|nein|falsch|yes|yep|ja|stop)(?: (?:no|nein))*[,.:;!]+|(?:that['’]s|this is|that is|das ist) (?:wrong|not right|incorrect|falsch)[,.:;!]+|(?:and|but|so|also|ok|okay|oh|well|hey|hi|hello|btw|by the way|ps|please|pls|actually|sorry|listen|one more thing|another thing|und|aber|bitte|übrigens|ach|hallo|eigentlich)\b(?!-)[,.:;!]*|[-–—…]+)\s*)+/iu;
+  /^(?:(?:(?:no|nope|nah|wrong|incorrect|nein|falsch|yes|yep|ja|stop)(?: (?:no|nein))*[,.:;!]+|(?:that['’]s|this is|that is|das ist) (?:wrong|not right|incorrect|falsch)[,.:;!]+|(?:and|but|so|also|ok|okay|oh|well|hey|hi|hello|btw|by the way|ps|please|pls|actually|just|sorry|listen|one more thing|another thing|und|aber|bitte|übrigens|ach|hallo|eigentlich)\b(?!-)[,.:;!]*|[-–—…]+)\s*)+/iu;
 
 const withoutLeadIn = (sentence: string): string => sentence.replace(LEAD_IN, '');
 
@@ -69,6 +79,8 @@ const withoutLeadIn = (sentence: string): string => sentence.replace(LEAD_IN, ''
 const TAILS: readonly RegExp[] = [
   /,? (?:so|and so|therefore|hence|deshalb|daher|darum) (?!that\b|no\b|never\b|always\b|do ?n[o'’]?t\b|keine?\b|nie\b)[^]*$/i,
   /(?:[,;]| and| und) (?:and |und )?(?:please |bitte )?(?:sign|put|add|set|give|make|update|fix|write|draft|show|explain|suggest|plan|find|schedule|open|send|create|change|call me|remove|delete|rename|such|setze?|schreib|mach|gib|zeig|erklär|nimm|trag|korrigiere|lege?|fass)\b(?= (?:me|the|it|a|an|my|this|that|them|us|in|mir|das|die|den|es|ihn|uns|bitte)\b)[^]*$/i,
+  /, (?:by the way|btw|übrigens|just so you know|fyi|as you know)[.!]*$/i,
+  /, just \S[^]*$/i,
   /[, ]+(?:pls|please|thanks|thank you|thx|ok|okay|bitte|danke)[.!]*$/i,
   /[\s.!,;:–—-]+$/,
 ];
@@ -77,11 +89,12 @@ const withoutTail = (said: string): string => TAILS.reduce((text, tail) => text.
 
 /** A sentence whose subject or object is in another sentence. */
 const DANGLING =
-  /^(?:(?:it|that|they|those|these|he|she|them|there|dies?|sie|er)\b(?!['’]s (?:spelled|spelt|written|pronounced|called)| is (?:spelled|called))|this (?!project|repo|codebase|code base|team|company|product|library|monorepo|app|api|service))|\b(?:above|below|as i said|wie oben|wie gesagt)\b|^(?:\S+ ){0,5}(?:it|that|this|so|them|das|dies|es)$/iu;
+  /^(?:(?:it|that|they|those|these|he|she|them|there|dies|sie|er)\b(?!['’]s (?:spelled|spelt|written|pronounced|called)| is (?:spelled|called)| (?:was|is|has been) (?:decided|agreed|settled))|this (?!project|repo|codebase|code base|team|company|product|library|monorepo|app|api|service))|\b(?:above|below|as i said|wie oben|wie gesagt)\b|^(?:always|never) \S+ (?:to |at |on |in |with )?(?:it|them|that|this|those|these)\b|^(?:\S+ ){0,5}(?:it|that|this|so|them|das|dies|es)$/iu;
 
 function standsAlone(value: string): boolean {
   const words = value.split(/\s+/).length;
-  return words >= VALUE.words && value.length <= VALUE.characters && !DANGLING.test(value);
+  const fewest = /^(?:always|never|immer|nie|niemals)\b/i.test(value) ? 2 : VALUE.words;
+  return words >= fewest && value.length <= VALUE.characters && !DANGLING.test(value);
 }
 
 const CATEGORIES: Readonly<Record<StatementKind, string>> = {
