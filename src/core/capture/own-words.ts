@@ -29,8 +29,7 @@ export function ownWordsOf(prompt: string): OwnWords {
   const sentences = order === -1 ? all : all.slice(0, order);
   return {
     sentences: sentences.filter((sentence) => !sentence.includes(FOREIGN)),
-    restore: (sentence) =>
-      sentence.replaceAll(/[\ue001-\uf8fe]/g, (sign) => parts[sign.charCodeAt(0) - PLACEHOLDER - 1] ?? ''),
+    restore: (sentence) => sentence.replaceAll(/[\ue001-\uf8fe]/g, (sign) => parts[sign.charCodeAt(0) - PLACEHOLDER - 1] ?? ''),
   };
 }
 
@@ -57,9 +56,7 @@ const INTRODUCTION = /[^\n]:[ \t]*\n[\s\S]*$/;
 
 function paragraphsOf(text: string): string[] {
   const mail = PASTED.exec(text);
-  const own = (mail ? text.slice(0, mail.index) : text).replace(INTRODUCTION, (pasted) =>
-    pasted.slice(0, pasted.indexOf('\n')),
-  );
+  const own = (mail ? text.slice(0, mail.index) : text).replace(INTRODUCTION, (pasted) => pasted.slice(0, pasted.indexOf('\n')));
   return own
     .split(/\n[ \t]*\n/)
     .filter((paragraph) => !paragraph.split('\n').some(isMachineLine))
@@ -98,7 +95,8 @@ const MACHINE_LINES: readonly RegExp[] = [
 const isMachineLine = (line: string): boolean => MACHINE_LINES.some((pattern) => pattern.test(line));
 
 /** Abbreviations whose full stop does not end a sentence. */
-const ABBREVIATION = /(?:(?<!\p{L})(?:e\.g|i\.e|z\.\s?b|d\.\s?h|u\.\s?a|etc|vs|resp|ca|bzw|nr|mr|mrs|ms|dr|prof|inc|ltd|corp|approx))\.$|(?<!\p{L})[zdu]\.$/iu;
+const ABBREVIATION =
+  /(?:(?<!\p{L})(?:e\.g|i\.e|z\.\s?b|d\.\s?h|u\.\s?a|etc|vs|resp|ca|bzw|nr|mr|mrs|ms|dr|prof|inc|ltd|corp|approx))\.$|(?<!\p{L})[zdu]\.$/iu;
 
 /** A long line without an end is continued on the next line. */
 const WRAPPED = /([^\n]{60,}[^\n.!?:])\n(?=\S)/g;

@@ -11,7 +11,10 @@ const TOPICS: readonly (readonly [topic: string, pattern: RegExp])[] = [
   ['manager', /\bmy (?:manager|boss|team lead)\b|\bmeine? chef(?:in)?\b/i],
   ['package-manager', /\b(?:pnpm|npm|yarn|bun|package manager|lockfile)\b/i],
   ['commit-messages', /\bcommit[- ]?(?:messages?|nachrichten?)\b|\bconventional commits\b/i],
-  ['answer-language', /\b(?:answers?|repl(?:y|ies)|respond|antworten?|antworte)\b.*\b(?:german|english|french|spanish|italian|deutsch|englisch|französisch)\b/i],
+  [
+    'answer-language',
+    /\b(?:answers?|repl(?:y|ies)|respond|antworten?|antworte)\b.*\b(?:german|english|french|spanish|italian|deutsch|englisch|französisch)\b/i,
+  ],
   ['answer-length', /\b(?:short|brief|concise|long|kurze?) (?:answers?|repl(?:y|ies)|antworten)\b|\bsentences\b/i],
   ['emojis', /\bemojis?\b/i],
   ['packages-to-install', /\bask\b.*\binstall\b/i],

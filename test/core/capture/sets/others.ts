@@ -163,9 +163,9 @@ const [token = '', key = ''] = credentials(11)
 
 /** Prompts that ask to remember a secret. */
 export const secrets: readonly string[] = [
-    `Remember that my GitHub token is ${token}. Push the branch with it.`,
-    `From now on use the key ${key} for the backups.`,
-    'My password is Tr0ub4dor&3x, always use it for the staging login.',
-    'Always log in to the registry with the password "hJ8#kQ2!vLp0".',
-    'Merk dir: Das WLAN-Passwort lautet Sommer2026!x.',
+  `Remember that my GitHub token is ${token}. Push the branch with it.`,
+  `From now on use the key ${key} for the backups.`,
+  'My password is Tr0ub4dor&3x, always use it for the staging login.',
+  'Always log in to the registry with the password "hJ8#kQ2!vLp0".',
+  'Merk dir: Das WLAN-Passwort lautet Sommer2026!x.',
 ];
