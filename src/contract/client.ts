@@ -57,6 +57,10 @@ export const ClientRow = lazy(() =>
         last_used_at: Time()
           .exactOptional()
           .describe('When the token was last used, to the minute. Absent if the token was never used.'),
+        quarantined: z
+          .literal(true)
+          .exactOptional()
+          .describe('Present if everything that the client writes waits in the Inbox until the owner accepts it.'),
       })
       .exactOptional()
       .describe('The token that was created for the client. Absent if the client has no token.'),
@@ -166,6 +170,9 @@ export const ConnectClientInput = lazy(() =>
         .describe(
           'The `basis` value of the plan that was shown. If it is sent, the request fails if the files have changed since the plan was made.',
         ),
+      quarantine: flag()
+        .exactOptional()
+        .describe('If `true`, everything that the client writes waits in the Inbox until the owner accepts it.'),
     },
     {
       title: 'Connect a client',

@@ -74,6 +74,9 @@ export type UndoReceipt = SchemaOutput<typeof UndoReceipt>;
  */
 export const RECORDED_ACTIONS = {
   adoptPipeline: 'id',
+  // An id of the Inbox is not recorded: it is a hash of the item, and every client can read the record.
+  acceptInbox: undefined,
+  dropInbox: 'client',
   mintToken: 'name',
   revokeToken: 'id',
   pauseToken: 'id',
@@ -134,6 +137,7 @@ export const Activity = lazy(() =>
               'undoForget',
               'undo',
               'import',
+              'brief',
               'createPipeline',
               'replacePipeline',
               'deletePipeline',
@@ -159,6 +163,22 @@ export const Activity = lazy(() =>
             .exactOptional()
             .describe('Name or id of the pipeline, token, client, setting or credential that was changed.'),
           scope: z.string().exactOptional().describe('Scope of a forget operation. Absent if only a single key was forgotten.'),
+          keys: z
+            .array(z.string())
+            .exactOptional()
+            .describe('Keys of the facts that a brief put before the agent. Present if the operation is `brief`.'),
+          session: z
+            .string()
+            .exactOptional()
+            .describe(
+              'Short digest that is equal for all briefs of one session of the client. Absent if the client named no session.',
+            ),
+          moment: z
+            .enum(['start', 'prompt', 'repeat', 'turn'])
+            .exactOptional()
+            .describe(
+              'When the brief was asked for. `start`: at the start of a session. `prompt`: for a prompt. `repeat`: after the context was lost. `turn`: at each turn, by a client that keeps no brief in its context.',
+            ),
           failed: z
             .literal(true)
             .exactOptional()

@@ -155,6 +155,9 @@ export const PIPELINE = {
   inputBytes: 1024 * KIB,
 } as const;
 
+/** Limits of the Inbox of one subject. `perClient` and `bytes` apply to the items of one client. The lifetime is in seconds. */
+export const INBOX = { items: 500, perClient: 100, bytes: 8 * 1024 * KIB, ttl: 7 * DAY } as const;
+
 /** Maximum numbers of packs, pipelines (`each`), findings and recent runs in the `my-defaults` response. */
 export const MY_DEFAULTS = { each: 12, findings: 20, recent: 200 } as const;
 

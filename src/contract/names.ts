@@ -17,3 +17,15 @@ export const DEFAULT_ADDRESS = '127.0.0.1:7345';
 
 /** File name of the extension bundle for Claude Desktop, in the folder of the window's static files. */
 export const CLAUDE_BUNDLE = 'helmdeck-memory.mcpb';
+
+/** The clients that `connect` recognises. A token for any other client is quarantined, unless the owner chooses otherwise. */
+export const KNOWN_CLIENTS: ReadonlySet<string> = new Set([
+  'claude-code',
+  'claude-desktop',
+  'codex',
+  'cursor',
+  'gemini-cli',
+  'openclaw',
+  'openclaw-embeddings',
+  'vscode',
+]);

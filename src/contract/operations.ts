@@ -32,6 +32,7 @@ import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactRe
 import { ForgetInput, ForgetReceipt, UndoForgetInput } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
 import { ImportPreview, ImportPreviewInput } from './import-preview.ts';
+import { AcceptInboxInput, AcceptInboxReceipt, DropInboxInput, DropInboxReceipt, InboxInput, InboxPage } from './inbox.ts';
 import { SHORTENING_GRACE } from './limits.ts';
 import { MeaningInput, MeaningReport, RebuildMeaningInput, SetMeaningInput } from './meaning.ts';
 import {
@@ -225,6 +226,11 @@ export const operations = {
   import: { input: ImportInput, output: ImportReceipt, scope: 'memory:write', effect: 'reversible' },
   previewImport: { input: ImportPreviewInput, output: ImportPreview, scope: 'admin', effect: 'none' },
   status: { input: StatusInput, output: Status, scope: 'memory:read', effect: 'none' },
+
+  inbox: { input: InboxInput, output: InboxPage, scope: 'admin', effect: 'none' },
+  // `perform` checks the effect of the operation that was held.
+  acceptInbox: { input: AcceptInboxInput, output: AcceptInboxReceipt, scope: 'admin', effect: 'runs' },
+  dropInbox: { input: DropInboxInput, output: DropInboxReceipt, scope: 'admin', effect: 'destroys' },
 
   packs: { input: PacksInput, output: PackList, scope: 'memory:read', effect: 'none' },
   pack: { input: PackInput, output: PackDetail, scope: 'memory:read', effect: 'none' },

@@ -331,6 +331,7 @@ export const Status = lazy(() =>
     meaning: MeaningStatus(),
     facts: count('Number of facts of this subject.'),
     expiring_soon: count(`Number of facts that expire within ${EXPIRING_SOON / 86_400} days.`),
+    inbox: count("Number of writes that wait for the owner's approval. Present only for the owner.").exactOptional(),
   }),
 );
 export type Status = SchemaOutput<typeof Status>;

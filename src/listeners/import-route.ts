@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import * as z from 'zod';
 import { Failure } from '../contract/failure.ts';
+import { HeldReceipt, heldReceiptOf } from '../contract/inbox.ts';
 import { IMPORT_REQUEST } from '../contract/limits.ts';
 import { lazy, type SchemaOutput } from '../contract/schema.ts';
 import { ImportReceipt } from '../contract/transfer.ts';
@@ -24,6 +25,11 @@ export const ImportReport = lazy(() =>
       .min(1)
       .exactOptional()
       .describe(`Number of further rejected lines. Only the first ${MAX_ERRORS} are listed in \`errors\`.`),
+    note: z.string().exactOptional().describe('Present if lines wait in the Inbox: what the client should know and do.'),
+    held: z
+      .array(HeldReceipt().pick({ id: true, lines: true, expires_at: true }))
+      .exactOptional()
+      .describe("Items of the Inbox in which lines wait for the owner's approval. Absent unless the client is quarantined."),
   }),
 );
 type ImportReport = SchemaOutput<typeof ImportReport>;
@@ -53,12 +59,27 @@ export const importRoute = (deps: Deps): Route => {
 
       async function importBatch({ firstLine, lines, errors }: Batch): Promise<void> {
         const receipt = await deps.perform(exchange.caller, 'import', { ...options, lines, first_line: firstLine });
+        const waiting = heldReceiptOf(receipt);
+        if (waiting) addHeld(waiting);
+        else addCounts(receipt);
+        addErrors([...(receipt.errors ?? []), ...errors]);
+      }
+
+      function addHeld({ id, lines = 0, expires_at, note }: HeldReceipt): void {
+        report.note = note;
+        report.held = [...(report.held ?? []), { id, lines, expires_at }];
+      }
+
+      function addCounts(receipt: ImportReceipt): void {
         report.created += receipt.created;
         report.updated += receipt.updated;
         report.unchanged += receipt.unchanged;
         report.dropped += receipt.dropped;
         if (receipt.written) report.written = { ...receipt.written, since: report.written?.since ?? receipt.written.since };
-        const all = [...receipt.errors, ...errors].toSorted((one, other) => one.line - other.line);
+      }
+
+      function addErrors(rejected: ImportReport['errors']): void {
+        const all = rejected.toSorted((one, other) => one.line - other.line);
         const reported = all.slice(0, MAX_ERRORS - report.errors.length);
         report.errors.push(...reported);
         if (reported.length < all.length) report.more_errors = (report.more_errors ?? 0) + all.length - reported.length;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type FailureCode, failures } from '../contract/failure.ts';
+import { HeldReceipt, isHeldOperation } from '../contract/inbox.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { TokenScope } from '../contract/token.ts';
 import { Export, ImportLine } from '../contract/transfer.ts';
@@ -66,6 +67,8 @@ const CAN_FAIL_NOT_FOUND: ReadonlySet<OperationName> = new Set<OperationName>([
   'patch',
   'history',
   'revokeToken',
+  'acceptInbox',
+  'dropInbox',
   'endWindowSession',
   'pack',
   'runPack',
@@ -96,7 +99,7 @@ function operationAt({ path, operation, inputIn: from, bodyField: bodyIs, status
     parameters: parametersOf(input, inPath).filter(
       ({ in: where, name }) => where === 'path' || from === 'query' || (bodyIs !== undefined && name !== bodyIs),
     ),
-    response: json(outputSchema(output())),
+    response: json(isHeldOperation(operation) ? orHeld(outputSchema(output())) : outputSchema(output())),
     status,
     failures: [
       ...(from === 'body' ? BODY_FAILURES : []),
@@ -278,6 +281,11 @@ function withoutDraft(schema: Schema): Schema {
 
 function outputSchema(output: z.ZodType): Schema {
   return withoutDraft(z.toJSONSchema(output, { io: 'output' }));
+}
+
+/** Adds the receipt that a quarantined client gets (R-INBOX-02). */
+function orHeld(schema: Schema): Schema {
+  return { anyOf: [schema, outputSchema(HeldReceipt())] };
 }
 
 function requiredOf({ required }: Schema): ReadonlySet<unknown> {

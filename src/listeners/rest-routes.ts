@@ -34,6 +34,9 @@ export const restTable: readonly RestRow[] = [
   { method: 'GET', path: '/memory/context', operation: 'context', inputIn: 'query' },
   { method: 'POST', path: '/brief', operation: 'brief', inputIn: 'body' },
   { method: 'POST', path: '/memory/undo', operation: 'undo', inputIn: 'body' },
+  { method: 'GET', path: '/inbox', operation: 'inbox', inputIn: 'query' },
+  { method: 'POST', path: '/inbox/{id}/accept', operation: 'acceptInbox', inputIn: 'body' },
+  { method: 'DELETE', path: '/inbox/{id}', operation: 'dropInbox', inputIn: 'query' },
   { method: 'GET', path: '/activity', operation: 'activity', inputIn: 'query' },
   { method: 'GET', path: '/status', operation: 'status', inputIn: 'query' },
   { method: 'GET', path: '/packs', operation: 'packs', inputIn: 'query' },
@@ -120,7 +123,7 @@ const withStatus =
   };
 
 /** Operations that are cancelled when the client disconnects, because they can be slow. */
-const CANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates', 'search']);
+const CANCELLABLE: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates', 'search', 'brief']);
 
 type ReadInput = (exchange: Exchange) => unknown;
 

@@ -281,6 +281,20 @@ const A_BRIEF = JSON.stringify({ text: 'From Helmdeck Memory: x', keys: ['x'] })
 const ROOT = '/home/ada/work/konflux';
 
 describe('the plugin asks for a brief at each turn', () => {
+  test('R-CLAW-16 and gets the facts of other agents again and again, with a token for briefs only', async () => {
+    const memory = await connected();
+    const hookToken = await memory.token('me', ['memory:brief'], 'openclaw');
+    writeToken(memory.folder, hookToken, 'openclaw.hook.token');
+    await remember(memory, 'preferences/editor', 'Helix is the editor, never Vim');
+    const context = { sessionId: 's1', workspaceDir: ROOT };
+    for (const prompt of ['Hello', 'Which editor?', 'Which editor?']) {
+      const { prependContext = '' } = (await memory.turn({ prompt }, context)) ?? {};
+      expect(prependContext.split('Helix is the editor, never Vim')).toHaveLength(2);
+    }
+    writeToken(memory.folder, 'not.a.token', 'openclaw.hook.token');
+    expect(await memory.turn({ prompt: 'Which editor?' }, context)).toBeUndefined();
+  });
+
   test.each([
     [
       'the prompt, folder and session',
@@ -368,7 +382,9 @@ test('R-CLAW-07 the prompt mentions the memory only while it runs, and storing o
   const memory = await connected();
   const both = new Set(['memory_search', 'helmdeck__memory_store']);
   expect(memory.prompt({ availableTools: both }).join('\n')).toMatch(/`memory_search` also finds[^]*helmdeck__memory_store/);
-  expect(memory.prompt({ availableTools: new Set(['memory_search']) }).join('\n')).not.toContain('store with');
+  const hidden = new Set(['memory_search', 'tool_search']);
+  expect(memory.prompt({ availableTools: hidden }).join('\n')).toMatch(/helmdeck__memory_store`, which `tool_search` finds/);
+  expect(memory.prompt({ availableTools: new Set(['memory_search']) }).join('\n')).not.toContain('memory_store');
   expect(memory.prompt({ availableTools: new Set(['exec']) })).toEqual([]);
   await memory.listener.close();
   expect(memory.prompt({ availableTools: both })).toEqual([]);

@@ -15,6 +15,8 @@ export interface Caller {
   readonly scopes: ReadonlySet<TokenScope>;
   /** True for the window, the command line and the running program's own token. Never true for the token of a client. */
   readonly owner?: boolean;
+  /** True if everything that the caller writes waits in the Inbox until the owner accepts it. */
+  readonly quarantined?: true;
   /** Names of the packs that the owner offers to the client. Undefined means all packs. */
   readonly packs?: ReadonlySet<string>;
   /**

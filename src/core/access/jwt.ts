@@ -1,7 +1,9 @@
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
+import { TOKEN_DAYS } from '../../contract/limits.ts';
 import { explainIssue } from '../../contract/schema.ts';
-import { TokenClaims } from '../../contract/token.ts';
+import { AUDIENCE, ISSUER, TokenClaims } from '../../contract/token.ts';
+import { DAY_MS, SECOND_MS } from '../../contract/units.ts';
 
 /** HMAC with SHA-256. Tokens with another algorithm, or without one, are rejected (R-AUTH). */
 const ALGORITHM = 'HS256';
@@ -25,6 +27,23 @@ export const signingKey = (secret: string): KeyObject => createSecretKey(secret,
 export function signToken(claims: TokenClaims, key: KeyObject): string {
   const content = [{ alg: ALGORITHM, typ: 'JWT' }, claims].map((part) => encode(JSON.stringify(part))).join('.');
   return `${content}.${encode(signatureOf(content, key))}`;
+}
+
+/** Creates the running program's own token, signed with a secret that nothing else knows. */
+export function ownersToken(now: number): { token: string; claims: TokenClaims } {
+  const iat = Math.floor(now / SECOND_MS);
+  const claims: TokenClaims = {
+    iss: ISSUER,
+    aud: AUDIENCE,
+    sub: 'me',
+    client: 'command-line',
+    scopes: ['admin'],
+    iat,
+    // A time so far in the future that the program exits before it.
+    exp: iat + (100 * TOKEN_DAYS * DAY_MS) / SECOND_MS,
+    jti: randomBytes(8).toString('hex'),
+  };
+  return { token: signToken(claims, signingKey(randomBytes(32).toString('base64url'))), claims };
 }
 
 /** Verifies the signature and returns the claims. Does not check expiry or revocation. */

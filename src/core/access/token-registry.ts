@@ -1,7 +1,6 @@
 import { hash, type KeyObject, randomBytes } from 'node:crypto';
 import type { PackOffer, PauseReceipt, PauseTokenInput } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
-import { TOKEN_DAYS } from '../../contract/limits.ts';
 import {
   AUDIENCE,
   ISSUER,
@@ -17,7 +16,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../contract/units.ts';
 import type { Vault } from '../store/store.ts';
 import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
-import { invalidToken, verifyToken, signingKey, signToken } from './jwt.ts';
+import { invalidToken, ownersToken, verifyToken, signingKey, signToken } from './jwt.ts';
 import { PackOffers } from './pack-offers.ts';
 
 /** Maximum characters of a token. Longer tokens are rejected before they are hashed. */
@@ -50,6 +49,7 @@ interface TokenIdentity {
   /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
   readonly from: number;
   readonly until: number;
+  readonly quarantined?: true;
   /** The packs that the client is offered. Undefined means all packs. */
   readonly packs?: ReadonlySet<string>;
 }
@@ -59,6 +59,7 @@ export interface TokenGrant {
   readonly token: string;
   readonly client: string;
   readonly scopes: ReadonlySet<TokenScope>;
+  readonly quarantined: boolean;
 }
 
 /** The record of a token, stored in the vault as JSON. */
@@ -70,6 +71,7 @@ interface TokenRecord {
   readonly created: number;
   readonly expires: number;
   readonly used?: number;
+  readonly quarantined?: true;
 }
 
 interface Use {
@@ -166,7 +168,7 @@ export class TokenRegistry implements AsyncDisposable {
     return packs ? { ...verified, packs } : verified;
   }
 
-  mint({ name, client, subject, scopes, days }: MintInput): Promise<MintReceipt> {
+  mint({ name, client, subject, scopes, days, quarantine = false }: MintInput): Promise<MintReceipt> {
     return this.#serialize(async () => {
       const key = await this.#signing();
       const now = this.#deps.now();
@@ -179,7 +181,17 @@ export class TokenRegistry implements AsyncDisposable {
       const exp = iat + (days * DAY_MS) / SECOND_MS;
       const distinctScopes = [...new Set(scopes)];
       const token = signToken(
-        { iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: distinctScopes, iat, exp, jti: id },
+        {
+          iss: ISSUER,
+          aud: AUDIENCE,
+          sub: subject,
+          client,
+          scopes: distinctScopes,
+          iat,
+          exp,
+          jti: id,
+          ...(quarantine && { quarantine }),
+        },
         key,
       );
       const record: TokenRecord = {
@@ -189,6 +201,7 @@ export class TokenRegistry implements AsyncDisposable {
         scopes: distinctScopes,
         created: iat * SECOND_MS,
         expires: exp * SECOND_MS,
+        ...(quarantine && { quarantined: true }),
       };
       // Store the record before returning the token, because a token without a record could not be listed or revoked.
       await this.#save(id, record);
@@ -228,7 +241,12 @@ export class TokenRegistry implements AsyncDisposable {
       return (await this.#records())
         .filter(([id, record]) => record.subject === subject && record.expires > now && !this.#paused.has(id))
         .filter(([, { scopes }]) => !isHookToken(scopes))
-        .map(([token, { client, scopes }]) => ({ token, client, scopes: new Set(scopes) }));
+        .map(([token, { client, scopes, quarantined }]) => ({
+          token,
+          client,
+          scopes: new Set(scopes),
+          quarantined: quarantined === true,
+        }));
     });
   }
 
@@ -272,6 +290,11 @@ export class TokenRegistry implements AsyncDisposable {
       }
       return { id, paused };
     });
+  }
+
+  /** Whether a token that this memory created is neither revoked nor paused. It may have expired. */
+  isUsable(id: string): boolean {
+    return this.#recorded.has(id) && !this.#revoked.has(id) && !this.#paused.has(id);
   }
 
   /** Changes which packs a client is offered. Applies to the client's next request. */
@@ -450,24 +473,8 @@ function replaceAll(set: Set<string>, values: readonly string[]): void {
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');
 
-function ownersToken(now: number): { token: string; claims: TokenClaims } {
-  const iat = Math.floor(now / SECOND_MS);
-  const claims: TokenClaims = {
-    iss: ISSUER,
-    aud: AUDIENCE,
-    sub: 'me',
-    client: 'command-line',
-    scopes: ['admin'],
-    iat,
-    // A time so far in the future that the program exits before it.
-    exp: iat + (100 * TOKEN_DAYS * DAY_MS) / SECOND_MS,
-    jti: randomBytes(8).toString('hex'),
-  };
-  return { token: signToken(claims, signingKey(randomBytes(32).toString('base64url'))), claims };
-}
-
 function verifiedOf(
-  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims,
+  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti, quarantine = false }: TokenClaims,
   digest: string,
 ): TokenIdentity {
   return {
@@ -478,21 +485,26 @@ function verifiedOf(
     scopes: new Set(scopes),
     from: Math.max(nbf, iat) * SECOND_MS,
     until: exp * SECOND_MS,
+    ...(quarantine && { quarantined: true }),
   };
 }
 
-const callerOf = ({ id, subject, client, scopes, packs }: TokenIdentity, transport: string): Caller => ({
+const callerOf = ({ id, subject, client, scopes, quarantined, packs }: TokenIdentity, transport: string): Caller => ({
   subject,
   client,
   transport,
   token: id,
   scopes,
+  ...(quarantined && { quarantined }),
   ...(packs && { packs }),
 });
 
 const time = (moment: number): string => new Date(moment).toISOString();
 
-const summaryOf = (id: string, { name, client, subject, scopes, created, expires }: TokenRecord): Omit<MintReceipt, 'token'> => ({
+const summaryOf = (
+  id: string,
+  { name, client, subject, scopes, created, expires, quarantined }: TokenRecord,
+): Omit<MintReceipt, 'token'> => ({
   id,
   name,
   client,
@@ -500,4 +512,5 @@ const summaryOf = (id: string, { name, client, subject, scopes, created, expires
   scopes: [...scopes],
   created_at: time(created),
   expires_at: time(expires),
+  ...(quarantined && { quarantined }),
 });

@@ -52,7 +52,7 @@ const curve = (value: number, { middle, width }: typeof COVERAGE): number =>
  * Returns the cosine on a scale on which unrelated texts have 0 and equal texts have 1. `background` is the mean cosine of the
  * question and all facts, which differs between models.
  */
-const relativeTo = (background: number, cosine: number | undefined): number =>
+export const relativeTo = (background: number, cosine: number | undefined): number =>
   cosine === undefined ? 0 : Math.max(0, (cosine - background) / (1 - background));
 
 const latin = /\p{Script=Latin}/gu;

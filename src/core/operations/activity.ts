@@ -7,7 +7,7 @@ import type { Entry, ActivityNote, WriteOutcome } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 
 type Row = Activity['activity'][number];
-type Details = Pick<Row, 'key' | 'supersedes' | 'scope' | 'target' | 'failed'>;
+type Details = Pick<Row, 'key' | 'supersedes' | 'scope' | 'target' | 'failed' | 'keys' | 'session' | 'moment'>;
 type StoredRow = Pick<Row, 'operation'> & Details & WriteOutcome;
 
 /** The operations on one fact, each with the character that represents it in the database. A character must never change its meaning. */
@@ -74,8 +74,27 @@ export function writeOf(entry: Entry): { key: string | undefined; pipeline: stri
   return { key, pipeline: PIPELINE_CHANGES.has(operation) ? target : undefined, at: written };
 }
 
+export type Moment = NonNullable<Row['moment']>;
+
+/** What was put before an agent, when and at which moment of its session. */
+export interface Receipt {
+  readonly session: string | undefined;
+  readonly moment: Moment | undefined;
+  readonly keys: readonly string[];
+  readonly client: string;
+  readonly at: number;
+}
+
+/** Returns the receipt in an activity row. Undefined if the row is about another operation. */
+export function receiptOf(entry: Entry): Receipt | undefined {
+  // Most rows are short and about writes, so they are not parsed.
+  if (!entry.value.startsWith('{"operation":"brief"')) return undefined;
+  const { keys = [], session, moment } = parse(entry);
+  return { keys, session, moment, client: entry.author.client, at: entry.updatedAt };
+}
+
 export function activityRowOf(entry: Entry): Omit<Row, 'id'> {
-  const { operation, key, supersedes, scope, target, failed, shortened } = parse(entry);
+  const { operation, key, supersedes, scope, target, failed, shortened, keys, session, moment } = parse(entry);
   return {
     at: formatTime(entry.updatedAt),
     operation,
@@ -84,6 +103,9 @@ export function activityRowOf(entry: Entry): Omit<Row, 'id'> {
     ...(supersedes !== undefined && { supersedes }),
     ...(scope !== undefined && { scope }),
     ...(target !== undefined && { target }),
+    ...(keys && { keys }),
+    ...(session !== undefined && { session }),
+    ...(moment && { moment }),
     ...(failed && { failed }),
     ...(shortened && { shortened: { from: formatTime(shortened.from), to: formatTime(shortened.to) } }),
   };

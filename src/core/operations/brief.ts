@@ -1,28 +1,47 @@
-import { namespaceOf } from '../access/caller.ts';
-import { selectForPrompt, selectForSession } from '../brief/select.ts';
+import { hash } from 'node:crypto';
+import { Failure } from '../../contract/failure.ts';
+import type { OperationInput, OperationOutput } from '../../contract/operations.ts';
+import { type Caller, namespaceOf } from '../access/caller.ts';
+import { HookUse } from '../access/hook-use.ts';
+import type { BriefFact } from '../brief/fact-place.ts';
+import type { ToldFacts } from '../brief/receipts.ts';
+import { PROMPT_FACTS, selectForPrompt, selectForSession } from '../brief/select.ts';
 import { tagHint, writeBrief } from '../brief/text.ts';
 import { isMarked } from '../inbox/marks.ts';
+import { type Moment, noteOf } from './activity.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
 /** Maximum milliseconds that a brief waits for the meaning of its prompt. A hook has little time, and words then decide alone. */
 const MEANING_MS = 150;
+/** If a hook asks so soon after the MCP server has put a brief into its instructions, its session was told the facts of that brief. */
+const GREETING_MS = 30_000;
+/** Two hooks of one client that ask about the same prompt ask at the same time. */
+const SAME_PROMPT_MS = 10_000;
+/** Maximum facts to tell again after a session has lost its context. It is more than a brief can show. */
+const REPEATED = 20;
+const SILENT = { text: '', keys: [] };
+
+/** A session of a client, as the client names it. */
+interface Session {
+  readonly id: string;
+  readonly facts: ToldFacts;
+}
 
 /**
  * Tells an agent what is worth knowing now, without being asked by its model (R-BRIEF). The prompt is used for this answer only. It is
  * never stored or logged.
  */
-export const brief = ({ store, finder, scheduler, brief: { bytes } }: MemoryDeps): Pick<Memory, 'brief'> => ({
-  async brief(caller, { prompt, folder, repeat }) {
-    const silent = { text: '', keys: [] };
-    if (bytes === 0) return silent;
-    const project = folder === undefined ? undefined : lastNameOf(folder);
+export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
+  const { store, finder, scheduler, tokens, receipts, clock, brief: settings } = deps;
+  const hooks = new HookUse(store.vault, tokens, () => store.now());
+
+  const select = async (caller: Caller, moment: Moment, { prompt, folder }: OperationInput<'brief'>): Promise<BriefFact[]> => {
     const request = {
       namespace: namespaceOf(caller),
       client: caller.client,
-      project,
+      project: folder === undefined ? undefined : lastNameOf(folder),
       yieldTurn: () => scheduler.yieldTurn(caller.subject),
     };
-    const isStart = prompt === undefined || repeat === true;
     const [forPrompt, forSession] = await Promise.all([
       prompt === undefined
         ? []
@@ -30,15 +49,128 @@ export const brief = ({ store, finder, scheduler, brief: { bytes } }: MemoryDeps
             { finder, store },
             { ...request, prompt, comparesMeanings: finder.comparesMeanings, signal: AbortSignal.timeout(MEANING_MS) },
           ),
-      isStart ? selectForSession({ finder, store }, request) : [],
+      moment === 'prompt' ? [] : selectForSession({ finder, store }, request),
     ]);
-    const facts = new Map([...forPrompt, ...forSession].map((fact) => [fact.key, fact]));
-    const ending = isStart && project !== undefined ? tagHint(project) : undefined;
-    const ordinary = facts.values().filter((fact) => !isMarked(fact));
-    const { text, shown } = writeBrief([...ordinary], { bytes, now: store.now(), ending });
+    // Of the facts for a prompt alone, those that the session was told give way to the next ones.
+    return moment === 'prompt' ? [...forPrompt] : [...forPrompt.slice(0, PROMPT_FACTS), ...forSession];
+  };
+
+  /** Reads the facts that a session was told, last told first, because its context no longer holds them. */
+  const readAgain = async (caller: Caller, { told }: ToldFacts): Promise<BriefFact[]> => {
+    const space = store.space(namespaceOf(caller), 'fact');
+    const keys = [...told.keys()].slice(-REPEATED).toReversed();
+    const entries = await Promise.all(keys.map((key) => space.get(key)));
+    return entries.filter((entry) => entry !== undefined).map(({ author, ...fact }) => ({ ...fact, ...author }));
+  };
+
+  const sessionOf = async (caller: Caller, moment: Moment, name: string | undefined): Promise<Session | undefined> => {
+    if (name === undefined) return undefined;
+    const id = sessionIdOf(caller.client, name, moment);
+    const facts = await receipts.session(caller.subject, id);
+    if (facts.told.size === 0) {
+      const greeted = receipts.takeGreeting(caller, clock.steady() - GREETING_MS);
+      for (const [key, at] of greeted ?? []) facts.told.set(key, at);
+    }
+    return { id, facts };
+  };
+
+  /** Adds an activity row about what was put before the agent. Errors are ignored, because the brief was given. */
+  const record = (caller: Caller, moment: Moment, session: Session | undefined, keys: string[]): void => {
+    if (!settings.receipts || keys.length === 0) return;
+    const details = { keys, moment, ...(session && { session: session.id }) };
+    store.recordActivity(caller.subject, noteOf(caller, 'brief', details)).catch(() => undefined);
+  };
+
+  /**
+   * Writes the brief and remembers what it tells. Does not wait for anything, so that of two hooks that ask at the same time only one
+   * tells a fact.
+   */
+  const answer = (
+    caller: Caller,
+    moment: Moment,
+    input: OperationInput<'brief'>,
+    { session, candidates }: { readonly session: Session | undefined; readonly candidates: readonly BriefFact[] },
+  ): OperationOutput<'brief'> => {
+    const { folder, prompt } = input;
+    const now = store.now();
+    if (session && moment === 'prompt' && isSamePrompt(session.facts, prompt ?? '', clock.steady())) return SILENT;
+    const isTold = session && (moment === 'start' || moment === 'prompt') ? toldBefore(session.facts, moment) : () => false;
+    const untold = candidates.filter((fact) => !isTold(fact)).slice(0, moment === 'prompt' ? PROMPT_FACTS : Infinity);
+    const facts = new Map(untold.map((fact) => [fact.key, fact]));
+    const project = folder === undefined || moment === 'prompt' ? undefined : lastNameOf(folder);
+    const ending = project === undefined ? undefined : tagHint(project);
+    const { text, shown } = writeBrief([...facts.values()], { bytes: settings.bytes, now, ending });
+    // At each turn, a client tells its model the same facts. They count once in a session.
+    const counted = moment === 'turn' && session ? shown.filter(({ key }) => !session.facts.told.has(key)) : shown;
+    if (session && moment === 'repeat') session.facts.told.clear();
+    if (session && moment !== 'prompt') session.facts.startedAt = now;
+    for (const fact of shown) if (session) tell(session.facts, fact, now);
+    record(
+      caller,
+      moment,
+      session,
+      counted.map(({ key }) => key),
+    );
+    if (isGreeting(caller, input))
+      receipts.greet(caller, clock.steady(), new Map(shown.map((fact) => [fact.key, toldAt(fact, now)])));
     return { text, keys: shown.map(({ key }) => key) };
-  },
-});
+  };
+
+  return {
+    async brief(caller, input, { signal }) {
+      const { prompt, session: name, repeat = false } = input;
+      const moment: Moment = prompt === undefined ? (repeat ? 'repeat' : 'start') : repeat ? 'turn' : 'prompt';
+      if (isHook(caller) && name !== undefined && moment !== 'prompt') hooks.record(caller);
+      if (settings.bytes === 0 || (isGreeting(caller, input) && (await hooks.speaksFor(caller)))) return SILENT;
+      const session = await sessionOf(caller, moment, name);
+      const again = session && moment === 'repeat' ? await readAgain(caller, session.facts) : [];
+      const selected = await select(caller, moment, input);
+      // A hook that has given up will not show the answer, so the session was not told.
+      if (signal?.aborted) throw new Failure('cancelled', 'The client ended the request before the brief was ready.');
+      return answer(caller, moment, input, { session, candidates: [...again, ...selected].filter((fact) => !isMarked(fact)) });
+    },
+  };
+}
+
+/** Whether the caller is the hook of an agent, whose token allows nothing but briefs. */
+const isHook = ({ scopes }: Caller): boolean => scopes.size === 1 && scopes.has('memory:brief');
+
+/** Whether the brief is for the instructions of the MCP server, which no client asks for itself. */
+const isGreeting = ({ transport }: Caller, { session }: OperationInput<'brief'>): boolean =>
+  transport === 'mcp' && session === undefined;
+
+/**
+ * Returns a short id of a session. Turns of a client that keeps no brief in its context have an id of their own, so that they never
+ * count as what the session was told.
+ */
+const sessionIdOf = (client: string, session: string, moment: Moment): string =>
+  hash('sha256', JSON.stringify([client, session, ...(moment === 'turn' ? [moment] : [])])).slice(0, 8);
+
+/** Adds a fact to those that a session was told, as the last one. */
+function tell({ told }: ToldFacts, fact: BriefFact, now: number): void {
+  told.delete(fact.key);
+  told.set(fact.key, toldAt(fact, now));
+}
+
+/** Returns when a fact was told. The time of a fact can be ahead of the clock by some milliseconds. */
+const toldAt = ({ updatedAt }: BriefFact, now: number): number => Math.max(now, updatedAt);
+
+/**
+ * Returns whether a session was told a fact that has not changed since. A session that got the brief for its start is told only facts
+ * that are newer, if it asks for that brief again.
+ */
+const toldBefore =
+  ({ told, startedAt }: ToldFacts, moment: Moment) =>
+  ({ key, updatedAt }: BriefFact): boolean =>
+    updatedAt <= Math.max(told.get(key) ?? -Infinity, moment === 'start' ? (startedAt ?? -Infinity) : -Infinity);
+
+/** Whether a session just asked about the same prompt. Remembers the prompt as a digest, in RAM only. */
+function isSamePrompt(facts: ToldFacts, prompt: string, now: number): boolean {
+  const digest = hash('sha256', prompt);
+  const isSame = facts.prompt?.digest === digest && now - facts.prompt.at < SAME_PROMPT_MS;
+  facts.prompt = { digest, at: now };
+  return isSame;
+}
 
 /** Returns the last name of a path of any operating system. Undefined for the root folder. */
 const lastNameOf = (path: string): string | undefined =>

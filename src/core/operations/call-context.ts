@@ -17,6 +17,8 @@ export interface CallContext {
    * they can do.
    */
   readonly consent?: Consent;
+  /** True if the owner accepted a write that was held. The write was counted for the write limit when it was held. */
+  readonly isAccepted?: true;
   /** The id of the pipeline run that makes this call, if any. */
   readonly pipelineRun?: string;
 }

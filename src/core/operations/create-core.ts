@@ -4,6 +4,8 @@ import { BRIEF } from '../../contract/limits.ts';
 import { DEFAULT_ADDRESS } from '../../contract/names.ts';
 import type { TokenRegistry } from '../access/token-registry.ts';
 import { WriteLimit } from '../access/write-limit.ts';
+import { Receipts } from '../brief/receipts.ts';
+import { Inbox } from '../inbox/inbox.ts';
 import { memoryPacks } from '../packs/builtin/memory.ts';
 import { routePack } from '../packs/builtin/route.ts';
 import { type CredentialSources, CredentialStore } from '../packs/credential-store.ts';
@@ -18,6 +20,8 @@ import { type Embeddings, noEmbeddings } from './embeddings-port.ts';
 import { embeddings as embeddingOperations } from './embeddings.ts';
 import { facts } from './facts.ts';
 import { FairScheduler } from './fair-scheduler.ts';
+import { createHold } from './held-writes.ts';
+import { inbox, type RunAccepted } from './inbox.ts';
 import { type MeaningModel, type MeaningVectors, noMeaning } from './meaning-port.ts';
 import { meaning as meaningOperations } from './meaning.ts';
 import type { BriefSettings, Memory, MemoryDeps, OwnerSettings, ProgramInfo } from './memory.ts';
@@ -72,13 +76,16 @@ export function createCore({
   meaningVectors,
   settings = NO_SETTINGS,
   program = NOT_SERVED,
-  brief: briefSettings = { bytes: BRIEF.bytes },
+  brief: briefSettings = { bytes: BRIEF.bytes, receipts: true },
 }: CoreOptions): Core {
   const credentials = new CredentialStore({ ...sources, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPackServices({ credentials, ...options, store, clock, tokens });
   const scheduler = new FairScheduler();
   const forgotten = new ForgetUndoBuffer(store, clock);
-  const memory = createMemory({
+  const receipts = new Receipts(store);
+  const items = new Inbox({ store, scheduler });
+  const deps: MemoryDeps = {
+    inbox: items,
     forgotten,
     store,
     scheduler,
@@ -95,9 +102,11 @@ export function createCore({
     program,
     clients,
     brief: briefSettings,
-  });
+    receipts,
+  };
+  const memory = createMemory(deps, async (caller, name, input, during) => perform(caller, name, input, during));
   const limit = writesPerMinute === undefined ? undefined : new WriteLimit(clock, writesPerMinute);
-  const perform = createPerform(memory, limit, scheduler, store);
+  const perform: Perform = createPerform(memory, { limit, scheduler, store, hold: createHold(memory, deps) });
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
   return {
@@ -105,12 +114,14 @@ export function createCore({
     packs,
     [Symbol.dispose]: () => {
       forgotten[Symbol.dispose]();
+      receipts[Symbol.dispose]();
+      items[Symbol.dispose]();
       packs[Symbol.dispose]();
     },
   };
 }
 
-const createMemory = (deps: MemoryDeps): Memory => ({
+const createMemory = (deps: MemoryDeps, perform: RunAccepted): Memory => ({
   ...facts(deps),
   ...search(deps),
   ...views(deps),
@@ -122,6 +133,7 @@ const createMemory = (deps: MemoryDeps): Memory => ({
   ...meaningOperations(deps),
   ...pipelines(deps),
   ...undo(deps),
+  ...inbox(deps, perform),
   ...upkeep(deps),
   ...owner(deps),
 });

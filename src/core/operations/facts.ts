@@ -17,7 +17,7 @@ import { similarTo } from './similar.ts';
 
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 
-export const facts = ({ store, scheduler, secrets, forgotten, finder, packs: { pipelines } }: MemoryDeps): Facts => ({
+export const facts = ({ store, scheduler, secrets, forgotten, finder, receipts, packs: { pipelines } }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl, supersedes, similar }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
     const other = supersedes === undefined ? undefined : { supersedes };
@@ -46,7 +46,11 @@ export const facts = ({ store, scheduler, secrets, forgotten, finder, packs: { p
   async recall(caller, { key }) {
     const entry = await store.space(namespaceOf(caller), 'fact').get(key);
     if (!entry) throw unknownKey();
-    return factDetail(entry);
+    const shown = await receipts.shown(caller.subject, entry);
+    return {
+      ...factDetail(entry),
+      ...(shown && { shown: { count: shown.count, last_client: shown.client, last_at: formatTime(shown.at) } }),
+    };
   },
 
   async list(caller, filter) {

@@ -5,6 +5,8 @@ import type { Release } from '../../contract/updates.ts';
 import type { WindowSession } from '../../contract/window-session.ts';
 import type { Caller } from '../access/caller.ts';
 import type { TokenRegistry } from '../access/token-registry.ts';
+import type { Receipts } from '../brief/receipts.ts';
+import type { Inbox } from '../inbox/inbox.ts';
 import type { CredentialStore } from '../packs/credential-store.ts';
 import type { PackServices } from '../packs/pack-services.ts';
 import type { Finder } from '../search/finder.ts';
@@ -59,6 +61,8 @@ export interface UpdateSource {
 export interface BriefSettings {
   /** Maximum bytes of a brief. With 0, every brief is empty. */
   readonly bytes: number;
+  /** Whether the activity record says what was put before which agent. */
+  readonly receipts: boolean;
 }
 
 export interface MemoryDeps {
@@ -68,6 +72,8 @@ export interface MemoryDeps {
   readonly finder: Finder;
   readonly packs: PackServices;
   readonly credentials: CredentialStore;
+  /** The writes that wait until the owner accepts them. */
+  readonly inbox: Inbox;
   readonly embeddings: Embeddings;
   /** The model of search by meaning. */
   readonly meaning: MeaningModel;
@@ -81,6 +87,7 @@ export interface MemoryDeps {
   readonly settings: OwnerSettings;
   readonly program: ProgramInfo;
   readonly brief: BriefSettings;
+  readonly receipts: Receipts;
   /** Loads the module that connects clients. Absent if the program does not look for clients on this machine. */
   readonly clients?: (() => Promise<ClientConnections>) | undefined;
 }

@@ -1,6 +1,7 @@
 import { withCliCommands } from '../../contract/cli-command.ts';
 import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts';
 import { RECORDED_ACTIONS, type RecordedAction } from '../../contract/history.ts';
+import { isHeldOperation } from '../../contract/inbox.ts';
 import {
   effectOf,
   isOperation,
@@ -16,6 +17,7 @@ import type { MemoryStore } from '../store/store.ts';
 import { noteOf } from './activity.ts';
 import { askConsent, type ConsentRequest, type CallContext } from './call-context.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
+import type { Hold } from './held-writes.ts';
 import type { Memory } from './memory.ts';
 
 /** Runs an operation by its name. Every error that it throws is a `Failure`. */
@@ -24,16 +26,18 @@ export interface Perform {
   (caller: Caller, name: string, input: unknown, during?: CallContext): Promise<unknown>;
 }
 
+interface Deps {
+  readonly limit: WriteLimit | undefined;
+  readonly scheduler: FairScheduler;
+  readonly store: Pick<MemoryStore, 'recordActivity'>;
+  readonly hold: Hold;
+}
+
 /**
  * Creates the function through which REST, MCP, the command line and the window run all operations. These interfaces pass the
  * authenticated caller and the unvalidated input.
  */
-export function createPerform(
-  memory: Memory,
-  limit: WriteLimit | undefined,
-  scheduler: FairScheduler,
-  store: Pick<MemoryStore, 'recordActivity'>,
-): Perform {
+export function createPerform(memory: Memory, { limit, scheduler, store, hold }: Deps): Perform {
   return async (caller: Caller, name: string, input: unknown, during: CallContext = {}): Promise<never> => {
     if (!isOperation(name)) throw new Failure('not_found', 'There is no such operation; look up its name in the documentation.');
     const { scope, input: schema } = operations[name];
@@ -55,7 +59,10 @@ export function createPerform(
         // The operations table pairs each name with its input type. The compiler cannot follow that pairing through a union.
         if (needsConsent(effect)) await askConsent(during, { caller, name, input: parsed.data, effect } as ConsentRequest);
       }
-      if (scope === 'memory:write') limit?.count(caller, writesOf(parsed.data));
+      if (scope === 'memory:write' && !during.isAccepted) limit?.count(caller, writesOf(parsed.data));
+      if (caller.quarantined && isHeldOperation(name) && caller.session === undefined && writesOf(parsed.data) > 0) {
+        return (await hold(caller, name, parsed.data)) as never;
+      }
       const action = isRecordedAction(name) && !isDryRun(parsed.data) ? name : undefined;
       // The operations table pairs each schema with its method. The compiler cannot follow that pairing through a union.
       const run = async (): Promise<never> => (await memory[name](caller, parsed.data as never, during)) as never;

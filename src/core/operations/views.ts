@@ -12,7 +12,15 @@ import type { Memory, MemoryDeps } from './memory.ts';
 
 type ViewOperations = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
-export const views = ({ store, scheduler, embeddings, meaning, program, packs: { defaults } }: MemoryDeps): ViewOperations => ({
+export const views = ({
+  store,
+  scheduler,
+  inbox,
+  embeddings,
+  meaning,
+  program,
+  packs: { defaults },
+}: MemoryDeps): ViewOperations => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
     const summary = {
@@ -83,7 +91,11 @@ export const views = ({ store, scheduler, embeddings, meaning, program, packs: {
 
   async status(caller) {
     const space = store.space(namespaceOf(caller), 'fact');
-    const [facts, soon] = await Promise.all([space.count(), space.countExpiringBefore(store.now() + EXPIRING_SOON * 1000 + 1)]);
+    const [facts, soon, waiting] = await Promise.all([
+      space.count(),
+      space.countExpiringBefore(store.now() + EXPIRING_SOON * 1000 + 1),
+      hasScope(caller, 'admin') ? inbox.count(caller.subject) : undefined,
+    ]);
     return {
       versions: { program: program.version, node: process.versions.node },
       listener: program.listening(),
@@ -92,6 +104,7 @@ export const views = ({ store, scheduler, embeddings, meaning, program, packs: {
       meaning: meaning.state,
       facts,
       expiring_soon: soon,
+      ...(waiting !== undefined && { inbox: waiting }),
     };
   },
 });

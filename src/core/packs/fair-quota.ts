@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { PACK, PAGE } from '../../contract/limits.ts';
-import { clientId } from '../store/entry.ts';
+import { clientId, INBOX_CATEGORY } from '../store/entry.ts';
 import type { Author, Entry, MemoryStore } from '../store/store.ts';
 import { allEntries } from './all-entries.ts';
 
@@ -17,9 +17,10 @@ interface EvictableEntries {
 
 /**
  * Whether an entry can be evicted. Pipeline definitions, their earlier versions and unfinished runs cannot, because clients rely
- * on them.
+ * on them. Items of the Inbox cannot, because only the owner decides on them.
  */
-const isEvictable = ({ category }: Entry): boolean => !category.startsWith('pipeline:') || category === 'pipeline:ended';
+const isEvictable = ({ category }: Entry): boolean =>
+  category === 'pipeline:ended' || (!category.startsWith('pipeline:') && category !== INBOX_CATEGORY);
 
 /**
  * Writes an entry that a pack or pipeline stores for a client. If the subject's quota for packs is used up, deletes the oldest

@@ -80,9 +80,9 @@ export interface FindRequest {
   readonly texts: readonly string[];
   /**
    * With `words`, only words are compared. With `meaning`, only meanings. With `auto`, which is the default, meanings are compared as
-   * well unless the words are enough. If meanings cannot be compared, words are.
+   * well unless the words are enough, and with `both` in any case. If meanings cannot be compared, words are.
    */
-  readonly mode?: 'auto' | 'words' | 'meaning';
+  readonly mode?: 'auto' | 'both' | 'words' | 'meaning';
   /** The text whose meaning is compared. If absent, the first of the texts. */
   readonly question?: string;
   readonly signal?: AbortSignal | undefined;
@@ -167,7 +167,7 @@ export class Finder implements Disposable {
   async #findByMeaning(
     meaning: FactMeaning,
     indexed: NamespaceIndex,
-    request: FindRequest & { readonly mode: 'auto' | 'meaning'; readonly question: string },
+    request: FindRequest & { readonly mode: 'auto' | 'both' | 'meaning'; readonly question: string },
   ): Promise<FindResult> {
     const { mode, question, signal, yieldTurn } = request;
     const timeout = AbortSignal.timeout(MEANING_MS);

@@ -229,8 +229,13 @@ function rarity(alternatives: readonly Alternative[], facts: FactIndex): number 
   let count = 0;
   for (const { id, weight } of alternatives) if (weight >= 0.9 * (closest?.weight ?? 0)) count += facts.count(id);
   count = Math.min(count, facts.size);
-  return Math.log(1 + (facts.size - count + 0.5) / (count + 0.5));
+  return inverseFrequency(count, facts.size);
 }
+
+const inverseFrequency = (count: number, size: number): number => Math.log(1 + (size - count + 0.5) / (count + 0.5));
+
+/** Returns the weight of a word that only one of so many facts contains. */
+export const weightOfUnique = (size: number): number => inverseFrequency(1, size);
 
 type MatchKind = 'same' | 'joined' | 'form' | 'beginning' | 'part' | 'similar';
 

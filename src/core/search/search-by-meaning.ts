@@ -1,4 +1,4 @@
-import { answerProbabilities, byMeaning, fuse, isRelated, newerFirst } from '../meaning/fuse.ts';
+import { answerProbabilities, byMeaning, fuse, isRelated, newerFirst, relativeTo } from '../meaning/fuse.ts';
 import type { Nearest } from '../meaning/nearest.ts';
 import type { IndexedFact } from './fact-index.ts';
 import type { Hit, SearchIndex, SearchQuery } from './search-index.ts';
@@ -7,7 +7,7 @@ export interface MeaningQuery extends SearchQuery {
   /** The text whose meaning was compared. */
   readonly question: string;
   /** With `meaning`, the words of the query do not matter. */
-  readonly mode: 'auto' | 'meaning';
+  readonly mode: 'auto' | 'both' | 'meaning';
 }
 
 /**
@@ -48,7 +48,7 @@ export function searchByMeaning(index: SearchIndex, { question, mode, limit, ...
     const meaning = isRelated(cosine, background) ? `similar in meaning (${cosine.toFixed(2)})` : '';
     const words = hit.coverage < LEAST_SHOWN && meaning !== '' ? '' : hit.why;
     const why = [words, meaning].filter((part) => part !== '').join('; ');
-    return { ...hit, score, probability: probabilities[place] ?? 0, why };
+    return { ...hit, score, similarity: relativeTo(background, cosine), probability: probabilities[place] ?? 0, why };
   });
 }
 
@@ -56,6 +56,7 @@ const withoutWords = (found: IndexedFact): Hit => ({
   ...found,
   score: 0,
   coverage: 0,
+  information: 0,
   probability: 0,
   isSure: false,
   why: '',

@@ -1,6 +1,6 @@
 import { type FactId, FactIndex, type IndexedFact, type NameFilter, type SearchableFact } from './fact-index.ts';
 import { type FactMatch, FactReader, type Span, highestNearness, namesOfFields, spellingOf } from './fact-reader.ts';
-import { type Alternative, type ParsedQuery, parseQuery } from './parsed-query.ts';
+import { type Alternative, type ParsedQuery, parseQuery, weightOfUnique } from './parsed-query.ts';
 import { type Extent, type RankedFact, Ranking } from './ranking.ts';
 import type { FactPredicate } from './tables.ts';
 import type { NameCount } from './text-pages.ts';
@@ -141,6 +141,10 @@ export interface Hit {
   readonly score: number;
   /** The share of the information in the query that the fact covers, from 0 to 1. Words that no fact contains count in full. */
   readonly coverage: number;
+  /** The information that the fact shares with the query. A word that no other fact contains counts as 1, and a common word less. */
+  readonly information: number;
+  /** How similar the meanings of the fact and the question are: 1 if equal, 0 as unrelated texts. Undefined by words alone. */
+  readonly similarity?: number;
   /** The probability from 0 to 1 that the fact answers the query. It is 0 if the query is blank. */
   readonly probability: number;
   /** True if the words alone show that the fact is meant: it contains the phrase, or most words of a query that is no sentence. */
@@ -165,9 +169,12 @@ const NEARNESS_FRACTION = 0.1;
 /** Exponent below 1 that raises low scores, because a fact with half of the words of a query is already a good hit. */
 const SCORE_EXPONENT = 0.6;
 const NEWEST_SCORE = 0.5;
-const UNASKED = { coverage: 0, probability: 0, isSure: false };
+const UNASKED = { coverage: 0, information: 0, probability: 0, isSure: false };
 /** A query without stop words is a list of words, not a sentence. A fact that covers this share of the list is meant. */
 const SURE_COVERAGE = 0.75;
+
+/** In a smaller memory, nearly all words are in one fact only, and say little. */
+const MIN_SIZE = 20;
 
 const MAX_READ_CANDIDATES = 64;
 const MAX_PHRASE_CANDIDATES = 512;
@@ -239,15 +246,17 @@ class SearchRun {
       this.#moveLastIntoPlace(found);
       if (found.length > this.#limit) found.pop();
     }
+    const unique = weightOfUnique(Math.max(MIN_SIZE, this.#facts.size));
     const isList = query.words.every(({ isStopWord }) => !isStopWord);
     return found.map(({ number, match, score: scored }) => {
       const { id, fact } = this.#open(number);
-      const coverage = coverageOf(query, match);
+      const { coverage, found: shared } = coverageOf(query, match);
       const isSure = match.phrase !== undefined || (isList && coverage >= SURE_COVERAGE);
       return {
         id,
         score: scored,
         coverage,
+        information: shared / unique,
         probability: 0,
         isSure,
         why: explainHit(query, match, fact),
@@ -375,12 +384,15 @@ const score = (share: number, phrase: FactMatch['phrase'], nearness: number): nu
     : PHRASE_SCORE + (1 - PHRASE_SCORE) * share;
 
 /** Rare words carry more information than common ones, and a similar term carries less than the word itself. */
-function coverageOf({ words }: ParsedQuery, { phrase, findings }: FactMatch): number {
-  if (phrase !== undefined) return 1;
+function coverageOf(
+  { words }: ParsedQuery,
+  { phrase, findings }: FactMatch,
+): { readonly coverage: number; readonly found: number } {
   let [all, found] = [0, 0];
   for (const { weight } of words) all += weight;
+  if (phrase !== undefined) return { coverage: 1, found: all };
   for (const { word, weight } of findings) found += weight * (words[word]?.weight ?? 0);
-  return all === 0 ? 0 : Math.min(1, found / all);
+  return { coverage: all === 0 ? 0 : Math.min(1, found / all), found };
 }
 
 /**

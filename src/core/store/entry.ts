@@ -72,7 +72,13 @@ export function isUnchanged(outcome: unknown): boolean {
  * Whether a category contains earlier versions of entries, such as `pipeline:version`. Callers never see these entries, and no
  * client or pack can use a category name with a colon.
  */
-export const isVersionCategory = (category: string): boolean => category.endsWith(':version');
+const isVersionCategory = (category: string): boolean => category.endsWith(':version');
+
+/** Category of the writes that wait in the Inbox. No client or pack can use it, because it has a colon. */
+export const INBOX_CATEGORY = 'inbox:item';
+
+/** Whether entries of a category are left out of the counts that a forget returns, because only the owner may know of them. */
+export const isUncountedCategory = (category: string): boolean => isVersionCategory(category) || category === INBOX_CATEGORY;
 
 /** The default category is stored as an empty text, which no category is, so that most rows and index entries are shorter. */
 export const storedCategory = (category: string): string => (category === CATEGORY.default ? '' : category);

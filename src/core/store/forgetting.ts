@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { encodeFrame, isOfSupersededFact } from '../crypto/cipher.ts';
 import { INCLUDE_EXPIRED, type NamespaceRow, type EntryRow } from './connection.ts';
-import { isVersionCategory, storedCategory } from './entry.ts';
+import { isUncountedCategory, storedCategory } from './entry.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { StoreContext } from './store-context.ts';
 import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.ts';
@@ -210,7 +210,7 @@ export class ForgetJob {
           continue;
         }
         const { category, expires_at: end } = matching.row;
-        if (!UNCOUNTED.has(group.kind) && !isVersionCategory(category) && end > this.#deps.time.now()) entries += 1;
+        if (!UNCOUNTED.has(group.kind) && !isUncountedCategory(category) && end > this.#deps.time.now()) entries += 1;
       }
       partlyDeleted = undefined;
       place += 1;

@@ -1,5 +1,5 @@
 import type { Scope } from '../../contract/forget.ts';
-import { isWrittenFor } from './entry.ts';
+import { INBOX_CATEGORY, isWrittenFor } from './entry.ts';
 import type { Entry, Selection } from './store.ts';
 
 /** Converts the scope of a forget request to a selection of entries. All transports use this function. */
@@ -32,7 +32,9 @@ export function selectionOf(scope: Scope): Selection {
     case 'client':
       return {
         kinds: ['fact', 'audit', 'cache', 'pack'],
-        matches: (entry, kind) => isWrittenFor(entry.author, scope.name) && (kind === 'fact' || isOfPipelines(entry, scope.name)),
+        matches: (entry, kind) =>
+          isWrittenFor(entry.author, scope.name) &&
+          (kind === 'fact' || entry.category === INBOX_CATEGORY || isOfPipelines(entry, scope.name)),
       };
   }
 }

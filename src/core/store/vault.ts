@@ -14,6 +14,8 @@ export const PAUSED_TOKEN = 'paused token ';
 export const CREDENTIAL = 'credential ';
 /** The packs that each client is offered. */
 export const OFFERED_PACKS = 'offered packs';
+/** When the hooks of each client last asked for a brief. */
+export const HOOK_USE = 'hook use';
 
 /** Upper bound of the vault's names: sorts after all names that begin with `VAULT_PREFIX`. */
 const AFTER = 'vault!';

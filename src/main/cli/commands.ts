@@ -16,6 +16,7 @@ import {
 } from './commands/embeddings.ts';
 import { history, list, recall, remember, renew, search } from './commands/facts.ts';
 import { forget, undo } from './commands/forget.ts';
+import { inboxAccept, inboxDrop, inboxList } from './commands/inbox.ts';
 import { keyInit, keyRecovery, keyRotate, keyStatus, lock, unlock } from './commands/key.ts';
 import { meaningOff, meaningOn, meaningRebuild, meaningStatus } from './commands/meaning.ts';
 import { move } from './commands/move.ts';
@@ -44,6 +45,7 @@ const help = command({
 /** All commands in display order. The parser, the help and docs/commands.md are built from this table. */
 export const groups: readonly Group[] = [
   { title: 'Facts', commands: [remember, recall, search, list, renew, forget, history, undo] },
+  { title: 'Inbox', commands: [inboxList, inboxAccept, inboxDrop] },
   { title: 'Overview', commands: [memory, showContext, brief, activity, callers] },
   { title: 'The program', commands: [serve, window, windowList, windowEnd, status, doctor, mcp] },
   { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },

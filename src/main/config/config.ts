@@ -1,6 +1,7 @@
 import { join, posix, win32 } from 'node:path';
 import type { MeaningChoice } from '../../contract/status.ts';
 import { readProvidedSecret } from '../../core/crypto/keys/provided-secret.ts';
+import type { BriefSettings } from '../../core/operations/memory.ts';
 import { parseDatabaseUrl } from '../../core/store/postgres/database-url.ts';
 import type { DatabaseOptions } from '../../core/store/postgres/database.ts';
 import type { Quota } from '../../core/store/store.ts';
@@ -33,8 +34,7 @@ export interface Config {
   /** Names of the owner's packs to load. A pack that cannot be loaded is skipped and reported. */
   readonly packs: readonly string[];
   readonly ollama: OllamaSettings;
-  /** Maximum bytes of a brief. With 0, briefs are off. */
-  readonly briefBytes: number;
+  readonly brief: BriefSettings;
   /** The model of search by meaning. Undefined means the bundled model if it is installed. */
   readonly meaning: MeaningChoice | undefined;
 }
@@ -77,7 +77,10 @@ export function readConfig(machine: HostMachine): Config {
       url: readSetting(machine, 'HELMDECK_OLLAMA_URL'),
     },
     meaning: readSetting(machine, 'HELMDECK_MEANING'),
-    briefBytes: readSetting(machine, 'HELMDECK_BRIEF_BYTES'),
+    brief: {
+      bytes: readSetting(machine, 'HELMDECK_BRIEF_BYTES'),
+      receipts: readSetting(machine, 'HELMDECK_RECEIPTS') === 'on',
+    },
   };
 }
 

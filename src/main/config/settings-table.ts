@@ -293,6 +293,12 @@ export const SETTINGS = {
     default: String(BRIEF.bytes),
     unit: 'bytes',
   },
+  HELMDECK_RECEIPTS: {
+    label: 'Record what agents were shown',
+    help: 'on or off. With on, the activity record says which facts a brief put before which agent. With off, nothing of it is stored.',
+    ...oneOf(['on', 'off']),
+    default: 'on',
+  },
   HELMDECK_LOCK_AFTER: {
     label: 'Minutes of inactivity before the memory locks',
     help: 'Minutes without use after which the memory locks itself, from 1 to 1440. While the memory is locked, agents have no access.',

@@ -39,9 +39,10 @@ const matches = ({ env, ...entry }: ClientEntry, { env: own, ...ours }: ClientEn
 const missingFileOf = ({ command, args: [bridge] }: ClientEntry): string | undefined =>
   [command, bridge].find((path) => path !== undefined && isAbsolute(path) && !existsSync(path));
 
-export const tokenOf = ({ id, paused, expires_at, last_used_at }: TokenRow): NonNullable<ClientRow['token']> => ({
+export const tokenOf = ({ id, paused, expires_at, last_used_at, quarantined }: TokenRow): NonNullable<ClientRow['token']> => ({
   id,
   paused: paused ?? false,
   expires_at,
   ...(last_used_at !== undefined && { last_used_at }),
+  ...(quarantined && { quarantined }),
 });

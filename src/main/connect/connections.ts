@@ -100,10 +100,10 @@ export class Connections implements ClientConnections {
     };
   }
 
-  connect({ client, subject: wanted, basis }: ConnectClientInput): Promise<ConnectReceipt> {
+  connect({ client, subject: wanted, basis, quarantine = false }: ConnectClientInput): Promise<ConnectReceipt> {
     const { tokens } = this.#deps;
     return this.#connectWith({ client, basis, server: undefined }, async ({ name, subject = wanted, scopes }) => {
-      const minted = await tokens.mint(MintInput().parse({ name, client, subject, ...(scopes && { scopes }) }));
+      const minted = await tokens.mint(MintInput().parse({ name, client, subject, quarantine, ...(scopes && { scopes }) }));
       return {
         ...minted,
         expires: Date.parse(minted.expires_at),

@@ -110,7 +110,7 @@ export type EntryState =
   | { readonly at: 'absent' }
   /** `entry` is the command in the configuration. Absent if the client starts no command. */
   | { readonly at: 'present'; readonly entry?: ClientEntry; readonly disabled?: true }
-  /** Our extension bundle is installed in the client, so the client needs only the token. */
+  /** Our plugin or extension bundle is installed in the client, so the client needs only the tokens. */
   | { readonly at: 'bundled'; readonly disabled?: true }
   /**
    * The connection is incomplete, or the configuration cannot be read. `why` is a sentence that contains no values from the file.

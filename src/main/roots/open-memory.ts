@@ -132,7 +132,7 @@ export async function openMemory(config: Config, options: OpenOptions): Promise<
       clock,
       secrets,
       writesPerMinute,
-      brief: { bytes: config.briefBytes },
+      brief: config.brief,
       credentials,
       embeddings,
       meaning,

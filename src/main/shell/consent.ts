@@ -87,7 +87,10 @@ export function desktopConsent({ perform, clock, askOwner }: Deps): Consent {
 
 /** True if the request forgets one fact or can make one fact expire soon. */
 const removesOneFact = ({ name, input }: ConsentRequest): boolean =>
-  (name === 'forget' && input.scope.kind === 'key') || name === 'remember' || name === 'patch';
+  (name === 'forget' && input.scope.kind === 'key') ||
+  (name === 'dropInbox' && input.id !== undefined) ||
+  name === 'remember' ||
+  name === 'patch';
 
 /** What the builder of a question can use besides the input of the operation. */
 interface QuestionContext {
@@ -118,6 +121,14 @@ const QUESTIONS: { readonly [Name in OperationName]?: QuestionBuilder<Name> } = 
   patch: ({ key }) => questionForMoreRemovals(key),
   forget: ({ scope }, { caller, perform }) => questionForForget(caller, scope, perform),
   undo: (input, { caller, perform }) => questionForUndo(caller, input, perform),
+  dropInbox: ({ id, client }) =>
+    id === undefined
+      ? {
+          message: client === undefined ? 'Drop everything in the Inbox?' : `Drop what ${shortened(client)} has in the Inbox?`,
+          detail: 'The writes that wait for your approval are deleted permanently. This cannot be undone.',
+          yes: 'Drop',
+        }
+      : questionForMoreRemovals('an item of the Inbox'),
   createPipeline: ({ id, title = id, steps }) => ({
     message: `Save the pipeline ${shortened(title)} as yours?`,
     detail: `You become the pipeline's author, and agents can run the pipeline. It runs these packs: ${packsOf(steps)}.`,

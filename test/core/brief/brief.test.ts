@@ -15,7 +15,7 @@ const HEADER =
 async function withBytes(bytes: number): Promise<TestMemory> {
   const memory = await openTestMemory();
   const { store, tokens, clock } = memory;
-  const core = createCore({ store, tokens, clock, finder: new Finder(store), brief: { bytes } });
+  const core = createCore({ store, tokens, clock, finder: new Finder(store), brief: { bytes, receipts: true } });
   onTestFinished(() => core[Symbol.dispose]());
   return { ...memory, perform: core.perform, as: (caller) => (name, input) => core.perform(caller, name, input) };
 }
@@ -30,11 +30,11 @@ test('names key, author, age and value of each fact, after a header (R-BRIEF-02)
   expect(text).toBe(
     [
       HEADER,
-      '- preferences/editor (claude-code, 1 minute ago): "Helix"',
       '- preferences/package-manager (codex, 3 days ago): "Use pnpm, never npm."',
+      '- preferences/editor (claude-code, 1 minute ago): "Helix"',
     ].join('\n'),
   );
-  expect(keys).toEqual(['preferences/editor', 'preferences/package-manager']);
+  expect(keys).toEqual(['preferences/package-manager', 'preferences/editor']);
 });
 
 test.each([

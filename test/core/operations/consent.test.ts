@@ -22,6 +22,7 @@ const sampleRequests: { readonly [Name in NeedsConsent]: OperationRequest<Name> 
   patch: { key: 'preferences/editor', ttl_seconds: 3600 },
   forget: { scope: 'all' },
   undo: { client: 'command-line', since: '2020-01-01T00:00:00Z' },
+  dropInbox: { all: true },
   endSession: { id: 'a-session' },
   createPipeline: { id: 'kept', title: 'Changed', steps: [{ id: 'one', pack: 'helmdeck.route', input: {} }] },
   adoptPipeline: { id: 'kept', updated_at: new Date(START).toISOString() },
@@ -44,6 +45,7 @@ const names = Object.keys(sampleRequests) as NeedsConsent[];
 
 /** Operations that change nothing that `state` reads, or that fail after the owner agreed. */
 const exceptions: { readonly [Name in NeedsConsent]?: { readonly fails?: FailureCode; readonly changes?: boolean } } = {
+  dropInbox: { changes: false },
   endSession: { changes: false },
   unlock: { changes: false },
   trustClock: { changes: false },

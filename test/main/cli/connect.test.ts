@@ -94,6 +94,19 @@ test('a token is paused and resumed (R-CONN-09)', async () => {
   expect(await say(['token', 'pause', 'nobody'])).toMatchObject({ code: 3 });
 });
 
+test('an agent can be quarantined when it is connected (R-CONN-01, R-INBOX-01)', async () => {
+  const { say, row } = await aDesk();
+  expect((await say(['connect', 'codex', '--quarantine', '--yes'])).out).toContain(
+    'Everything that it writes waits until you accept it with: helmdeck-memory inbox',
+  );
+  expect(await row('codex')).toMatchObject({ token: { quarantined: true } });
+  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\), quarantined/);
+  expect((await say(['token', 'list'])).out).toMatch(/\s+quarantined\n$/);
+  await say(['connect', 'codex', '--yes']);
+  expect((await row('codex')).token).not.toHaveProperty('quarantined');
+  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\)\s/);
+});
+
 test('the packs of an agent are chosen with --packs (R-CONN-14)', async () => {
   const { say, row } = await aDesk();
   const none = await say(['connect', 'codex', '--packs', 'none', '--yes']);

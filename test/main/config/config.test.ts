@@ -122,8 +122,9 @@ describe('the other settings (R-OPS-13)', () => {
   });
 
   test('HELMDECK_BRIEF_BYTES is 0 or a size of a brief (R-BRIEF-01, R-OPS-13)', () => {
-    const bytes = (text: string): number => readConfig({ ...linux, environment: { HELMDECK_BRIEF_BYTES: text } }).briefBytes;
-    expect(readConfig(linux).briefBytes).toBe(1000);
+    const bytes = (text: string): number => readConfig({ ...linux, environment: { HELMDECK_BRIEF_BYTES: text } }).brief.bytes;
+    expect(readConfig(linux).brief).toEqual({ bytes: 1000, receipts: true });
+    expect(readConfig({ ...linux, environment: { HELMDECK_RECEIPTS: 'off' } }).brief.receipts).toBe(false);
     expect(['0', '200', '4000'].map(bytes)).toEqual([0, 200, 4000]);
     for (const text of ['', '199', '4001', '-1', '1e3', '1000.0', 'off']) {
       expect(() => bytes(text), text).toThrow(/^HELMDECK_BRIEF_BYTES must be 0 or a whole number from 200 to 4000/);

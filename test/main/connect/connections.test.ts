@@ -13,7 +13,9 @@ import {
 import { dirname, join } from 'node:path';
 import { parse } from 'smol-toml';
 import { describe, expect, test } from 'vitest';
+import { KNOWN_CLIENTS } from '../../../src/contract/names.ts';
 import { claudeCode } from '../../../src/main/connect/claude-code.ts';
+import { CONNECTORS } from '../../../src/main/connect/clients.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
 import { replaceConfigFile } from '../../../src/main/connect/config-file.ts';
 import type { EntryState } from '../../../src/main/connect/connector.ts';
@@ -65,6 +67,10 @@ test.each(all)(
     expect(await row(client)).toMatchObject({ state: 'not_connected' });
   },
 );
+
+test('every client that can be connected is a known client, which is not quarantined (R-AUTH-06)', () => {
+  expect([...KNOWN_CLIENTS].toSorted()).toEqual(CONNECTORS.map(({ id }) => id).toSorted());
+});
 
 test('disconnecting deletes files and folders that connecting created', async () => {
   const { connections, program, home } = await createServedHome();

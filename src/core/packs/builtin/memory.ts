@@ -1,5 +1,7 @@
+import * as z from 'zod';
 import { FactInput, FactReceipt } from '../../../contract/fact.ts';
 import { ForgetInput, ForgetReceipt, spellScope } from '../../../contract/forget.ts';
+import { HeldReceipt } from '../../../contract/inbox.ts';
 import type { Perform } from '../../operations/perform.ts';
 import { definePack, type Pack } from '../pack.ts';
 
@@ -37,7 +39,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
       return FactInput();
     },
     get output() {
-      return FactReceipt();
+      return z.union([FactReceipt(), HeldReceipt()]);
     },
     handler: ({ caller, input, callContext }) => perform(caller, 'remember', input, callContext),
   }),
@@ -66,7 +68,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
       return ForgetInput();
     },
     get output() {
-      return ForgetReceipt();
+      return z.union([ForgetReceipt(), HeldReceipt()]);
     },
     handler: ({ caller, input: { scope, dry_run }, callContext }) =>
       perform(caller, 'forget', { scope: spellScope(scope), dry_run }, callContext),

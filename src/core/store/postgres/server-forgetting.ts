@@ -2,7 +2,7 @@ import { isOfSupersededFact, isSupersededFact, SUPERSEDED_FACT_FORMATS } from '.
 import type { KeyKeeper } from '../../crypto/key-keeper.ts';
 import type { StoredClock } from '../../time/stored-clock.ts';
 import { INCLUDE_EXPIRED } from '../connection.ts';
-import { isVersionCategory } from '../entry.ts';
+import { isUncountedCategory } from '../entry.ts';
 import { DELETE_ORDER, TOMBSTONED, UNCOUNTED, needsKey, tombstoneHash } from '../forgetting.ts';
 import { KIND_BY_NUMBER, KIND_NUMBERS } from '../statements.ts';
 import type { Kind, Namespace, Selection } from '../store.ts';
@@ -159,7 +159,7 @@ export class ServerForgetJob {
 
   #isVisible({ kind: number, category, expires_at: end }: PlacedRow): boolean {
     const kind = KIND_BY_NUMBER.get(number);
-    return kind !== undefined && !UNCOUNTED.has(kind) && !isVersionCategory(category) && end > this.#deps.time.now();
+    return kind !== undefined && !UNCOUNTED.has(kind) && !isUncountedCategory(category) && end > this.#deps.time.now();
   }
 
   #match(row: PlacedRow): { namespace: Namespace; kind: Kind; key: string | undefined } | undefined {

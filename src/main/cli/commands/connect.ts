@@ -19,6 +19,7 @@ export const connect = command({
       value: '<packs>',
       description: 'Packs that the agent is offered: `all`, `none`, or names separated by commas. Default: `all`.',
     },
+    quarantine: { description: 'Lets everything that the agent writes wait in the Inbox until you accept it.' },
     server: {
       value: '<url>',
       description: 'Address of a server on another machine, such as `https://memory.example:7443`. Asks for its token.',
@@ -51,13 +52,13 @@ export const connect = command({
     'connect codex --server https://memory.example:7443',
   ],
   async run({ arguments: { client }, options }, context) {
-    const { subject, packs, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
+    const { subject, packs, quarantine, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
     if (server === undefined && (ca !== undefined || tokenFile !== undefined))
       throw new UsageError('--ca and --token-file can be used only with --server.');
     if (server !== undefined) {
-      if (client === undefined || subject !== undefined || packs !== undefined || tried || list)
+      if (client === undefined || subject !== undefined || packs !== undefined || quarantine || tried || list)
         throw new UsageError(
-          '--server needs the id of an agent, and cannot be used with --subject, --packs, --try or --list: the token decides which memory and packs the agent gets.',
+          '--server needs the id of an agent, and cannot be used with --subject, --packs, --quarantine, --try or --list: the token decides what the agent gets.',
         );
       return connectToServer({ client, server, ca, tokenFile, show, yes }, context);
     }
@@ -82,10 +83,11 @@ export const connect = command({
     if (!(await context.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
     // Change the packs first, so that the agent's first session has the right tools.
     const offered = offer && (await context.call('offerPacks', offer));
-    const done = await context.call('connectClient', { ...wanted, basis: plan.basis });
+    const done = await context.call('connectClient', { ...wanted, basis: plan.basis, quarantine });
     await context.printResult(done, () => [
       `${client} is connected to the memory "${escapeControls(done.subject)}".`,
       verificationLine(done.verified),
+      ...(quarantine ? ['Everything that it writes waits until you accept it with: helmdeck-memory inbox'] : []),
       ...(offered ? [offerLine(offered)] : []),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
       withCliCommand(`To undo this, run: helmdeck-memory disconnect ${client}`),
@@ -160,7 +162,7 @@ const stateOf = ({ state, token, transport, packs, server }: ClientRow): string 
   if (state !== 'connected') return STATES[state];
   const offered = packs ? `, packs: ${packs.join(', ') || 'none'}` : '';
   if (server !== undefined) return `${STATES[state]} (${transport}) to ${server}`;
-  return `${STATES[state]} (${transport})${token?.paused ? ', paused' : ''}${offered}`;
+  return `${STATES[state]} (${transport})${token?.paused ? ', paused' : ''}${token?.quarantined ? ', quarantined' : ''}${offered}`;
 };
 
 function usedOf({ token }: ClientRow): string {

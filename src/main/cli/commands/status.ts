@@ -3,7 +3,7 @@ import { type Config, memoryPlace } from '../../config/config.ts';
 import { describeUnreachable, readUnreachable } from '../../roots/unreachable.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, escapeControls, formatEntries } from '../layout.ts';
+import { columns, escapeControls, formatCount, formatEntries } from '../layout.ts';
 import { isMemoryMissing, type MemoryConnection } from '../memory-connection.ts';
 import { clockLines } from './clock.ts';
 import { keyExit, keyLines } from './key.ts';
@@ -40,7 +40,7 @@ export const status = command({
       ]);
       return exits.done.code;
     }
-    const { store, facts, embeddings, meaning, listener } = await memory.call('status', {});
+    const { store, facts, inbox = 0, embeddings, meaning, listener } = await memory.call('status', {});
     const server = listener.at === 'listening' ? listener.server_url : undefined;
     // Query packs only if the owner enabled a pack, because the query can start a process for each pack.
     const { packs = [], skipped = [] } = listed.length === 0 ? {} : await memory.call('packs', {});
@@ -49,7 +49,7 @@ export const status = command({
     const disagrees = store.clock.at === 'ahead' || store.clock.at === 'behind';
     const [clockLine = '', ...clockRemedy] = clockLines(store.clock);
     await context.printResult(
-      { store, facts, embeddings, meaning, folder, program: memory.program ?? null, packs: own, skipped },
+      { store, facts, inbox, embeddings, meaning, folder, program: memory.program ?? null, packs: own, skipped },
       () => [
         ...columns([
           ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
@@ -57,6 +57,7 @@ export const status = command({
           ['memory', describeMemory(store.kept, context.config, memory.program !== undefined)],
           ['key', key],
           ['facts', String(facts)],
+          ...(inbox > 0 ? [['inbox', `${formatCount(inbox, 'write')} waiting; see: helmdeck-memory inbox`]] : []),
           ...(own.length > 0 ? [['packs', own.join(', ')]] : []),
           ...(embeddings.at === 'off' || (embeddings.at === 'ready' && embeddings.whose === 'bundled')
             ? []

@@ -43,7 +43,7 @@ export const showContext = command({
 
 export const activity = command({
   name: 'activity',
-  description: 'Shows who wrote or forgot what, newest first.',
+  description: 'Shows who wrote, forgot or was shown what, newest first.',
   options: { limit: { value: '<number>', description: `Maximum number of rows. Default: ${PAGE.default}.` } },
   async run({ options }, context) {
     const limit = parseCount(options.limit, '--limit') ?? PAGE.default;
@@ -61,7 +61,7 @@ export const activity = command({
         formatMinute(row.at),
         formatWriter(row),
         row.operation,
-        escapeControls(row.key ?? row.scope ?? row.target ?? '') +
+        escapeControls(row.key ?? row.scope ?? row.target ?? row.keys?.join(', ') ?? '') +
           (row.supersedes === undefined ? '' : ` in place of ${escapeControls(row.supersedes)}`),
       ]),
       'Nothing was written or forgotten in the last 30 days.',

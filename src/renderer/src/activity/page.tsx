@@ -21,10 +21,13 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
   undoForget: 'restored',
   undo: 'undid a change of',
   import: 'imported',
+  brief: 'was shown',
   createPipeline: 'created the pipeline',
   replacePipeline: 'replaced the pipeline',
   deletePipeline: 'deleted the pipeline',
   adoptPipeline: 'adopted the pipeline',
+  acceptInbox: 'accepted a write from the Inbox',
+  dropInbox: 'dropped writes from the Inbox',
   mintToken: 'created the token',
   revokeToken: 'revoked the token',
   pauseToken: 'paused or resumed the token',
@@ -118,7 +121,7 @@ function useActivity() {
 }
 
 function Line({ row, undo }: { row: Row; undo: () => void }) {
-  const { at, operation, client, defined_by: definedBy, key, supersedes, scope, target, shortened } = row;
+  const { at, operation, client, defined_by: definedBy, key, keys, supersedes, scope, target, shortened } = row;
   return (
     <li className="line">
       <span>
@@ -131,7 +134,7 @@ function Line({ row, undo }: { row: Row; undo: () => void }) {
             through a pipeline of <bdi>{definedBy}</bdi>{' '}
           </>
         )}
-        {VERBS[operation]} <bdi>{key ?? scope ?? target}</bdi>
+        {VERBS[operation]} <bdi>{key ?? scope ?? target ?? keys?.join(', ')}</bdi>
         {supersedes !== undefined && (
           <>
             {' '}
