@@ -1,4 +1,7 @@
 import { CATEGORY } from '../../contract/categories.ts';
+import { TAGS } from '../../contract/limits.ts';
+import { PROJECT_TAG } from '../brief/fact-place.ts';
+import { isMarked } from '../inbox/marks.ts';
 import { findSecret } from '../operations/secret-guard.ts';
 import { ownWordsOf } from './own-words.ts';
 import { NO_STATEMENT, PASSING, type StatementKind, STATEMENTS } from './statement-patterns.ts';
@@ -16,6 +19,8 @@ export interface CapturedStatement {
 const STATEMENTS_MAX = 3;
 const VALUE = { characters: 300, words: 3 };
 const PROMPT_CHARACTERS = 8000;
+/** A longer name does not fit into a tag. */
+const PROJECT_CHARACTERS = TAGS.characters - PROJECT_TAG.length;
 
 /**
  * Returns the statements of a prompt that sound lasting, such as preferences, conventions, decisions and corrections (R-CAPT-01). Only
@@ -24,8 +29,8 @@ const PROMPT_CHARACTERS = 8000;
  */
 export function captureFrom(prompt: string, project?: string): readonly CapturedStatement[] {
   const text = prompt.slice(0, PROMPT_CHARACTERS);
-  // A prompt with a secret in it may repeat parts of the secret elsewhere.
-  if (findSecret(text)) return [];
+  // A prompt with a secret in it may repeat parts of the secret elsewhere. Suspicious text was probably pasted.
+  if (findSecret(text) || isMarked({ key: '', value: text })) return [];
   const { sentences, restore } = ownWordsOf(text);
   const found = new Map<string, CapturedStatement>();
   for (const sentence of sentences) {
@@ -116,13 +121,13 @@ function factOf({ kind, value }: Said, project: string | undefined): CapturedSta
   const topic = topicOf(value);
   if (topic === '') return undefined;
   const isPersonal = category === 'preferences' || category === CATEGORY.default;
-  const name = isPersonal || project === undefined ? '' : slug(project);
+  const name = isPersonal || project === undefined || project.length > PROJECT_CHARACTERS ? '' : slug(project);
   const root = category === CATEGORY.default ? 'person' : category;
   return {
     key: [root, name, topic].filter((part) => part !== '').join('/'),
     value: `${value[0]?.toUpperCase() ?? ''}${value.slice(1)}.`,
     category,
-    tags: name === '' || project === undefined ? [] : [`project:${project}`],
+    tags: name === '' || project === undefined ? [] : [PROJECT_TAG + project],
   };
 }
 
