@@ -230,10 +230,25 @@ function objectIn(text) {
 }
 
 /**
+ * True if another agent runs this hook. Cursor and Visual Studio Code also run the hooks in the settings of Claude Code, and
+ * possibly have a hook of their own.
+ */
+const isOfAnotherAgent = (client, { cursor_version: cursor, hookEventName, source }) =>
+  (cursor !== undefined && client !== 'cursor') || ((hookEventName !== undefined || source === 'new') && client !== 'vscode');
+
+/** Agents that show their model no text of a hook that runs before a prompt. */
+const WITHOUT_PROMPTS = ['cursor', 'vscode'];
+
+/**
  * Returns the request for the agent's event, or undefined if there is nothing to ask. Gemini CLI puts the brief of the session in
  * front of the first prompt, so that brief is removed here: the memory must not search for its own text.
  */
-function requestFor(client, event, { session_id: id, cwd, prompt, source }) {
+function requestFor(client, event, input) {
+  if (isOfAnotherAgent(client, input) || (event === 'prompt' && WITHOUT_PROMPTS.includes(client))) return undefined;
+  const { prompt, source } = input;
+  // Cursor has a conversation and root folders. Visual Studio Code writes the name of the session differently.
+  const id = input.session_id ?? input.sessionId ?? input.conversation_id;
+  const cwd = input.cwd ?? input.workspace_roots?.[0];
   const session = typeof id === 'string' && /^[\x21-\x7e]{1,200}$/.test(id) ? id : undefined;
   const folder = typeof cwd === 'string' && isAbsolute(cwd) ? projectFolder(resolve(cwd)) : undefined;
   const place = { ...(folder !== undefined && { folder }), ...(session !== undefined && { session }) };
@@ -269,6 +284,7 @@ function mainRepository(folder) {
 
 /** Returns the text that makes the agent show the brief to its model. */
 function outputFor(client, event, { hook_event_name: name }, brief) {
+  if (client === 'cursor') return JSON.stringify({ additional_context: brief });
   const usual = event === 'session' ? 'SessionStart' : client === 'gemini-cli' ? 'BeforeAgent' : 'UserPromptSubmit';
   const hookEventName = typeof name === 'string' && /^\w{1,40}$/.test(name) ? name : usual;
   return JSON.stringify({ hookSpecificOutput: { hookEventName, additionalContext: brief } });

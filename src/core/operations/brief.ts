@@ -20,6 +20,8 @@ const GREETING_MS = 30_000;
 const SAME_PROMPT_MS = 10_000;
 /** Maximum facts to tell again after a session has lost its context. It is more than a brief can show. */
 const REPEATED = 20;
+/** Maximum bytes of a brief in the instructions of the MCP server. Claude Code shows 4,096 characters of the instructions. */
+const GREETING_BYTES = 2800;
 const SILENT = { text: '', keys: [] };
 
 /** A session of a client, as the client names it. */
@@ -100,8 +102,9 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const untold = candidates.filter((fact) => !isTold(fact)).slice(0, moment === 'prompt' ? PROMPT_FACTS : Infinity);
     const facts = new Map(untold.map((fact) => [fact.key, fact]));
     const project = moment === 'prompt' ? undefined : projectOf(folder);
+    const bytes = isGreeting(caller, input) ? Math.min(settings.bytes, GREETING_BYTES) : settings.bytes;
     const ending = project === undefined ? undefined : tagHint(project);
-    const { text, shown } = writeBrief([...facts.values()], { bytes: settings.bytes, now, ending });
+    const { text, shown } = writeBrief([...facts.values()], { bytes, now, ending });
     // At each turn, a client tells its model the same facts. They count once in a session.
     const counted = moment === 'turn' && session ? shown.filter(({ key }) => !session.facts.told.has(key)) : shown;
     if (session && moment === 'repeat') session.facts.told.clear();
