@@ -68,6 +68,14 @@ export const ClientRow = lazy(() =>
       .array(z.string())
       .exactOptional()
       .describe('Names of the packs that the client is offered. Absent if the client is offered all packs.'),
+    capture: z
+      .literal(true)
+      .exactOptional()
+      .describe("Present if statements in the owner's prompts to this client are proposed as facts in the Inbox."),
+    accept: z
+      .literal(true)
+      .exactOptional()
+      .describe('Present if such facts are stored at once, instead of waiting in the Inbox.'),
   }),
 );
 export type ClientRow = SchemaOutput<typeof ClientRow>;
@@ -287,3 +295,33 @@ export const PackOffer = lazy(() =>
   ),
 );
 export type PackOffer = SchemaOutput<typeof PackOffer>;
+
+export const SetCaptureInput = lazy(() =>
+  inputObject(
+    {
+      client: ClientName().describe('Name of the client, as in its tokens, such as `claude-code`.'),
+      capture: flag()
+        .exactOptional()
+        .describe("If `true`, lasting statements in the owner's prompts to this client are proposed as facts in the Inbox."),
+      accept: flag()
+        .exactOptional()
+        .describe(
+          'If `true`, such facts are stored at once, instead of waiting in the Inbox. Suspicious text and facts of a quarantined client always wait.',
+        ),
+    },
+    {
+      title: 'Choose what a client proposes',
+      description: "Changes whether facts are made from the owner's own words in prompts to a client. Off by default.",
+    },
+  ),
+);
+export type SetCaptureInput = SchemaOutput<typeof SetCaptureInput>;
+
+export const CaptureChoice = lazy(() =>
+  z.object({
+    client: z.string().describe('Name of the client.'),
+    capture: z.boolean().describe("Whether statements in the owner's prompts to this client are proposed as facts."),
+    accept: z.boolean().describe('Whether such facts are stored at once.'),
+  }),
+);
+export type CaptureChoice = SchemaOutput<typeof CaptureChoice>;

@@ -18,6 +18,7 @@ import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
 import { invalidToken, ownersToken, verifyToken, signingKey, signToken } from './jwt.ts';
 import { PackOffers } from './pack-offers.ts';
+import { summaryOf, time, type TokenRecord } from './token-record.ts';
 
 /** Maximum characters of a token. Longer tokens are rejected before they are hashed. */
 const TOKEN_CHARACTERS = 8192;
@@ -60,18 +61,6 @@ export interface TokenGrant {
   readonly client: string;
   readonly scopes: ReadonlySet<TokenScope>;
   readonly quarantined: boolean;
-}
-
-/** The record of a token, stored in the vault as JSON. */
-interface TokenRecord {
-  readonly name: string;
-  readonly client: string;
-  readonly subject: string;
-  readonly scopes: readonly TokenScope[];
-  readonly created: number;
-  readonly expires: number;
-  readonly used?: number;
-  readonly quarantined?: true;
 }
 
 interface Use {
@@ -497,20 +486,4 @@ const callerOf = ({ id, subject, client, scopes, quarantined, packs }: TokenIden
   scopes,
   ...(quarantined && { quarantined }),
   ...(packs && { packs }),
-});
-
-const time = (moment: number): string => new Date(moment).toISOString();
-
-const summaryOf = (
-  id: string,
-  { name, client, subject, scopes, created, expires, quarantined }: TokenRecord,
-): Omit<MintReceipt, 'token'> => ({
-  id,
-  name,
-  client,
-  subject,
-  scopes: [...scopes],
-  created_at: time(created),
-  expires_at: time(expires),
-  ...(quarantined && { quarantined }),
 });

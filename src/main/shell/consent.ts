@@ -193,6 +193,13 @@ const QUESTIONS: { readonly [Name in OperationName]?: QuestionBuilder<Name> } = 
       yes: 'Offer',
     };
   },
+  setCapture: ({ client, accept = false }) => ({
+    message: `Let ${shortened(client)} ${accept ? 'store' : 'propose'} facts from your prompts?`,
+    detail: accept
+      ? 'Lasting statements in your prompts to this program are stored as facts at once. Suspicious text waits in the Inbox.'
+      : 'Lasting statements in your prompts to this program wait in the Inbox until you accept them.',
+    yes: 'Allow',
+  }),
   async connectClient(input, { caller, perform }) {
     const { clients } = await perform(caller, 'clients', {});
     const plan = await perform(caller, 'planConnection', { client: input.client, subject: input.subject });

@@ -8,6 +8,7 @@ import { DraftsProvider } from './facts/drafts.tsx';
 import { FactsPage } from './facts/page.tsx';
 import { FirstRun, useUnused } from './first-run.tsx';
 import { useContentHidden, useHideCount } from './hidden.ts';
+import { InboxPage } from './inbox/page.tsx';
 import { LearnedPage } from './learned/page.tsx';
 import { MemoryProvider } from './memory-context.tsx';
 import { PacksPage } from './packs/page.tsx';
@@ -81,7 +82,7 @@ function MemoryView({ place, go, open }: Props) {
   );
 }
 
-const PAGES: Readonly<Record<Exclude<Place['at'], 'facts' | 'packs'>, ComponentType>> = {
+const PAGES: Readonly<Record<Exclude<Place['at'], 'facts' | 'inbox' | 'packs'>, ComponentType>> = {
   activity: ActivityPage,
   learned: LearnedPage,
   clients: ConnectPage,
@@ -91,6 +92,7 @@ const PAGES: Readonly<Record<Exclude<Place['at'], 'facts' | 'packs'>, ComponentT
 
 function Page({ place, go }: Pick<Props, 'place' | 'go'>) {
   if (place.at === 'facts') return <Facts filter={place.filter} go={go} />;
+  if (place.at === 'inbox') return <InboxPage go={go} />;
   if (place.at === 'packs') return <PacksPage opened={place.opened} go={go} />;
   const Shown = PAGES[place.at];
   return <Shown />;

@@ -2,7 +2,7 @@
 export type Place =
   | { readonly at: 'facts'; readonly filter: FactsFilter }
   | { readonly at: 'packs'; readonly opened?: OpenedPack }
-  | { readonly at: 'activity' | 'learned' | 'clients' | 'embeddings' | 'settings' };
+  | { readonly at: 'inbox' | 'activity' | 'learned' | 'clients' | 'embeddings' | 'settings' };
 
 export type OpenedPack = { readonly pack: string } | { readonly pipeline: string };
 

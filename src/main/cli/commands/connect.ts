@@ -1,5 +1,5 @@
 import { withCliCommand } from '../../../contract/cli-command.ts';
-import type { ClientRow, ConnectionPlan, PackOffer } from '../../../contract/client.ts';
+import type { CaptureChoice, ClientRow, ConnectionPlan, PackOffer } from '../../../contract/client.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
 import { UsageError } from '../errors.ts';
@@ -18,6 +18,11 @@ export const connect = command({
     packs: {
       value: '<packs>',
       description: 'Packs that the agent is offered: `all`, `none`, or names separated by commas. Default: `all`.',
+    },
+    capture: {
+      value: '<choice>',
+      description:
+        'Facts from your prompts to the agent: `off`, `inbox` (wait until you accept them) or `store` (stored at once). Default: `off`.',
     },
     quarantine: { description: 'Lets everything that the agent writes wait in the Inbox until you accept it.' },
     server: {
@@ -39,7 +44,7 @@ export const connect = command({
   },
   details: [
     "First shows the planned change to the agent's configuration: one entry, which starts the bridge of Helmdeck Memory. Nothing else in the configuration changes. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
-    'With `--packs`, an agent that is already connected stays connected, and only its packs change. An agent reads the descriptions of its packs in every conversation, so offer it only the packs that it needs. The command `packs` lists the packs.',
+    'With `--packs` or `--capture`, an agent that is already connected stays connected, and only this choice changes. An agent reads the descriptions of its packs in every conversation, so offer it only the packs that it needs. The command `packs` lists the packs.',
     'With `--server`, the agent uses a memory on another machine, with a token that the admin of the server created. The certificate of the server is always verified, and nothing is written before the server has accepted the token. Address and token are stored in the data folder.',
     'If you connect an agent again, it gets a new token, and a removed entry is restored. After the change, the connection is tested with the command that the agent starts. Helmdeck Memory must be running for the test.',
   ],
@@ -52,13 +57,21 @@ export const connect = command({
     'connect codex --server https://memory.example:7443',
   ],
   async run({ arguments: { client }, options }, context) {
-    const { subject, packs, quarantine, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
+    const { subject, packs, capture, quarantine, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
     if (server === undefined && (ca !== undefined || tokenFile !== undefined))
       throw new UsageError('--ca and --token-file can be used only with --server.');
     if (server !== undefined) {
-      if (client === undefined || subject !== undefined || packs !== undefined || quarantine || tried || list)
+      if (
+        client === undefined ||
+        subject !== undefined ||
+        packs !== undefined ||
+        capture !== undefined ||
+        quarantine ||
+        tried ||
+        list
+      )
         throw new UsageError(
-          '--server needs the id of an agent, and cannot be used with --subject, --packs, --quarantine, --try or --list: the token decides what the agent gets.',
+          '--server needs the id of an agent, and cannot be used with --subject, --packs, --capture, --quarantine, --try or --list: the token decides what the agent gets.',
         );
       return connectToServer({ client, server, ca, tokenFile, show, yes }, context);
     }
@@ -72,9 +85,17 @@ export const connect = command({
       return verified.works ? exits.done.code : exits.failed.code;
     }
     const offer = packs === undefined ? undefined : { client, packs: packsIn(packs) };
-    if (offer && !show && (await isConnected(context, client))) {
-      const offered = await context.call('offerPacks', offer);
-      return context.printResult(offered, () => [offerLine(offered)]);
+    const choice = capture === undefined ? undefined : { client, ...captureOf(capture) };
+    const choose = async () => ({
+      offered: offer && (await context.call('offerPacks', offer)),
+      captured: choice && (await context.call('setCapture', choice)),
+    });
+    if ((offer ?? choice) && !show && (await isConnected(context, client))) {
+      const { offered, captured } = await choose();
+      return context.printResult({ ...offered, ...captured }, () => [
+        ...(offered ? [offerLine(offered)] : []),
+        ...(captured ? [captureLine(captured)] : []),
+      ]);
     }
     const wanted = { client, ...(subject !== undefined && { subject }) };
     const plan = await context.call('planConnection', wanted);
@@ -82,13 +103,14 @@ export const connect = command({
     if (!yes) context.hint(...planLines(plan));
     if (!(await context.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
     // Change the packs first, so that the agent's first session has the right tools.
-    const offered = offer && (await context.call('offerPacks', offer));
+    const { offered, captured } = await choose();
     const done = await context.call('connectClient', { ...wanted, basis: plan.basis, quarantine });
     await context.printResult(done, () => [
       `${client} is connected to the memory "${escapeControls(done.subject)}".`,
       verificationLine(done.verified),
       ...(quarantine ? ['Everything that it writes waits until you accept it with: helmdeck-memory inbox'] : []),
       ...(offered ? [offerLine(offered)] : []),
+      ...(captured ? [captureLine(captured)] : []),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
       withCliCommand(`To undo this, run: helmdeck-memory disconnect ${client}`),
     ]);
@@ -126,6 +148,25 @@ export const disconnect = command({
 const packsIn = (text: string): PackOffer['packs'] =>
   text === 'all' ? 'all' : text === 'none' ? [] : text.split(',').map((name) => name.trim());
 
+const CAPTURES: Readonly<Record<string, Omit<CaptureChoice, 'client'>>> = {
+  off: { capture: false, accept: false },
+  inbox: { capture: true, accept: false },
+  store: { capture: true, accept: true },
+};
+
+function captureOf(text: string): Omit<CaptureChoice, 'client'> {
+  const choice = Object.hasOwn(CAPTURES, text) ? CAPTURES[text] : undefined;
+  if (choice) return choice;
+  throw new UsageError('--capture must be off, inbox or store.');
+}
+
+const captureLine = ({ client, capture, accept }: CaptureChoice): string => {
+  if (!capture) return `No facts are made from your prompts to ${client}.`;
+  return accept
+    ? `Lasting statements in your prompts to ${client} are stored as facts.`
+    : `Lasting statements in your prompts to ${client} wait until you accept them with: helmdeck-memory inbox`;
+};
+
 const offerLine = ({ client, packs }: PackOffer): string =>
   `${client} is offered ${packs === 'all' ? 'all packs' : packs.length === 0 ? 'no packs' : packs.join(', ')}.`;
 
@@ -158,11 +199,12 @@ const STATES: Readonly<Record<ClientRow['state'], string>> = {
   no_token: 'has no token; connect it again',
 };
 
-const stateOf = ({ state, token, transport, packs, server }: ClientRow): string => {
+const stateOf = ({ state, token, transport, packs, capture, accept, server }: ClientRow): string => {
   if (state !== 'connected') return STATES[state];
   const offered = packs ? `, packs: ${packs.join(', ') || 'none'}` : '';
+  const captured = capture ? `, facts from prompts: ${accept ? 'store' : 'inbox'}` : '';
   if (server !== undefined) return `${STATES[state]} (${transport}) to ${server}`;
-  return `${STATES[state]} (${transport})${token?.paused ? ', paused' : ''}${token?.quarantined ? ', quarantined' : ''}${offered}`;
+  return `${STATES[state]} (${transport})${token?.paused ? ', paused' : ''}${token?.quarantined ? ', quarantined' : ''}${captured}${offered}`;
 };
 
 function usedOf({ token }: ClientRow): string {

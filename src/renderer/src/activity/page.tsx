@@ -1,7 +1,6 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import type { Activity } from '../../../contract/history.ts';
-import { useMemory } from '../memory-context.tsx';
+import { usePagedOperation } from '../paging.ts';
 import { dayOf, fullDate } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
 import { Button } from '../ui/button.tsx';
@@ -35,6 +34,7 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
   connectClient: 'connected',
   disconnectClient: 'disconnected',
   offerPacks: 'changed the packs of',
+  setCapture: 'changed the proposals of',
   setCredential: 'set the credential',
   dropCredential: 'removed the credential',
   changeSetting: 'changed the setting',
@@ -97,27 +97,9 @@ export function ActivityPage() {
 }
 
 function useActivity() {
-  const { call, subject } = useMemory();
-  const { data, error, isPending, isFetching, hasNextPage, fetchNextPage } = useInfiniteQuery({
-    queryKey: [subject, 'activity'],
-    queryFn: ({ pageParam }) => call('activity', { limit: PAGE, ...(pageParam !== '' && { cursor: pageParam }) }),
-    initialPageParam: '',
-    getNextPageParam: ({ next_cursor: next }) => next,
-  });
-  const [wanted, setWanted] = useState(1);
-  const pages = data?.pages.length ?? 0;
-  // New activity causes a refetch, which cancels a request for the next page. So request the next page again.
-  useEffect(() => {
-    if (pages < wanted && hasNextPage && !isFetching) void fetchNextPage();
-  }, [pages, wanted, hasNextPage, isFetching, fetchNextPage]);
-  const rows = data?.pages.flatMap(({ activity }) => activity) ?? [];
-  return {
-    rows,
-    error,
-    isEmpty: !isPending && !error && rows.length === 0,
-    isLoading: pages < wanted,
-    showEarlier: hasNextPage ? () => setWanted(pages + 1) : undefined,
-  };
+  const { pages, error, isPending, isLoading, showMore } = usePagedOperation('activity', PAGE);
+  const rows = pages.flatMap(({ activity }) => activity);
+  return { rows, error, isEmpty: !isPending && !error && rows.length === 0, isLoading, showEarlier: showMore };
 }
 
 function Line({ row, undo }: { row: Row; undo: () => void }) {
