@@ -2,7 +2,7 @@
 export interface OwnWords {
   readonly sentences: readonly string[];
   /** Writes the code and the short quotations of a sentence again. */
-  restore(sentence: string): string;
+  readonly restore: (sentence: string) => string;
 }
 
 /** A longer quotation is somebody else's text. */

@@ -55,10 +55,8 @@ describe('nothing is proposed from', () => {
 
   test('a prompt with a secret in it (R-CAPT-03)', () => {
     for (const prompt of secrets) expect(captureFrom(prompt), prompt).toEqual([]);
-    for (const { text } of credentials(5)) {
-      const prompt = `From now on always use this for the backups. Remember that it is ${text}`;
-      if (findSecret(prompt)) expect(captureFrom(prompt), prompt).toEqual([]);
-    }
+    const prompts = credentials(5).map(({ text }) => `We always use pnpm here. Remember that the key is ${text}`);
+    for (const prompt of prompts.filter((each) => findSecret(each))) expect(captureFrom(prompt), prompt).toEqual([]);
   });
 });
 
