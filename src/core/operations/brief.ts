@@ -46,12 +46,14 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
       project: projectOf(folder),
       yieldTurn: () => scheduler.yieldTurn(caller.subject),
     };
+    // A prompt does not wait until the model is loaded. The next one finds it loaded.
+    if (isHook(caller)) finder.warmMeaning(request.namespace);
     const [forPrompt, forSession] = await Promise.all([
       prompt === undefined
         ? []
         : selectForPrompt(
             { finder, store },
-            { ...request, prompt, comparesMeanings: finder.comparesMeanings, signal: AbortSignal.timeout(MEANING_MS) },
+            { ...request, prompt, comparesMeanings: finder.isMeaningWarm, signal: AbortSignal.timeout(MEANING_MS) },
           ),
       moment === 'prompt' ? [] : selectForSession({ finder, store }, request),
     ]);
@@ -66,6 +68,9 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const entries = await Promise.all(keys.map((key) => space.get(key)));
     return entries.filter((entry) => entry !== undefined).map(({ author, ...fact }) => ({ ...fact, ...author }));
   };
+
+  /** In a memory without facts, no index is built for a brief. */
+  const isEmpty = async (caller: Caller): Promise<boolean> => (await store.space(namespaceOf(caller), 'fact').count()) === 0;
 
   const sessionOf = async (caller: Caller, moment: Moment, name: string | undefined): Promise<Session | undefined> => {
     if (name === undefined) return undefined;
@@ -125,7 +130,8 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const { prompt, session: name, repeat = false } = input;
     const moment: Moment = prompt === undefined ? (repeat ? 'repeat' : 'start') : repeat ? 'turn' : 'prompt';
     if (isHook(caller) && name !== undefined && moment !== 'prompt') hooks.record(caller);
-    if (settings.bytes === 0 || (isGreeting(caller, input) && (await hooks.speaksFor(caller)))) return SILENT;
+    if (settings.bytes === 0 || (await isEmpty(caller)) || (isGreeting(caller, input) && (await hooks.speaksFor(caller))))
+      return SILENT;
     const session = await sessionOf(caller, moment, name);
     const again = session && moment === 'repeat' ? await readAgain(caller, session.facts) : [];
     const selected = await select(caller, moment, input);
