@@ -47,7 +47,8 @@ describe('a lasting statement in a prompt', () => {
   });
 
   test('is proposed although the hook gave up before the answer (R-CAPT-06)', async () => {
-    const { perform, items } = await capturing();
+    const { perform, items, as } = await capturing();
+    await as(agent)('remember', { key: 'preferences/editor', value: 'Helix' });
     const late = perform(hook, 'brief', { prompt: PROMPT }, { signal: AbortSignal.abort() });
     await expect(late).rejects.toMatchObject({ code: 'cancelled' });
     await expect.poll(items).toMatchObject([WAITS]);
