@@ -82,7 +82,8 @@ function MemoryView({ place, go, open }: Props) {
   );
 }
 
-const PAGES: Readonly<Record<Exclude<Place['at'], 'facts' | 'inbox' | 'packs'>, ComponentType>> = {
+const PAGES: Readonly<Record<Exclude<Place['at'], 'facts' | 'packs'>, ComponentType<Pick<Props, 'go'>>>> = {
+  inbox: InboxPage,
   activity: ActivityPage,
   learned: LearnedPage,
   clients: ConnectPage,
@@ -91,17 +92,17 @@ const PAGES: Readonly<Record<Exclude<Place['at'], 'facts' | 'inbox' | 'packs'>, 
 };
 
 function Page({ place, go }: Pick<Props, 'place' | 'go'>) {
-  if (place.at === 'facts') return <Facts filter={place.filter} go={go} />;
-  if (place.at === 'inbox') return <InboxPage go={go} />;
+  if (place.at === 'facts') return <Facts place={place} go={go} />;
   if (place.at === 'packs') return <PacksPage opened={place.opened} go={go} />;
   const Shown = PAGES[place.at];
-  return <Shown />;
+  return <Shown go={go} />;
 }
 
 const NO_FILTER: FactsFilter = {};
 
-function Facts({ filter, go }: { filter: FactsFilter; go: (place: Place) => void }) {
+function Facts({ place: { filter, opened }, go }: { place: Place & { readonly at: 'facts' }; go: (place: Place) => void }) {
   // While the memory is locked, the filter must not be shown, because names of tags and clients are encrypted content too.
   const hidden = useContentHidden() === true;
-  return useUnused() ? <FirstRun go={go} /> : <FactsPage filter={hidden ? NO_FILTER : filter} go={go} />;
+  if (useUnused()) return <FirstRun go={go} />;
+  return <FactsPage filter={hidden ? NO_FILTER : filter} opened={hidden ? undefined : opened} go={go} />;
 }

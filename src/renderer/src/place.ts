@@ -1,6 +1,11 @@
 /** The open page, with its filter or its opened pack or pipeline. */
 export type Place =
-  | { readonly at: 'facts'; readonly filter: FactsFilter }
+  | {
+      readonly at: 'facts';
+      readonly filter: FactsFilter;
+      /** The fact to open first. */
+      readonly opened?: string;
+    }
   | { readonly at: 'packs'; readonly opened?: OpenedPack }
   | { readonly at: 'inbox' | 'activity' | 'learned' | 'clients' | 'embeddings' | 'settings' };
 

@@ -156,6 +156,8 @@ describe('the brief for a prompt (R-BRIEF-04)', () => {
   test('does not wait for a slow model longer than 150 ms', async () => {
     const never: FactMeaning = {
       isAvailable: true,
+      isWarm: true,
+      warm: () => undefined,
       nearest: (_namespace, _text, { signal }) =>
         new Promise<Nearest>((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error))),
     };

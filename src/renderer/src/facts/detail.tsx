@@ -3,11 +3,12 @@ import type { FactDetail as Fact } from '../../../contract/fact.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { useOperation } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
-import { dayOf, fullDate, timeLeft, useNow } from '../time.ts';
+import { counted, dayOf, fullDate, timeAgo, timeLeft, useNow } from '../time.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { MarkNote } from '../ui/mark-note.tsx';
 import { useScrolls } from '../ui/scrolls.ts';
+import { When } from '../ui/when.tsx';
 import { useDraft } from './drafts.tsx';
 import { FactEditor } from './editor.tsx';
 import { FactHistory } from './history.tsx';
@@ -95,8 +96,9 @@ function Tags({ fact, show }: { fact: Fact; show: Props['show'] }) {
 }
 
 function Provenance({ fact, show }: { fact: Fact; show: Props['show'] }) {
-  const { client, defined_by: definedBy, created_at: created, updated_at: updated, expires_at: end } = fact;
-  const left = timeLeft(end, useNow());
+  const { client, defined_by: definedBy, created_at: created, updated_at: updated, expires_at: end, shown } = fact;
+  const now = useNow();
+  const left = timeLeft(end, now);
   return (
     <>
       <p className="meta">
@@ -112,6 +114,12 @@ function Provenance({ fact, show }: { fact: Fact; show: Props['show'] }) {
       {created !== updated && (
         <p className="meta">
           Created <time dateTime={created}>{dayOf(created)}</time>
+        </p>
+      )}
+      {shown && (
+        <p className="meta">
+          Shown to agents {counted(shown.count, 'time')} in 30 days, last to <bdi>{shown.last_client}</bdi>{' '}
+          <When at={shown.last_at} short={timeAgo(shown.last_at, now)} />
         </p>
       )}
       <p className="meta" data-soon={left.soon || undefined}>
