@@ -348,5 +348,5 @@ test('the command of a hook is quoted for the shell of each system', () => {
 test('the clients with hooks are those that the documentation names', () => {
   const page = readFileSync('docs/connect.md', 'utf8');
   const named = [...page.matchAll(/\| `([a-z-]+)` \|.*\| (?:yes|after a review|at the start) \|/g)].map(([, id]) => id);
-  expect(CONNECTORS.flatMap(({ id, hooks }) => (hooks ? [id] : [])).toSorted()).toEqual(named.toSorted());
+  expect(new Set(CONNECTORS.flatMap(({ id, hooks }) => (hooks ? [id] : [])))).toEqual(new Set(named));
 });
