@@ -2,6 +2,7 @@
  * Compares our code with a floor in the same run: bare SQLite with the same tables, indexes, pragmas and bytes, and a bare HTTP
  * server. A floor only writes or reads the bytes and, where needed, decrypts them.
  */
+import { briefCost } from './brief-cost.ts';
 import { context } from './context.ts';
 import { crowd } from './crowd.ts';
 import { forgetting } from './forgetting.ts';
@@ -33,6 +34,7 @@ for (const measure of [
   stores,
   reads,
   myMemory,
+  briefCost,
   packs,
   quota,
   sweep,

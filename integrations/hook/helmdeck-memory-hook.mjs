@@ -32,13 +32,14 @@ const MAX_RESPONSE_BYTES = 32 * 1024;
 
 /* Finding the program and the token. */
 
+const OWN_FOLDER = dirname(fileURLToPath(import.meta.url));
+
 /**
  * Returns the path of the data folder: the folder of this file, if `connect` copied the file there, or else the same folder as
  * `resolveDataFolder` in src/main/config/config.ts.
  */
 function dataFolder(environment = process.env, platform = process.platform) {
-  const own = dirname(fileURLToPath(import.meta.url));
-  if (existsSync(join(own, 'clients'))) return own;
+  if (existsSync(join(OWN_FOLDER, 'clients'))) return OWN_FOLDER;
   const configured = environment['HELMDECK_DATA_DIR'] ?? '';
   if (isAbsolute(configured)) return configured;
   if (platform === 'win32') return join(environment['APPDATA'] ?? join(homedir(), 'AppData', 'Roaming'), 'Helmdeck Memory');
@@ -101,6 +102,16 @@ function isProcessAlive(pid) {
   } catch (error) {
     return error.code === 'EPERM';
   }
+}
+
+/**
+ * Whether a plugin's copy of this file must be silent: the owner did not choose the event, or `connect` wrote the same hook to the
+ * client's configuration.
+ */
+function isLeftToAnother(folder, client, event) {
+  if (folder === OWN_FOLDER) return false;
+  const { hooks } = objectIn(readIfExists(join(folder, 'clients', `${client}.json`)) ?? '{}');
+  return hooks !== undefined && hooks[event] !== '';
 }
 
 /* The connection. The limit of the whole process ends it. */
@@ -230,10 +241,25 @@ function objectIn(text) {
 }
 
 /**
+ * True if another agent runs this hook. Cursor and Visual Studio Code also run the hooks in the settings of Claude Code, and
+ * possibly have a hook of their own.
+ */
+const isOfAnotherAgent = (client, { cursor_version: cursor, hookEventName, source }) =>
+  (cursor !== undefined && client !== 'cursor') || ((hookEventName !== undefined || source === 'new') && client !== 'vscode');
+
+/** Agents that show their model no text of a hook that runs before a prompt. */
+const WITHOUT_PROMPTS = ['cursor', 'vscode'];
+
+/**
  * Returns the request for the agent's event, or undefined if there is nothing to ask. Gemini CLI puts the brief of the session in
  * front of the first prompt, so that brief is removed here: the memory must not search for its own text.
  */
-function requestFor(client, event, { session_id: id, cwd, prompt, source }) {
+function requestFor(client, event, input) {
+  if (isOfAnotherAgent(client, input) || (event === 'prompt' && WITHOUT_PROMPTS.includes(client))) return undefined;
+  const { prompt, source } = input;
+  // Cursor has a conversation and root folders. Visual Studio Code writes the name of the session differently.
+  const id = input.session_id ?? input.sessionId ?? input.conversation_id;
+  const cwd = input.cwd ?? input.workspace_roots?.[0];
   const session = typeof id === 'string' && /^[\x21-\x7e]{1,200}$/.test(id) ? id : undefined;
   const folder = typeof cwd === 'string' && isAbsolute(cwd) ? projectFolder(resolve(cwd)) : undefined;
   const place = { ...(folder !== undefined && { folder }), ...(session !== undefined && { session }) };
@@ -269,6 +295,7 @@ function mainRepository(folder) {
 
 /** Returns the text that makes the agent show the brief to its model. */
 function outputFor(client, event, { hook_event_name: name }, brief) {
+  if (client === 'cursor') return JSON.stringify({ additional_context: brief });
   const usual = event === 'session' ? 'SessionStart' : client === 'gemini-cli' ? 'BeforeAgent' : 'UserPromptSubmit';
   const hookEventName = typeof name === 'string' && /^\w{1,40}$/.test(name) ? name : usual;
   return JSON.stringify({ hookSpecificOutput: { hookEventName, additionalContext: brief } });
@@ -290,7 +317,9 @@ async function speak(client, event) {
   const reading = readInput();
   const timeout = exitAfter(LOCAL_LIMIT_MS);
   try {
-    const target = readTarget(dataFolder(), client);
+    const folder = dataFolder();
+    if (isLeftToAnother(folder, client, event)) return await reading;
+    const target = readTarget(folder, client);
     if (target.server) {
       clearTimeout(timeout);
       exitAfter(SERVER_LIMIT_MS);

@@ -103,7 +103,7 @@ export const TagsField = lazy(() =>
     .max(TAGS.max, { error: `must have at most ${TAGS.max} items; send only the tags that you would search for`, abort: true })
     .transform((tags) => [...new Set(tags)])
     .describe(
-      `Words that help to find the fact later: at most ${TAGS.max} tags of 1 to ${TAGS.characters} characters each. Duplicate tags are removed.`,
+      `Words that help to find the fact later: at most ${TAGS.max} tags of 1 to ${TAGS.characters} characters each. A fact about one repository has the tag \`project:<name of the repository's root folder>\`. Duplicate tags are removed.`,
     ),
 );
 

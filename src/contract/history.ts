@@ -84,6 +84,7 @@ export const RECORDED_ACTIONS = {
   connectClient: 'client',
   disconnectClient: 'client',
   offerPacks: 'client',
+  setCapture: 'client',
   setCredential: 'name',
   dropCredential: 'name',
   changeSetting: 'name',

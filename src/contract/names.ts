@@ -9,6 +9,9 @@ export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'memory
 /** The scopes of a new token, unless others are chosen. */
 export const DEFAULT_SCOPES = ['memory:read', 'memory:write', 'packs:run'] as const;
 
+/** Events at which a client's hooks ask for a brief: the start of a session, and each prompt. */
+export const HOOK_EVENTS = ['session', 'prompt'] as const;
+
 /** Formats of other programs' memories that can be imported. */
 export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
 
@@ -17,3 +20,15 @@ export const DEFAULT_ADDRESS = '127.0.0.1:7345';
 
 /** File name of the extension bundle for Claude Desktop, in the folder of the window's static files. */
 export const CLAUDE_BUNDLE = 'helmdeck-memory.mcpb';
+
+/** The clients that `connect` recognises. A token for any other client is quarantined, unless the owner chooses otherwise. */
+export const KNOWN_CLIENTS: ReadonlySet<string> = new Set([
+  'claude-code',
+  'claude-desktop',
+  'codex',
+  'cursor',
+  'gemini-cli',
+  'openclaw',
+  'openclaw-embeddings',
+  'vscode',
+]);

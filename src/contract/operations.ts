@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { BriefInput, BriefOutput } from './brief.ts';
 import {
+  CaptureChoice,
   ClientList,
   ClientsInput,
   ConnectClientInput,
@@ -12,6 +13,7 @@ import {
   PauseReceipt,
   PauseTokenInput,
   PlanConnectionInput,
+  SetCaptureInput,
   ClientVerification,
   VerifyClientInput,
 } from './client.ts';
@@ -299,6 +301,17 @@ export const operations = {
     effect: {
       when: ({ packs }: PackOffer) => packs.length > 0,
       condition: 'when `packs` is not empty',
+      effect: 'grants',
+      otherwise: 'reversible',
+    },
+  },
+  setCapture: {
+    input: SetCaptureInput,
+    output: CaptureChoice,
+    scope: 'admin',
+    effect: {
+      when: ({ capture, accept }: SetCaptureInput) => capture === true || accept === true,
+      condition: 'when `capture` or `accept` is true',
       effect: 'grants',
       otherwise: 'reversible',
     },

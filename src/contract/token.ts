@@ -63,9 +63,13 @@ export const TokenClaims = lazy(() =>
     nbf: Seconds().exactOptional(),
     iat: Seconds().exactOptional(),
     jti: TokenId().exactOptional(),
+    /** The id of the token without which this token is not valid. */
+    of: TokenId().exactOptional(),
     client: Client().default('unknown'),
     // The default applies only if the claim is absent. A token with an empty list has no rights.
     scopes: Scopes().default([...DEFAULT_SCOPES]),
+    /** Whether the writes of the token wait until the owner accepts them. A token without the claim is not quarantined. */
+    quarantine: z.boolean({ error: 'must be true or false; correct it or leave it out' }).exactOptional(),
   }),
 );
 export type TokenClaims = SchemaOutput<typeof TokenClaims>;
@@ -94,6 +98,11 @@ export const MintInput = lazy(() =>
         .default([...DEFAULT_SCOPES])
         .describe(`Scopes of the token. If absent, the token gets ${DEFAULT_SCOPES.join(', ')}.`),
       days: wholeNumber(1, TOKEN_DAYS).default(TOKEN_DAYS).describe(`Days until the token expires, at most ${TOKEN_DAYS}.`),
+      quarantine: flag()
+        .exactOptional()
+        .describe(
+          'Whether everything that the program writes waits in the Inbox until the owner accepts it. If absent, `true`, unless the program is a client that `connect` recognises or the token has the scope `admin`.',
+        ),
     },
     {
       title: 'Create a token',
@@ -113,6 +122,10 @@ const TokenRecord = lazy(() =>
     scopes: z.array(z.enum(TOKEN_SCOPES)).describe('Scopes of the token.'),
     created_at: Time().describe('When the token was created.'),
     expires_at: Time().describe('When the token expires.'),
+    quarantined: z
+      .literal(true)
+      .exactOptional()
+      .describe('Present if everything that the program writes waits in the Inbox until the owner accepts it.'),
   }),
 );
 

@@ -128,6 +128,7 @@ describe('the table (R-OPS-01)', () => {
       'connectClient',
       'disconnectClient',
       'offerPacks',
+      'setCapture',
       'verifyClient',
       'credentials',
       'setCredential',

@@ -63,7 +63,7 @@ async function portOf(server: Server | ReturnType<typeof createTcpServer>): Prom
 function dataFolder({ port, pid = process.pid }: { port: number; pid?: number }): string {
   const folder = tempFolder();
   writePrivate(join(folder, 'clients', 'codex.hook.token'), `${TOKEN}\n`);
-  for (const client of ['claude-code', 'gemini-cli'])
+  for (const client of ['claude-code', 'gemini-cli', 'cursor', 'vscode'])
     copyFileSync(join(folder, 'clients', 'codex.hook.token'), join(folder, 'clients', `${client}.hook.token`));
   writePrivate(join(folder, 'endpoint.json'), JSON.stringify({ url: `http://127.0.0.1:${port}`, pid, proof_key: KEY }));
   copyFileSync(SCRIPT, join(folder, 'helmdeck-memory-hook.mjs'));
@@ -81,7 +81,12 @@ interface Outcome {
 type Input = object | string | undefined | null;
 
 /** Runs the hook as an agent does. */
-async function runHook(folder: string, [client, event]: readonly [string, string], input: Input): Promise<Outcome> {
+async function runHook(
+  folder: string,
+  [client, event]: readonly [string, string],
+  input: Input,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
   let child!: ChildProcess;
   let stdout = '';
   let stderr = '';
@@ -89,6 +94,7 @@ async function runHook(folder: string, [client, event]: readonly [string, string
     const script = join(folder, 'helmdeck-memory-hook.mjs');
     child = spawn(process.execPath, [script, client, event], {
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      env: { ...process.env, ...environment },
     });
     child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
     child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
@@ -101,11 +107,11 @@ async function runHook(folder: string, [client, event]: readonly [string, string
 }
 
 /** Runs the hook until it has had enough time on a busy machine. */
-async function hearHook(...[folder, command, input]: Parameters<typeof runHook>): Promise<Outcome> {
+async function hearHook(...asked: Parameters<typeof runHook>): Promise<Outcome> {
   for (let attempt = 0; attempt < 20; attempt += 1) {
-    const outcome = await runHook(folder, command, input);
+    const outcome = await runHook(...asked);
     if (outcome.stdout !== '') return outcome;
-    expect(outcome.ms).toBeGreaterThan(200);
+    expect(outcome.ms).toBeGreaterThan(100);
   }
   throw new Error('The hook said nothing.');
 }
@@ -170,6 +176,40 @@ describe('the hook asks for a brief and prints it', () => {
     expect(program.requests.at(-1)).toEqual({ path: '/api/v1/brief', token: `Bearer ${TOKEN}`, body: asks });
   });
 
+  // The inputs and outputs that the documentation of these editors describes.
+  test.each([
+    {
+      client: 'cursor',
+      input: {
+        conversation_id: 'c-1',
+        session_id: 'c-1',
+        hook_event_name: 'sessionStart',
+        cursor_version: '3.20.17',
+        workspace_roots: ['/nowhere'],
+        is_background_agent: false,
+      },
+      asks: { session: 'c-1', folder: '/nowhere' },
+      says: { additional_context: BRIEF },
+    },
+    {
+      client: 'vscode',
+      input: {
+        sessionId: 'v-1',
+        hookEventName: 'SessionStart',
+        cwd: '/nowhere',
+        source: 'new',
+        timestamp: '2026-02-09T10:30:00Z',
+      },
+      asks: { session: 'v-1', folder: '/nowhere' },
+      says: { hookSpecificOutput: { hookEventName: 'SessionStart', additionalContext: BRIEF } },
+    },
+  ])('$client, by its documentation (R-HOOK-01)', async ({ client, input, asks, says }) => {
+    const program = await standIn();
+    const { stdout } = await hearHook(dataFolder(program), [client, 'session'], input);
+    expect(JSON.parse(stdout)).toEqual(says);
+    expect(program.requests.at(-1)).toMatchObject({ body: asks });
+  });
+
   test('a response in chunks is read too', async () => {
     const { stdout } = await hearHook(dataFolder(await standIn({ chunked: true })), ['codex', 'prompt'], aPrompt);
     expect(stdout).toContain('Helix <b>');
@@ -222,6 +262,21 @@ describe('the hook says nothing and exits with 0 (R-HOOK-02)', () => {
     expect(program.requests).toEqual([]);
   });
 
+  test.each([
+    ['claude-code', 'session', { session_id: 's', source: 'new' }],
+    ['claude-code', 'session', { sessionId: 's', hookEventName: 'SessionStart' }],
+    ['claude-code', 'prompt', { ...aPrompt, cursor_version: '3.20.17' }],
+    ['cursor', 'prompt', { ...aPrompt, cursor_version: '3.20.17' }],
+    ['vscode', 'prompt', aPrompt],
+  ] as const)(
+    'if another agent runs the hook of %s, or would not show the text (%s, R-PLUG-04)',
+    async (client, event, input) => {
+      const program = await standIn();
+      expect(await runHook(dataFolder(program), [client, event], input)).toMatchObject(SILENT);
+      expect(program.requests.filter(({ path }) => path.includes('brief'))).toEqual([]);
+    },
+  );
+
   test('for an unknown event or an invalid name', async () => {
     const folder = dataFolder(await standIn());
     for (const [client, event] of [
@@ -264,8 +319,34 @@ test('another program on the port gets neither token nor prompt (R-HOOK-03)', as
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}');
       });
   });
-  expect(await runHook(dataFolder({ port: await portOf(raw) }), ['codex', 'prompt'], aPrompt)).toMatchObject(SILENT);
-  expect(received).toMatch(/^GET \/healthz\?challenge=[0-9a-f]{64} HTTP\/1\.1\r\nHost: 127\.0\.0\.1:\d+\r\n\r\n$/);
+  const folder = dataFolder({ port: await portOf(raw) });
+  // On a busy machine, the hook can give up before it has connected.
+  const hear = async (): Promise<string> => {
+    received = '';
+    expect(await runHook(folder, ['codex', 'prompt'], aPrompt)).toMatchObject(SILENT);
+    return received;
+  };
+  await expect.poll(hear).toMatch(/^GET \/healthz\?challenge=[0-9a-f]{64} HTTP\/1\.1\r\nHost: 127\.0\.0\.1:\d+\r\n\r\n$/);
+});
+
+test('the copy in a plugin speaks unless the configuration has the hook too, or the owner chose other events (R-HOOK-06)', async () => {
+  const program = await standIn();
+  const data = dataFolder(program);
+  const plugin = tempFolder();
+  copyFileSync(SCRIPT, join(plugin, 'helmdeck-memory-hook.mjs'));
+  const environment = { HELMDECK_DATA_DIR: data };
+  const record = (hooks?: object): string => writePrivate(join(data, 'clients', 'codex.json'), JSON.stringify({ hooks }));
+  expect((await hearHook(plugin, ['codex', 'prompt'], aPrompt, environment)).stdout).toContain('Helix');
+  for (const hooks of [undefined, { prompt: '' }]) {
+    record(hooks);
+    expect((await hearHook(plugin, ['codex', 'prompt'], aPrompt, environment)).stdout).toContain('Helix');
+  }
+  const asked = program.requests.length;
+  for (const hooks of [{ prompt: 'node hook.mjs codex prompt' }, { session: '' }, {}]) {
+    record(hooks);
+    expect(await runHook(plugin, ['codex', 'prompt'], aPrompt, environment)).toMatchObject(SILENT);
+  }
+  expect(program.requests).toHaveLength(asked);
 });
 
 test('the folder of a brief is the root of the repository, also in a worktree (R-HOOK-01)', async () => {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Connects the real Claude Code, Codex and Gemini CLI to a real listener, checks what they report, and disconnects them.
-# They are large, so only this lane installs them, with its own lock file.
+# Runs a lane with the real Claude Code, Codex and Gemini CLI: the one named by the argument, or the one that connects them to a
+# real listener. They are large, so only these lanes install them, with their own lock file.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PWD/node_modules/.bin:$PATH"
@@ -16,4 +16,4 @@ if [ ! -d test/lanes/connect/node_modules ]; then
     exit 0
   }
 fi
-exec node test/lanes/connect.ts
+exec node "test/lanes/${1:-connect}.ts"

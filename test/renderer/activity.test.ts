@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { DAY, manualClock, HOUR } from '../support/clock.ts';
+import { DAY, HOUR, manualClock, SECOND } from '../support/clock.ts';
 import { openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
@@ -60,6 +60,38 @@ test('Show earlier loads earlier rows, even while new ones arrive', async () => 
   await page.getByRole('button', { name: 'Show earlier' }).click();
   await expect.poll(async () => (await lines(page)).length, { timeout: 45_000 }).toBe(230);
   expect(await page.getByRole('button', { name: 'Show earlier' }).count()).toBe(0);
+});
+
+test('a brief names the facts that an agent was shown, and each name opens the fact (R-WIN-56)', async () => {
+  const clock = manualClock();
+  const { page, as, advance } = await openWindow({
+    clock,
+    async seed(of) {
+      const codex = of({ client: 'codex' });
+      await codex('remember', { key: 'preferences/manager', value: 'Use pnpm, never npm.', category: 'preferences' });
+      // The first page of the list does not show the older fact.
+      for (let index = 0; index < 60; index += 1) {
+        await clock.advance(SECOND);
+        await of({ client: 'claude-code' })('remember', { key: `notes/${index}`, value: `Note ${index}.`, category: 'notes' });
+      }
+      await of({ client: 'claude-code' })('brief', { session: 'one' });
+    },
+  });
+  await goTo(page, 'Activity');
+  const row = page.locator('main .line').filter({ hasText: 'was shown' });
+  expect(await row.innerText()).toBe('14:03 claude-code was shown 1 fact at the start of a session: preferences/manager');
+  await advance(2 * HOUR);
+  await row.getByRole('button', { name: 'preferences/manager' }).click();
+  const fact = page.getByRole('complementary', { name: 'Fact' });
+  await fact.getByText('Use pnpm, never npm.').waitFor();
+  await fact.getByText('Shown to agents 1 time in 30 days, last to claude-code 2 hours ago').waitFor();
+  // The keys of Facts work at once, and another brief updates the count.
+  await page.keyboard.press('h');
+  await fact.getByText('No earlier versions').waitFor();
+  await as({ client: 'gemini-cli' })('brief', { session: 'two' });
+  await fact.getByText('Shown to agents 2 times in 30 days, last to gemini-cli just now').waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { name: 'Activity' }).waitFor();
 });
 
 test('activity of an unused memory says that it is empty', async () => {

@@ -1119,6 +1119,7 @@ describe('the palette', () => {
       'Forget all facts… ⇧⌫',
       'Sort by expiry S',
       'Go to Facts Ctrl 1',
+      'Go to Inbox Ctrl 7',
       'Go to Activity Ctrl 2',
       'Go to Learned Ctrl 3',
       'Go to Packs Ctrl 4',

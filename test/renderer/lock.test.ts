@@ -23,6 +23,13 @@ const shown: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = 
   ['the dialog that forgets facts', async (page) => (await row(page), page.keyboard.press('Shift+Backspace'))],
   ['the undo dialog', async (page) => (await goTo(page, 'Activity'), press(page, /^Undo a client/))],
   [
+    'an item of the Inbox and its editor',
+    async (page) => {
+      await page.getByRole('button', { name: /^Inbox/ }).click();
+      await press(page, /^Edit and keep/);
+    },
+  ],
+  [
     'an import preview',
     async (page) => {
       await goTo(page, 'Settings');
@@ -50,7 +57,10 @@ test.each(shown)('a lock removes %s from the screen (R-LOCK-02)', async (_what, 
   } = await openWindow({
     clock,
     packs: { packs: [aPack(() => ({ said: SECRET }))] },
-    seed: async (as) => as({ client: SECRET })('remember', { key: SECRET, value: SECRET, tags: [SECRET] }),
+    async seed(as) {
+      await as({ client: SECRET })('remember', { key: SECRET, value: SECRET, tags: [SECRET] });
+      await as({ client: SECRET, quarantined: true })('remember', { key: SECRET, value: `${SECRET} too` });
+    },
   });
   await page.getByRole('listbox', { name: 'Facts' }).getByRole('option').waitFor();
   await go(page);

@@ -110,8 +110,8 @@ test('the window sends requests only to its own origin (R-WIN-08)', async () => 
   expect(asked.filter((url) => !url.startsWith(`${served.url}/`))).toEqual([]);
 });
 
-test('the script has at most 400 kB and never turns text into markup (R-WIN-07, R-WIN-08)', () => {
-  expect(scriptBytes()).toBeLessThanOrEqual(400_000);
+test('the script has at most 450 kB and never turns text into markup (R-WIN-07, R-WIN-08)', () => {
+  expect(scriptBytes()).toBeLessThanOrEqual(450_000);
   const sources = globSync('src/renderer/**/*.{ts,tsx}').map((path) => readFileSync(path, 'utf8'));
   expect(sources.length).toBeGreaterThan(20);
   for (const sign of [

@@ -1,5 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import type { HeldOperation } from '../../src/contract/inbox.ts';
+import { INBOX_CATEGORY } from '../../src/core/store/entry.ts';
 import { RamStore } from '../../src/core/store/ram-store.ts';
 import type { EntryDraft } from '../../src/core/store/store.ts';
 import { manualClock, MINUTE } from '../support/clock.ts';
@@ -41,15 +43,31 @@ const audit = (id: string, payload: string): EntryDraft => ({
   lifetime: 60 * MINUTE,
 });
 
+/** An item of the Inbox. */
+const item = (index: number, client: string, operation: HeldOperation, input: object): EntryDraft => ({
+  key: `inbox/${String(index).padStart(32, '0')}`,
+  value: JSON.stringify({ operation, source: 'quarantine', input }),
+  category: INBOX_CATEGORY,
+  tags: [],
+  author: { ...anAuthor, client },
+  lifetime: 60 * MINUTE,
+});
+
 async function openHostile() {
   const store = new RamStore(manualClock());
   const me = { subject: 'me' };
   const facts = store.space(me, 'fact');
   const rows = store.space(me, 'activity');
+  const items = store.space(me, 'pack');
   for (const [index, payload] of payloads.entries()) {
     await rows.put(note({ operation: 'remember', key: `${index} ${payload}` }, payload, `a${index}`));
     await rows.put(note({ operation: 'forget', scope: `category:${payload}` }, payload, `b${index}`));
+    await rows.put(note({ operation: 'brief', keys: [`brief ${payload}`], moment: 'prompt' }, payload, `c${index}`));
     await store.space(me, 'audit').put(audit(`${index}`, payload));
+    const tags = [payload, `second ${payload}`];
+    const key = index % 2 === 0 ? payload : `k${index}`;
+    const input = { key, value: `new ${payload}`, category: payload, tags, supersedes: payload };
+    await items.put(item(index, payload, 'remember', input));
     await facts.put({
       key: `k${index}`,
       value: payload,
@@ -58,6 +76,15 @@ async function openHostile() {
       author: { ...anAuthor, client: payload },
       lifetime: 60 * MINUTE,
     });
+  }
+  for (const [index, payload] of payloads.slice(0, 20).entries()) {
+    const lines = [JSON.stringify({ key: payload, value: payload })];
+    const steps = [{ id: 'one', pack: payload, input: { [payload]: payload } }];
+    await items.put(item(1000 + index, payload, 'forget', { scope: `tag:${payload}` }));
+    await items.put(item(2000 + index, payload, 'undo', { client: payload, since: '2020-01-01T00:00:00.000Z' }));
+    await items.put(item(3000 + index, payload, 'import', { lines }));
+    await items.put(item(4000 + index, payload, 'createPipeline', { id: payload, title: payload, steps }));
+    await items.put(item(5000 + index, payload, 'deletePipeline', { id: payload }));
   }
   const packs = payloads.map((payload, index) =>
     aPack(() => ({ said: payload, [payload]: payload }), {
@@ -119,13 +146,49 @@ test('hostile clients, keys and scopes stay text in Activity and the undo dialog
   // The store encodes text as UTF-8, which has no lone surrogates.
   const whole = payloads.map((payload, index) => `${index} ${payload}`.replaceAll('\r', '')).filter((key) => key.isWellFormed());
   expect(whole.length).toBeGreaterThan(190);
-  expect(whole.filter((key) => !text.includes(key))).toEqual([]);
+  expect(whole.filter((key) => !text.includes(key) || !text.includes(`brief ${key.replace(/^\d+ /, '')}`))).toEqual([]);
   await unharmed();
   await page.getByRole('button', { name: "Undo a client's changes…" }).click();
   const client = page.getByRole('dialog').getByRole('combobox');
   for (let index = 0; index < 20; index += 1) {
     await client.selectOption({ index });
     await unharmed();
+  }
+});
+
+test('hostile text stays text in the Inbox, its editor and its questions (R-WIN-07)', async () => {
+  await using opened = await openHostile();
+  const { page, unharmed } = opened;
+  await page.getByRole('button', { name: /^Inbox/ }).click();
+  const items = page.getByRole('article');
+  await items.first().waitFor();
+  for (const more = page.getByRole('button', { name: 'Show more' }); (await more.count()) > 0;) {
+    const before = await items.count();
+    await more.click();
+    await expect.poll(() => items.count(), { timeout: 45_000 }).toBeGreaterThan(before);
+  }
+  const text = await textOf(page);
+  const whole = payloads.map((payload) => payload.replaceAll('\r', '')).filter((payload) => payload.isWellFormed());
+  expect(whole.filter((payload) => !text.includes(payload))).toEqual([]);
+  await unharmed();
+  for (let index = 0; index < 10; index += 1) {
+    await page
+      .getByRole('button', { name: /^Edit and keep/ })
+      .nth(index * 20)
+      .click();
+    await page.getByRole('dialog', { name: 'Edit and keep' }).waitFor();
+    await unharmed();
+    await page.keyboard.press('Escape');
+  }
+  // Each click renames its button, so the next one becomes the first.
+  const show = page.getByRole('button', { name: 'Show the whole request' });
+  for (let left = await show.count(); left > 0; left -= 1) await show.first().click();
+  await unharmed();
+  for (const name of [/^Allow: tag:/, /^Allow: undo of/, /^Allow: pipeline/]) {
+    await page.getByRole('button', { name }).last().click();
+    await page.getByRole('dialog', { name: 'Allow this deletion?' }).waitFor();
+    await unharmed();
+    await page.keyboard.press('Escape');
   }
 });
 

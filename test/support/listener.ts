@@ -9,7 +9,7 @@ import type { ClientConnections } from '../../src/core/operations/clients-port.t
 import { createCore } from '../../src/core/operations/create-core.ts';
 import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
 import type { MeaningModel, MeaningVectors } from '../../src/core/operations/meaning-port.ts';
-import type { OwnerSettings, UpdateSource } from '../../src/core/operations/memory.ts';
+import type { BriefSettings, OwnerSettings, UpdateSource } from '../../src/core/operations/memory.ts';
 import type { Perform } from '../../src/core/operations/perform.ts';
 import type { PackServicesOptions } from '../../src/core/packs/pack-services.ts';
 import { Finder } from '../../src/core/search/finder.ts';
@@ -51,6 +51,7 @@ export interface ServeOptions extends Partial<Omit<ListenerDeps, 'perform'>> {
   readonly embeddings?: Embeddings;
   /** Finds facts by their meaning. If absent, facts are found by their words only. */
   readonly meaning?: FactMeaning | undefined;
+  readonly brief?: BriefSettings;
   readonly meaningModel?: MeaningModel;
   readonly meaningVectors?: MeaningVectors;
   readonly updates?: UpdateSource | undefined;
@@ -71,6 +72,7 @@ export async function serve({
   meaningModel,
   meaningVectors,
   updates,
+  brief,
   clock = systemClock,
   ...over
 }: ServeOptions = {}): Promise<ServedMemory> {
@@ -89,6 +91,7 @@ export async function serve({
     ...(embeddings && { embeddings }),
     ...(meaningModel && { meaning: meaningModel }),
     ...(meaningVectors && { meaningVectors }),
+    ...(brief && { brief }),
     program: {
       version: VERSION,
       listening: () => ({ at: 'listening', url: listener.url }),

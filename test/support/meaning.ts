@@ -14,6 +14,7 @@ interface Meanings {
 /** Finds facts by cosines that the test chooses, and records the questions. */
 export class ChosenMeaning implements FactMeaning {
   isAvailable = true;
+  isWarm = true;
   readonly asked: string[] = [];
   /** Runs before each answer. */
   onQuestion: (query: NearestQuery) => Promise<void> | void = () => undefined;
@@ -30,6 +31,10 @@ export class ChosenMeaning implements FactMeaning {
     return store.onEntryEvent((event) => {
       if (event.what === 'stored' && event.kind === 'fact') this.#keys.set(event.row, event.entry.key);
     });
+  }
+
+  warm(): void {
+    this.isWarm = true;
   }
 
   async nearest(_: Namespace, text: string, query: NearestQuery): Promise<Nearest | undefined> {

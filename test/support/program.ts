@@ -87,7 +87,7 @@ export async function serveDatabase(
     folder,
     owner,
     token: (subject: string, client = 'tester', scopes: TokenScope[] = ['memory:read', 'memory:write', 'packs:run']) =>
-      owner.call('mintToken', { name: client, client, subject, scopes }),
+      owner.call('mintToken', { name: client, client, subject, scopes, quarantine: false }),
     send: (path: string, request?: HttpRequest) => sendRequest(owner.url, `/api/v1${path}`, request),
   });
 }

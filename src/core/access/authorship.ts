@@ -1,10 +1,9 @@
 import { Failure } from '../../contract/failure.ts';
 import { TOKEN_SCOPES } from '../../contract/names.ts';
-import type { TokenScope } from '../../contract/token.ts';
 import { type Caller, hasScope } from './caller.ts';
 import { isSameClient } from './fair-share.ts';
 import type { OfferedPacks } from './pack-offers.ts';
-import type { TokenRegistry } from './token-registry.ts';
+import type { TokenGrant, TokenRegistry } from './token-registry.ts';
 
 /** The author of a definition that other clients can run. The author is responsible for the definition. */
 export interface DefinitionAuthor {
@@ -41,11 +40,14 @@ export class Authorship {
     if (isOwn) return runner;
     const signed = { ...runner, definedBy: author.client };
     if (author.owner) return signed;
-    const rights = await this.#rightsOf(author, runner.subject);
+    const grants = await this.#grantsOf(author, runner.subject);
+    const rights = new Set(grants.flatMap(({ scopes }) => [...scopes]));
     if (rights.size === 0) throw orphaned(author);
     const packs = inBoth(runner.packs, this.#tokens?.offers.of(author.client));
     const scopes = new Set(TOKEN_SCOPES.filter((scope) => hasScope(runner, scope) && hasScope({ scopes: rights }, scope)));
-    return { ...signed, scopes, ...(packs && { packs }) };
+    // An author who may write only with the owner's approval must not write through another client.
+    const isFree = grants.some((grant) => !grant.quarantined && hasScope(grant, 'memory:write'));
+    return { ...signed, scopes, ...(packs && { packs }), ...(!isFree && { quarantined: true }) };
   }
 
   async runnableBy(runner: Caller): Promise<(author: DefinitionAuthor) => boolean> {
@@ -53,9 +55,9 @@ export class Authorship {
     return (author) => author.owner || isSameClient(runner, author) || grants.some((grant) => isSameClient(grant, author));
   }
 
-  async #rightsOf(author: DefinitionAuthor, subject: string): Promise<ReadonlySet<TokenScope>> {
+  async #grantsOf(author: DefinitionAuthor, subject: string): Promise<readonly TokenGrant[]> {
     const grants = (await this.#tokens?.grants(subject)) ?? [];
-    return new Set(grants.filter((grant) => isSameClient(grant, author)).flatMap(({ scopes }) => [...scopes]));
+    return grants.filter((grant) => isSameClient(grant, author));
   }
 }
 

@@ -16,8 +16,9 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../contract/units.ts';
 import type { Vault } from '../store/store.ts';
 import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
-import { invalidToken, ownersToken, verifyToken, signingKey, signToken } from './jwt.ts';
+import { invalidToken, ownersToken, verifyToken, signingKey, signToken, type TokenIdentity, verifiedOf } from './jwt.ts';
 import { PackOffers } from './pack-offers.ts';
+import { summaryOf, time, type TokenRecord } from './token-record.ts';
 
 /** Maximum characters of a token. Longer tokens are rejected before they are hashed. */
 const TOKEN_CHARACTERS = 8192;
@@ -41,34 +42,12 @@ interface Deps {
   readonly secret?: string | undefined;
 }
 
-interface TokenIdentity {
-  readonly id: string;
-  readonly subject: string;
-  readonly client: string;
-  readonly scopes: ReadonlySet<TokenScope>;
-  /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
-  readonly from: number;
-  readonly until: number;
-  /** The packs that the client is offered. Undefined means all packs. */
-  readonly packs?: ReadonlySet<string>;
-}
-
 export interface TokenGrant {
   /** The id of the token. */
   readonly token: string;
   readonly client: string;
   readonly scopes: ReadonlySet<TokenScope>;
-}
-
-/** The record of a token, stored in the vault as JSON. */
-interface TokenRecord {
-  readonly name: string;
-  readonly client: string;
-  readonly subject: string;
-  readonly scopes: readonly TokenScope[];
-  readonly created: number;
-  readonly expires: number;
-  readonly used?: number;
+  readonly quarantined: boolean;
 }
 
 interface Use {
@@ -165,7 +144,14 @@ export class TokenRegistry implements AsyncDisposable {
     return packs ? { ...verified, packs } : verified;
   }
 
-  mint({ name, client, subject, scopes, days }: MintInput): Promise<MintReceipt> {
+  /**
+   * Creates a token. A token `of` another token, such as that of a client's hooks, is valid only while the other one is neither
+   * paused nor revoked.
+   */
+  mint(
+    { name, client, subject, scopes, days, quarantine = false }: MintInput,
+    { of }: { readonly of?: string } = {},
+  ): Promise<MintReceipt> {
     return this.#serialize(async () => {
       const key = await this.#signing();
       const now = this.#deps.now();
@@ -178,7 +164,18 @@ export class TokenRegistry implements AsyncDisposable {
       const exp = iat + (days * DAY_MS) / SECOND_MS;
       const distinctScopes = [...new Set(scopes)];
       const token = signToken(
-        { iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: distinctScopes, iat, exp, jti: id },
+        {
+          iss: ISSUER,
+          aud: AUDIENCE,
+          sub: subject,
+          client,
+          scopes: distinctScopes,
+          iat,
+          exp,
+          jti: id,
+          ...(quarantine && { quarantine }),
+          ...(of !== undefined && { of }),
+        },
         key,
       );
       const record: TokenRecord = {
@@ -188,6 +185,8 @@ export class TokenRegistry implements AsyncDisposable {
         scopes: distinctScopes,
         created: iat * SECOND_MS,
         expires: exp * SECOND_MS,
+        ...(quarantine && { quarantined: true }),
+        ...(of !== undefined && { of }),
       };
       // Store the record before returning the token, because a token without a record could not be listed or revoked.
       await this.#save(id, record);
@@ -227,7 +226,12 @@ export class TokenRegistry implements AsyncDisposable {
       return (await this.#records())
         .filter(([id, record]) => record.subject === subject && record.expires > now && !this.#paused.has(id))
         .filter(([, { scopes }]) => !isHookToken(scopes))
-        .map(([token, { client, scopes }]) => ({ token, client, scopes: new Set(scopes) }));
+        .map(([token, { client, scopes, quarantined }]) => ({
+          token,
+          client,
+          scopes: new Set(scopes),
+          quarantined: quarantined === true,
+        }));
     });
   }
 
@@ -301,10 +305,11 @@ export class TokenRegistry implements AsyncDisposable {
     await this.#latestJob;
   }
 
-  #requireValid({ id, from, until }: TokenIdentity): void {
+  #requireValid({ id, of = id, from, until }: TokenIdentity): void {
     const now = this.#deps.now();
-    if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new token.');
-    if (this.#paused.has(id)) {
+    if (this.#revoked.has(id) || this.#revoked.has(of))
+      throw invalidToken('This token has been revoked; ask the owner of the memory for a new token.');
+    if (this.#paused.has(id) || this.#paused.has(of)) {
       throw invalidToken('This token is paused; ask the owner of the memory to resume it.');
     }
     if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new token.');
@@ -413,7 +418,7 @@ export class TokenRegistry implements AsyncDisposable {
       const id = name.slice(TOKEN_RECORD.length);
       const record = await this.#record(id);
       if (record && record.expires <= old) await this.#drop(id);
-      else if (record && !this.#revoked.has(id)) records.push([id, record]);
+      else if (record && !this.#revoked.has(id) && !this.#revoked.has(record.of ?? id)) records.push([id, record]);
     }
     return records;
   }
@@ -454,38 +459,12 @@ function replaceAll(set: Set<string>, values: readonly string[]): void {
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');
 
-function verifiedOf(
-  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims,
-  digest: string,
-): TokenIdentity {
-  return {
-    // Identify a token without an id by its digest, which also serves to revoke the token.
-    id: jti ?? `sha256-${digest.slice(0, 22)}`,
-    subject: sub,
-    client,
-    scopes: new Set(scopes),
-    from: Math.max(nbf, iat) * SECOND_MS,
-    until: exp * SECOND_MS,
-  };
-}
-
-const callerOf = ({ id, subject, client, scopes, packs }: TokenIdentity, transport: string): Caller => ({
+const callerOf = ({ id, subject, client, scopes, quarantined, packs }: TokenIdentity, transport: string): Caller => ({
   subject,
   client,
   transport,
   token: id,
   scopes,
+  ...(quarantined && { quarantined }),
   ...(packs && { packs }),
-});
-
-const time = (moment: number): string => new Date(moment).toISOString();
-
-const summaryOf = (id: string, { name, client, subject, scopes, created, expires }: TokenRecord): Omit<MintReceipt, 'token'> => ({
-  id,
-  name,
-  client,
-  subject,
-  scopes: [...scopes],
-  created_at: time(created),
-  expires_at: time(expires),
 });

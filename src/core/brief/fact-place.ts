@@ -27,6 +27,13 @@ export interface FactPlace {
 
 /** Tag of the facts about a project. Its end is the name of the repository's root folder. */
 export const PROJECT_TAG = 'project:';
+/** Returns the name of a project: the last name of its folder, of any operating system. Undefined without a name. */
+export const projectOf = (folder: string | undefined): string | undefined =>
+  folder
+    ?.split(/[/\\]+/)
+    .findLast((name) => name !== '')
+    ?.normalize('NFC');
+
 /** Words for lasting rules, as the category or the first part of a key. */
 export const STANDING_WORDS = ['preferences', 'conventions', 'decisions', 'rules', 'style'] as const;
 const standing = new RegExp(`^(?:${STANDING_WORDS.map((word) => word.replace(/s$/, 's?')).join('|')})$`);

@@ -28,12 +28,14 @@ interface Greeting {
   readonly told: ReadonlyMap<string, number>;
 }
 
+type ClientOfSubject = Pick<Caller, 'subject' | 'client'>;
+
+const nameOf = ({ subject, client }: ClientOfSubject): string => JSON.stringify([subject, client]);
+
 interface SubjectReceipts {
   /** The receipts by row number. */
   readonly rows: Map<number, Receipt>;
   readonly sessions: Map<string, ToldFacts>;
-  /** The last greeting of each client. */
-  readonly greetings: Map<string, Greeting>;
   /** Rows that were deleted during the build, because a page that was read before can still contain them. Undefined after the build. */
   deleted: Set<number> | undefined;
   built: Promise<void>;
@@ -51,11 +53,14 @@ interface ShownCount {
  * subject, in slices, and kept current by the commits. In RAM only, and dropped when the memory is locked, because it contains keys.
  */
 export class Receipts implements Disposable {
-  readonly #store: Pick<MemoryStore, 'space' | 'onEntryEvent' | 'refresh'>;
+  readonly #store: Pick<MemoryStore, 'space' | 'onEntryEvent' | 'onKeyChange' | 'refresh'>;
   readonly #subjects = new Map<string, SubjectReceipts>();
+  /** The last greeting of each client. */
+  readonly #greetings = new Map<string, Greeting>();
   #subscription: Disposable | undefined;
+  #keyChanges: Disposable | undefined;
 
-  constructor(store: Pick<MemoryStore, 'space' | 'onEntryEvent' | 'refresh'>) {
+  constructor(store: Pick<MemoryStore, 'space' | 'onEntryEvent' | 'onKeyChange' | 'refresh'>) {
     this.#store = store;
   }
 
@@ -69,15 +74,15 @@ export class Receipts implements Disposable {
   }
 
   /** Remembers what the instructions of the MCP server tell a client, which does not name its session. */
-  greet({ subject, client }: Pick<Caller, 'subject' | 'client'>, at: number, told: Greeting['told']): void {
-    this.#of(subject).greetings.set(client, { at, told });
+  greet(client: ClientOfSubject, at: number, told: Greeting['told']): void {
+    this.#keyChanges ??= this.#store.onKeyChange(() => this.#greetings.clear());
+    this.#greetings.set(nameOf(client), { at, told });
   }
 
   /** Returns what a client was told by its last greeting, once. Undefined if it was before the given time. */
-  takeGreeting({ subject, client }: Pick<Caller, 'subject' | 'client'>, since: number): Greeting['told'] | undefined {
-    const { greetings } = this.#of(subject);
-    const greeting = greetings.get(client);
-    greetings.delete(client);
+  takeGreeting(client: ClientOfSubject, since: number): Greeting['told'] | undefined {
+    const greeting = this.#greetings.get(nameOf(client));
+    this.#greetings.delete(nameOf(client));
     return greeting && greeting.at > since ? greeting.told : undefined;
   }
 
@@ -96,6 +101,13 @@ export class Receipts implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#drop();
+    this.#keyChanges?.[Symbol.dispose]();
+    this.#keyChanges = undefined;
+    this.#greetings.clear();
+  }
+
+  #drop(): void {
     this.#subscription?.[Symbol.dispose]();
     this.#subscription = undefined;
     this.#subjects.clear();
@@ -107,7 +119,6 @@ export class Receipts implements Disposable {
     const receipts = known ?? {
       rows: new Map(),
       sessions: new Map(),
-      greetings: new Map(),
       deleted: new Set(),
       built: Promise.resolve(),
     };
@@ -149,7 +160,7 @@ export class Receipts implements Disposable {
   }
 
   #follow(event: EntryEvent): void {
-    if (event.what === 'reset') return this[Symbol.dispose]();
+    if (event.what === 'reset') return this.#drop();
     if (event.what === 'deleted') {
       for (const receipts of this.#subjects.values()) remove(receipts, event.row);
       return;

@@ -25,7 +25,7 @@ export interface HeldWrite {
 }
 
 /** A fact that was found in a prompt. */
-interface ProposedFact {
+export interface ProposedFact {
   readonly key: string;
   readonly value: string;
   readonly category: string;

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { isReadable } from '../../contract/status.ts';
+import { MINUTE_MS } from '../../contract/units.ts';
 import type { EntryEvent, MemoryStore, Namespace } from '../store/store.ts';
 import { BackgroundEmbedding, nameOf } from './background-embedding.ts';
 import { DotProducts } from './dot-products.ts';
@@ -19,6 +20,12 @@ const MAX_BYTES = 512 * 1024 * 1024;
 /** If all indexes together are larger than this, those that no question has used for `IDLE_MS` are dropped. */
 const IDLE_BYTES = 64 * 1024 * 1024;
 const IDLE_MS = 10 * 60 * 1000;
+
+/** A model that answered less than this ago is still loaded. Models are unloaded after five idle minutes. */
+const WARM_MS = 4.5 * MINUTE_MS;
+/** Between the prompts of a session, the model is asked so often that it stays loaded, for at most `KEPT_WARM_MS`. */
+const KEEP_WARM_MS = 4 * MINUTE_MS;
+const KEPT_WARM_MS = 30 * MINUTE_MS;
 
 /** The vectors of a namespace in RAM. */
 interface Loaded {
@@ -50,6 +57,11 @@ export class MeaningIndex implements FactMeaning, Disposable {
   /** The indexes by namespace, least recently used first. */
   readonly #loaded = new Map<string, Loaded>();
   #products: DotProducts | undefined;
+  /** When the model answered last, on the clock of `performance`. */
+  #answeredAt = -Infinity;
+  /** Until when the model is kept loaded, on the same clock. */
+  #keptUntil = -Infinity;
+  #keeping: NodeJS.Timeout | undefined;
   #modelId: string | undefined;
   /** The subscription to changes of entries. Undefined while there is no model, so that writes then cost nothing more. */
   #entries: Disposable | undefined;
@@ -58,12 +70,12 @@ export class MeaningIndex implements FactMeaning, Disposable {
 
   constructor(store: MemoryStore, embedder: Embedder, maxBytes = MAX_BYTES, idleBytes = IDLE_BYTES) {
     this.#store = store;
-    this.#embedder = embedder;
+    this.#embedder = notingAnswers(embedder, () => (this.#answeredAt = performance.now()));
     this.#maxBytes = maxBytes;
     this.#idleBytes = idleBytes;
     this.#modelId = embedder.model?.id;
     this.isAvailable = embedder.model !== undefined;
-    this.#background = new BackgroundEmbedding(store, embedder, (...vectors) => this.#add(...vectors));
+    this.#background = new BackgroundEmbedding(store, this.#embedder, (...vectors) => this.#add(...vectors));
     this.#subscriptions = [store.onKeyChange(() => this.#onKeyChange()), embedder.onChange(() => this.#onModelChange())];
     this.#listen();
   }
@@ -71,6 +83,35 @@ export class MeaningIndex implements FactMeaning, Disposable {
   /** Begins to embed facts in the background. Without this call, only the vectors that exist are used. */
   start(): void {
     this.#background.start();
+  }
+
+  get isWarm(): boolean {
+    return this.isAvailable && performance.now() - this.#answeredAt < WARM_MS;
+  }
+
+  /** Loads the model and the vectors of a namespace, and keeps the model loaded for half an hour, because people think between prompts. */
+  warm(namespace: Namespace): void {
+    const { model } = this.#embedder;
+    if (!model || !isReadable(this.#store.status())) return;
+    this.#load(namespace, model);
+    this.#keptUntil = performance.now() + KEPT_WARM_MS;
+    if (!this.isWarm) this.#touch();
+    this.#keeping ??= setInterval(() => {
+      if (performance.now() < this.#keptUntil) this.#touch();
+      else this.#stopKeeping();
+    }, KEEP_WARM_MS).unref();
+  }
+
+  /** Asks the model for any vector, so that it is loaded. */
+  #touch(): void {
+    // A model that cannot be loaded is as good as none.
+    this.#embedder.embed(['warm'], { urgent: false, signal: this.#cancel.signal }).catch(() => undefined);
+  }
+
+  #stopKeeping(): void {
+    clearInterval(this.#keeping);
+    this.#keeping = undefined;
+    this.#answeredAt = -Infinity;
   }
 
   /** Returns the facts whose meaning is nearest to a text. Undefined while search by meaning is off or unavailable. */
@@ -273,6 +314,7 @@ export class MeaningIndex implements FactMeaning, Disposable {
 
   /** Ends all work, and overwrites and drops all vectors in RAM. Resolves when nothing more is stored. */
   #drop(): Promise<void> {
+    this.#stopKeeping();
     this.#cancel.abort();
     this.#cancel = new AbortController();
     for (const [name, loaded] of this.#loaded) this.#dropIndex(name, loaded);
@@ -281,6 +323,20 @@ export class MeaningIndex implements FactMeaning, Disposable {
     return this.#background.cancel();
   }
 }
+
+/** Calls `note` after each answer of the model. */
+const notingAnswers = (embedder: Embedder, note: () => void): Embedder => ({
+  get model() {
+    return embedder.model;
+  },
+  async embed(texts, options) {
+    const vectors = await embedder.embed(texts, options);
+    note();
+    return vectors;
+  },
+  onChange: (listener) => embedder.onChange(listener),
+  release: () => embedder.release(),
+});
 
 /** Removes a fact from an index. A page that is being loaded can still contain it. */
 function remove({ index, changed }: Loaded, row: number): void {

@@ -24,6 +24,10 @@ export interface Nearest {
 export interface FactMeaning {
   /** False while search by meaning is off or the model is unavailable. A search by words then costs nothing more. */
   readonly isAvailable: boolean;
+  /** Whether the model answered a moment ago, so that the next question does not wait until it is loaded. */
+  readonly isWarm: boolean;
+  /** Begins to load the model and the vectors of a namespace, because a question will probably follow, and keeps the model loaded. */
+  warm(namespace: Namespace): void;
   /** Returns undefined while search by meaning is off or the model is unavailable. */
   nearest(namespace: Namespace, text: string, query: NearestQuery): Promise<Nearest | undefined>;
 }

@@ -3,10 +3,11 @@ import { Failure } from '../../contract/failure.ts';
 import type { OperationInput, OperationOutput } from '../../contract/operations.ts';
 import { type Caller, namespaceOf } from '../access/caller.ts';
 import { HookUse } from '../access/hook-use.ts';
-import type { BriefFact } from '../brief/fact-place.ts';
+import { type BriefFact, projectOf } from '../brief/fact-place.ts';
 import type { ToldFacts } from '../brief/receipts.ts';
 import { PROMPT_FACTS, selectForPrompt, selectForSession } from '../brief/select.ts';
 import { tagHint, writeBrief } from '../brief/text.ts';
+import { Capture } from '../capture/capture.ts';
 import { isMarked } from '../inbox/marks.ts';
 import { type Moment, noteOf } from './activity.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
@@ -19,6 +20,8 @@ const GREETING_MS = 30_000;
 const SAME_PROMPT_MS = 10_000;
 /** Maximum facts to tell again after a session has lost its context. It is more than a brief can show. */
 const REPEATED = 20;
+/** Maximum bytes of a brief in the instructions of the MCP server. Claude Code shows 4,096 characters of the instructions. */
+const GREETING_BYTES = 2800;
 const SILENT = { text: '', keys: [] };
 
 /** A session of a client, as the client names it. */
@@ -34,20 +37,23 @@ interface Session {
 export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
   const { store, finder, scheduler, tokens, receipts, clock, brief: settings } = deps;
   const hooks = new HookUse(store.vault, tokens, () => store.now());
+  const capture = new Capture(deps);
 
   const select = async (caller: Caller, moment: Moment, { prompt, folder }: OperationInput<'brief'>): Promise<BriefFact[]> => {
     const request = {
       namespace: namespaceOf(caller),
       client: caller.client,
-      project: folder === undefined ? undefined : lastNameOf(folder),
+      project: projectOf(folder),
       yieldTurn: () => scheduler.yieldTurn(caller.subject),
     };
+    // A prompt does not wait until the model is loaded. The next one finds it loaded.
+    if (isHook(caller)) finder.warmMeaning(request.namespace);
     const [forPrompt, forSession] = await Promise.all([
       prompt === undefined
         ? []
         : selectForPrompt(
             { finder, store },
-            { ...request, prompt, comparesMeanings: finder.comparesMeanings, signal: AbortSignal.timeout(MEANING_MS) },
+            { ...request, prompt, comparesMeanings: finder.isMeaningWarm, signal: AbortSignal.timeout(MEANING_MS) },
           ),
       moment === 'prompt' ? [] : selectForSession({ finder, store }, request),
     ]);
@@ -62,6 +68,9 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const entries = await Promise.all(keys.map((key) => space.get(key)));
     return entries.filter((entry) => entry !== undefined).map(({ author, ...fact }) => ({ ...fact, ...author }));
   };
+
+  /** In a memory without facts, no index is built for a brief. */
+  const isEmpty = async (caller: Caller): Promise<boolean> => (await store.space(namespaceOf(caller), 'fact').count()) === 0;
 
   const sessionOf = async (caller: Caller, moment: Moment, name: string | undefined): Promise<Session | undefined> => {
     if (name === undefined) return undefined;
@@ -97,9 +106,10 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const isTold = session && (moment === 'start' || moment === 'prompt') ? toldBefore(session.facts, moment) : () => false;
     const untold = candidates.filter((fact) => !isTold(fact)).slice(0, moment === 'prompt' ? PROMPT_FACTS : Infinity);
     const facts = new Map(untold.map((fact) => [fact.key, fact]));
-    const project = folder === undefined || moment === 'prompt' ? undefined : lastNameOf(folder);
+    const project = moment === 'prompt' ? undefined : projectOf(folder);
+    const bytes = isGreeting(caller, input) ? Math.min(settings.bytes, GREETING_BYTES) : settings.bytes;
     const ending = project === undefined ? undefined : tagHint(project);
-    const { text, shown } = writeBrief([...facts.values()], { bytes: settings.bytes, now, ending });
+    const { text, shown } = writeBrief([...facts.values()], { bytes, now, ending });
     // At each turn, a client tells its model the same facts. They count once in a session.
     const counted = moment === 'turn' && session ? shown.filter(({ key }) => !session.facts.told.has(key)) : shown;
     if (session && moment === 'repeat') session.facts.told.clear();
@@ -116,18 +126,28 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     return { text, keys: shown.map(({ key }) => key) };
   };
 
+  const tellWhatMatters = async (caller: Caller, input: OperationInput<'brief'>, signal: AbortSignal | undefined) => {
+    const { prompt, session: name, repeat = false } = input;
+    const moment: Moment = prompt === undefined ? (repeat ? 'repeat' : 'start') : repeat ? 'turn' : 'prompt';
+    if (isHook(caller) && name !== undefined && moment !== 'prompt') hooks.record(caller);
+    if (settings.bytes === 0 || (await isEmpty(caller)) || (isGreeting(caller, input) && (await hooks.speaksFor(caller))))
+      return SILENT;
+    const session = await sessionOf(caller, moment, name);
+    const again = session && moment === 'repeat' ? await readAgain(caller, session.facts) : [];
+    const selected = await select(caller, moment, input);
+    // A hook that has given up will not show the answer, so the session was not told.
+    if (signal?.aborted) throw new Failure('cancelled', 'The client ended the request before the brief was ready.');
+    return answer(caller, moment, input, { session, candidates: [...again, ...selected].filter((fact) => !isMarked(fact)) });
+  };
+
   return {
     async brief(caller, input, { signal }) {
-      const { prompt, session: name, repeat = false } = input;
-      const moment: Moment = prompt === undefined ? (repeat ? 'repeat' : 'start') : repeat ? 'turn' : 'prompt';
-      if (isHook(caller) && name !== undefined && moment !== 'prompt') hooks.record(caller);
-      if (settings.bytes === 0 || (isGreeting(caller, input) && (await hooks.speaksFor(caller)))) return SILENT;
-      const session = await sessionOf(caller, moment, name);
-      const again = session && moment === 'repeat' ? await readAgain(caller, session.facts) : [];
-      const selected = await select(caller, moment, input);
-      // A hook that has given up will not show the answer, so the session was not told.
-      if (signal?.aborted) throw new Failure('cancelled', 'The client ended the request before the brief was ready.');
-      return answer(caller, moment, input, { session, candidates: [...again, ...selected].filter((fact) => !isMarked(fact)) });
+      try {
+        return await tellWhatMatters(caller, input, signal);
+      } finally {
+        // The person said it even if the brief is empty or late.
+        capture.readLater(caller, input);
+      }
     },
   };
 }
@@ -171,10 +191,3 @@ function isSamePrompt(facts: ToldFacts, prompt: string, now: number): boolean {
   facts.prompt = { digest, at: now };
   return isSame;
 }
-
-/** Returns the last name of a path of any operating system. Undefined for the root folder. */
-const lastNameOf = (path: string): string | undefined =>
-  path
-    .split(/[/\\]+/)
-    .findLast((name) => name !== '')
-    ?.normalize('NFC');

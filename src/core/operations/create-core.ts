@@ -2,10 +2,12 @@ import { absoluteCliCommand } from '../../contract/cli-command.ts';
 import { Failure } from '../../contract/failure.ts';
 import { BRIEF } from '../../contract/limits.ts';
 import { DEFAULT_ADDRESS } from '../../contract/names.ts';
+import { CaptureChoices } from '../access/capture-choices.ts';
 import type { TokenRegistry } from '../access/token-registry.ts';
 import { WriteLimit } from '../access/write-limit.ts';
 import { Receipts } from '../brief/receipts.ts';
 import { Inbox } from '../inbox/inbox.ts';
+import { createPropose, type RunAccepted } from '../inbox/propose.ts';
 import { memoryPacks } from '../packs/builtin/memory.ts';
 import { routePack } from '../packs/builtin/route.ts';
 import { type CredentialSources, CredentialStore } from '../packs/credential-store.ts';
@@ -21,7 +23,7 @@ import { embeddings as embeddingOperations } from './embeddings.ts';
 import { facts } from './facts.ts';
 import { FairScheduler } from './fair-scheduler.ts';
 import { createHold } from './held-writes.ts';
-import { inbox, type RunAccepted } from './inbox.ts';
+import { inbox } from './inbox.ts';
 import { type MeaningModel, type MeaningVectors, noMeaning } from './meaning-port.ts';
 import { meaning as meaningOperations } from './meaning.ts';
 import type { BriefSettings, Memory, MemoryDeps, OwnerSettings, ProgramInfo } from './memory.ts';
@@ -84,8 +86,12 @@ export function createCore({
   const forgotten = new ForgetUndoBuffer(store, clock);
   const receipts = new Receipts(store);
   const items = new Inbox({ store, scheduler });
+  const captures = new CaptureChoices(store.vault);
+  const run: RunAccepted = (caller, name, input, during) => perform(caller, name, input, during);
   const deps: MemoryDeps = {
     inbox: items,
+    captures,
+    propose: createPropose({ inbox: items, captures }, run),
     forgotten,
     store,
     scheduler,
@@ -104,7 +110,7 @@ export function createCore({
     brief: briefSettings,
     receipts,
   };
-  const memory = createMemory(deps, async (caller, name, input, during) => perform(caller, name, input, during));
+  const memory = createMemory(deps, run);
   const limit = writesPerMinute === undefined ? undefined : new WriteLimit(clock, writesPerMinute);
   const perform: Perform = createPerform(memory, { limit, scheduler, store, hold: createHold(memory, deps) });
   const { catalogue } = packs.engine;

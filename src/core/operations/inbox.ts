@@ -1,17 +1,14 @@
 import { Failure } from '../../contract/failure.ts';
-import type { HeldOperation, InboxItem } from '../../contract/inbox.ts';
+import type { InboxItem } from '../../contract/inbox.ts';
 import { operations } from '../../contract/operations.ts';
 import { type Caller, signatures } from '../access/caller.ts';
 import type { StoredItem } from '../inbox/inbox.ts';
 import { markedField } from '../inbox/marks.ts';
+import type { RunAccepted } from '../inbox/propose.ts';
 import { STEP_BYTES } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
-import type { CallContext } from './call-context.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-
-/** Runs an accepted operation through `perform`, which checks it like every other operation. */
-export type RunAccepted = (caller: Caller, operation: HeldOperation, input: object, context: CallContext) => Promise<object>;
 
 /** Operations of the owner on the writes that wait in the Inbox. */
 export const inbox = (

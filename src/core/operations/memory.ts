@@ -4,9 +4,11 @@ import type { ListeningState } from '../../contract/status.ts';
 import type { Release } from '../../contract/updates.ts';
 import type { WindowSession } from '../../contract/window-session.ts';
 import type { Caller } from '../access/caller.ts';
+import type { CaptureChoices } from '../access/capture-choices.ts';
 import type { TokenRegistry } from '../access/token-registry.ts';
 import type { Receipts } from '../brief/receipts.ts';
 import type { Inbox } from '../inbox/inbox.ts';
+import type { Propose } from '../inbox/propose.ts';
 import type { CredentialStore } from '../packs/credential-store.ts';
 import type { PackServices } from '../packs/pack-services.ts';
 import type { Finder } from '../search/finder.ts';
@@ -74,6 +76,10 @@ export interface MemoryDeps {
   readonly credentials: CredentialStore;
   /** The writes that wait until the owner accepts them. */
   readonly inbox: Inbox;
+  /** For which clients facts from prompts are proposed. */
+  readonly captures: CaptureChoices;
+  /** Proposes facts from a prompt, if the owner chose this for the client. */
+  readonly propose: Propose;
   readonly embeddings: Embeddings;
   /** The model of search by meaning. */
   readonly meaning: MeaningModel;

@@ -10,6 +10,7 @@ type OwnerOperations = Pick<
   | 'disconnectClient'
   | 'verifyClient'
   | 'offerPacks'
+  | 'setCapture'
   | 'credentials'
   | 'setCredential'
   | 'dropCredential'
@@ -22,6 +23,7 @@ type OwnerOperations = Pick<
 
 export const owner = ({
   clients: loadClients,
+  captures,
   credentials,
   packs: {
     engine: { catalogue },
@@ -41,10 +43,18 @@ export const owner = ({
   return {
     async clients() {
       const { clients } = loadClients ? await (await loadClients()).list() : { clients: [] };
+      // While the memory is locked, the choices cannot be read.
+      const choices = await captures.all().catch(() => new Map<string, never>());
       return {
         clients: clients.map((row) => {
           const packs = tokens.offers.isLoaded ? tokens.offers.of(row.id) : undefined;
-          return packs ? { ...row, packs: [...packs] } : row;
+          const { capture = false, accept = false } = choices.get(row.id) ?? {};
+          return {
+            ...row,
+            ...(packs && { packs: [...packs] }),
+            ...(capture && { capture }),
+            ...(accept && { accept }),
+          };
         }),
       };
     },
@@ -56,6 +66,7 @@ export const owner = ({
       if (offer.packs !== 'all') for (const name of offer.packs) catalogue.find(name);
       return tokens.offerPacks(offer);
     },
+    setCapture: async (_caller, choice) => captures.change(choice),
     verifyClient: async (_caller, input) => (await connections()).verify(input),
 
     credentials: () => credentials.list(),

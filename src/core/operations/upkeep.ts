@@ -1,4 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
+import { KNOWN_CLIENTS } from '../../contract/names.ts';
 import { CLOCK_TOLERANCE_MS } from '../../contract/upkeep.ts';
 import type { Upkeep } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
@@ -30,7 +31,16 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOpera
     );
   };
   return {
-    mintToken: async (_caller, input) => tokens.mint(input),
+    async mintToken(_caller, input) {
+      const isAdmin = input.scopes.includes('admin');
+      if (isAdmin && input.quarantine === true) {
+        throw new Failure(
+          'invalid_input',
+          'quarantine has no effect with the scope admin, because such a token can accept its own writes; leave one of them out.',
+        );
+      }
+      return tokens.mint({ ...input, quarantine: input.quarantine ?? (!isAdmin && !KNOWN_CLIENTS.has(input.client)) });
+    },
     tokens: async () => tokens.list(),
     revokeToken: async (_caller, input) => tokens.revoke(input),
     pauseToken: async (_caller, input) => tokens.pause(input),

@@ -205,6 +205,16 @@ export class Finder implements Disposable {
     return this.#meaning?.isAvailable === true;
   }
 
+  /** Whether `find` can compare meanings without waiting until the model is loaded. */
+  get isMeaningWarm(): boolean {
+    return this.#meaning?.isWarm === true;
+  }
+
+  /** Begins to load what `find` needs to compare meanings, because a question will probably follow. */
+  warmMeaning(namespace: Namespace): void {
+    this.#meaning?.warm(namespace);
+  }
+
   /**
    * Finds facts under other keys that probably repeat or contradict a fact. Undefined if meanings cannot be compared. Throws the reason
    * of the signal if it is aborted first.

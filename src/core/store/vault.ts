@@ -14,6 +14,8 @@ export const PAUSED_TOKEN = 'paused token ';
 export const CREDENTIAL = 'credential ';
 /** The packs that each client is offered. */
 export const OFFERED_PACKS = 'offered packs';
+/** The clients for which facts from prompts are proposed. */
+export const CAPTURE_CHOICES = 'capture choices';
 /** When the hooks of each client last asked for a brief. */
 export const HOOK_USE = 'hook use';
 

@@ -6,7 +6,15 @@ import type { KeySource } from '../crypto/keys/key-source.ts';
 import { wrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/recovery-key.ts';
 import { Connection } from '../store/connection.ts';
 import { openUnmigrated } from '../store/database.ts';
-import { CREDENTIAL, OFFERED_PACKS, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault.ts';
+import {
+  CAPTURE_CHOICES,
+  CREDENTIAL,
+  OFFERED_PACKS,
+  PAUSED_TOKEN,
+  SIGNING_SECRET,
+  TOKEN_RECORD,
+  VAULT_PREFIX,
+} from '../store/vault.ts';
 
 /** Expiry of a revocation if the expiry of the token is unknown. */
 const NEVER_EXPIRES = Number.MAX_SAFE_INTEGER;
@@ -131,7 +139,7 @@ export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: 
     if (ofThisMemory || !has(VAULT_PREFIX + SIGNING_SECRET)) carry(VAULT_PREFIX + SIGNING_SECRET);
     if (ofThisMemory) {
       carryCredentials(connection, keys, newer);
-      carryOffers(keys, newer);
+      carryChoices(keys, newer);
       carryRecoveryKey(connection, keys, newer);
     }
     carryClock(keys, newer);
@@ -188,12 +196,13 @@ function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secr
   }
 }
 
-/** Copies the owner's choice of the packs that each client is offered. */
-function carryOffers(keys: KeyKeeper, { names, secrets }: NewerState): void {
-  const name = VAULT_PREFIX + OFFERED_PACKS;
-  const offers = secrets.get(name);
-  if (offers) keys.saveSecret(name, offers);
-  else if (!names.has(name)) keys.deleteSecret(name);
+/** Copies the owner's choices for each client: the packs that it is offered, and what it may propose. */
+function carryChoices(keys: KeyKeeper, { names, secrets }: NewerState): void {
+  for (const name of [OFFERED_PACKS, CAPTURE_CHOICES].map((one) => VAULT_PREFIX + one)) {
+    const choices = secrets.get(name);
+    if (choices) keys.saveSecret(name, choices);
+    else if (!names.has(name)) keys.deleteSecret(name);
+  }
 }
 
 /** Copies the newest recovery key's public half, so that an older recovery key stays invalid. */

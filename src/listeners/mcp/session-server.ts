@@ -1,6 +1,7 @@
 import type { ProgressToken, RequestId } from '@modelcontextprotocol/sdk/types.js';
 import { asFailure, Failure } from '../../contract/failure.ts';
-import type { CallContext } from '../../core/operations/call-context.ts';
+import type { Caller } from '../../core/access/caller.ts';
+import { type CallContext, orAborted } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { toToolResult } from '../failure-responses.ts';
@@ -16,6 +17,8 @@ import { type OperationTools, unknownToolFailure } from './tools.ts';
 export interface ServerProfile {
   readonly info: { readonly name: string; readonly title: string; readonly version: string };
   readonly instructions: string;
+  /** Whether a brief follows the instructions, so that a client without hooks starts with it too (R-BRIEF-10). */
+  readonly briefs: boolean;
   readonly tools: OperationTools;
   readonly packs?: PackTools;
   readonly resources: boolean;
@@ -52,9 +55,11 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
     tools: profile.packs ? { listChanged: true } : {},
     ...(profile.resources && { resources: { subscribe: true } }),
   };
-  const options = { capabilities, instructions: profile.instructions, jsonSchemaValidator: noValidator };
   return async ({ Server }, session) => {
-    const server = new Server(profile.info, options);
+    const instructions = profile.briefs
+      ? await withBrief(profile.instructions, perform, session.owner.caller)
+      : profile.instructions;
+    const server = new Server(profile.info, { capabilities, instructions, jsonSchemaValidator: noValidator });
     server.fallbackRequestHandler = () => {
       const { code, message } = unknownMethod();
       throw Object.assign(new Error(message), { code });
@@ -75,6 +80,16 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
     };
     await server.connect(session);
   };
+}
+
+/** Maximum milliseconds that the start of a session waits for its brief. */
+const BRIEF_MS = 500;
+
+/** Adds the brief for the start of a session to the instructions. A session starts without it if the memory cannot be read. */
+async function withBrief(instructions: string, perform: Perform, caller: Caller): Promise<string> {
+  const signal = AbortSignal.timeout(BRIEF_MS);
+  const brief = await orAborted(signal, perform(caller, 'brief', {}, { signal })).catch(() => undefined);
+  return brief === undefined || brief.text === '' ? instructions : `${instructions}\n\n${brief.text}`;
 }
 
 const unknownMethod = (): ProtocolError =>

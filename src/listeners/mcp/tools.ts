@@ -134,7 +134,7 @@ export const MEMORY_TOOLS: readonly ToolRow[] = [
       key: 'Short, stable name, such as preferences/editor.',
       value: 'One plain sentence, or JSON; up to 64 KiB.',
       category: 'Group, such as preferences or decisions.',
-      tags: 'Words that help to find the fact.',
+      tags: "Words that help to find the fact. If it is about one repository: project:<name of the repository's root folder>.",
       ttl_seconds: 'Lifetime in seconds, 3600 to 31536000; 0 means 90 days.',
       supersedes: 'Key of another fact that this one makes outdated; that fact moves to the history of this one.',
     },

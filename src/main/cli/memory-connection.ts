@@ -94,7 +94,14 @@ const needsOwnPacks = (name: OperationName): boolean =>
   name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';
 
 /** Operations that need a key. Without a key, the memory is in RAM, and the stored data would be lost when the command exits. */
-const STORING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken', 'connectClient', 'offerPacks']);
+const STORING: ReadonlySet<OperationName> = new Set([
+  'remember',
+  'import',
+  'mintToken',
+  'connectClient',
+  'offerPacks',
+  'setCapture',
+]);
 
 async function openHere(config: Config, { environment, file, fromFile, version }: ConnectOptions): Promise<MemoryConnection> {
   // Import this module only here, because commands that connect to the running program do not need it.

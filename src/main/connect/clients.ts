@@ -6,16 +6,17 @@ import { cursor } from './cursor.ts';
 import { geminiCli } from './gemini-cli.ts';
 import { openClawEmbeddings } from './openclaw/embeddings.ts';
 import { openClaw } from './openclaw/openclaw.ts';
+import { claudeCodePlugin, codexPlugin, geminiExtension, withPlugin } from './plugins.ts';
 import { vscode } from './vscode.ts';
 
 /** All clients that can be connected, in display order. */
 export const CONNECTORS: readonly Connector[] = [
   claudeDesktop,
-  claudeCode,
+  withPlugin(claudeCode, claudeCodePlugin),
   openClaw,
   openClawEmbeddings,
-  codex,
-  geminiCli,
+  withPlugin(codex, codexPlugin),
+  withPlugin(geminiCli, geminiExtension),
   cursor,
   vscode,
 ];

@@ -11,6 +11,7 @@ const LEAD = 40;
 
 /** Returns the lines from the first to the last difference of two texts, with unchanged lines around them. */
 export function changedLines(before: string, after: string): Line[] {
+  if (before === after) return [];
   const [old, now] = [linesOf(before), linesOf(after)];
   const shorter = Math.min(old.length, now.length);
   let top = 0;

@@ -8,6 +8,7 @@ import { DraftsProvider } from './facts/drafts.tsx';
 import { FactsPage } from './facts/page.tsx';
 import { FirstRun, useUnused } from './first-run.tsx';
 import { useContentHidden, useHideCount } from './hidden.ts';
+import { InboxPage } from './inbox/page.tsx';
 import { LearnedPage } from './learned/page.tsx';
 import { MemoryProvider } from './memory-context.tsx';
 import { PacksPage } from './packs/page.tsx';
@@ -81,7 +82,8 @@ function MemoryView({ place, go, open }: Props) {
   );
 }
 
-const PAGES: Readonly<Record<Exclude<Place['at'], 'facts' | 'packs'>, ComponentType>> = {
+const PAGES: Readonly<Record<Exclude<Place['at'], 'facts' | 'packs'>, ComponentType<Pick<Props, 'go'>>>> = {
+  inbox: InboxPage,
   activity: ActivityPage,
   learned: LearnedPage,
   clients: ConnectPage,
@@ -90,16 +92,17 @@ const PAGES: Readonly<Record<Exclude<Place['at'], 'facts' | 'packs'>, ComponentT
 };
 
 function Page({ place, go }: Pick<Props, 'place' | 'go'>) {
-  if (place.at === 'facts') return <Facts filter={place.filter} go={go} />;
+  if (place.at === 'facts') return <Facts place={place} go={go} />;
   if (place.at === 'packs') return <PacksPage opened={place.opened} go={go} />;
   const Shown = PAGES[place.at];
-  return <Shown />;
+  return <Shown go={go} />;
 }
 
 const NO_FILTER: FactsFilter = {};
 
-function Facts({ filter, go }: { filter: FactsFilter; go: (place: Place) => void }) {
+function Facts({ place: { filter, opened }, go }: { place: Place & { readonly at: 'facts' }; go: (place: Place) => void }) {
   // While the memory is locked, the filter must not be shown, because names of tags and clients are encrypted content too.
   const hidden = useContentHidden() === true;
-  return useUnused() ? <FirstRun go={go} /> : <FactsPage filter={hidden ? NO_FILTER : filter} go={go} />;
+  if (useUnused()) return <FirstRun go={go} />;
+  return <FactsPage filter={hidden ? NO_FILTER : filter} opened={hidden ? undefined : opened} go={go} />;
 }

@@ -1,8 +1,13 @@
 /** The open page, with its filter or its opened pack or pipeline. */
 export type Place =
-  | { readonly at: 'facts'; readonly filter: FactsFilter }
+  | {
+      readonly at: 'facts';
+      readonly filter: FactsFilter;
+      /** The fact to open first. */
+      readonly opened?: string;
+    }
   | { readonly at: 'packs'; readonly opened?: OpenedPack }
-  | { readonly at: 'activity' | 'learned' | 'clients' | 'embeddings' | 'settings' };
+  | { readonly at: 'inbox' | 'activity' | 'learned' | 'clients' | 'embeddings' | 'settings' };
 
 export type OpenedPack = { readonly pack: string } | { readonly pipeline: string };
 

@@ -28,6 +28,7 @@ export function Sidebar({ place, go, open }: Props) {
   const showFacts = (filter: FactsFilter) => (): void => go({ at: 'facts', filter });
   useActions([
     { name: 'Go to Facts', keys: ['mod+1'], whileTyping: true, run: showFacts({}) },
+    { name: 'Go to Inbox', keys: ['mod+7'], whileTyping: true, run: () => go({ at: 'inbox' }) },
     ...PAGES.map(([at, title, key]): Action => ({
       name: `Go to ${title}`,
       keys: [key],
@@ -58,6 +59,9 @@ export function Sidebar({ place, go, open }: Props) {
           go={showFacts({ expiring_within: EXPIRING_SOON })}
         >
           Expiring soon
+        </Entry>
+        <Entry current={place.at === 'inbox'} count={status?.inbox || undefined} go={() => go({ at: 'inbox' })}>
+          Inbox
         </Entry>
       </ul>
       {overview && overview.categories.length > 0 && (

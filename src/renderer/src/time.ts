@@ -20,6 +20,12 @@ export function timeLeft(expiresAt: string, now: number): TimeLeftText {
   return { label: `${count} ${SHORT[unit]}`, long: counted(count, unit), soon: Date.parse(expiresAt) - now < DAY_MS };
 }
 
+/** Formats how long ago a time was, such as "2 hours ago". */
+export function timeAgo(at: string, now: number): string {
+  const past = roundedTimeLeft(new Date(now).toISOString(), Date.parse(at));
+  return past ? `${counted(past.count, past.unit)} ago` : 'just now';
+}
+
 /** Formats a duration in the largest unit that gives a whole number, such as "90 minutes". */
 export function duration(seconds: number): string {
   const [unit, size] = (

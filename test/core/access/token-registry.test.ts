@@ -5,6 +5,7 @@ import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
 import { decodeJwt } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { OperationRequest } from '../../../src/contract/operations.ts';
 import { isClockInDoubt } from '../../../src/contract/status.ts';
 import { MintInput, type RevokeInput } from '../../../src/contract/token.ts';
 import { TokenRegistry } from '../../../src/core/access/token-registry.ts';
@@ -330,6 +331,12 @@ describe('a token that is accepted', () => {
     { why: 'an empty list of scopes (R-AUTH-06)', token: aToken({ scopes: [] }), caller: { scopes: new Set() } },
     { why: 'one scope (R-AUTH-06)', token: aToken({ scopes: ['memory:read'] }), caller: { scopes: new Set(['memory:read']) } },
     {
+      why: 'quarantine (R-AUTH-06)',
+      token: aToken({ quarantine: true }),
+      caller: { quarantined: true, client: 'unknown' },
+    },
+    { why: 'no quarantine (R-AUTH-06)', token: aToken({ quarantine: false }), caller: { client: 'unknown' } },
+    {
       why: 'unknown claims (R-AUTH-05)',
       token: aToken({ name: 'x', admin: true, scope: 'admin' }),
       caller: { scopes },
@@ -568,6 +575,31 @@ describe('minting (R-AUTH-04)', () => {
       expect(await as(theOwner)('mintToken', { name: 'Laptop', client: `${client}s` })).toMatchObject({ client: `${client}s` });
     },
   );
+
+  test.each<{ why: string; input: Omit<OperationRequest<'mintToken'>, 'name'>; quarantined: boolean }>([
+    { why: 'an unknown client', input: { client: 'my-agent' }, quarantined: true },
+    { why: 'a client without a name', input: {}, quarantined: true },
+    { why: 'a name that only looks known', input: { client: 'Codex' }, quarantined: true },
+    { why: 'a client that connect recognises', input: { client: 'codex' }, quarantined: false },
+    { why: 'an admin', input: { client: 'my-agent', scopes: ['admin'] }, quarantined: false },
+    { why: 'an unknown client that the owner trusts', input: { client: 'my-agent', quarantine: false }, quarantined: false },
+    { why: 'a known client that the owner does not trust', input: { client: 'codex', quarantine: true }, quarantined: true },
+  ])('quarantines $why: $quarantined (R-AUTH-06)', async ({ input, quarantined }) => {
+    const { as, tokens } = await openTestMemory();
+    const receipt = await as(theOwner)('mintToken', { name: 'Laptop', ...input });
+    expect(receipt.quarantined ?? false).toBe(quarantined);
+    expect((await tokens.verify(receipt.token, 'mcp')).quarantined ?? false).toBe(quarantined);
+    expect((await as(theOwner)('tokens', {})).tokens).toMatchObject([quarantined ? { quarantined: true } : { id: receipt.id }]);
+    expect('quarantined' in ((await as(theOwner)('tokens', {})).tokens[0] ?? {})).toBe(quarantined);
+  });
+
+  test('is not quarantined as an admin, who could accept its own writes (R-AUTH-06)', async () => {
+    const { as } = await openTestMemory();
+    await expect(as(theOwner)('mintToken', { name: 'x', scopes: ['admin'], quarantine: true })).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringMatching(/^quarantine /) as string,
+    });
+  });
 
   test('limits the lifetime to a year, which is the default', async () => {
     const { tokens, clock } = await overRam();

@@ -353,6 +353,38 @@ describe('vectors in RAM (R-MEAN-15)', () => {
     expect(await ask('the plan')).toEqual([]);
   });
 
+  test('the model is warm after an answer, and stays loaded for half an hour after a brief (R-BRIEF-11)', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { index, embedder } = sceneOf(new RamStore(manualClock()));
+    const warmed = (): number => embedder.facts.filter((text) => text === 'warm').length;
+    expect(index.isWarm).toBe(false);
+    index.warm(me);
+    await vi.waitFor(() => expect(index.isWarm).toBe(true));
+    index.warm(me);
+    expect(warmed()).toBe(1);
+    await vi.advanceTimersByTimeAsync(20 * MINUTE);
+    expect(index.isWarm).toBe(true);
+    expect(warmed()).toBe(6);
+    index.warm(me);
+    await vi.advanceTimersByTimeAsync(29 * MINUTE);
+    expect(index.isWarm).toBe(true);
+    const asked = warmed();
+    await vi.advanceTimersByTimeAsync(60 * MINUTE);
+    expect(index.isWarm).toBe(false);
+    expect(warmed()).toBeLessThanOrEqual(asked + 1);
+    expect(vi.getTimerCount()).toBe(0);
+    embedder.work = () => Promise.reject(new Failure('embeddings_unavailable', 'It fails.'));
+    index.warm(me);
+    await delay(20);
+    expect(index.isWarm).toBe(false);
+    expect(vi.getTimerCount()).toBe(1);
+    embedder.model = undefined;
+    expect(vi.getTimerCount()).toBe(0);
+    index.warm(me);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test('a lock drops them, releases the model and ends questions; an unlock continues the work', async () => {
     const { store, index, embedder, put, idle, ask } = await inFile();
     index.start();

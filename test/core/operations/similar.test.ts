@@ -69,8 +69,9 @@ describe('a store that asks for similar facts', () => {
   });
 
   test('says nothing if nothing is near, or if the model is off or fails (R-MEAN-36)', async () => {
-    const failing: FactMeaning = { isAvailable: true, nearest: () => Promise.reject(new Error('The model crashed.')) };
-    const off: FactMeaning = { isAvailable: false, nearest: () => Promise.reject(new Error('It was asked.')) };
+    const cold = { isWarm: false, warm: () => undefined };
+    const failing: FactMeaning = { ...cold, isAvailable: true, nearest: () => Promise.reject(new Error('The model crashed.')) };
+    const off: FactMeaning = { ...cold, isAvailable: false, nearest: () => Promise.reject(new Error('It was asked.')) };
     const meanings = [new ChosenMeaning({ cosines: { 'office/wifi': FAR } }), new ChosenMeaning(), failing, off, undefined];
     for (const meaning of meanings) {
       const { as } = await openTestMemory(meaning ? { meaning } : {});

@@ -26,8 +26,8 @@ const USUAL: readonly TokenScope[] = ['memory:read', 'memory:write', 'packs:run'
 /** A memory whose clients authenticate with real tokens. */
 async function opened(...packs: readonly Pack[]) {
   const memory = await openTestMemory({ packs: { packs: packs.length > 0 ? packs : [echo] } });
-  const client = async (name: string, scopes = USUAL, subject = 'me') => {
-    const made = await memory.tokens.mint({ name, client: name, subject, scopes: [...scopes], days: 30 });
+  const client = async (name: string, scopes = USUAL, subject = 'me', quarantine = false) => {
+    const made = await memory.tokens.mint({ name, client: name, subject, scopes: [...scopes], days: 30, quarantine });
     return { id: made.id, caller: await memory.tokens.verify(made.token, 'rest') };
   };
   return { ...memory, client, owner: memory.as(theOwner) };
@@ -57,6 +57,29 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
       });
     }
     expect((await memory.owner('list', {})).facts).toEqual([]);
+  });
+
+  test('do not let a quarantined author write through other clients, also after its pipeline was accepted', async () => {
+    const memory = await opened();
+    const { caller: author } = await memory.client('author', USUAL, 'me', true);
+    const { caller: runner } = await memory.client('runner');
+    await memory.as(author)('createPipeline', writes());
+    const [item] = (await memory.owner('inbox', {})).items;
+    await memory.owner('acceptInbox', { id: item?.id ?? '' });
+    for (const caller of [author, runner, theOwner]) {
+      const run = await runAs(memory, caller);
+      expect(run, caller.client).toMatchObject({ status: 'succeeded', steps: [{ output: { status: 'held' } }] });
+    }
+    expect((await memory.owner('list', {})).facts).toEqual([]);
+    expect((await memory.owner('inbox', {})).items.map(({ client, defined_by: by }) => [client, by])).toEqual([
+      ['author', undefined],
+      ['runner', 'author'],
+      ['command-line', 'author'],
+    ]);
+    // With a token that is not quarantined, or with the owner as its author, the pipeline is trusted.
+    await memory.client('author');
+    await runAs(memory, runner);
+    expect((await memory.owner('list', {})).facts).toMatchObject([{ client: 'runner', defined_by: 'author' }]);
   });
 
   test('do not give a runner without memory:write that right of the author', async () => {

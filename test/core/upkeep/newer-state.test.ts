@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { MintInput, type MintReceipt } from '../../../src/contract/token.ts';
+import { CaptureChoices } from '../../../src/core/access/capture-choices.ts';
 import { TokenRegistry } from '../../../src/core/access/token-registry.ts';
 import { fileSource } from '../../../src/core/crypto/keys/file-source.ts';
 import type { KeySources } from '../../../src/core/crypto/keys/key-source.ts';
@@ -98,6 +99,19 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
     await tokens.offerPacks({ client: 'gemini-cli', packs: 'all' });
     const { offers } = (await reopened()).tokens;
     expect([offers.of('codex'), offers.of('gemini-cli')]).toEqual([new Set(), undefined]);
+  });
+
+  test('a client proposes what the owner chose last (R-INBOX-09)', async () => {
+    const choices = new CaptureChoices(memory.store.vault);
+    await choices.change({ client: 'codex', capture: true, accept: true });
+    copyFileSync((await memory.store.upkeep!.backup()).file, backup);
+    await choices.change({ client: 'codex', accept: false });
+    await choices.change({ client: 'gemini-cli', capture: true });
+    const { store } = await reopened();
+    expect([...(await new CaptureChoices(store.vault).all())]).toEqual([
+      ['codex', { capture: true, accept: false }],
+      ['gemini-cli', { capture: true, accept: false }],
+    ]);
   });
 
   test('a token that was revoked since is not listed (R-AUTH-10)', async () => {

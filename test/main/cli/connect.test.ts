@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { ClientList } from '../../../src/contract/client.ts';
 import { createServedHome } from '../../support/clients.ts';
 import { A_KEY } from '../../support/store.ts';
 import { runCli } from './run-cli.ts';
@@ -92,6 +93,37 @@ test('a token is paused and resumed (R-CONN-09)', async () => {
   expect(await say(['token', 'resume', id])).toMatchObject({ code: 0, out: `Resumed ${id}.\n` });
   expect(await say(['connect', 'codex', '--try'])).toMatchObject({ code: 0 });
   expect(await say(['token', 'pause', 'nobody'])).toMatchObject({ code: 3 });
+});
+
+test('an agent can be quarantined when it is connected (R-CONN-01, R-INBOX-01)', async () => {
+  const { say, row } = await aDesk();
+  expect((await say(['connect', 'codex', '--quarantine', '--yes'])).out).toContain(
+    'Everything that it writes waits until you accept it with: helmdeck-memory inbox',
+  );
+  expect(await row('codex')).toMatchObject({ token: { quarantined: true } });
+  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\), quarantined/);
+  expect((await say(['token', 'list'])).out).toMatch(/\s+quarantined\n$/);
+  await say(['connect', 'codex', '--yes']);
+  expect((await row('codex')).token).not.toHaveProperty('quarantined');
+  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\)\s/);
+});
+
+test('facts from prompts to an agent are chosen with --capture (R-INBOX-09)', async () => {
+  const { say, row } = await aDesk();
+  expect((await say(['connect', 'codex', '--capture', 'inbox', '--yes'])).out).toContain(
+    '\nLasting statements in your prompts to codex wait until you accept them with: helmdeck-memory inbox\n',
+  );
+  const { token } = await row('codex');
+  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\), facts from prompts: inbox\s/);
+  expect(await say(['connect', 'codex', '--capture', 'store', '--packs', 'none'])).toMatchObject({
+    code: 0,
+    out: 'codex is offered no packs.\nLasting statements in your prompts to codex are stored as facts.\n',
+  });
+  const { clients } = JSON.parse((await say(['connect', '--json'])).out) as ClientList;
+  expect(clients.find(({ id }) => id === 'codex')).toMatchObject({ capture: true, accept: true, token: { id: token?.id } });
+  expect((await say(['connect', 'codex', '--capture', 'off'])).out).toBe('No facts are made from your prompts to codex.\n');
+  expect((await say(['connect'])).out).not.toContain('facts from prompts');
+  expect(await say(['connect', 'codex', '--capture', 'constructor'])).toMatchObject({ code: 2 });
 });
 
 test('the packs of an agent are chosen with --packs (R-CONN-14)', async () => {

@@ -131,6 +131,20 @@ test('tokens are created, listed and revoked', async () => {
   );
 });
 
+test('a token of an unknown client is quarantined, unless the owner says otherwise (R-AUTH-06)', async () => {
+  const { err } = await say('token', 'mint', 'nightly');
+  expect(err).toMatch(/^Everything that this client writes waits until you accept it with: helmdeck-memory inbox\./);
+  expect(err).toContain('--no-quarantine');
+  expect((await say('token', 'mint', 'reader', '--scope', 'memory:read')).err).not.toContain('waits until you accept');
+  expect((await say('token', 'mint', 'nightly', '--no-quarantine')).err).not.toContain('waits until you accept');
+  expect((await say('token', 'mint', 'codex')).err).not.toContain('waits until you accept');
+  expect((await say('token', 'mint', 'codex', '--quarantine')).err).toContain('waits until you accept');
+  expect(await say('token', 'mint', 'x', '--quarantine', '--no-quarantine')).toMatchObject({ code: 2 });
+  expect((await say('token', 'list')).out.match(/quarantined$/gm)).toHaveLength(3);
+  for (const { id } of ((await answered('token', 'list')) as { tokens: { id: string }[] }).tokens)
+    await say('token', 'revoke', id);
+});
+
 test('--keep saves a token where the bridge reads it, readable only by the owner (R-MCP-12)', async () => {
   const { code, out, err } = await say('token', 'mint', 'claude code', '--keep');
   const file = join(folder, 'clients', 'claude code.token');

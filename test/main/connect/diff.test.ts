@@ -18,3 +18,7 @@ test('a long unchanged line is shortened, and short lines are not', () => {
     { sign: '+', text: 'c' },
   ]);
 });
+
+test('equal texts have no lines', () => {
+  expect(changedLines('a\nb\n', 'a\nb\n')).toEqual([]);
+});

@@ -34,18 +34,25 @@ export const tokenMint = command({
       many: true,
     },
     days: { value: '<number>', description: `Days until the token expires (at most ${TOKEN_DAYS}).` },
+    quarantine: { description: 'Lets everything that the client writes wait in the Inbox until you accept it.' },
+    'no-quarantine': { description: 'Lets the client write without waiting.' },
     keep: {
       description:
         'Saves the token to clients/<client>.token in the data folder, where `mcp --client` reads it, instead of printing it.',
     },
   },
-  details: ['The token is printed once and not stored, unless --keep saves it. Standard output contains only the token.'],
+  details: [
+    'The token is printed once and not stored, unless --keep saves it. Standard output contains only the token.',
+    'Without either option, a client that `connect` recognises writes without waiting, and so does a token with the scope admin. Every other client is quarantined.',
+  ],
   examples: [
     'token mint claude-code --keep',
     'token mint codex --keep',
     'token mint "nightly report" --scope memory:read --days 30',
   ],
-  async run({ arguments: { name }, options: { client, subject, scope, days, keep } }, context) {
+  async run({ arguments: { name }, options }, context) {
+    const { client, subject, scope, days, keep, quarantine, 'no-quarantine': free } = options;
+    if (quarantine && free) throw new UsageError('Use either --quarantine or --no-quarantine.');
     const until = parseCount(days, '--days', TOKEN_DAYS);
     const program = client ?? (VALID_CLIENT_NAME.test(name) ? name : undefined);
     if (keep && !VALID_FILE_NAME.test(program ?? '')) {
@@ -55,17 +62,24 @@ export const tokenMint = command({
     }
     // The cast is safe, because the memory rejects an unknown scope and lists the valid scopes.
     const scopes = scope.length > 0 ? (scope as (typeof TOKEN_SCOPES)[number][]) : undefined;
-    const made = await context.call('mintToken', { name, ...given({ client: program, subject, scopes, days: until }) });
+    const made = await context.call('mintToken', {
+      name,
+      ...given({ client: program, subject, scopes, days: until, quarantine: quarantine || free ? quarantine : undefined }),
+    });
     if (keep) {
       const { token, ...rest } = made;
       const file = keepToken(context.config.folder, made.client, token);
       await context.printResult({ ...rest, file }, () => [`The token was saved to ${file}.`]);
     } else await context.printResult(made, () => [made.token]);
+    if (made.quarantined && made.scopes.some((each) => each !== 'memory:read')) context.hint(QUARANTINED);
     context.hint(
       `This token is for the client ${escapeControls(made.client)} and expires on ${formatDay(made.expires_at)}. ${keep ? 'Revoke' : 'It will not be shown again. Revoke'} it with: helmdeck-memory token revoke ${made.id}`,
     );
   },
 });
+
+const QUARANTINED =
+  'Everything that this client writes waits until you accept it with: helmdeck-memory inbox. To create a token without this, add --no-quarantine.';
 
 export const tokenList = command({
   name: 'token list',
@@ -74,7 +88,7 @@ export const tokenList = command({
     const answer = await context.call('tokens', {});
     await context.printTable(
       answer,
-      answer.tokens.map(({ id, name, client, subject, scopes, expires_at: end, last_used_at: used, paused }) => [
+      answer.tokens.map(({ id, name, client, subject, scopes, expires_at: end, last_used_at: used, paused, quarantined }) => [
         id,
         escapeControls(name),
         client,
@@ -82,7 +96,7 @@ export const tokenList = command({
         scopes.join(' '),
         formatTimeLeft(end, context.now),
         used === undefined ? 'never used' : `used ${formatMinute(used)}`,
-        paused ? 'paused' : '',
+        [...(paused ? ['paused'] : []), ...(quarantined ? ['quarantined'] : [])].join(', '),
       ]),
       'There are no tokens. Create one with: helmdeck-memory token mint <name>',
     );

@@ -1,8 +1,8 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import type { Activity } from '../../../contract/history.ts';
-import { useMemory } from '../memory-context.tsx';
-import { dayOf, fullDate } from '../time.ts';
+import { usePagedOperation } from '../paging.ts';
+import type { Place } from '../place.ts';
+import { counted, dayOf, fullDate } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
 import { Button } from '../ui/button.tsx';
 import { LoadError } from '../ui/errors.tsx';
@@ -14,14 +14,13 @@ type Row = Activity['activity'][number];
 
 const PAGE = 100;
 
-const VERBS: Readonly<Record<Row['operation'], string>> = {
+const VERBS: Readonly<Record<Exclude<Row['operation'], 'brief'>, string>> = {
   remember: 'stored',
   patch: 'changed',
   forget: 'forgot',
   undoForget: 'restored',
   undo: 'undid a change of',
   import: 'imported',
-  brief: 'was shown',
   createPipeline: 'created the pipeline',
   replacePipeline: 'replaced the pipeline',
   deletePipeline: 'deleted the pipeline',
@@ -35,6 +34,7 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
   connectClient: 'connected',
   disconnectClient: 'disconnected',
   offerPacks: 'changed the packs of',
+  setCapture: 'changed the proposals of',
   setCredential: 'set the credential',
   dropCredential: 'removed the credential',
   changeSetting: 'changed the setting',
@@ -54,7 +54,7 @@ const VERBS: Readonly<Record<Row['operation'], string>> = {
 
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 
-export function ActivityPage() {
+export function ActivityPage({ go }: { go: (place: Place) => void }) {
   const { rows, error, isEmpty, showEarlier, isLoading } = useActivity();
   const [undo, setUndo] = useState<UndoStart>();
   const startUndo = (): void => setUndo({ client: undefined, since: rows.at(-1)?.at });
@@ -76,7 +76,7 @@ export function ActivityPage() {
           <h2>{day}</h2>
           <ol className="plain">
             {rowsOfDay.map((row) => (
-              <Line key={row.id} row={row} undo={() => setUndo({ client: row.client, since: row.at, from: row.id })} />
+              <Line key={row.id} row={row} go={go} undo={() => setUndo({ client: row.client, since: row.at, from: row.id })} />
             ))}
           </ol>
         </section>
@@ -97,31 +97,19 @@ export function ActivityPage() {
 }
 
 function useActivity() {
-  const { call, subject } = useMemory();
-  const { data, error, isPending, isFetching, hasNextPage, fetchNextPage } = useInfiniteQuery({
-    queryKey: [subject, 'activity'],
-    queryFn: ({ pageParam }) => call('activity', { limit: PAGE, ...(pageParam !== '' && { cursor: pageParam }) }),
-    initialPageParam: '',
-    getNextPageParam: ({ next_cursor: next }) => next,
-  });
-  const [wanted, setWanted] = useState(1);
-  const pages = data?.pages.length ?? 0;
-  // New activity causes a refetch, which cancels a request for the next page. So request the next page again.
-  useEffect(() => {
-    if (pages < wanted && hasNextPage && !isFetching) void fetchNextPage();
-  }, [pages, wanted, hasNextPage, isFetching, fetchNextPage]);
-  const rows = data?.pages.flatMap(({ activity }) => activity) ?? [];
-  return {
-    rows,
-    error,
-    isEmpty: !isPending && !error && rows.length === 0,
-    isLoading: pages < wanted,
-    showEarlier: hasNextPage ? () => setWanted(pages + 1) : undefined,
-  };
+  const { pages, error, isPending, isLoading, showMore } = usePagedOperation('activity', PAGE);
+  const rows = pages.flatMap(({ activity }) => activity);
+  return { rows, error, isEmpty: !isPending && !error && rows.length === 0, isLoading, showEarlier: showMore };
 }
 
-function Line({ row, undo }: { row: Row; undo: () => void }) {
-  const { at, operation, client, defined_by: definedBy, key, keys, supersedes, scope, target, shortened } = row;
+interface LineProps {
+  readonly row: Row;
+  readonly go: (place: Place) => void;
+  readonly undo: () => void;
+}
+
+function Line({ row, go, undo }: LineProps) {
+  const { at, operation, client, defined_by: definedBy, key, supersedes, scope, target, shortened } = row;
   return (
     <li className="line">
       <span>
@@ -134,7 +122,13 @@ function Line({ row, undo }: { row: Row; undo: () => void }) {
             through a pipeline of <bdi>{definedBy}</bdi>{' '}
           </>
         )}
-        {VERBS[operation]} <bdi>{key ?? scope ?? target ?? keys?.join(', ')}</bdi>
+        {operation === 'brief' ? (
+          <Brief row={row} go={go} />
+        ) : (
+          <>
+            {VERBS[operation]} <bdi>{key ?? scope ?? target}</bdi>
+          </>
+        )}
         {supersedes !== undefined && (
           <>
             {' '}
@@ -153,5 +147,28 @@ function Line({ row, undo }: { row: Row; undo: () => void }) {
         />
       )}
     </li>
+  );
+}
+
+const MOMENTS: Readonly<Record<NonNullable<Row['moment']>, string>> = {
+  start: ' at the start of a session',
+  prompt: ' for a prompt',
+  repeat: ' again, because its context was compacted',
+  turn: ' for a turn',
+};
+
+/** Names the facts that a brief put before the agent. Each name opens the fact. */
+function Brief({ row: { keys = [], moment }, go }: Pick<LineProps, 'row' | 'go'>) {
+  return (
+    <>
+      was shown {counted(keys.length, 'fact')}
+      {moment && MOMENTS[moment]}:{' '}
+      {keys.map((key, index) => (
+        <span key={key}>
+          {index > 0 && ', '}
+          <Button label={<bdi>{key}</bdi>} look="link" onClick={() => go({ at: 'facts', filter: {}, opened: key })} />
+        </span>
+      ))}
+    </>
   );
 }

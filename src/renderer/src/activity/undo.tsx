@@ -82,7 +82,8 @@ export function UndoDialog({ start, rows, close }: Props) {
 const changedPipelines = ({ pipelines }: UndoReceipt): number =>
   pipelines === undefined ? 0 : pipelines.removed.length + pipelines.restored.length;
 
-function Preview({ preview, keys }: { preview: UndoReceipt; keys: readonly string[] }) {
+/** Lists what an undo removes and restores. */
+export function Preview({ preview, keys }: { preview: UndoReceipt; keys: readonly string[] }) {
   const { client, removed, restored, skipped, pipelines } = preview;
   if (removed + restored + skipped.length === 0 && pipelines === undefined) {
     return (

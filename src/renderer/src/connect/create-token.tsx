@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { TOKEN_DAYS } from '../../../contract/limits.ts';
-import { DEFAULT_SCOPES } from '../../../contract/names.ts';
+import { DEFAULT_SCOPES, KNOWN_CLIENTS } from '../../../contract/names.ts';
 import type { MintReceipt } from '../../../contract/token.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
@@ -10,6 +10,7 @@ import { Copyable } from '../ui/copyable.tsx';
 import { CloseButton, Dialog } from '../ui/dialog.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { TextField } from '../ui/field.tsx';
+import { QuarantineChoice } from './choices.tsx';
 
 /** The scopes to choose from. `memory:brief` is left out, because only `connect` creates tokens for hooks. */
 const CHOICES = [...DEFAULT_SCOPES, 'admin'] as const;
@@ -35,10 +36,14 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
   });
   const [days, setDays] = useState(String(TOKEN_DAYS));
   const [scopes, setScopes] = useState<readonly string[]>(DEFAULT_SCOPES);
+  /** The owner's choice. Until the owner chooses, the program decides, as for a token that is created without a choice. */
+  const [chosen, setChosen] = useState<boolean>();
+  const isAdmin = scopes.includes('admin');
+  const quarantine = !isAdmin && (chosen ?? !KNOWN_CLIENTS.has(client.trim()));
   const [receipt, setReceipt] = useState<MintReceipt>();
   const onSubmit = submit(async () => {
     const selected = CHOICES.filter((scope) => scopes.includes(scope));
-    const input = { name: unnamed ? client : name, client, subject, scopes: selected, days: Number(days) };
+    const input = { name: unnamed ? client : name, client, subject, scopes: selected, days: Number(days), quarantine };
     setReceipt(await call('mintToken', input));
     onCreated();
   });
@@ -82,6 +87,7 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
             </label>
           ))}
         </fieldset>
+        <QuarantineChoice name="the program" checked={quarantine} change={setChosen} disabled={isAdmin} />
         <label>
           Days until the token expires
           <input type="number" min={1} max={TOKEN_DAYS} required value={days} onChange={({ target }) => setDays(target.value)} />

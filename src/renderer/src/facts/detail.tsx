@@ -1,11 +1,14 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import type { FactDetail as Fact } from '../../../contract/fact.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { useOperation } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
-import { dayOf, fullDate, timeLeft, useNow } from '../time.ts';
+import { counted, dayOf, fullDate, timeAgo, timeLeft, useNow } from '../time.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
+import { MarkNote } from '../ui/mark-note.tsx';
+import { useScrolls } from '../ui/scrolls.ts';
+import { When } from '../ui/when.tsx';
 import { useDraft } from './drafts.tsx';
 import { FactEditor } from './editor.tsx';
 import { FactHistory } from './history.tsx';
@@ -45,6 +48,7 @@ export function FactDetail({ factKey, why, show, history, toggleHistory, command
       )}
       {fact && (
         <>
+          {fact.marked !== undefined && <MarkNote mark={fact.marked} />}
           {!draft && <Tags fact={fact} show={show} />}
           <Provenance fact={fact} show={show} />
           {why !== undefined && <p className="meta">Matched: {groupReasons(why)}</p>}
@@ -64,19 +68,7 @@ export function FactDetail({ factKey, why, show, history, toggleHistory, command
 
 /** Shows the value of a fact. A long value scrolls separately, so that the buttons and the expiry stay visible (R-WIN-43). */
 function Value({ text }: { text: string }) {
-  const place = useRef<HTMLPreElement>(null);
-  const [scrolls, setScrolls] = useState(false);
-  useLayoutEffect(() => {
-    const { current: element } = place;
-    if (!element) return undefined;
-    // Compares the height with `max-height`, not with `scrollHeight`, because tall characters increase `scrollHeight` too.
-    const measure = (): void => setScrolls(element.offsetHeight + 1 > Number.parseFloat(getComputedStyle(element).maxHeight));
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  // The value is a tab stop only if it scrolls, because keys have no effect on a shorter value.
+  const [place, scrolls] = useScrolls<HTMLPreElement>();
   return (
     <pre ref={place} className="value" {...(scrolls && { role: 'region', 'aria-label': 'Value', tabIndex: 0 })}>
       {text}
@@ -104,8 +96,9 @@ function Tags({ fact, show }: { fact: Fact; show: Props['show'] }) {
 }
 
 function Provenance({ fact, show }: { fact: Fact; show: Props['show'] }) {
-  const { client, defined_by: definedBy, created_at: created, updated_at: updated, expires_at: end } = fact;
-  const left = timeLeft(end, useNow());
+  const { client, defined_by: definedBy, created_at: created, updated_at: updated, expires_at: end, shown } = fact;
+  const now = useNow();
+  const left = timeLeft(end, now);
   return (
     <>
       <p className="meta">
@@ -121,6 +114,12 @@ function Provenance({ fact, show }: { fact: Fact; show: Props['show'] }) {
       {created !== updated && (
         <p className="meta">
           Created <time dateTime={created}>{dayOf(created)}</time>
+        </p>
+      )}
+      {shown && (
+        <p className="meta">
+          Shown to agents {counted(shown.count, 'time')} in 30 days, last to <bdi>{shown.last_client}</bdi>{' '}
+          <When at={shown.last_at} short={timeAgo(shown.last_at, now)} />
         </p>
       )}
       <p className="meta" data-soon={left.soon || undefined}>

@@ -27,13 +27,16 @@ import { TtlEditor } from './ttl-editor.tsx';
 
 interface Props {
   readonly filter: FactsFilter;
+  /** The fact to open first. */
+  readonly opened: string | undefined;
   readonly go: (place: Place) => void;
 }
 
 /** The open dialog or preview. `lifetimeOf` is the key of the edited fact, because the selection can change during the edit. */
 type Overlay = 'preview' | 'forget-many' | { readonly lifetimeOf: string; readonly anchor: 'row' | 'button' } | undefined;
 
-export function FactsPage({ filter, go }: Props) {
+export function FactsPage({ filter, opened: given, go }: Props) {
+  const [first] = useState(given);
   const hidden = useContentHidden() === true;
   const { text, words, setText, show } = useSearchText(filter, hidden, go);
   const [sort, setSort] = useSort(filter);
@@ -41,11 +44,11 @@ export function FactsPage({ filter, go }: Props) {
   const { rows } = list;
   const drafts = useDrafts();
   const unsaved = new Set([...drafts].filter(([, draft]) => isChanged(draft)).map(([key]) => key));
-  const { selected, select, reselect } = useSelection(rows, JSON.stringify([filter, words]), drafts);
+  const { selected, select, reselect } = useSelection(rows, JSON.stringify([filter, words]), drafts, first);
   const { showToast } = useToast();
   const { copy, startEdit } = useFactCommands(selected);
   const forgetFact = useForgetFact(reselect);
-  const { opened, setOpened, listHandle, detail, focusInList, openDetail, backToList } = useOpenedFact();
+  const { opened, setOpened, listHandle, detail, focusInList, openDetail, backToList } = useOpenedFact(first !== undefined);
   const [history, setHistory] = useState(false);
   const [overlay, setOverlay] = useState<Overlay>();
   const closeOverlay = (): void => setOverlay(undefined);
@@ -54,8 +57,10 @@ export function FactsPage({ filter, go }: Props) {
 
   useEffect(() => {
     // While the memory is locked, do not focus the search box, so that single-letter shortcuts work.
-    if (!hidden) search.current?.focus();
-  }, [hidden]);
+    if (hidden) return;
+    if (first === undefined) search.current?.focus();
+    else detail.current?.focus();
+  }, [hidden, first, detail]);
   const edit = (): void => {
     setOpened(true);
     startEdit();
@@ -173,8 +178,8 @@ export function FactsPage({ filter, go }: Props) {
  * Whether the selected fact is opened, and functions that move the focus between the list and the fact. In a narrow window, an
  * opened fact covers the list.
  */
-function useOpenedFact() {
-  const [opened, setOpened] = useState(false);
+function useOpenedFact(initially: boolean) {
+  const [opened, setOpened] = useState(initially);
   const listHandle = useRef<ListHandle>(null);
   const detail = useRef<HTMLElement>(null);
   /** Closes the opened fact, and then focuses the given field. */

@@ -7,6 +7,8 @@ interface Selection {
   readonly index: number;
   /** Identifies the list in which the key was selected. */
   readonly list: string;
+  /** True for the fact to open first, until the list shows it. */
+  readonly pinned?: true;
   /** Keys that disappeared from this list while selected, oldest first. Each time, the selection moved to the next row. */
   readonly replaced: readonly string[];
 }
@@ -21,10 +23,17 @@ interface SelectionControl {
 /**
  * Returns the selected fact, with functions that change the selection. If the fact disappears from its list, the next row is
  * selected. If the owner opens another list that does not contain the fact, nothing is selected. A fact with a draft stays selected
- * even if the list does not contain the fact.
+ * even if the list does not contain the fact. `first` is selected at first, also if it is further down the list.
  */
-export function useSelection(rows: readonly Row[], list: string, drafts: ReadonlyMap<string, Draft>): SelectionControl {
-  const [selection, setSelection] = useState<Selection>();
+export function useSelection(
+  rows: readonly Row[],
+  list: string,
+  drafts: ReadonlyMap<string, Draft>,
+  first: string | undefined,
+): SelectionControl {
+  const [selection, setSelection] = useState<Selection | undefined>(
+    first === undefined ? undefined : { key: first, index: -1, list, pinned: true, replaced: [] },
+  );
   const [restored, setRestored] = useState<string>();
   const indexOf = (key: string): number => rows.findIndex((row) => row.key === key);
   const next = nextSelection();
@@ -48,6 +57,7 @@ export function useSelection(rows: readonly Row[], list: string, drafts: Readonl
     }
     const found = indexOf(selection.key);
     const index = found === -1 && isSameList ? Math.min(selection.index, rows.length - 1) : found;
+    if (found === -1 && selection.pinned && isSameList) return selection;
     if (found !== -1 || drafts.has(selection.key)) return { key: selection.key, index, list, replaced };
     const row = rows[index];
     return row && { key: row.key, index, list, replaced: [...replaced, selection.key] };

@@ -90,7 +90,9 @@ function actionFor(event: KeyboardEvent, registry: Registry): Action | undefined
   // Enter and Space press a focused button or link, so these keys are not shortcuts on such elements.
   const pressing =
     (shortcut === 'Enter' || shortcut === ' ') && target instanceof Element && target.matches('button, summary, a');
-  if (pressing) return undefined;
+  // The arrow keys scroll a focused text that is too long for its place.
+  const scrolling = /^Arrow(Up|Down)$/.test(shortcut) && target instanceof Element && target.matches('.value[tabindex]');
+  if (pressing || scrolling) return undefined;
   return allActions(registry).find(
     ({ keys, whileTyping }) => keys?.includes(shortcut) && (!typing || (whileTyping && shortcut.startsWith('mod+'))),
   );

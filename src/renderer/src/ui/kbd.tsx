@@ -5,6 +5,8 @@ const SYMBOLS: Readonly<Record<string, string>> = {
   shift: '⇧',
   Enter: '⏎',
   Backspace: '⌫',
+  ArrowDown: '↓',
+  ArrowUp: '↑',
   ArrowRight: '→',
   ArrowLeft: '←',
   Escape: 'Esc',
