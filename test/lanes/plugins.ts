@@ -41,7 +41,7 @@ const { check } = checks;
 
 /** Has the plugins, in a folder whose name contains a blank. */
 const built = join(mkdtempSync(join(tmpdir(), 'helmdeck-plugins-')), 'the plugins');
-for (const [path, content] of Object.entries(plugins())) {
+for (const [path, content] of Object.entries(await plugins())) {
   mkdirSync(dirname(join(built, path)), { recursive: true });
   writeFileSync(join(built, path), content);
 }
