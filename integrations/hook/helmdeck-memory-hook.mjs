@@ -32,13 +32,14 @@ const MAX_RESPONSE_BYTES = 32 * 1024;
 
 /* Finding the program and the token. */
 
+const OWN_FOLDER = dirname(fileURLToPath(import.meta.url));
+
 /**
  * Returns the path of the data folder: the folder of this file, if `connect` copied the file there, or else the same folder as
  * `resolveDataFolder` in src/main/config/config.ts.
  */
 function dataFolder(environment = process.env, platform = process.platform) {
-  const own = dirname(fileURLToPath(import.meta.url));
-  if (existsSync(join(own, 'clients'))) return own;
+  if (existsSync(join(OWN_FOLDER, 'clients'))) return OWN_FOLDER;
   const configured = environment['HELMDECK_DATA_DIR'] ?? '';
   if (isAbsolute(configured)) return configured;
   if (platform === 'win32') return join(environment['APPDATA'] ?? join(homedir(), 'AppData', 'Roaming'), 'Helmdeck Memory');
@@ -101,6 +102,16 @@ function isProcessAlive(pid) {
   } catch (error) {
     return error.code === 'EPERM';
   }
+}
+
+/**
+ * Whether a plugin's copy of this file must be silent: the owner did not choose the event, or `connect` wrote the same hook to the
+ * client's configuration.
+ */
+function isLeftToAnother(folder, client, event) {
+  if (folder === OWN_FOLDER) return false;
+  const { hooks } = objectIn(readIfExists(join(folder, 'clients', `${client}.json`)) ?? '{}');
+  return hooks !== undefined && hooks[event] !== '';
 }
 
 /* The connection. The limit of the whole process ends it. */
@@ -306,7 +317,9 @@ async function speak(client, event) {
   const reading = readInput();
   const timeout = exitAfter(LOCAL_LIMIT_MS);
   try {
-    const target = readTarget(dataFolder(), client);
+    const folder = dataFolder();
+    if (isLeftToAnother(folder, client, event)) return await reading;
+    const target = readTarget(folder, client);
     if (target.server) {
       clearTimeout(timeout);
       exitAfter(SERVER_LIMIT_MS);

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { HOOK_EVENTS } from './names.ts';
 import { PackName } from './pack.ts';
 import { count, flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 import { ClientName, Subject } from './token.ts';
@@ -21,6 +22,14 @@ export const ClientsInput = lazy(() =>
 
 export const CLIENT_STATES = ['not_installed', 'not_connected', 'connected', 'differs', 'wiped', 'broken', 'no_token'] as const;
 export type ClientState = (typeof CLIENT_STATES)[number];
+
+export type HookEvent = (typeof HOOK_EVENTS)[number];
+
+const hooksShape = `must be a list of events from ${HOOK_EVENTS.join(', ')}; send a JSON array, or leave the field out`;
+
+const HookEvents = lazy(() => z.array(z.enum(HOOK_EVENTS), { error: hooksShape }));
+
+export const HOOK_STATES = ['on', 'off', 'waits_for_review', 'differs'] as const;
 
 export const ClientRow = lazy(() =>
   z.object({
@@ -64,6 +73,20 @@ export const ClientRow = lazy(() =>
       })
       .exactOptional()
       .describe('The token that was created for the client. Absent if the client has no token.'),
+    hooks: z
+      .object({
+        events: HookEvents().describe(
+          'Events at which the client asks for a brief. `session`: at the start of a session. `prompt`: before each prompt.',
+        ),
+        state: z
+          .enum(HOOK_STATES)
+          .describe(
+            'State of the hooks. `waits_for_review`: the client runs the hooks only after its user has reviewed them. `differs`: the hooks were changed or removed, or cannot run, for the reason in `why`.',
+          ),
+        why: z.string().exactOptional().describe('The problem, and how to solve it. Absent if there is no problem.'),
+      })
+      .exactOptional()
+      .describe("The client's hooks. Absent if the client has no hooks that Helmdeck Memory can use."),
     packs: z
       .array(z.string())
       .exactOptional()
@@ -89,9 +112,22 @@ const ClientSubject = lazy(() =>
   Subject().default('me').describe('The subject whose memory the client uses. Clients with the same subject share one memory.'),
 );
 
+const hookChoice = lazy(() => ({
+  hooks: HookEvents()
+    .exactOptional()
+    .describe(
+      'Events at which the client asks for a brief: `session`, `prompt`, or none. If absent, the earlier choice for this client, or else both.',
+    ),
+  trust_hooks: flag()
+    .exactOptional()
+    .describe(
+      'If `true`, also records in the client that its user has reviewed the hooks. Send it only if the owner has seen the hooks in the plan and agreed. Only Codex asks for a review.',
+    ),
+}));
+
 export const PlanConnectionInput = lazy(() =>
   inputObject(
-    { client: ClientId(), subject: ClientSubject() },
+    { client: ClientId(), subject: ClientSubject(), ...hookChoice() },
     {
       title: 'Plan a connection',
       description:
@@ -145,6 +181,15 @@ export const ConnectionPlan = lazy(() =>
       .describe(
         'A link that adds the same entry to another profile of the client. The client asks its user first. The link does not contain a token.',
       ),
+    hooks: HookEvents()
+      .exactOptional()
+      .describe('Events at which the client would ask for a brief. Absent if Helmdeck Memory has no hooks for the client.'),
+    review: z
+      .enum(['needed', 'recorded'])
+      .exactOptional()
+      .describe(
+        'Present if the client runs hooks only after its user has reviewed them. `needed`: the client will ask its user. `recorded`: the review would be recorded in the client, as `trust_hooks` requests.',
+      ),
     afterwards: z
       .string()
       .exactOptional()
@@ -176,8 +221,9 @@ export const ConnectClientInput = lazy(() =>
         .max(128, { error: 'must be the `basis` value of a plan; copy it from the plan, or leave it out' })
         .exactOptional()
         .describe(
-          'The `basis` value of the plan that was shown. If it is sent, the request fails if the files have changed since the plan was made.',
+          'The `basis` value of the plan that was shown. If it is sent, the request fails if the files have changed since the plan was made, or if the hooks are not those of the plan.',
         ),
+      ...hookChoice(),
       quarantine: flag()
         .exactOptional()
         .describe('If `true`, everything that the client writes waits in the Inbox until the owner accepts it.'),
@@ -185,7 +231,7 @@ export const ConnectClientInput = lazy(() =>
     {
       title: 'Connect a client',
       description:
-        "Creates a token for the client, adds the entry for this memory to the client's configuration, and tests the connection. The rest of the configuration stays unchanged.",
+        "Creates a token for the client, adds the entry for this memory and the hooks to the client's configuration, and tests the connection. The rest of the configuration stays unchanged.",
     },
   ),
 );
@@ -214,7 +260,7 @@ export const DisconnectClientInput = lazy(() =>
     {
       title: 'Disconnect a client',
       description:
-        "Revokes the client's token and removes the entry for this memory from the client's configuration. A file that has not changed since the client was connected is restored byte for byte.",
+        "Revokes the client's token and removes the entry for this memory and the hooks from the client's configuration. A file that has not changed since the client was connected is restored byte for byte.",
     },
   ),
 );

@@ -9,6 +9,9 @@ export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'memory
 /** The scopes of a new token, unless others are chosen. */
 export const DEFAULT_SCOPES = ['memory:read', 'memory:write', 'packs:run'] as const;
 
+/** Events at which a client's hooks ask for a brief: the start of a session, and each prompt. */
+export const HOOK_EVENTS = ['session', 'prompt'] as const;
+
 /** Formats of other programs' memories that can be imported. */
 export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
 

@@ -63,6 +63,8 @@ export const TokenClaims = lazy(() =>
     nbf: Seconds().exactOptional(),
     iat: Seconds().exactOptional(),
     jti: TokenId().exactOptional(),
+    /** The id of the token without which this token is not valid. */
+    of: TokenId().exactOptional(),
     client: Client().default('unknown'),
     // The default applies only if the claim is absent. A token with an empty list has no rights.
     scopes: Scopes().default([...DEFAULT_SCOPES]),

@@ -81,7 +81,12 @@ interface Outcome {
 type Input = object | string | undefined | null;
 
 /** Runs the hook as an agent does. */
-async function runHook(folder: string, [client, event]: readonly [string, string], input: Input): Promise<Outcome> {
+async function runHook(
+  folder: string,
+  [client, event]: readonly [string, string],
+  input: Input,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
   let child!: ChildProcess;
   let stdout = '';
   let stderr = '';
@@ -89,6 +94,7 @@ async function runHook(folder: string, [client, event]: readonly [string, string
     const script = join(folder, 'helmdeck-memory-hook.mjs');
     child = spawn(process.execPath, [script, client, event], {
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      env: { ...process.env, ...environment },
     });
     child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
     child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
@@ -101,9 +107,9 @@ async function runHook(folder: string, [client, event]: readonly [string, string
 }
 
 /** Runs the hook until it has had enough time on a busy machine. */
-async function hearHook(...[folder, command, input]: Parameters<typeof runHook>): Promise<Outcome> {
+async function hearHook(...asked: Parameters<typeof runHook>): Promise<Outcome> {
   for (let attempt = 0; attempt < 20; attempt += 1) {
-    const outcome = await runHook(folder, command, input);
+    const outcome = await runHook(...asked);
     if (outcome.stdout !== '') return outcome;
     expect(outcome.ms).toBeGreaterThan(100);
   }
@@ -321,6 +327,26 @@ test('another program on the port gets neither token nor prompt (R-HOOK-03)', as
     return received;
   };
   await expect.poll(hear).toMatch(/^GET \/healthz\?challenge=[0-9a-f]{64} HTTP\/1\.1\r\nHost: 127\.0\.0\.1:\d+\r\n\r\n$/);
+});
+
+test('the copy in a plugin speaks unless the configuration has the hook too, or the owner chose other events (R-HOOK-06)', async () => {
+  const program = await standIn();
+  const data = dataFolder(program);
+  const plugin = tempFolder();
+  copyFileSync(SCRIPT, join(plugin, 'helmdeck-memory-hook.mjs'));
+  const environment = { HELMDECK_DATA_DIR: data };
+  const record = (hooks?: object): string => writePrivate(join(data, 'clients', 'codex.json'), JSON.stringify({ hooks }));
+  expect((await hearHook(plugin, ['codex', 'prompt'], aPrompt, environment)).stdout).toContain('Helix');
+  for (const hooks of [undefined, { prompt: '' }]) {
+    record(hooks);
+    expect((await hearHook(plugin, ['codex', 'prompt'], aPrompt, environment)).stdout).toContain('Helix');
+  }
+  const asked = program.requests.length;
+  for (const hooks of [{ prompt: 'node hook.mjs codex prompt' }, { session: '' }, {}]) {
+    record(hooks);
+    expect(await runHook(plugin, ['codex', 'prompt'], aPrompt, environment)).toMatchObject(SILENT);
+  }
+  expect(program.requests).toHaveLength(asked);
 });
 
 test('the folder of a brief is the root of the repository, also in a worktree (R-HOOK-01)', async () => {

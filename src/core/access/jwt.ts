@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqu
 import { Failure } from '../../contract/failure.ts';
 import { TOKEN_DAYS } from '../../contract/limits.ts';
 import { explainIssue } from '../../contract/schema.ts';
-import { AUDIENCE, ISSUER, TokenClaims } from '../../contract/token.ts';
+import { AUDIENCE, ISSUER, TokenClaims, type TokenScope } from '../../contract/token.ts';
 import { DAY_MS, SECOND_MS } from '../../contract/units.ts';
 
 /** HMAC with SHA-256. Tokens with another algorithm, or without one, are rejected (R-AUTH). */
@@ -108,4 +108,36 @@ function hasDuplicateNames(json: string): boolean {
     }
   }
   return false;
+}
+
+export interface TokenIdentity {
+  readonly id: string;
+  readonly subject: string;
+  readonly client: string;
+  readonly scopes: ReadonlySet<TokenScope>;
+  /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
+  readonly from: number;
+  readonly until: number;
+  readonly quarantined?: true;
+  /** The id of the token without which this token is not valid. */
+  readonly of?: string;
+  /** The packs that the client is offered. Undefined means all packs. */
+  readonly packs?: ReadonlySet<string>;
+}
+
+export function verifiedOf(
+  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti, quarantine = false, of }: TokenClaims,
+  digest: string,
+): TokenIdentity {
+  return {
+    // Identify a token without an id by its digest, which also serves to revoke the token.
+    id: jti ?? `sha256-${digest.slice(0, 22)}`,
+    subject: sub,
+    client,
+    scopes: new Set(scopes),
+    from: Math.max(nbf, iat) * SECOND_MS,
+    until: exp * SECOND_MS,
+    ...(quarantine && { quarantined: true }),
+    ...(of !== undefined && { of }),
+  };
 }

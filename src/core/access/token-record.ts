@@ -8,6 +8,8 @@ export interface TokenRecord {
   readonly scopes: readonly TokenScope[];
   readonly created: number;
   readonly expires: number;
+  /** The id of the token without which this token is not valid. */
+  readonly of?: string;
   readonly used?: number;
   readonly quarantined?: true;
 }

@@ -16,7 +16,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../contract/units.ts';
 import type { Vault } from '../store/store.ts';
 import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from '../store/vault.ts';
 import type { Caller } from './caller.ts';
-import { invalidToken, ownersToken, verifyToken, signingKey, signToken } from './jwt.ts';
+import { invalidToken, ownersToken, verifyToken, signingKey, signToken, type TokenIdentity, verifiedOf } from './jwt.ts';
 import { PackOffers } from './pack-offers.ts';
 import { summaryOf, time, type TokenRecord } from './token-record.ts';
 
@@ -40,19 +40,6 @@ interface Deps {
   doubtful(): boolean;
   /** The signing secret from the environment. If it is absent, a secret is generated and stored in the vault. */
   readonly secret?: string | undefined;
-}
-
-interface TokenIdentity {
-  readonly id: string;
-  readonly subject: string;
-  readonly client: string;
-  readonly scopes: ReadonlySet<TokenScope>;
-  /** The token is valid from `from` until `until`, both in milliseconds since 1970. */
-  readonly from: number;
-  readonly until: number;
-  readonly quarantined?: true;
-  /** The packs that the client is offered. Undefined means all packs. */
-  readonly packs?: ReadonlySet<string>;
 }
 
 export interface TokenGrant {
@@ -157,7 +144,14 @@ export class TokenRegistry implements AsyncDisposable {
     return packs ? { ...verified, packs } : verified;
   }
 
-  mint({ name, client, subject, scopes, days, quarantine = false }: MintInput): Promise<MintReceipt> {
+  /**
+   * Creates a token. A token `of` another token, such as that of a client's hooks, is valid only while the other one is neither
+   * paused nor revoked.
+   */
+  mint(
+    { name, client, subject, scopes, days, quarantine = false }: MintInput,
+    { of }: { readonly of?: string } = {},
+  ): Promise<MintReceipt> {
     return this.#serialize(async () => {
       const key = await this.#signing();
       const now = this.#deps.now();
@@ -180,6 +174,7 @@ export class TokenRegistry implements AsyncDisposable {
           exp,
           jti: id,
           ...(quarantine && { quarantine }),
+          ...(of !== undefined && { of }),
         },
         key,
       );
@@ -191,6 +186,7 @@ export class TokenRegistry implements AsyncDisposable {
         created: iat * SECOND_MS,
         expires: exp * SECOND_MS,
         ...(quarantine && { quarantined: true }),
+        ...(of !== undefined && { of }),
       };
       // Store the record before returning the token, because a token without a record could not be listed or revoked.
       await this.#save(id, record);
@@ -309,10 +305,11 @@ export class TokenRegistry implements AsyncDisposable {
     await this.#latestJob;
   }
 
-  #requireValid({ id, from, until }: TokenIdentity): void {
+  #requireValid({ id, of = id, from, until }: TokenIdentity): void {
     const now = this.#deps.now();
-    if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new token.');
-    if (this.#paused.has(id)) {
+    if (this.#revoked.has(id) || this.#revoked.has(of))
+      throw invalidToken('This token has been revoked; ask the owner of the memory for a new token.');
+    if (this.#paused.has(id) || this.#paused.has(of)) {
       throw invalidToken('This token is paused; ask the owner of the memory to resume it.');
     }
     if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new token.');
@@ -421,7 +418,7 @@ export class TokenRegistry implements AsyncDisposable {
       const id = name.slice(TOKEN_RECORD.length);
       const record = await this.#record(id);
       if (record && record.expires <= old) await this.#drop(id);
-      else if (record && !this.#revoked.has(id)) records.push([id, record]);
+      else if (record && !this.#revoked.has(id) && !this.#revoked.has(record.of ?? id)) records.push([id, record]);
     }
     return records;
   }
@@ -461,22 +458,6 @@ function replaceAll(set: Set<string>, values: readonly string[]): void {
 }
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');
-
-function verifiedOf(
-  { sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti, quarantine = false }: TokenClaims,
-  digest: string,
-): TokenIdentity {
-  return {
-    // Identify a token without an id by its digest, which also serves to revoke the token.
-    id: jti ?? `sha256-${digest.slice(0, 22)}`,
-    subject: sub,
-    client,
-    scopes: new Set(scopes),
-    from: Math.max(nbf, iat) * SECOND_MS,
-    until: exp * SECOND_MS,
-    ...(quarantine && { quarantined: true }),
-  };
-}
 
 const callerOf = ({ id, subject, client, scopes, quarantined, packs }: TokenIdentity, transport: string): Caller => ({
   subject,

@@ -16,10 +16,10 @@ export const byCommand = (client: Connector, { args, environment }: OwnCommand):
   ...client,
   async connect(machine, offer) {
     const steps = await client.connect(machine, offer);
-    const { program } = await client.detect(machine);
+    const { program, config } = await client.detect(machine);
     if (program === undefined) return steps;
     return steps.map((step) =>
-      step.does === 'edit' && readConfigFile(step.path) === undefined
+      step.does === 'edit' && step.path === config && readConfigFile(step.path) === undefined
         ? {
             does: 'run',
             program,

@@ -119,9 +119,9 @@ export class StepRunner {
     const { path, edit } = instead;
     const before = this.before.get(path);
     const now = readConfigFile(path);
-    // Accept a file that the program created: the user had no content in it, and the program may add settings that the client
-    // needs.
-    if (code === 0 && before === undefined && now) this.#written.set(path, digestOf(now.bytes));
+    // Keep a file that the program created: the user had no content in it, and the program may add settings that the client
+    // needs. The edit then adds what the program does not know, such as our hooks.
+    if (code === 0 && before === undefined && now) this.#write(path, now.bytes, edit(now.text));
     else this.#write(path, now?.bytes, edit(this.#isUnchangedByOthers(path, now?.bytes) ? textOf(before) : now?.text));
   }
 

@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import { byCommand, variables } from './by-command.ts';
 import { ENTRY } from './connector.ts';
 import { detectProgram } from './detect.ts';
+import { HOOK_SECONDS } from './hook-text.ts';
 import { jsonClient } from './json-client.ts';
+import { valueAt } from './json-text.ts';
 import { folderFromEnvironment } from './places.ts';
 
 export const claudeCode = byCommand(
@@ -11,6 +13,17 @@ export const claudeCode = byCommand(
     name: 'Claude Code',
     afterwards: 'Restart open sessions of Claude Code, so that they load the connection.',
     servers: ['mcpServers'],
+    hooks: {
+      file: (machine) =>
+        join(folderFromEnvironment(machine, 'CLAUDE_CONFIG_DIR') ?? join(machine.home(), '.claude'), 'settings.json'),
+      names: { session: 'SessionStart', prompt: 'UserPromptSubmit' },
+      // A resumed session still contains the text of its earlier hooks.
+      group: (event, command) => ({
+        ...(event === 'session' && { matcher: 'startup|clear|compact' }),
+        hooks: [{ type: 'command', command, timeout: HOOK_SECONDS }],
+      }),
+      isDisabled: (text) => valueAt(text, ['disableAllHooks']) === true,
+    },
     formatEntry: ({ command, args, env }) => ({ type: 'stdio', command, args, env }),
     async detect(machine) {
       const home = machine.home();

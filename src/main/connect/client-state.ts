@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { ClientRow } from '../../contract/client.ts';
+import type { ClientRow, HookEvent } from '../../contract/client.ts';
+import { HOOK_EVENTS } from '../../contract/names.ts';
 import type { TokenList } from '../../contract/token.ts';
-import type { ClientEntry, EntryState } from './connector.ts';
+import type { ClientEntry, EntryState, HookCommands, InstalledHooks } from './connector.ts';
 import { startsBridgeFor } from './launch.ts';
 import type { Record } from './records.ts';
 
@@ -35,6 +36,22 @@ export function stateOf(
 /** True if the entry in the configuration equals the recorded entry. Ignores environment variables that the user added. */
 const matches = ({ env, ...entry }: ClientEntry, { env: own, ...ours }: ClientEntry): boolean =>
   isDeepStrictEqual(entry, ours) && Object.entries(own).every(([name, value]) => env[name] === value);
+
+/** Returns the state of a client's hooks. `wanted` are the commands that were written when the client was connected. */
+export function hookStateOf(found: InstalledHooks, wanted: HookCommands, name: string): NonNullable<ClientRow['hooks']> {
+  // A plugin's hooks are not in the configuration.
+  const isFromPlugin = (event: HookEvent): boolean => wanted[event] === '';
+  const events = HOOK_EVENTS.filter((event) => isFromPlugin(event) || found.commands.some((hook) => hook.event === event));
+  const isAsWanted =
+    found.commands.length === Object.values(wanted).filter((command) => command !== '').length &&
+    found.commands.every(({ event, command }) => wanted[event] === command);
+  if (!isAsWanted) {
+    return { events, state: 'differs', why: `The hooks in the configuration of ${name} were changed. Connect ${name} again.` };
+  }
+  if (events.length === 0) return { events, state: 'off' };
+  if (found.why !== undefined) return { events, state: 'differs', why: found.why };
+  return { events, state: found.waitsForReview ? 'waits_for_review' : 'on' };
+}
 
 const missingFileOf = ({ command, args: [bridge] }: ClientEntry): string | undefined =>
   [command, bridge].find((path) => path !== undefined && isAbsolute(path) && !existsSync(path));

@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import { byCommand, variables } from './by-command.ts';
+import { FORMAT, hooksFileOf, lookAtHooks, requireHooksFile, REVIEW, withoutTrust, withTrust } from './codex-hooks.ts';
 import { readConfigFile } from './config-file.ts';
-import { type Connector, ENTRY } from './connector.ts';
+import { type Connector, type EditStep, ENTRY } from './connector.ts';
 import { detectProgram } from './detect.ts';
-import { entryOf, isOurs } from './json-client.ts';
+import { withHooks, withoutHooks } from './hook-text.ts';
+import { entryOf, isOurs, mentionsHooks } from './json-client.ts';
 import { folderFromEnvironment } from './places.ts';
 import { restoreValue, setKeys, setTable, tableAt } from './toml-text.ts';
 
@@ -25,20 +27,43 @@ const byConfigFile: Connector = {
     const disabled = Object(table).enabled === false;
     return { at: 'present', ...entryOf(table), ...(disabled && { disabled }) };
   },
-  async connect(machine, { entry }) {
+  hooks: {
+    review: REVIEW,
+    look: async (machine) => lookAtHooks((await byConfigFile.detect(machine)).config),
+  },
+  async connect(machine, { entry, hooks: { commands, trust } }) {
     const { config } = await byConfigFile.detect(machine);
     const { command, args, env } = entry;
     const table = { command, args: [...args], env: { ...env } };
-    const edit = (before = ''): string =>
+    const addEntry = (before: string): string =>
       // If the entry is ours, set only our keys. This keeps settings that the user added, such as which tools need no approval.
       isOurs(tableAt(before, PATH)) ? setKeys(before, PATH, table) : setTable(before, PATH, table);
-    return [{ does: 'edit', path: config, edit }];
+    const hasHooks = Object.keys(commands).length > 0;
+    if (hasHooks) requireHooksFile(config);
+    const edit = (before = ''): string => {
+      const added = addEntry(before);
+      return trust ? withTrust(added, config, commands) : added;
+    };
+    const file = hooksFileOf(config);
+    const addHooks = (before = ''): string => withHooks(before, FORMAT, commands);
+    return [
+      { does: 'edit', path: config, edit },
+      ...(hasHooks || mentionsHooks(file) ? [{ does: 'edit', path: file, edit: addHooks } satisfies EditStep] : []),
+    ];
   },
   async disconnect(machine, held) {
     const { config } = await byConfigFile.detect(machine);
+    const original = held.get(config);
     const edit = (before?: string): string | undefined =>
-      before === undefined ? undefined : restoreValue(before, PATH, held.get(config));
-    return [{ does: 'edit', path: config, edit }];
+      before === undefined ? undefined : withoutTrust(restoreValue(before, PATH, original), config, original);
+    const file = hooksFileOf(config);
+    const removeHooks = (before?: string): string | undefined =>
+      before === undefined ? undefined : withoutHooks(before, FORMAT, held.get(file));
+    // Change config.toml first: the records of trust are found by the positions of our hooks in the other file.
+    return [
+      { does: 'edit', path: config, edit },
+      ...(held.has(file) || mentionsHooks(file) ? [{ does: 'edit', path: file, edit: removeHooks } satisfies EditStep] : []),
+    ];
   },
 };
 

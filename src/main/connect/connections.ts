@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, rmdirSync } from 'node:fs';
-import { dirname, isAbsolute } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
 import type {
   ClientList,
-  ClientRow,
   ConnectClientInput,
   ConnectionPlan,
   ConnectReceipt,
@@ -14,22 +13,31 @@ import type {
   VerifyClientInput,
 } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
+import { HOOK_EVENTS } from '../../contract/names.ts';
 import { MintInput } from '../../contract/token.ts';
 import type { TokenRegistry } from '../../core/access/token-registry.ts';
 import type { ClientConnections } from '../../core/operations/clients-port.ts';
 import { formatTime } from '../../core/time/format-time.ts';
-import { addPath, editsIn, pathsIn, StepRunner, withPathsInErrors } from './changes.ts';
-import { stateOf, tokenOf, type TokenRow } from './client-state.ts';
-import { digestOf, isReadableByOthers, restoreMode, readConfigFile, requireWritable } from './config-file.ts';
-import type { Connector, EditStep, ClientEntry, OriginalTexts, EntryState, Offer, Step, LocalMachine } from './connector.ts';
-import { changedLines } from './diff.ts';
-import { COMMAND, entryFor, installBridge, startsBridge } from './launch.ts';
+import { editsIn, pathsIn, StepRunner, withPathsInErrors } from './changes.ts';
+import { ClientRows } from './client-rows.ts';
+import { digestOf, readConfigFile, requireWritable } from './config-file.ts';
+import {
+  digestIn,
+  hookCommandsFor,
+  MASKED_TOKEN,
+  missingFolders,
+  previewOf,
+  removeIfEmpty,
+  removeRestriction,
+  requirePresent,
+  textsOf,
+} from './connection-steps.ts';
+import type { Connector, EditStep, ClientEntry, HookOffer, OriginalTexts, Offer, Step, LocalMachine } from './connector.ts';
+import { COMMAND, entryFor, hookFile, installLaunchers, startsBridge } from './launch.ts';
 import { findProgram } from './programs.ts';
 import { type Record, Records } from './records.ts';
 import type { TeamServer, TeamToken } from './team-server.ts';
-import { verify } from './verify.ts';
-
-const MASKED_TOKEN = '••••••••';
+import { verify, verifyHook } from './verify.ts';
 
 const NO_COMMAND = `The command ${COMMAND} was not found, so the connection cannot be tested from here. Add the command to the PATH of Helmdeck Memory, or test the connection by asking the client a question.`;
 const OWN_NODE =
@@ -45,9 +53,14 @@ interface Deps {
   readonly onClients?: (clients: ClientList['clients']) => void;
 }
 
-interface ConnectionTarget {
+interface HookChoice {
+  readonly hooks?: ConnectClientInput['hooks'] | undefined;
+  readonly trust_hooks?: boolean | undefined;
+}
+
+interface ConnectionTarget extends HookChoice {
   readonly client: string;
-  readonly basis: string | undefined;
+  readonly basis?: string;
   /** Undefined for the memory on this machine. */
   readonly server: TeamServer | undefined;
 }
@@ -58,7 +71,9 @@ interface Grant {
   readonly token: string;
   readonly subject: string;
   readonly expires: number;
-  /** Revokes the token if the connection fails. */
+  /** The token of the client's hooks. Absent if there are no hooks, and for a server, which gives a client one token. */
+  readonly hook?: { readonly id: string; readonly token: string };
+  /** Revokes the token, and with it the token of the hooks, if the connection fails. */
   readonly revoke: () => Promise<void>;
 }
 
@@ -69,25 +84,29 @@ interface Grant {
 export class Connections implements ClientConnections {
   readonly #deps: Deps;
   readonly #records: Records;
+  readonly #rows: ClientRows;
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(deps: Deps) {
     this.#deps = deps;
     this.#records = new Records(deps.folder);
+    this.#rows = new ClientRows({ ...deps, records: this.#records });
   }
 
   async list(): Promise<ClientList> {
     const { connectors, tokens, onClients } = this.#deps;
     // While the memory is locked, tokens cannot be listed, but clients can.
     const listed = await tokens.list().catch(() => undefined);
-    const clients = await Promise.all(connectors.map((connector) => this.#row(connector, listed?.tokens)));
+    const clients = await Promise.all(connectors.map((connector) => this.#rows.row(connector, listed?.tokens)));
     onClients?.(clients);
     return { clients };
   }
 
-  async plan({ client }: PlanConnectionInput): Promise<ConnectionPlan> {
+  async plan({ client, hooks, trust_hooks }: PlanConnectionInput): Promise<ConnectionPlan> {
     const connector = this.#connector(client);
-    const { steps, basis } = await this.#prepare(connector);
+    const offer = this.#offer(connector, MASKED_TOKEN, { hooks, trust_hooks });
+    const { steps, basis } = await this.#prepare(connector, offer);
+    const review = await this.#reviewOf(connector, offer.hooks);
     return {
       client,
       basis,
@@ -95,30 +114,35 @@ export class Connections implements ClientConnections {
         .map((step) => previewOf(step))
         .filter(({ lines }) => lines.length > 0),
       commands: steps.flatMap((step) => (step.does === 'run' ? [{ program: step.program, args: [...step.args] }] : [])),
-      ...(connector.link && { link: connector.link(this.#offer(connector, MASKED_TOKEN).entry) }),
-      ...afterwards(connector),
+      ...(connector.link && { link: connector.link(offer.entry) }),
+      ...(connector.hooks && { hooks: HOOK_EVENTS.filter((event) => offer.hooks.commands[event] !== undefined) }),
+      ...(review && { review }),
+      ...afterwards(connector, review === 'needed'),
     };
   }
 
-  connect({ client, subject: wanted, basis, quarantine = false }: ConnectClientInput): Promise<ConnectReceipt> {
+  connect({ subject: wanted, quarantine = false, ...target }: ConnectClientInput): Promise<ConnectReceipt> {
+    const { client } = target;
     const { tokens } = this.#deps;
-    return this.#connectWith({ client, basis, server: undefined }, async ({ name, subject = wanted, scopes }) => {
-      const minted = await tokens.mint(MintInput().parse({ name, client, subject, quarantine, ...(scopes && { scopes }) }));
-      return {
-        ...minted,
-        expires: Date.parse(minted.expires_at),
-        revoke: async () => void (await tokens.revoke({ id: minted.id, unrecorded: false })),
-      };
+    return this.#connectWith({ ...target, server: undefined }, async ({ name, subject = wanted, scopes }, hasHooks) => {
+      const input = { client, subject, quarantine };
+      const minted = await tokens.mint(MintInput().parse({ ...input, name, ...(scopes && { scopes }) }));
+      const revoke = async (): Promise<void> => void (await tokens.revoke({ id: minted.id, unrecorded: false }));
+      const grant = { ...minted, expires: Date.parse(minted.expires_at), revoke };
+      if (!hasHooks) return grant;
+      try {
+        const hookInput = MintInput().parse({ ...input, name: `${name}, hooks`, scopes: ['memory:brief'] });
+        return { ...grant, hook: await tokens.mint(hookInput, { of: minted.id }) };
+      } catch (error) {
+        await revoke();
+        throw error;
+      }
     });
   }
 
   /** Connects a client to a server on another machine, with a token of that server (R-TEAM-08). */
-  connectToServer(
-    { client, basis }: Pick<ConnectClientInput, 'client' | 'basis'>,
-    server: TeamServer,
-    token: TeamToken,
-  ): Promise<ConnectReceipt> {
-    return this.#connectWith({ client, basis, server }, async ({ name, transport }) => {
+  connectToServer(target: Omit<ConnectClientInput, 'subject'>, server: TeamServer, token: TeamToken): Promise<ConnectReceipt> {
+    return this.#connectWith({ ...target, server }, async ({ name, transport }) => {
       if (transport === 'http') {
         throw new Failure('invalid_input', `${name} can be connected only to the memory on this machine.`);
       }
@@ -127,12 +151,13 @@ export class Connections implements ClientConnections {
   }
 
   #connectWith(
-    { client, basis, server }: ConnectionTarget,
-    grantTo: (connector: Connector) => Promise<Grant>,
+    { client, basis, server, ...choice }: ConnectionTarget,
+    grantTo: (connector: Connector, hasHooks: boolean) => Promise<Grant>,
   ): Promise<ConnectReceipt> {
     return this.#inSequence(async () => {
       const connector = this.#connector(client);
-      const plan = await this.#prepare(connector);
+      const offer = this.#offer(connector, MASKED_TOKEN, choice);
+      const plan = await this.#prepare(connector, offer);
       if (basis !== undefined && basis !== plan.basis) {
         throw new Failure(
           'invalid_input',
@@ -140,10 +165,10 @@ export class Connections implements ClientConnections {
         );
       }
       requireSameMemory(connector, this.#records.read(client), server);
-      const grant = await grantTo(connector);
+      const grant = await grantTo(connector, Object.keys(offer.hooks.commands).length > 0);
       try {
-        installBridge(this.#deps.folder);
-        await this.#apply(connector, grant, server);
+        installLaunchers(this.#deps.folder);
+        await this.#apply(connector, { ...offer, token: grant.token }, grant, server);
       } catch (error) {
         await grant.revoke();
         throw error;
@@ -154,7 +179,7 @@ export class Connections implements ClientConnections {
         token: grant.id,
         expires_at: formatTime(grant.expires),
         verified: await this.verify({ client }),
-        ...afterwards(connector),
+        ...afterwards(connector, (await this.#reviewOf(connector, offer.hooks)) === 'needed'),
       };
     });
   }
@@ -163,7 +188,7 @@ export class Connections implements ClientConnections {
     return this.#inSequence(async () => {
       const connector = this.#connector(client);
       const record = this.#records.read(client);
-      const look = await this.#look(connector);
+      const look = await this.#rows.look(connector);
       if (!record && look.at === 'absent') {
         throw new Failure('not_found', `${connector.name} is not connected, so it cannot be disconnected.`);
       }
@@ -177,7 +202,8 @@ export class Connections implements ClientConnections {
       const files = await this.#restoreFiles(connector, record);
       const token = record?.token ?? this.#records.tokenId(client);
       // Only the admin of a server can revoke its tokens.
-      if (token !== undefined && !record?.server) await this.#deps.tokens.revoke({ id: token, unrecorded: true });
+      const ids = record?.server ? [] : [token, record?.hook_token].filter((id) => id !== undefined);
+      for (const id of ids) await this.#deps.tokens.revoke({ id, unrecorded: true });
       this.#records.drop(client);
       return { client, files };
     });
@@ -185,20 +211,31 @@ export class Connections implements ClientConnections {
 
   async verify({ client }: VerifyClientInput): Promise<ClientVerification> {
     const connector = this.#connector(client);
-    const look = await this.#look(connector);
+    const look = await this.#rows.look(connector);
     if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.machine, this.#deps.folder);
     if (look.at === 'broken') return { works: false, why: look.why, tools: 0 };
     // For the extension bundle, test the recorded entry: the bundle contains the same bridge and uses the same token.
     const entry = look.at === 'bundled' ? this.#records.read(client)?.entry : look.at === 'present' ? look.entry : undefined;
     const program = entry && this.#programOf(entry);
     if (entry && program === undefined) return { works: false, why: entry.command === COMMAND ? NO_COMMAND : OWN_NODE, tools: 0 };
-    if (entry && program !== undefined)
-      return verify({ ...entry, command: program }, this.#deps.machine, this.#records.read(client)?.entry);
+    if (entry && program !== undefined) {
+      const record = this.#records.read(client);
+      const verified = await verify({ ...entry, command: program }, this.#deps.machine, record?.entry);
+      return verified.works && record ? { ...verified, ...(await this.#verifyHooks(client, record)) } : verified;
+    }
     return {
       works: false,
       why: "The client's configuration contains no entry for Helmdeck Memory. Connect the client first.",
       tools: 0,
     };
+  }
+
+  /** Runs the script of the hooks with the Node that we wrote into their commands. Returns the problem, if there is one. */
+  async #verifyHooks(client: string, { entry, hooks = {} }: Record): Promise<Partial<ClientVerification>> {
+    if (Object.keys(hooks).length === 0) return {};
+    const { machine, folder } = this.#deps;
+    const why = await verifyHook({ node: entry.command, file: hookFile(folder), client }, machine);
+    return why === undefined ? {} : { works: false, why: `The hooks do not work: ${why}.` };
   }
 
   /** Returns the absolute path of the program that an entry starts. Searches the PATH for our own command. */
@@ -214,7 +251,7 @@ export class Connections implements ClientConnections {
   }
 
   /** Returns the steps that connect the client. Throws if the client is not installed or if an edit would fail. */
-  async #prepare(connector: Connector): Promise<{ steps: readonly Step[]; basis: string }> {
+  async #prepare(connector: Connector, offer: Offer): Promise<{ steps: readonly Step[]; basis: string }> {
     const { machine } = this.#deps;
     const { installed } = await connector.detect(machine);
     if (!installed) {
@@ -223,7 +260,7 @@ export class Connections implements ClientConnections {
         `${connector.name} was not found on this machine. Install ${connector.name}, or start Helmdeck Memory with the program's folder in the PATH. Then try again.`,
       );
     }
-    const steps = withPathsInErrors(await connector.connect(machine, this.#offer(connector, MASKED_TOKEN)));
+    const steps = withPathsInErrors(await connector.connect(machine, offer));
     for (const step of editsIn(steps)) {
       requireWritable(step.path);
       step.edit(readConfigFile(step.path)?.text);
@@ -231,24 +268,46 @@ export class Connections implements ClientConnections {
     const paths = pathsIn(steps).map((path) => [path, digestOf(readConfigFile(path)?.bytes)]);
     const runs = steps.flatMap((step) => (step.does === 'run' ? [[step.program, ...step.args]] : []));
     const basis = createHash('sha256')
-      .update(JSON.stringify([paths, runs]))
+      .update(JSON.stringify([paths, runs, offer.hooks]))
       .digest('hex');
     return { steps, basis };
   }
 
-  #offer(connector: Connector, token: string): Offer {
+  #offer(connector: Connector, token: string, { hooks, trust_hooks: trust = false }: HookChoice): Offer {
     const { id } = connector;
     const { machine, folder } = this.#deps;
-    return { client: id, entry: entryFor(machine, folder, connector), folder, tokenFile: this.#records.tokenFile(id), token };
+    const entry = entryFor(machine, folder, connector);
+    const commands = hookCommandsFor(connector, {
+      entry,
+      machine,
+      folder,
+      chosen: hooks,
+      earlier: this.#records.read(id)?.hooks,
+    });
+    return { client: id, entry, folder, tokenFile: this.#records.tokenFile(id), token, hooks: { commands, trust } };
   }
 
-  async #apply(connector: Connector, { id: tokenId, token, subject }: Grant, server: TeamServer | undefined): Promise<void> {
+  /** Returns whether the client's user must review the offered hooks. Undefined if the client runs hooks without a review. */
+  async #reviewOf({ hooks: support }: Connector, { commands, trust }: HookOffer): Promise<ConnectionPlan['review']> {
+    if (support?.review === undefined || Object.keys(commands).length === 0) return undefined;
+    if (support.isFromPlugin?.(this.#deps.machine)) return 'needed';
+    if (trust) return 'recorded';
+    const found = await support.look(this.#deps.machine);
+    const isUnchanged = found.commands.length > 0 && found.commands.every((hook) => commands[hook.event] === hook.command);
+    return isUnchanged && !found.waitsForReview ? undefined : 'needed';
+  }
+
+  async #apply(
+    connector: Connector,
+    offer: Offer,
+    { id: tokenId, token, subject, hook }: Grant,
+    server: TeamServer | undefined,
+  ): Promise<void> {
     const { machine, now, tokens } = this.#deps;
     const { id } = connector;
     const old = this.#records.read(id);
-    const oldToken = old && this.#records.token(id);
+    const oldTokens = old && this.#records.tokens(id);
     const oldServer = old && this.#records.server(id);
-    const offer = this.#offer(connector, token);
     const steps = withPathsInErrors(await connector.connect(machine, offer));
     const runner = new StepRunner({ machine, name: connector.name, steps });
     const rollback = editsIn(await connector.disconnect(machine, textsOf(runner.before)));
@@ -256,6 +315,8 @@ export class Connections implements ClientConnections {
     const record: Record = {
       subject,
       token: tokenId,
+      ...(hook && { hook_token: hook.id }),
+      hooks: offer.hooks.commands,
       ...(server && { server: server.url }),
       at: now(),
       entry: { ...offer.entry, args: [...offer.entry.args] },
@@ -267,26 +328,29 @@ export class Connections implements ClientConnections {
     // Save the record before changing files, so that the files can be restored even after a crash.
     this.#records.save(id, record);
     if (!old) this.#records.backUpOwnToken(id);
-    this.#records.saveToken(id, token);
+    this.#records.saveTokens(id, { main: token, hook: hook?.token });
     this.#records.saveServer(id, server);
     try {
       for (const folder of folders) mkdirSync(folder, { mode: 0o700 });
       await runner.run();
-      requirePresent(connector, await this.#look(connector));
+      requirePresent(connector, await this.#rows.look(connector));
     } catch (error) {
       await runner.rollBack(rollback);
       for (const folder of folders.toReversed()) removeIfEmpty(folder);
       if (old) {
         this.#records.save(id, old);
-        this.#records.saveToken(id, oldToken);
+        if (oldTokens) this.#records.saveTokens(id, oldTokens);
         this.#records.saveServer(id, oldServer);
       } else this.#records.drop(id);
       throw error;
     }
-    const files = record.files.map((file) => ({ ...file, after: digestOf(readConfigFile(file.path)?.bytes) }));
+    const files = record.files.map((file) =>
+      runner.before.has(file.path) ? { ...file, after: digestOf(readConfigFile(file.path)?.bytes) } : file,
+    );
     this.#records.save(id, { ...record, files });
     this.#records.deleteUnused(id, record);
-    if (old && !old.server) await tokens.revoke({ id: old.token, unrecorded: true });
+    const replaced = old && !old.server ? [old.token, old.hook_token].filter((one) => one !== undefined) : [];
+    for (const one of replaced) await tokens.revoke({ id: one, unrecorded: true });
   }
 
   /**
@@ -299,7 +363,9 @@ export class Connections implements ClientConnections {
     { before: current, exposedModes }: StepRunner,
     removals: readonly EditStep[],
   ): Record['files'] {
-    return [...current].map(([path, bytes]) => {
+    // Files of the earlier connection that this one does not change, such as that of hooks that the owner has turned off.
+    const others = old?.files.filter(({ path }) => !current.has(path)) ?? [];
+    const changed = [...current].map(([path, bytes]) => {
       const known = old?.files.find((one) => one.path === path);
       const mode = exposedModes.get(path) ?? known?.mode;
       const file = { path, ...(mode !== undefined && { mode }) };
@@ -310,6 +376,7 @@ export class Connections implements ClientConnections {
       if (original) this.#records.saveOriginal(client, before, original);
       return { ...file, before };
     });
+    return [...changed, ...others];
   }
 
   #originals(client: string, record: Record | undefined): OriginalTexts {
@@ -358,66 +425,6 @@ export class Connections implements ClientConnections {
     return files.filter((file) => file.as_before || file.changed).map(({ path, as_before }) => ({ path, as_before }));
   }
 
-  async #row(connector: Connector, tokens: readonly TokenRow[] | undefined): Promise<ClientRow> {
-    const { id, name, transport } = connector;
-    const { installed, version, config } = await connector.detect(this.#deps.machine);
-    const look = await this.#look(connector);
-    const stored = this.#stored(id);
-    const { record, token: tokenId } = 'why' in stored ? {} : stored;
-    const token = tokens?.find((one) => one.id === tokenId);
-    const files = { client: id, record, token: existsSync(this.#records.tokenFile(id)) };
-    const { state, why } = 'why' in stored ? { state: 'broken' as const, why: stored.why } : stateOf(look, installed, files);
-    // Show the token only for an entry that we created: another entry does not use the stored token.
-    const shown = record || state === 'connected' ? token : undefined;
-    const now = this.#deps.now();
-    const isInvalid = record?.server
-      ? this.#records.hasExpired(id, now)
-      : tokenId !== undefined && tokens && (!token || Date.parse(token.expires_at) <= now);
-    return {
-      id,
-      name,
-      transport,
-      installed,
-      ...(version !== undefined && { version }),
-      config,
-      state: state === 'connected' && isInvalid ? 'no_token' : state,
-      ...(why !== undefined && { why }),
-      ...(record ? { subject: record.subject, connected_at: formatTime(record.at) } : shown && { subject: shown.subject }),
-      ...(record?.server !== undefined && { server: record.server }),
-      ...(shown && { token: tokenOf(shown) }),
-    };
-  }
-
-  /**
-   * Returns the state of our entry in the client's configuration. An error in one client's configuration becomes that client's
-   * state, so that the other clients are still listed.
-   */
-  async #look(connector: Connector): Promise<EntryState> {
-    try {
-      const { machine, folder } = this.#deps;
-      const look = await connector.look(machine);
-      const why = look.at === 'present' ? connector.outdated?.(machine, folder) : undefined;
-      return why === undefined ? look : { at: 'broken', why };
-    } catch (error) {
-      const { config } = await connector.detect(this.#deps.machine);
-      const failure = addPath(config, error);
-      if (failure instanceof Failure) return { at: 'broken', why: failure.message };
-      throw error;
-    }
-  }
-
-  /** Returns the stored record and token id, or the reason why they cannot be read. */
-  #stored(client: string): { readonly record?: Record; readonly token?: string } | { readonly why: string } {
-    try {
-      const record = this.#records.read(client);
-      const token = record?.token ?? this.#records.tokenId(client);
-      return { ...(record && { record }), ...(token !== undefined && { token }) };
-    } catch (error) {
-      if (error instanceof Failure) return { why: error.message };
-      throw error;
-    }
-  }
-
   /** Runs jobs one after another, because concurrent jobs could overwrite each other's changes to a file. */
   #inSequence<T>(job: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(job);
@@ -439,55 +446,7 @@ function requireSameMemory({ id, name }: Connector, old: Record | undefined, ser
   );
 }
 
-const afterwards = (connector: Connector): { afterwards?: string } =>
-  connector.afterwards === undefined ? {} : { afterwards: connector.afterwards };
-
-const textsOf = (bytes: StepRunner['before']): OriginalTexts =>
-  new Map([...bytes].map(([path, one]) => [path, one?.toString('utf8')]));
-
-const digestIn = (text: string | undefined): string => digestOf(text === undefined ? undefined : Buffer.from(text));
-
-function requirePresent({ name }: Connector, look: EntryState): void {
-  if (look.at === 'present' || look.at === 'bundled') return;
-  const why = look.at === 'broken' ? look.why : `${name} does not show the entry for Helmdeck Memory after it was added.`;
-  throw new Failure('handler_failed', `${why} The client was not connected, and its files were restored.`);
-}
-
-/** Restores the file's original mode, unless the owner has let other users read the file since the client was connected. */
-function removeRestriction(path: string, mode: number): void {
-  if (!isReadableByOthers(readConfigFile(path)?.mode ?? mode)) restoreMode(path, mode);
-}
-
-function previewOf({ path, edit, holdsToken }: EditStep): ConnectionPlan['files'][number] {
-  const file = readConfigFile(path);
-  const before = file?.text ?? '';
-  return {
-    path: file?.target ?? path,
-    created: file === undefined,
-    ...(holdsToken && { holds_token: true }),
-    lines: changedLines(maskTokens(before), maskTokens(edit(file?.text) ?? '')),
-  };
-}
-
-/** Replaces every token in the text with dots, including a token that the file already contained. */
-const maskTokens = (text: string): string => text.replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, MASKED_TOKEN);
-
-/** Returns the folders that must be created for the edits, outermost first. */
-function missingFolders(steps: readonly Step[]): string[] {
-  const missing: string[] = [];
-  for (const path of pathsIn(steps)) {
-    const own: string[] = [];
-    for (let folder = dirname(path); !existsSync(folder) && !missing.includes(folder); folder = dirname(folder))
-      own.unshift(folder);
-    missing.push(...own);
-  }
-  return missing;
-}
-
-function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder);
-  } catch {
-    // Ignore the error: the folder contains other files or was deleted.
-  }
+function afterwards({ afterwards: usual, hooks }: Connector, needsReview: boolean): { afterwards?: string } {
+  const steps = [usual, needsReview ? hooks?.review : undefined].filter((step) => step !== undefined);
+  return steps.length === 0 ? {} : { afterwards: steps.join(' ') };
 }

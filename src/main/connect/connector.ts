@@ -1,4 +1,4 @@
-import type { ClientVerification } from '../../contract/client.ts';
+import type { ClientVerification, HookEvent } from '../../contract/client.ts';
 import type { TokenScope } from '../../contract/token.ts';
 import type { HostMachine } from '../config/config.ts';
 
@@ -45,6 +45,26 @@ export interface Offer {
    * A step can write the token to a file but must never put it on a command line.
    */
   readonly token: string;
+  readonly hooks: HookOffer;
+}
+
+/** The shell commands of hooks, by event. Empty for a hook that a plugin runs. */
+export type HookCommands = Readonly<Partial<Record<HookEvent, string>>>;
+
+export interface HookOffer {
+  readonly commands: HookCommands;
+  /** Whether the owner has agreed to record their review of these hooks in the client. */
+  readonly trust: boolean;
+}
+
+/** Our hooks in a client's configuration. */
+export interface InstalledHooks {
+  /** The command of each of our hooks. An event can have several hooks of ours if a person added one. */
+  readonly commands: readonly { readonly event: HookEvent; readonly command: string }[];
+  /** True if the client runs the hooks only after its user has reviewed them. */
+  readonly waitsForReview?: boolean;
+  /** Why the client does not run the hooks, and what to do. */
+  readonly why?: string;
 }
 
 export interface DetectedClient {
@@ -120,6 +140,16 @@ export type EntryState =
 /** Original text of each file that we changed, by path; undefined if the file did not exist. */
 export type OriginalTexts = ReadonlyMap<string, string | undefined>;
 
+export interface HookSupport {
+  look(machine: LocalMachine): Promise<InstalledHooks>;
+  /** The program that runs the commands of hooks on Windows. */
+  readonly windowsShell?: 'powershell';
+  /** True if our plugin is installed in the client, so that the hooks are not written to the client's configuration. */
+  readonly isFromPlugin?: (machine: LocalMachine) => boolean;
+  /** Text that says what the owner must do before the client runs the hooks. Absent if the client runs them at once. */
+  readonly review?: string;
+}
+
 /** Describes how to detect and connect one client. Only plans changes: `Connections` runs the steps. */
 export interface Connector {
   /** Lower-case letters and hyphens. Also used in the client's token and in the name of its token file. */
@@ -143,6 +173,8 @@ export interface Connector {
    * is the data folder.
    */
   outdated?(machine: LocalMachine, folder: string): string | undefined;
+  /** Absent if we use no hooks of this client. */
+  readonly hooks?: HookSupport;
   connect(machine: LocalMachine, offer: Offer): Promise<readonly Step[]>;
   /**
    * Returns the steps that remove our entry and restore the entry that it replaced. Used for files that other programs have

@@ -1,7 +1,25 @@
-import { cachedByFile } from './config-file.ts';
-import { type ClientEntry, type Connector, type DetectedClient, ENTRY, type LocalMachine, type EntryState } from './connector.ts';
+import { addPath } from './changes.ts';
+import { cachedByFile, readConfigFile } from './config-file.ts';
+import {
+  type ClientEntry,
+  type Connector,
+  type DetectedClient,
+  type EditStep,
+  ENTRY,
+  type EntryState,
+  type HookSupport,
+  type LocalMachine,
+} from './connector.ts';
+import { commandsOf, type HookFormat, hooksIn, withHooks, withoutHooks } from './hook-text.ts';
 import { restoreValue, type json5, setValue, valueAt } from './json-text.ts';
-import { startsBridge } from './launch.ts';
+import { HOOK_FILE, startsBridge } from './launch.ts';
+
+interface JsonHooks extends HookFormat, Pick<HookSupport, 'windowsShell'> {
+  /** Returns the path of the client's settings, if they are not in the file with the MCP servers. */
+  readonly file?: (machine: LocalMachine) => string;
+  /** True if a setting of the client turns all its hooks off. */
+  readonly isDisabled: (text: string) => boolean;
+}
 
 interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bringsNode' | 'link'> {
   detect(machine: LocalMachine): Promise<DetectedClient>;
@@ -9,30 +27,79 @@ interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bri
   readonly servers: readonly string[];
   /** Converts an entry to this client's format. The default writes `command`, `args` and, if not empty, `env`. */
   readonly formatEntry?: (entry: ClientEntry) => object;
+  readonly hooks?: JsonHooks;
 }
 
 /** Creates the connector of a client that reads its MCP servers from a JSON file. */
-export function jsonClient({ servers, formatEntry = commonFormat, ...client }: JsonClient): Connector {
+export function jsonClient({ servers, formatEntry = commonFormat, hooks, ...client }: JsonClient): Connector {
   const path = [...servers, ENTRY];
   const inspect = cachedByFile((text) => inspectText(text, path));
   const configPath = async (machine: LocalMachine): Promise<string> => (await client.detect(machine)).config;
   return {
     ...client,
     transport: 'stdio',
+    ...(hooks && { hooks: jsonHooks(hooks, configPath, client.name) }),
     async look(machine) {
       return inspect(await configPath(machine));
     },
-    async connect(machine, { entry }) {
-      const edit = (before = ''): string => withEntry({ setValue, valueAt }, before, path, formatEntry(entry));
-      return [{ does: 'edit', path: await configPath(machine), edit }];
+    async connect(machine, { entry, hooks: { commands } }) {
+      const config = await configPath(machine);
+      const addEntry = (before = ''): string => withEntry({ setValue, valueAt }, before, path, formatEntry(entry));
+      if (!hooks) return [{ does: 'edit', path: config, edit: addEntry }];
+      const addHooks = (before = ''): string => withHooks(before, hooks, commands);
+      if (!hooks.file) return [{ does: 'edit', path: config, edit: (before) => addHooks(addEntry(before)) }];
+      const file = hooks.file(machine);
+      // Without hooks to add or to remove, do not read the file: it may be broken, or missing.
+      const isNeeded = Object.keys(commands).length > 0 || mentionsHooks(file);
+      return [
+        { does: 'edit', path: config, edit: addEntry },
+        ...(isNeeded ? [{ does: 'edit', path: file, edit: addHooks } satisfies EditStep] : []),
+      ];
     },
     async disconnect(machine, originals) {
       const config = await configPath(machine);
-      const edit = (before?: string): string | undefined =>
-        before === undefined ? undefined : restoreValue(before, path, originals.get(config));
-      return [{ does: 'edit', path: config, edit }];
+      const editing = (file: string, edit: (before: string, original: string | undefined) => string): EditStep => ({
+        does: 'edit',
+        path: file,
+        edit: (before) => (before === undefined ? undefined : edit(before, originals.get(file))),
+      });
+      const restoreEntry = (before: string, original?: string): string => restoreValue(before, path, original);
+      if (!hooks) return [editing(config, restoreEntry)];
+      const removeHooks = (before: string, original?: string): string => withoutHooks(before, hooks, original);
+      if (!hooks.file) return [editing(config, (before, original) => removeHooks(restoreEntry(before, original), original))];
+      const file = hooks.file(machine);
+      const isNeeded = originals.has(file) || mentionsHooks(file);
+      return [editing(config, restoreEntry), ...(isNeeded ? [editing(file, removeHooks)] : [])];
     },
   };
+}
+
+function jsonHooks(
+  { file, isDisabled, windowsShell, ...format }: JsonHooks,
+  configPath: (machine: LocalMachine) => Promise<string>,
+  name: string,
+): HookSupport {
+  const inspect = cachedByFile((text = '') => ({
+    commands: commandsOf(hooksIn(text, format)),
+    ...(isDisabled(text) && { why: `All hooks are turned off in the settings of ${name}. Turn them on there.` }),
+  }));
+  return {
+    ...(windowsShell && { windowsShell }),
+    async look(machine) {
+      const path = file ? file(machine) : await configPath(machine);
+      try {
+        return inspect(path);
+      } catch (error) {
+        throw addPath(path, error);
+      }
+    },
+  };
+}
+
+/** True if a file contains a hook of ours. */
+export function mentionsHooks(path: string): boolean {
+  const text = readConfigFile(path)?.text;
+  return text !== undefined && text.includes(HOOK_FILE);
 }
 
 const commonFormat = ({ command, args, env }: ClientEntry): object => ({

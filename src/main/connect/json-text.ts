@@ -24,6 +24,9 @@ interface Container extends Span {
 
 type Node = Container | (Span & { readonly plain: unknown });
 
+/** Names of nested members, and positions of elements in lists. The position after the last element appends an element. */
+export type JsonPath = readonly (string | number)[];
+
 /** Maximum nesting depth. Limited because the parser is recursive; a handwritten configuration is far less deep. */
 const MAX_DEPTH = 100;
 
@@ -48,19 +51,19 @@ const createEditor = (dialect: Dialect) => {
     return node;
   };
 
-  const find = (text: string, path: readonly string[]): Node | undefined =>
+  const find = (text: string, path: JsonPath): Node | undefined =>
     path.reduce<Node | undefined>(
-      (node, name, depth) => node && memberNamed(containerAt(node, path.slice(0, depth)), name)?.value,
+      (node, _part, depth) => node && stepInto(node, path, depth).member?.value,
       isBlank(text) ? undefined : read(text),
     );
 
-  const valueAt = (text: string, path: readonly string[]): unknown => {
+  const valueAt = (text: string, path: JsonPath): unknown => {
     const node = find(text, path);
     return node && plainOf(node);
   };
 
   /** Throws unless the edit changed only the value at the path. An undefined value means that the edit removed the value. */
-  const checked = (after: string, before: string, path: readonly string[], value: unknown): string => {
+  const checked = (after: string, before: string, path: JsonPath, value: unknown): string => {
     if (isDeepStrictEqual(parsed(after), withValue(parsed(before), path, value))) return after;
     throw refused('The entry for Helmdeck Memory cannot be changed without affecting the rest of the file');
   };
@@ -73,13 +76,13 @@ const createEditor = (dialect: Dialect) => {
     }
   };
 
-  const replaceOrInsert = (text: string, path: readonly string[], value: unknown): string => {
+  const replaceOrInsert = (text: string, path: JsonPath, value: unknown): string => {
     if (isBlank(text)) return `${text.startsWith(BOM) ? BOM : ''}${JSON.stringify(nested(path, value), undefined, 2)}\n`;
     let node = read(text);
-    for (const [depth, name] of path.entries()) {
-      const object = containerAt(node, path.slice(0, depth));
-      const member = memberNamed(object, name);
-      if (!member) return insert(text, object, nested(path.slice(depth + 1), value), name);
+    for (const [depth, part] of path.entries()) {
+      const { container, member } = stepInto(node, path, depth);
+      const name = typeof part === 'string' ? part : undefined;
+      if (!member) return insert(text, container, nested(path.slice(depth + 1), value), name);
       node = member.value;
     }
     if (isDeepStrictEqual(plainOf(node), value)) return text;
@@ -92,13 +95,13 @@ const createEditor = (dialect: Dialect) => {
     return list && member ? removeElements(removeMember(text, list as Container, member), path, value) : text;
   };
 
-  const setValue = (text: string, path: readonly string[], value: unknown): string =>
+  const setValue = (text: string, path: JsonPath, value: unknown): string =>
     checked(replaceOrInsert(text, path, value), text, path, value);
 
-  const dropValue = (text: string, path: readonly string[]): string => {
-    const object = find(text, path.slice(0, -1));
-    const member = object && memberNamed(containerAt(object, path.slice(0, -1)), path.at(-1) ?? '');
-    return object && member ? checked(removeMember(text, object as Container, member), text, path, undefined) : text;
+  const dropValue = (text: string, path: JsonPath): string => {
+    const parent = find(text, path.slice(0, -1));
+    const { container, member } = parent ? stepInto(parent, path, path.length - 1) : {};
+    return container && member ? checked(removeMember(text, container, member), text, path, undefined) : text;
   };
 
   return {
@@ -149,10 +152,17 @@ function parseNatively(text: string): unknown {
   }
 }
 
-function containerAt(node: Node, path: readonly string[], kind: Container['kind'] = 'object'): Container {
+function containerAt(node: Node, path: JsonPath, kind: Container['kind'] = 'object'): Container {
   if ('members' in node && node.kind === kind) return node;
   const where = path.length === 0 ? 'The top level of the file' : `The value of ${path.join('.')}`;
   throw refused(`${where} is not ${kind === 'list' ? 'a list' : 'an object'}`);
+}
+
+/** Returns the object or list that the path enters at this depth, and the member or element that it names. */
+function stepInto(node: Node, path: JsonPath, depth: number): { container: Container; member: Member | undefined } {
+  const part = path[depth] ?? '';
+  const container = containerAt(node, path.slice(0, depth), typeof part === 'number' ? 'list' : 'object');
+  return { container, member: typeof part === 'number' ? container.members[part] : memberNamed(container, part) };
 }
 
 function memberNamed({ members }: Container, name: string): Member | undefined {
@@ -241,15 +251,20 @@ function indentOf(text: string, position: number): string | undefined {
 const formatted = (value: unknown, { line, indent, unit }: Style): string =>
   JSON.stringify(value, undefined, unit.length > 10 ? 2 : unit).replaceAll('\n', line + indent);
 
-const nested = (path: readonly string[], value: unknown): unknown =>
-  path.toReversed().reduce((inner, name) => ({ [name]: inner }), value);
+const nested = (path: JsonPath, value: unknown): unknown =>
+  path.toReversed().reduce((inner, part) => (typeof part === 'number' ? [inner] : { [part]: inner }), value);
 
 /** Returns a copy of the node in which the value at a path is replaced. An undefined value removes the existing value. */
-function withValue(node: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
-  if (name === undefined) return value;
-  const { [name]: inner, ...others } = Object(node) as Record<string, unknown>;
+function withValue(node: unknown, [part, ...rest]: JsonPath, value: unknown): unknown {
+  if (part === undefined) return value;
+  if (typeof part === 'number') {
+    const list: unknown[] = Array.isArray(node) ? node : [];
+    const changed = withValue(list[part], rest, value);
+    return list.toSpliced(part, 1, ...(changed === undefined ? [] : [changed]));
+  }
+  const { [part]: inner, ...others } = Object(node) as Record<string, unknown>;
   const changed = withValue(inner, rest, value);
-  return changed === undefined ? others : { ...others, [name]: changed };
+  return changed === undefined ? others : { ...others, [part]: changed };
 }
 
 function plainOf(node: Node): unknown {

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, join, sep } from 'node:path';
+import type { HookEvent } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
 import { writeDurableFile } from '../../core/file/files.ts';
 import type { Connector, ClientEntry, LocalMachine } from './connector.ts';
@@ -10,6 +11,7 @@ import { findProgram, isSafe, isTrustedFile } from './programs.ts';
 const MIN_NODE = 18;
 
 const BRIDGE = 'helmdeck-memory-mcp.mjs';
+export const HOOK_FILE = 'helmdeck-memory-hook.mjs';
 
 /** Name of a folder in which fnm creates links to Node. fnm deletes the links when the shell exits. */
 const TEMPORARY_LINKS = 'fnm_multishells';
@@ -61,22 +63,60 @@ export function ownProgramOf(
   return isOurs && isSafe(command) && isOurBridge(first) ? command : undefined;
 }
 
-const isOurBridge = (path: string): boolean =>
-  basename(path) === BRIDGE && isTrustedFile(path) && readFileSync(path, 'utf8') === bridgeText();
+const isOurBridge = (path: string): boolean => isOurFile(path, BRIDGE);
 
-/** Copies the bridge to the data folder. The entries of all clients start the bridge from there. */
-export function installBridge(folder: string): void {
-  const bridge = bridgeText();
-  const path = join(folder, BRIDGE);
-  if (!existsSync(path) || readFileSync(path, 'utf8') !== bridge) writeDurableFile(path, bridge);
+const isOurFile = (path: string, name: keyof typeof SOURCES): boolean =>
+  basename(path) === name && isTrustedFile(path) && readFileSync(path, 'utf8') === sourceOf(name);
+
+/** Folders of the files that clients start. */
+const SOURCES = { [BRIDGE]: 'stdio-bridge', [HOOK_FILE]: 'hook' } as const;
+
+const sourceOf = (name: keyof typeof SOURCES): string => readFileSync(bundled(SOURCES[name], name), 'utf8');
+
+/** Copies the bridge and the hook to the data folder. The entries and hooks of all clients start them from there. */
+export function installLaunchers(folder: string): void {
+  for (const name of [BRIDGE, HOOK_FILE] as const) {
+    const path = join(folder, name);
+    const source = sourceOf(name);
+    if (!existsSync(path) || readFileSync(path, 'utf8') !== source) writeDurableFile(path, source);
+  }
 }
 
-const bridgeText = (): string => readFileSync(bundled('stdio-bridge', BRIDGE), 'utf8');
-
-/** Updates an installed bridge to the version of this program. */
-export function refreshBridge(folder: string): void {
-  if (existsSync(join(folder, BRIDGE))) installBridge(folder);
+/** Updates an installed bridge and hook to the version of this program. */
+export function refreshLaunchers(folder: string): void {
+  if (existsSync(join(folder, BRIDGE))) installLaunchers(folder);
 }
+
+/** Returns the path of the hook in the data folder. Undefined if the file is missing or is not our hook. */
+export function hookFile(folder: string): string | undefined {
+  const path = join(folder, HOOK_FILE);
+  return existsSync(path) && isOurFile(path, HOOK_FILE) ? path : undefined;
+}
+
+/** True for a hook that runs our script, for any client and data folder. */
+export const isOurHook = (handler: unknown): boolean => {
+  const { command } = Object(handler) as { command?: unknown };
+  return typeof command === 'string' && command.includes(HOOK_FILE);
+};
+
+interface HookTarget {
+  readonly folder: string;
+  readonly client: string;
+  readonly platform: NodeJS.Platform;
+  readonly windowsShell: 'powershell' | undefined;
+}
+
+/** Returns the shell command that a client runs at an event. */
+export function hookCommand(node: string, { folder, client, platform, windowsShell }: HookTarget, event: HookEvent): string {
+  const isWindows = platform === 'win32';
+  const command = [node, join(folder, HOOK_FILE), client, event].map(isWindows ? quotedForWindows : quotedForShell).join(' ');
+  return isWindows && windowsShell === 'powershell' ? `& ${command}` : command;
+}
+
+const quotedForShell = (part: string): string =>
+  /^[\w@%+=:,./-]+$/.test(part) ? part : `'${part.replaceAll("'", String.raw`'\''`)}'`;
+
+const quotedForWindows = (part: string): string => (/^[\w.-]+$/.test(part) ? part : `"${part}"`);
 
 /** Returns the path of a file in `integrations`. Works from the sources and from the built program. */
 export function bundled(...parts: readonly string[]): string {

@@ -31,6 +31,7 @@ export function withPlugin(client: Connector, find: PluginFinder): Connector {
   };
   return {
     ...client,
+    ...(client.hooks && { hooks: { ...client.hooks, isFromPlugin: (machine) => findReadable(machine) !== undefined } }),
     async look(machine): Promise<EntryState> {
       const look = await client.look(machine);
       return look.at === 'absent' ? (findReadable(machine) ?? look) : look;

@@ -12,6 +12,10 @@ const Record = z.object({
   subject: z.string(),
   /** Id of the client's token. */
   token: z.string(),
+  /** Id of the token of the client's hooks. Absent if there are no hooks, or if the client uses a server's token. */
+  hook_token: z.string().exactOptional(),
+  /** Commands of the hooks, by event. Absent if an earlier version, which used no hooks, connected the client. */
+  hooks: z.object({ session: z.string().exactOptional(), prompt: z.string().exactOptional() }).exactOptional(),
   at: z.number(),
   entry: Entry,
   files: z.array(
@@ -32,6 +36,12 @@ const Record = z.object({
 });
 export type Record = z.output<typeof Record>;
 
+/** The tokens in a client's files. */
+interface ClientTokens {
+  readonly main: string | undefined;
+  readonly hook: string | undefined;
+}
+
 /**
  * Stores for each client which files were changed and how to restore them. The records are in the data folder. Only the folder's
  * owner can read the records.
@@ -48,14 +58,28 @@ export class Records {
     return join(this.#folder, `${client}.token`);
   }
 
+  /** Returns the path of the file from which the hook reads its token. */
+  hookTokenFile(client: string): string {
+    return join(this.#folder, `${client}.hook.token`);
+  }
+
+  tokens(client: string): ClientTokens {
+    return { main: this.token(client), hook: this.#read(this.hookTokenFile(client))?.trim() };
+  }
+
   token(client: string): string | undefined {
     return this.#read(this.tokenFile(client))?.trim();
   }
 
-  saveToken(client: string, token: string | undefined): void {
+  saveTokens(client: string, { main, hook }: ClientTokens): void {
     this.#prepare();
-    if (token === undefined) rmSync(this.tokenFile(client), { force: true });
-    else writeDurableFile(this.tokenFile(client), `${token}\n`);
+    for (const [path, token] of [
+      [this.tokenFile(client), main],
+      [this.hookTokenFile(client), hook],
+    ] as const) {
+      if (token === undefined) rmSync(path, { force: true });
+      else writeDurableFile(path, `${token}\n`);
+    }
   }
 
   /** Stores the server to which the bridge connects, or deletes it, so that the bridge connects to the program on this machine. */
@@ -135,6 +159,7 @@ export class Records {
   drop(client: string): void {
     for (const path of this.#originals(client)) rmSync(path, { force: true });
     rmSync(this.tokenFile(client), { force: true });
+    rmSync(this.hookTokenFile(client), { force: true });
     rmSync(this.#serverFile(client), { force: true });
     if (existsSync(this.#ownTokenFile(client))) renameSync(this.#ownTokenFile(client), this.tokenFile(client));
     rmSync(this.#file(client), { force: true });

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { text as readText } from 'node:stream/consumers';
 import type { ClientVerification } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { ClientEntry, LocalMachine } from './connector.ts';
 import { ownProgramOf } from './launch.ts';
-import { environmentFor } from './programs.ts';
+import { environmentFor, isSafe } from './programs.ts';
 
 const TIMEOUT_MS = 20_000;
 
@@ -158,3 +159,27 @@ function responseIn(line: string): Response | undefined {
 }
 
 const structuredResult = (text = ''): object => responseIn(text) ?? {};
+
+interface HookProgram {
+  readonly node: string;
+  /** The script in the data folder. Undefined if it is missing or was changed. */
+  readonly file: string | undefined;
+  readonly client: string;
+}
+
+/** Tests the hooks: runs their script, which reports whether the memory responded. Returns the problem, if there is one. */
+export async function verifyHook({ node, file, client }: HookProgram, machine: LocalMachine): Promise<string | undefined> {
+  if (file === undefined) return 'their script is missing or was changed; connect this client again';
+  if (!isSafe(node)) return 'their Node is missing, or other users can change it; connect this client again';
+  const child = spawn(node, [file, client, 'check'], {
+    env: bridgeEnvironment(machine),
+    cwd: machine.home(),
+    stdio: ['ignore', 'pipe', 'ignore'],
+    windowsHide: true,
+    timeout: TIMEOUT_MS,
+  });
+  child.once('error', () => undefined);
+  const { works, why } = Object(responseIn(await readText(child.stdout))) as { works?: unknown; why?: unknown };
+  if (works === true) return undefined;
+  return typeof why === 'string' ? why : 'their script did not respond; connect this client again';
+}

@@ -156,21 +156,22 @@ async function remoteClientFindings(machine: HostMachine, folder: string, now: n
   const connections = connectionsWithoutMemory(machine, folder, () => now);
   const { clients } = await connections.list();
   const remote = clients.filter(({ server }) => server !== undefined);
-  return Promise.all(
+  const findings = await Promise.all(
     remote.map(async (row) => {
-      if (row.state !== 'connected') return clientFinding(row);
+      if (row.state !== 'connected') return [clientFinding(row)];
       const { works, why = '' } = await connections.verify({ client: row.id });
       return works
-        ? clientFinding(row)
-        : warn('agent', `${row.name} is connected to ${row.server}. ${why}`, 'Ask the admin of the server.');
+        ? [clientFinding(row), ...hookFindings(row)]
+        : [warn('agent', `${row.name} is connected to ${row.server}. ${why}`, 'Ask the admin of the server.')];
     }),
   );
+  return findings.flat();
 }
 
 /** Reports only the agents that the owner has connected. */
 async function clientFindings(memory: MemoryConnection): Promise<Finding[]> {
   const { clients } = await memory.call('clients', {});
-  return clients.filter(({ subject }) => subject !== undefined).map(clientFinding);
+  return clients.filter(({ subject }) => subject !== undefined).flatMap((row) => [clientFinding(row), ...hookFindings(row)]);
 }
 
 function clientFinding({ id, name, state, why, token, server }: ClientRow): Finding {
@@ -187,6 +188,27 @@ function clientFinding({ id, name, state, why, token, server }: ClientRow): Find
   if (state === 'differs') return warn('agent', `The entry for Helmdeck Memory in ${name} was changed.`, remedy);
   if (state === 'broken') return warn('agent', `The connection of ${name} does not work.`, why ?? remedy);
   return warn('agent', `${name} is not connected, because it removed its entry for Helmdeck Memory.`, remedy);
+}
+
+/** Reports hooks that cannot speak. */
+function hookFindings({ id, name, state, hooks }: ClientRow): Finding[] {
+  if (state !== 'connected' || !hooks) return [];
+  if (hooks.state === 'waits_for_review')
+    return [
+      warn(
+        'agent',
+        `${name} does not run the hooks of Helmdeck Memory yet, because you have not reviewed them.`,
+        `Start ${name} and trust the hooks, or connect it again with: helmdeck-memory connect ${id} --trust-hooks`,
+      ),
+    ];
+  if (hooks.state !== 'differs') return [];
+  return [
+    warn(
+      'agent',
+      `The hooks of ${name} do not work. ${hooks.why ?? ''}`,
+      `Connect ${name} again with: helmdeck-memory connect ${id}`,
+    ),
+  ];
 }
 
 function holderFindings(error: unknown, folder: string): Finding[] {

@@ -80,7 +80,7 @@ export async function assemble(config: Config, options: ProgramOptions): Promise
     startMeaning();
     void packs.resume().catch(() => undefined);
     // Ignore a failure to update the bridge, because an older bridge also works.
-    void import('../connect/launch.ts').then(({ refreshBridge }) => refreshBridge(config.folder)).catch(() => undefined);
+    void import('../connect/launch.ts').then(({ refreshLaunchers }) => refreshLaunchers(config.folder)).catch(() => undefined);
     void sidecar.wake().catch(() => undefined);
   };
   opened.use(clock.after(BACKGROUND_DELAY_MS, startBackgroundWork));

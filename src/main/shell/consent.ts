@@ -202,14 +202,15 @@ const QUESTIONS: { readonly [Name in OperationName]?: QuestionBuilder<Name> } = 
   }),
   async connectClient(input, { caller, perform }) {
     const { clients } = await perform(caller, 'clients', {});
-    const plan = await perform(caller, 'planConnection', { client: input.client, subject: input.subject });
+    const { basis: _, ...wanted } = input;
+    const plan = await perform(caller, 'planConnection', wanted);
     const client = clients.find(({ id }) => id === input.client)?.name ?? input.client;
     const files = plan.files.map(({ path }) => `\n${shortened(path, MAX_PATH_CHARACTERS)}`).join('');
     return {
       message: `Connect ${shortened(client)}?`,
       detail: `The program gets its own token for the memory ${shortened(input.subject ?? caller.subject)}.${
-        files === '' ? '' : ` These files will be changed:\n${files}`
-      }`,
+        input.trust_hooks === true ? ` ${shortened(client)} will run the hooks without asking you to review them.` : ''
+      }${files === '' ? '' : ` These files will be changed:\n${files}`}`,
       yes: 'Connect',
     };
   },

@@ -35,6 +35,7 @@ const offer: Parameters<typeof claudeDesktop.connect>[1] = {
   folder: '/data',
   tokenFile: '/data/clients/claude-desktop.token',
   token: '••••',
+  hooks: { commands: {}, trust: false },
 };
 
 type Home = ReturnType<typeof aHome>;

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { dirname, join } from 'node:path';
 import * as toml from 'smol-toml';
 import { describe, expect, test } from 'vitest';
+import { claudeCode } from '../../../src/main/connect/claude-code.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
 import { cachedByFile } from '../../../src/main/connect/config-file.ts';
 import type { Connector } from '../../../src/main/connect/connector.ts';
@@ -59,6 +60,17 @@ const jsonSamples = laidOut({
   'keys twice elsewhere': '{\n>"a": 1,\n>"a": 2,\n>"mcpServers": { "o": { "x": 1, "x": 2 } }\n}',
   'strange names':
     '{\n>"__proto__": { "a": 1 },\n>"constructor": "\\u0041\\n",\n>"mcpServers": { "": {}, "toString": { "command": "é 💡" } }\n}',
+});
+
+/** Files that contain hooks of other programs. */
+const hookSamples = laidOut({
+  'hooks of others':
+    '{\n>"hooks": {\n>>"SessionStart": [\n>>>{ "matcher": "clear", "hooks": [ { "type": "command", "command": "one" } ] }, // keep\n>>>{ "hooks": [ { "type": "command", "command": "two", "timeout": 1 } ] }\n>>],\n>>"Stop": [ { "hooks": [ { "type": "command", "command": "three" } ] } ] /* last */\n>},\n>"z": 1\n}',
+  'hooks on one line': '{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"one"}]}],"BeforeAgent":[]}}',
+  'no hooks yet': '{\n>"hooks": {}\n}',
+  'a comma too many':
+    '{\n>"hooks": {\n>>"BeforeAgent": [\n>>>{ "hooks": [ { "type": "command", "command": "one" }, ] },\n>>],\n>},\n}',
+  'values that are not hooks': '{\n>"hooks": { "SessionStart": [ 1, null, { "hooks": {} } ], "other": "text" }\n}',
 });
 
 const tomlSamples = laidOut({
@@ -134,7 +146,7 @@ describe.each([
     for (const { name, text } of samples) {
       const bytes = Buffer.from(text);
       writeFileSync(path, bytes);
-      await connections.connect({ client, subject: 'me' });
+      await connections.connect({ client, subject: 'me', hooks: [] });
       const after = readFileSync(path, 'utf8');
       const was = Object(text.replace(/^\uFEFF/, '').trim() === '' ? {} : read(text)) as Record<string, object>;
       const meant = { ...was, [servers]: { ...was[servers], helmdeck: ours } };
@@ -153,6 +165,59 @@ describe.each([
     }
   });
 });
+
+interface Settings {
+  readonly hooks?: Readonly<Record<string, readonly unknown[]>>;
+  readonly mcpServers?: object;
+}
+
+const ourGroup = {
+  hooks: [expect.objectContaining({ type: 'command', command: expect.stringContaining('helmdeck-memory-hook.mjs') })],
+};
+
+describe.each([
+  { connector: claudeCode, file: '.claude/settings.json', config: '.claude.json', events: ['SessionStart', 'UserPromptSubmit'] },
+  { connector: codex, file: '.codex/hooks.json', config: '.codex/config.toml', events: ['SessionStart', 'UserPromptSubmit'] },
+  { connector: geminiCli, file: '.gemini/settings.json', config: undefined, events: ['SessionStart', 'BeforeAgent'] },
+])('hooks in $file', ({ connector, file, config, events }) => {
+  const client = connector.id;
+  const samples = [...jsonSamples, ...hookSamples];
+
+  test(`are added after other hooks, and removed byte for byte: ${samples.length} samples (R-CONN-01, R-CONN-03)`, async () => {
+    const { connections, home, put } = await createServedHome({ connectors: [presenceOnly(connector)] });
+    if (config !== undefined) put(config, '');
+    const path = join(home, file);
+    mkdirSync(dirname(path), { recursive: true });
+    for (const { name, text } of samples) {
+      const bytes = Buffer.from(text);
+      writeFileSync(path, bytes);
+      await connections.connect({ client, subject: 'me' });
+      const after = readFileSync(path, 'utf8');
+      const was = Object(readJson(text)) as Settings;
+      const added = events.map((event) => [event, [...(was.hooks?.[event] ?? []), expect.objectContaining(ourGroup)]]);
+      expect(readJson(after), name).toEqual({
+        ...was,
+        ...(config === undefined && { mcpServers: { ...was.mcpServers, helmdeck: ours } }),
+        hooks: { ...was.hooks, ...Object.fromEntries(added) },
+      });
+      expect(isSubsequence(text, after), `${name}\n${after}`).toBe(true);
+      expect(after.includes('\r\n'), name).toBe(text.includes('\r\n'));
+      await connections.disconnect({ client });
+      expect(readFileSync(path).equals(bytes), name).toBe(true);
+      // After a change by another program, only our hooks are removed.
+      await connections.connect({ client, subject: 'me' });
+      writeFileSync(path, `${after}\n`);
+      await connections.disconnect({ client });
+      const left = Object(readJson(readFileSync(path, 'utf8'))) as Settings;
+      expect({ mcpServers: {}, ...left }, name).toEqual({ mcpServers: {}, ...was });
+    }
+  });
+});
+
+function isSubsequence(part: string, text: string): boolean {
+  let at = -1;
+  return part.split('').every((char) => (at = text.indexOf(char, at + 1)) !== -1);
+}
 
 const deep = '['.repeat(5000) + ']'.repeat(5000);
 

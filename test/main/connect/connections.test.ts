@@ -28,16 +28,17 @@ const CODEX = '# mine\nmodel = "gpt-5"   # keep\n\n[projects."/x"]\ntrust_level 
 const GEMINI = '\uFEFF{\r\n\t// mine\r\n\t"theme": "Default"\r\n}';
 
 const all = [
-  { client: 'claude-code', file: '.claude.json', text: CLAUDE },
-  { client: 'codex', file: '.codex/config.toml', text: CODEX },
-  { client: 'gemini-cli', file: '.gemini/settings.json', text: GEMINI },
+  { client: 'claude-code', file: '.claude.json', text: CLAUDE, hooks: '.claude/settings.json' },
+  { client: 'codex', file: '.codex/config.toml', text: CODEX, hooks: '.codex/hooks.json' },
+  { client: 'gemini-cli', file: '.gemini/settings.json', text: GEMINI, hooks: '.gemini/settings.json' },
 ];
 
 test.each(all)(
   '$client is connected, tested, and disconnected without a trace (R-CONN-02, R-CONN-03, R-CONN-08, R-CONN-10)',
-  async ({ client, file, text }) => {
-    const { connections, put, row, served } = await createServedHome();
+  async ({ client, file, text, hooks }) => {
+    const { connections, put, row, served, home } = await createServedHome();
     const path = put(file, text, 0o640);
+    const paths = [...new Set([path, join(home, hooks)])];
     expect(await row(client)).toMatchObject({ state: 'not_connected', installed: true, transport: 'stdio', config: path });
     const plan = await connections.plan({ client, subject: 'me' });
     expect(readFileSync(path, 'utf8')).toBe(text);
@@ -45,22 +46,28 @@ test.each(all)(
     const done = await connections.connect({ client, subject: 'me', basis: plan.basis });
     expect(done).toMatchObject({ client, subject: 'me', verified: { works: true } });
     expect(done.verified.tools).toBeGreaterThan(4);
-    const after = readFileSync(path, 'utf8');
-    const lines = plan.files.flatMap((one) => one.lines);
-    expect(lines.some(({ text: line }) => line.includes('helmdeck'))).toBe(true);
-    for (const { text: line } of lines.filter(({ sign }) => sign === '+')) expect(after.split(/\r?\n/)).toContain(line);
+    expect(plan.files.map((one) => one.path)).toEqual(paths);
+    for (const { path: changed, lines } of plan.files) {
+      expect(lines.some(({ text: line }) => line.includes('helmdeck'))).toBe(true);
+      const now = readFileSync(changed, 'utf8').split(/\r?\n/);
+      for (const { text: line } of lines.filter(({ sign }) => sign === '+')) expect(now).toContain(line);
+    }
     expect(statSync(path).mode & 0o777).toBe(0o640);
     const tokenFile = join(served.folder, 'clients', `${client}.token`);
     const token = readFileSync(tokenFile, 'utf8').trim();
-    expect(statSync(tokenFile).mode & 0o777).toBe(0o600);
-    expect(after).not.toContain(token);
-    expect(JSON.stringify(plan)).not.toContain(token);
+    for (const tokenPath of [tokenFile, join(served.folder, 'clients', `${client}.hook.token`)]) {
+      const secret = readFileSync(tokenPath, 'utf8').trim();
+      expect(statSync(tokenPath).mode & 0o777).toBe(0o600);
+      for (const changed of paths) expect(readFileSync(changed, 'utf8')).not.toContain(secret);
+      expect(JSON.stringify(plan)).not.toContain(secret);
+    }
     const { token: held, ...connected } = await row(client);
     expect(connected).toMatchObject({ state: 'connected', subject: 'me' });
     expect(held).toMatchObject({ id: done.token, paused: false, last_used_at: expect.any(String) });
     const taken = await connections.disconnect({ client });
-    expect(taken).toEqual({ client, files: [{ path, as_before: true }] });
+    expect(taken).toEqual({ client, files: paths.map((one) => ({ path: one, as_before: true })) });
     expect(readFileSync(path)).toEqual(Buffer.from(text));
+    expect(paths.slice(1).some((one) => existsSync(one))).toBe(false);
     expect(statSync(path).mode & 0o777).toBe(0o640);
     await expect(served.tokens.verify(token, 'mcp')).rejects.toMatchObject({ code: 'invalid_token' });
     expect(readdirSync(join(served.folder, 'clients'))).toEqual([]);
@@ -85,11 +92,11 @@ test('disconnecting deletes files and folders that connecting created', async ()
 test('a deleted entry is reported, and connecting adds it again (R-CONN-04)', async () => {
   const { connections, put, row, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
-  const first = await connections.connect({ client: 'claude-code', subject: 'me' });
+  const first = await connections.connect({ client: 'claude-code', subject: 'me', hooks: [] });
   writeFileSync(path, '{"wiped":true}');
   expect(await row('claude-code')).toMatchObject({ state: 'wiped', subject: 'me' });
   expect(await connections.verify({ client: 'claude-code' })).toMatchObject({ works: false });
-  const again = await connections.connect({ client: 'claude-code', subject: 'me' });
+  const again = await connections.connect({ client: 'claude-code', subject: 'me', hooks: [] });
   expect(again.verified.works).toBe(true);
   expect(await row('claude-code')).toMatchObject({ state: 'connected' });
   expect((await served.tokens.list()).tokens.map(({ id }) => id)).toEqual([again.token]);
@@ -101,15 +108,15 @@ test('a deleted entry is reported, and connecting adds it again (R-CONN-04)', as
 test('disconnecting keeps the changes of other programs (R-CONN-03)', async () => {
   const { connections, put } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
-  await connections.connect({ client: 'claude-code', subject: 'me' });
+  await connections.connect({ client: 'claude-code', subject: 'me', hooks: [] });
   const since = readFileSync(path, 'utf8').replace('"dark"', '"light"');
   writeFileSync(path, since);
   // Connected twice: the stored original must not contain our entry.
-  await connections.connect({ client: 'claude-code', subject: 'me' });
+  await connections.connect({ client: 'claude-code', subject: 'me', hooks: [] });
   const taken = await connections.disconnect({ client: 'claude-code' });
   expect(taken.files).toEqual([{ path, as_before: true }]);
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE.replace('"dark"', '"light"'));
-  await connections.connect({ client: 'claude-code', subject: 'me' });
+  await connections.connect({ client: 'claude-code', subject: 'me', hooks: [] });
   writeFileSync(path, readFileSync(path, 'utf8').replace('"light"', '"blue"'));
   expect((await connections.disconnect({ client: 'claude-code' })).files).toEqual([{ path, as_before: false }]);
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE.replace('"dark"', '"blue"'));
@@ -118,7 +125,7 @@ test('disconnecting keeps the changes of other programs (R-CONN-03)', async () =
 test('disconnecting does not list a deleted file as changed (R-CONN-03)', async () => {
   const { connections, put } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
-  await connections.connect({ client: 'claude-code', subject: 'me' });
+  await connections.connect({ client: 'claude-code', subject: 'me', hooks: [] });
   rmSync(path);
   expect(await connections.disconnect({ client: 'claude-code' })).toEqual({ client: 'claude-code', files: [] });
   expect(existsSync(path)).toBe(false);
@@ -292,7 +299,7 @@ test.each([
   const { client, file, text, kept } = sample;
   const { connections, put, row } = await createServedHome();
   const path = put(file, text);
-  await connections.connect({ client, subject: 'me' });
+  await connections.connect({ client, subject: 'me', hooks: [] });
   const changed = (from: string, to: string): void => {
     const now = readFileSync(path, 'utf8');
     expect(now).not.toContain('http://mine');
@@ -300,7 +307,7 @@ test.each([
   };
   changed('a', 'b');
   // Connected twice: the stored original must still contain the replaced entry.
-  await connections.connect({ client, subject: 'me' });
+  await connections.connect({ client, subject: 'me', hooks: [] });
   changed('b', 'c');
   expect((await connections.disconnect({ client })).files).toEqual([{ path, as_before: false }]);
   const read = (said: string): unknown => (file.endsWith('toml') ? parse(said) : JSON.parse(said));
@@ -498,7 +505,7 @@ test('a missing command or bridge is reported (R-CONN-04)', async () => {
 test('a deleted token file is reported, and connecting creates a new one (R-CONN-04)', async () => {
   const { connections, put, served, row } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
-  const { token } = await connections.connect({ client: 'claude-code', subject: 'me' });
+  const { token } = await connections.connect({ client: 'claude-code', subject: 'me', hooks: [] });
   const file = join(served.folder, 'clients', 'claude-code.token');
   rmSync(file);
   expect(await row('claude-code')).toMatchObject({
@@ -506,10 +513,10 @@ test('a deleted token file is reported, and connecting creates a new one (R-CONN
     why: expect.stringMatching(/token file is missing.*Connect the client again/),
   });
   put('.claude.json', CLAUDE.replace('"mcpServers"', '"mcpServers": 1, "mcpServers"'));
-  await expect(connections.connect({ client: 'claude-code', subject: 'me' })).rejects.toThrow(/twice/);
+  await expect(connections.connect({ client: 'claude-code', subject: 'me', hooks: [] })).rejects.toThrow(/twice/);
   put('.claude.json', CLAUDE);
   expect((await served.tokens.list()).tokens.map(({ id }) => id)).toEqual([token]);
-  expect((await connections.connect({ client: 'claude-code', subject: 'me' })).verified.works).toBe(true);
+  expect((await connections.connect({ client: 'claude-code', subject: 'me', hooks: [] })).verified.works).toBe(true);
   expect(existsSync(file)).toBe(true);
   await connections.disconnect({ client: 'claude-code' });
   expect((await served.tokens.list()).tokens).toEqual([]);
@@ -520,11 +527,11 @@ test('concurrent connections do not overwrite each other, and the second of two 
   const { connections, put, row, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   put('.codex/config.toml', CODEX);
-  const { basis } = await connections.plan({ client: 'claude-code', subject: 'me' });
-  const wanted = { client: 'claude-code', subject: 'me', basis };
+  const { basis } = await connections.plan({ client: 'claude-code', subject: 'me', hooks: [] });
+  const wanted = { client: 'claude-code', subject: 'me', hooks: [], basis };
   const asked = [
     connections.connect(wanted),
-    connections.connect({ client: 'codex', subject: 'me' }),
+    connections.connect({ client: 'codex', subject: 'me', hooks: [] }),
     connections.connect(wanted),
   ];
   const [first, second, third] = await Promise.allSettled(asked);
@@ -538,7 +545,7 @@ test('concurrent connections do not overwrite each other, and the second of two 
 test('our entry is reported if it was modified, and is removed by disconnecting (R-CONN-03, R-CONN-04)', async () => {
   const { connections, put, row } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
-  await connections.connect({ client: 'claude-code', subject: 'me' });
+  await connections.connect({ client: 'claude-code', subject: 'me', hooks: [] });
   put('.claude.json', readFileSync(path, 'utf8').replace('"--client"', '"--client", "x"'));
   expect(await row('claude-code')).toMatchObject({ state: 'differs' });
   expect((await connections.disconnect({ client: 'claude-code' })).files).toEqual([{ path, as_before: true }]);

@@ -73,7 +73,14 @@ describe.each(CASES)('R-PLUG-03 $client with the plugin', (one) => {
     expect(read(config)).toBe(settings);
     const tokenFile = join(served.folder, 'clients', `${client}.token`);
     expect(existsSync(tokenFile)).toBe(true);
-    expect(await row(client)).toMatchObject({ state: 'connected' });
+    expect(await row(client)).toMatchObject({
+      state: 'connected',
+      hooks: { events: ['session', 'prompt'], state: 'on' },
+    });
+    expect(existsSync(join(served.folder, 'clients', `${client}.hook.token`))).toBe(true);
+    await connections.connect({ client, subject: 'me', hooks: [] });
+    expect((await row(client)).hooks).toEqual({ events: [], state: 'off' });
+    expect(existsSync(join(served.folder, 'clients', `${client}.hook.token`))).toBe(false);
     write(disabled);
     expect(await row(client)).toMatchObject({ state: 'broken', why: expect.stringContaining('disabled') });
     await connections.disconnect({ client });
@@ -84,7 +91,8 @@ describe.each(CASES)('R-PLUG-03 $client with the plugin', (one) => {
     const { connections, row, write, read } = await aHome(one);
     const bare = settings.replace(/\n\[plugins[^]*$/, '');
     write({ [config]: bare });
-    await connections.connect({ client, subject: 'me' });
+    // Hooks of Claude Code are in the same file.
+    await connections.connect({ client, subject: 'me', hooks: [] });
     expect(read(config)).toContain('--client');
     write({ ...plugin, ...(settings !== bare && { [config]: read(config) + settings.slice(bare.length) }) });
     await connections.connect({ client, subject: 'me' });
@@ -98,7 +106,8 @@ describe.each(CASES)('R-PLUG-03 $client with the plugin', (one) => {
     const { connections, write, read } = await aHome({ ...one, settings: settings.replace(/\n\[plugins[^]*$/, '') });
     const [path] = Object.keys(plugin).toReversed();
     if (path !== undefined) write({ [path]: '{ broken' });
-    await connections.connect({ client, subject: 'me' });
+    // Hooks of Claude Code would be in the same file.
+    await connections.connect({ client, subject: 'me', hooks: [] });
     expect(read(config)).toContain('--client');
   });
 });

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer as createHttps } from 'node:https';
 import { createServer as createTcp, type AddressInfo, type Server } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createAuthority } from '../../support/certificates.ts';
 import { createClientHome } from '../../support/clients.ts';
@@ -64,11 +64,13 @@ describe('connecting an agent to a server (R-TEAM-08)', () => {
     const { say, connect, config, folder, url } = await aMember();
     await connect();
     expect(await say(['connect', 'codex', '--try'])).toMatchObject({ code: 0, out: 'Connection tested: 6 tools.\n' });
-    expect((await say(['connect'])).out).toMatch(new RegExp(`codex +connected \\(stdio\\) to ${url} +ada`));
+    expect((await say(['connect'])).out).toMatch(
+      new RegExp(`codex +connected \\(stdio\\) to ${url}, hooks wait for your review +ada`),
+    );
     const gone = await say(['disconnect', 'codex']);
     expect(gone).toMatchObject({ code: 0, err: '' });
     expect(gone.out).toBe(
-      `codex is disconnected.\n${config} was restored.\nThe token is still valid on ${url}. If you no longer need it, ask the admin of the server to revoke it.\n`,
+      `codex is disconnected.\n${config} was restored.\n${join(dirname(config), 'hooks.json')} was restored.\nThe token is still valid on ${url}. If you no longer need it, ask the admin of the server to revoke it.\n`,
     );
     expect(readFileSync(config, 'utf8')).toBe(CODEX);
     expect(readdirSync(join(folder, 'clients'))).toEqual([]);
@@ -84,7 +86,10 @@ describe('connecting an agent to a server (R-TEAM-08)', () => {
     expect(await about('memory')).toMatchObject([
       { state: 'ok', says: 'There is no memory on this machine, and agents use a server.' },
     ]);
-    expect(await about('agent')).toMatchObject([{ state: 'ok', says: `Codex is connected to ${url}.` }]);
+    expect(await about('agent')).toMatchObject([
+      { state: 'ok', says: `Codex is connected to ${url}.` },
+      { state: 'warn', says: expect.stringMatching(/not reviewed/), remedy: expect.stringMatching(/codex --trust-hooks/) },
+    ]);
     await team.listener.close();
     expect(await about('agent')).toMatchObject([{ state: 'warn', says: expect.stringMatching(/cannot be reached/) }]);
     const expired = `e30.${Buffer.from(JSON.stringify({ sub: 'ada', exp: 1 })).toString('base64url')}.x`;

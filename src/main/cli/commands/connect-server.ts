@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { withCliCommand } from '../../../contract/cli-command.ts';
+import type { ConnectClientInput } from '../../../contract/client.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { readSecretFile } from '../../../core/crypto/keys/provided-secret.ts';
 import { prepareFolder } from '../../../core/file/prepare-folder.ts';
@@ -11,6 +12,9 @@ import { escapeControls } from '../layout.ts';
 import { formatDay } from '../times.ts';
 import { planLines, verificationLine } from './connection-lines.ts';
 
+/** The choice of hooks in the options. Empty if the options do not mention hooks. */
+export type HookChoice = Pick<ConnectClientInput, 'hooks' | 'trust_hooks'>;
+
 interface ServerOptions {
   readonly client: string;
   /** The address as the user typed it. */
@@ -20,6 +24,7 @@ interface ServerOptions {
   readonly tokenFile: string | undefined;
   readonly show: boolean;
   readonly yes: boolean;
+  readonly choice: HookChoice;
 }
 
 /** Longer than any token. */
@@ -30,14 +35,14 @@ const MAX_TOKEN_BYTES = 16 * 1024;
  * none. Writes nothing before the server has accepted the token.
  */
 export async function connectToServer(
-  { client, server, ca, tokenFile, show, yes }: ServerOptions,
+  { client, server, ca, tokenFile, show, yes, choice }: ServerOptions,
   context: CommandContext,
 ): Promise<number | void> {
   const { parseAuthorities, parseServerUrl, parseToken, probeServer } = await import('../../connect/team-server.ts');
   const url = parseServerUrl(server);
   const target = { url, ...(ca !== undefined && { ca: parseAuthorities(readAuthorities(ca)) }) };
   const connections = await localConnections(context);
-  const plan = await connections.plan({ client, subject: 'me' });
+  const plan = await connections.plan({ client, subject: 'me', ...choice });
   if (show) return context.printResult(plan, () => planLines(plan));
   if (!yes) context.hint(...planLines(plan));
   if (!(await context.confirm(yes, () => `Connect ${client} to ${url}?`))) return exits.failed.code;
@@ -45,7 +50,7 @@ export async function connectToServer(
   await probeServer(target, token.token);
   const { folder } = context.config;
   prepareFolder(folder);
-  const done = await connections.connectToServer({ client, basis: plan.basis }, target, token);
+  const done = await connections.connectToServer({ client, basis: plan.basis, ...choice }, target, token);
   await context.printResult({ ...done, server: url }, () => [
     `${client} is connected to the memory "${escapeControls(done.subject)}" at ${url}.`,
     verificationLine(done.verified),

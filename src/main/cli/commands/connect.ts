@@ -1,12 +1,13 @@
 import { withCliCommand } from '../../../contract/cli-command.ts';
-import type { CaptureChoice, ClientRow, ConnectionPlan, PackOffer } from '../../../contract/client.ts';
+import type { CaptureChoice, ClientRow, ConnectionPlan, HookEvent, PackOffer } from '../../../contract/client.ts';
+import { HOOK_EVENTS } from '../../../contract/names.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
 import { escapeControls } from '../layout.ts';
 import { formatMinute } from '../times.ts';
-import { connectToServer, localConnections, serverOf } from './connect-server.ts';
+import { connectToServer, type HookChoice, localConnections, serverOf } from './connect-server.ts';
 import { planLines, verificationLine } from './connection-lines.ts';
 
 export const connect = command({
@@ -18,6 +19,14 @@ export const connect = command({
     packs: {
       value: '<packs>',
       description: 'Packs that the agent is offered: `all`, `none`, or names separated by commas. Default: `all`.',
+    },
+    hooks: {
+      value: '<events>',
+      description: 'Events at which the agent asks for a brief: `session`, `prompt`, or both, separated by commas.',
+    },
+    'no-hooks': { description: 'Adds no hooks to the agent, and removes those of an earlier connection.' },
+    'trust-hooks': {
+      description: 'Records in Codex that you have reviewed the hooks that are shown. Otherwise Codex asks you.',
     },
     capture: {
       value: '<choice>',
@@ -43,7 +52,8 @@ export const connect = command({
     yes: { description: 'Changes the configuration without asking.' },
   },
   details: [
-    "First shows the planned change to the agent's configuration: one entry, which starts the bridge of Helmdeck Memory. Nothing else in the configuration changes. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
+    "First shows the planned change to the agent's configuration: one entry, which starts the bridge of Helmdeck Memory, and the hooks. Nothing else in the configuration changes. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
+    'Hooks put what matters from the memory before the model of Claude Code, Codex and Gemini CLI, at the start of a session and for each prompt, without being asked. They are on by default. They have a token of their own, which can only ask for briefs. If you connect an agent again without --hooks or --no-hooks, your earlier choice stays.',
     'With `--packs` or `--capture`, an agent that is already connected stays connected, and only this choice changes. An agent reads the descriptions of its packs in every conversation, so offer it only the packs that it needs. The command `packs` lists the packs.',
     'With `--server`, the agent uses a memory on another machine, with a token that the admin of the server created. The certificate of the server is always verified, and nothing is written before the server has accepted the token. Address and token are stored in the data folder.',
     'If you connect an agent again, it gets a new token, and a removed entry is restored. After the change, the connection is tested with the command that the agent starts. Helmdeck Memory must be running for the test.',
@@ -53,11 +63,14 @@ export const connect = command({
     'connect claude-code --show',
     'connect claude-code',
     'connect codex --subject work --yes',
+    'connect codex --trust-hooks',
+    'connect gemini-cli --no-hooks',
     'connect codex --packs none',
     'connect codex --server https://memory.example:7443',
   ],
   async run({ arguments: { client }, options }, context) {
     const { subject, packs, capture, quarantine, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
+    const choice = hookChoiceIn(options);
     if (server === undefined && (ca !== undefined || tokenFile !== undefined))
       throw new UsageError('--ca and --token-file can be used only with --server.');
     if (server !== undefined) {
@@ -73,7 +86,7 @@ export const connect = command({
         throw new UsageError(
           '--server needs the id of an agent, and cannot be used with --subject, --packs, --capture, --quarantine, --try or --list: the token decides what the agent gets.',
         );
-      return connectToServer({ client, server, ca, tokenFile, show, yes }, context);
+      return connectToServer({ client, server, ca, tokenFile, show, yes, choice }, context);
     }
     if (client === undefined || list) return listClients(context);
     if (tried) {
@@ -85,19 +98,19 @@ export const connect = command({
       return verified.works ? exits.done.code : exits.failed.code;
     }
     const offer = packs === undefined ? undefined : { client, packs: packsIn(packs) };
-    const choice = capture === undefined ? undefined : { client, ...captureOf(capture) };
+    const captureChoice = capture === undefined ? undefined : { client, ...captureOf(capture) };
     const choose = async () => ({
       offered: offer && (await context.call('offerPacks', offer)),
-      captured: choice && (await context.call('setCapture', choice)),
+      captured: captureChoice && (await context.call('setCapture', captureChoice)),
     });
-    if ((offer ?? choice) && !show && (await isConnected(context, client))) {
+    if ((offer ?? captureChoice) && !show && Object.keys(choice).length === 0 && (await isConnected(context, client))) {
       const { offered, captured } = await choose();
       return context.printResult({ ...offered, ...captured }, () => [
         ...(offered ? [offerLine(offered)] : []),
         ...(captured ? [captureLine(captured)] : []),
       ]);
     }
-    const wanted = { client, ...(subject !== undefined && { subject }) };
+    const wanted = { client, ...(subject !== undefined && { subject }), ...choice };
     const plan = await context.call('planConnection', wanted);
     if (show) return context.printResult(plan, () => [...planLines(plan), ...linkOf(plan)]);
     if (!yes) context.hint(...planLines(plan));
@@ -145,6 +158,25 @@ export const disconnect = command({
   },
 });
 
+interface HookOptions {
+  readonly hooks: string | undefined;
+  readonly 'no-hooks': boolean;
+  readonly 'trust-hooks': boolean;
+}
+
+function hookChoiceIn({ hooks, 'no-hooks': none, 'trust-hooks': trust }: HookOptions): HookChoice {
+  if (none && (hooks !== undefined || trust)) throw new UsageError('--no-hooks cannot be used with --hooks or --trust-hooks.');
+  const events = hooks?.split(',').map((event) => event.trim());
+  if (events && !events.every(isHookEvent))
+    throw new UsageError(`--hooks must be ${HOOK_EVENTS.join(', ')}, or both, separated by commas.`);
+  return {
+    ...(none ? { hooks: [] } : events && { hooks: events }),
+    ...(trust && { trust_hooks: true }),
+  };
+}
+
+const isHookEvent = (event: string): event is HookEvent => HOOK_EVENTS.some((one) => one === event);
+
 const packsIn = (text: string): PackOffer['packs'] =>
   text === 'all' ? 'all' : text === 'none' ? [] : text.split(',').map((name) => name.trim());
 
@@ -185,7 +217,13 @@ async function listClients(context: CommandContext): Promise<undefined> {
     answer,
     clients.map((row) => [row.id, stateOf(row), row.version ?? '', usedOf(row), row.subject ?? '']),
   );
-  context.hint(...clients.flatMap(({ name, why }) => (why === undefined ? [] : [`${name}: ${escapeControls(why)}`])));
+  context.hint(
+    ...clients.flatMap(({ name, state, why, hooks }) =>
+      [why, state === 'connected' ? hooks?.why : undefined].flatMap((one) =>
+        one === undefined ? [] : [`${name}: ${escapeControls(one)}`],
+      ),
+    ),
+  );
   return undefined;
 }
 
@@ -199,12 +237,25 @@ const STATES: Readonly<Record<ClientRow['state'], string>> = {
   no_token: 'has no token; connect it again',
 };
 
-const stateOf = ({ state, token, transport, packs, capture, accept, server }: ClientRow): string => {
+const HOOK_STATES: Readonly<Record<NonNullable<ClientRow['hooks']>['state'], string>> = {
+  on: '',
+  off: ', no hooks',
+  waits_for_review: ', hooks wait for your review',
+  differs: ', hooks do not work; connect it again',
+};
+
+const stateOf = ({ state, token, transport, packs, capture, accept, server, hooks }: ClientRow): string => {
   if (state !== 'connected') return STATES[state];
-  const offered = packs ? `, packs: ${packs.join(', ') || 'none'}` : '';
-  const captured = capture ? `, facts from prompts: ${accept ? 'store' : 'inbox'}` : '';
-  if (server !== undefined) return `${STATES[state]} (${transport}) to ${server}`;
-  return `${STATES[state]} (${transport})${token?.paused ? ', paused' : ''}${token?.quarantined ? ', quarantined' : ''}${captured}${offered}`;
+  const hooked = hooks ? HOOK_STATES[hooks.state] : '';
+  if (server !== undefined) return `${STATES[state]} (${transport}) to ${server}${hooked}`;
+  return [
+    `${STATES[state]} (${transport})`,
+    ...(token?.paused ? [', paused'] : []),
+    ...(token?.quarantined ? [', quarantined'] : []),
+    ...(capture ? [`, facts from prompts: ${accept ? 'store' : 'inbox'}`] : []),
+    ...(packs ? [`, packs: ${packs.join(', ') || 'none'}`] : []),
+    hooked,
+  ].join('');
 };
 
 function usedOf({ token }: ClientRow): string {

@@ -142,6 +142,9 @@ function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (ki
             {id !== EMBEDDINGS_ROW && server === undefined && (
               <Button label="Packs…" look="link" aria-label={`Packs for ${name}`} onClick={() => openDialog('packs')} />
             )}
+            {client.hooks && server === undefined && (
+              <Button label="Hooks…" look="link" aria-label={`Hooks of ${name}`} onClick={() => openDialog('connect')} />
+            )}
             {server === undefined && (
               <Button
                 label="Revoke…"
@@ -172,7 +175,7 @@ const PROBLEMS: Readonly<Partial<Record<ClientRow['state'], string>>> = {
   no_token: "The agent's token was revoked or has expired.",
 };
 
-function ClientState({ client: { state, why, transport, subject, token, packs, server } }: { client: ClientRow }) {
+function ClientState({ client: { name, state, why, transport, subject, token, packs, server, hooks } }: { client: ClientRow }) {
   const problem = why ?? PROBLEMS[state];
   if (problem !== undefined) return <span className="warned">{problem}</span>;
   if (state !== 'connected') return 'Not connected.';
@@ -194,6 +197,10 @@ function ClientState({ client: { state, why, transport, subject, token, packs, s
           Last used <When at={token.last_used_at} />.
         </>
       )}
+      {hooks?.state === 'waits_for_review' && (
+        <span className="warned"> {name} runs the hooks after you have reviewed them.</span>
+      )}
+      {hooks?.why !== undefined && <span className="warned"> {hooks.why}</span>}
       {packs && ` Offered ${packs.length === 0 ? 'no packs' : packs.length === 1 ? 'one pack' : `${packs.length} packs`}.`}
     </>
   );

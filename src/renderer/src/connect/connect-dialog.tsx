@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { ClientRow, ConnectionPlan, ConnectReceipt } from '../../../contract/client.ts';
+import { HOOK_EVENTS } from '../../../contract/names.ts';
 import { useMemory } from '../memory-context.tsx';
 import { usePolledOperation, useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
@@ -18,20 +19,23 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
   const refresh = useRefresh();
   const { busy, failure, submit } = useTask({ subject: 'Memory' });
   const [subject, setSubject] = useState(client.subject ?? openSubject);
+  const [chosen, setChosen] = useState<HookEvents>();
+  const [trust, setTrust] = useState(false);
   const [receipt, setReceipt] = useState<ConnectReceipt>();
-  const planned = usePolledOperation('planConnection', { client: id }, undefined, receipt === undefined);
+  const choice = { ...(chosen && { hooks: chosen }), ...(trust && { trust_hooks: trust }) };
+  const planned = usePolledOperation('planConnection', { client: id, ...choice }, undefined, receipt === undefined);
   // Do not show a cached plan, because the configuration may have changed after the plan was made.
   const plan = planned.isFetching || planned.isError ? undefined : planned.data;
   const onSubmit = submit(async () => {
     try {
-      setReceipt(await call('connectClient', { client: id, subject, ...(plan && { basis: plan.basis }) }));
+      setReceipt(await call('connectClient', { client: id, subject, ...choice, ...(plan && { basis: plan.basis }) }));
     } finally {
       // Refresh even after a failure, because an outdated plan causes a failure and must be replaced.
       refresh();
     }
   });
   if (receipt) return <Connected name={name} receipt={receipt} close={close} />;
-  const verb = state === 'not_connected' ? 'Connect' : 'Repair';
+  const verb = state === 'not_connected' ? 'Connect' : state === 'connected' ? 'Change' : 'Repair';
   return (
     <Dialog title={`${verb} ${name}`} close={close} className="wide">
       <form className="fields" onSubmit={onSubmit}>
@@ -45,6 +49,13 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
           value={subject}
           change={setSubject}
         />
+        {client.hooks && <Hooks events={chosen ?? planned.data?.hooks ?? []} change={setChosen} />}
+        {(trust || plan?.review !== undefined) && (
+          <label>
+            <input type="checkbox" checked={trust} onChange={({ target }) => setTrust(target.checked)} />
+            Record in {name} that I reviewed these hooks. Otherwise {name} asks me before it runs them.
+          </label>
+        )}
         <ErrorText text={failure} />
         <p className="quiet" role="status">
           {busy ? 'Connecting and testing…' : ''}
@@ -54,6 +65,30 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
         </DialogButtons>
       </form>
     </Dialog>
+  );
+}
+
+type HookEvents = NonNullable<ConnectionPlan['hooks']>;
+
+const HOOK_LABELS = { session: 'At the start of a session', prompt: 'Before each prompt' } as const;
+
+function Hooks({ events, change }: { events: HookEvents; change: (events: HookEvents) => void }) {
+  return (
+    <fieldset>
+      <legend>Put what matters before the model, without being asked</legend>
+      {HOOK_EVENTS.map((event) => (
+        <label key={event}>
+          <input
+            type="checkbox"
+            checked={events.includes(event)}
+            onChange={({ target }) =>
+              change(HOOK_EVENTS.filter((one) => (one === event ? target.checked : events.includes(one))))
+            }
+          />
+          {HOOK_LABELS[event]}
+        </label>
+      ))}
+    </fieldset>
   );
 }
 
