@@ -18,6 +18,7 @@ import { type Name, type Outcome, WIRES } from './wires.ts';
 interface Who {
   readonly subject?: string;
   readonly scopes?: readonly TokenScope[];
+  readonly quarantine?: boolean;
 }
 
 /** One caller on one wire. */
@@ -83,11 +84,11 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
   closing.use(door);
   closing.defer(() => listener.close());
 
-  const surfaces: World['surfaces'] = async ({ subject = 'me', scopes } = {}) => {
-    const chosen = Object.values(WIRES).filter(({ owner }) => !owner || (subject === 'me' && !scopes));
+  const surfaces: World['surfaces'] = async ({ subject = 'me', scopes, quarantine = false } = {}) => {
+    const chosen = Object.values(WIRES).filter(({ owner }) => !owner || (subject === 'me' && !scopes && !quarantine));
     const opened = chosen.map(async ({ name, transport, owner, open }) => {
-      const client = owner ? 'command-line' : `agent ${name}`;
-      const minted = owner ? undefined : await tokens.mint(mintable(client, subject, scopes));
+      const client = owner ? 'command-line' : `${quarantine ? 'stranger' : 'agent'} ${name}`;
+      const minted = owner ? undefined : await tokens.mint({ ...mintable(client, subject, scopes), quarantine });
       const { ask, close, author } = await open({
         url: listener.url,
         folder,

@@ -5,6 +5,7 @@ import { runCli } from '../main/cli/run-cli.ts';
 import { createClientHome } from '../support/clients.ts';
 import { manualClock, HOUR, SECOND } from '../support/clock.ts';
 import { sendRequest } from '../support/listener.ts';
+import { theOwner } from '../support/memory.ts';
 import { serveTeam } from '../support/team.ts';
 import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
@@ -72,6 +73,27 @@ describe('tokens', () => {
     expect(made).toMatchObject({ name: 'openclaw', client: 'openclaw', subject: 'me', scopes: ['memory:read', 'packs:run'] });
     expect(made?.expires_at).toBe('2026-07-03T14:02:00.000Z');
     await expect.poll(() => tokens.count()).toBe(1);
+  });
+
+  test('of a program that nobody knows start in quarantine, unless the owner decides otherwise (R-WIN-55)', async () => {
+    const { page, tokens } = await opened();
+    await page.getByRole('button', { name: 'Create a token…' }).click();
+    const form = page.getByRole('dialog', { name: 'Create a token' });
+    const quarantine = form.getByRole('checkbox', { name: 'Keep the program in quarantine' });
+    await form.getByRole('textbox', { name: 'Program' }).fill('codex');
+    expect(await quarantine.isChecked()).toBe(false);
+    await form.getByRole('textbox', { name: 'Program' }).fill('stranger');
+    expect(await quarantine.isChecked()).toBe(true);
+    await form.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('dialog', { name: 'The token of stranger' }).getByRole('button', { name: 'Done' }).click();
+    await tokens.getByText('In quarantine.').waitFor();
+    await page.getByRole('button', { name: 'Create a token…' }).click();
+    await form.getByRole('textbox', { name: 'Program' }).fill('my-tool');
+    await quarantine.uncheck();
+    await form.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('dialog', { name: 'The token of my-tool' }).getByRole('button', { name: 'Done' }).click();
+    await expect.poll(() => tokens.count()).toBe(2);
+    expect(await tokens.getByText('In quarantine.').count()).toBe(1);
   });
 
   test('that cannot be created show the reason and keep the form', async () => {
@@ -257,6 +279,73 @@ describe('the agents on this computer', () => {
     await dialog.getByRole('checkbox', { name: /^All packs/ }).check();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await line.getByText('Offered one pack.').waitFor({ state: 'detached' });
+  });
+
+  test('are shown facts at the moments that the owner chooses, and the preview follows the choice (R-WIN-55)', async () => {
+    const { page, line } = await withCodex();
+    await page.getByRole('button', { name: 'Connect Codex' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Connect Codex' });
+    const added = async () => (await dialog.locator('ins').allTextContents()).join('');
+    const start = dialog.getByRole('checkbox', { name: 'At the start of a session' });
+    const prompt = dialog.getByRole('checkbox', { name: 'Before each prompt' });
+    const review = dialog.getByRole('checkbox', { name: 'Record in Codex that I have reviewed these hooks' });
+    await expect.poll(added).toMatch(/SessionStart[^]*UserPromptSubmit/);
+    expect([await start.isChecked(), await prompt.isChecked(), await review.isChecked()]).toEqual([true, true, false]);
+    expect(await added()).not.toContain('trusted_hash');
+    await review.check();
+    await expect.poll(added).toContain('trusted_hash');
+    expect(await accessibilityViolations(page)).toEqual([]);
+    // The owner has not seen the hooks of another choice, so the tick is removed.
+    await prompt.uncheck();
+    await expect.poll(added).not.toContain('UserPromptSubmit');
+    expect(await review.isChecked()).toBe(false);
+    expect(await added()).not.toContain('trusted_hash');
+    await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('tested:').waitFor();
+    await page.keyboard.press('Enter');
+    await line.getByText('Its hooks wait for your review: Codex asks you when you start it.').waitFor();
+    await page.getByRole('button', { name: 'Change Codex' }).click();
+    const change = page.getByRole('dialog', { name: 'Change Codex' });
+    await change.getByRole('checkbox', { name: 'Record in Codex that I have reviewed these hooks' }).check();
+    await change.getByText('trusted_hash').first().waitFor();
+    await change.getByRole('button', { name: 'Change', exact: true }).click();
+    await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('tested:').waitFor();
+    await page.keyboard.press('Enter');
+    await line.getByText('Shown facts at the start of a session.').waitFor();
+  });
+
+  test('stay in quarantine, and propose facts from prompts, only as the owner chooses (R-WIN-55)', async () => {
+    const { page, line, served } = await withCodex();
+    await page.getByRole('button', { name: 'Connect Codex' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Connect Codex' });
+    const capture = dialog.getByRole('checkbox', { name: 'Propose facts from what I say to Codex' });
+    expect(await capture.isChecked()).toBe(false);
+    await dialog.getByRole('checkbox', { name: 'Keep Codex in quarantine' }).check();
+    await capture.check();
+    await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('tested:').waitFor();
+    await page.keyboard.press('Enter');
+    await line.getByText('In quarantine: its changes wait in the Inbox.').waitFor();
+    await line.getByText('Facts from your prompts wait in the Inbox.').waitFor();
+    // A change keeps the quarantine unless the owner ends it.
+    await page.getByRole('button', { name: 'Change Codex' }).click();
+    const change = page.getByRole('dialog', { name: 'Change Codex' });
+    expect(await change.getByRole('checkbox', { name: 'Keep Codex in quarantine' }).isChecked()).toBe(true);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Prompts to Codex' }).click();
+    const prompts = page.getByRole('dialog', { name: 'Your prompts to Codex' });
+    await prompts.getByRole('checkbox', { name: 'Store such facts at once' }).check();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await prompts.getByRole('button', { name: 'Save' }).click();
+    await line.getByText('Facts from your prompts are stored at once.').waitFor();
+    await page.getByRole('button', { name: 'Prompts to Codex' }).click();
+    await prompts.getByRole('checkbox', { name: 'Propose facts from what I say to Codex' }).uncheck();
+    expect(await prompts.getByRole('checkbox', { name: 'Store such facts at once' }).isDisabled()).toBe(true);
+    await prompts.getByRole('button', { name: 'Save' }).click();
+    await line.getByText('Facts from your prompts').waitFor({ state: 'detached' });
+    const rows = (await served.perform(theOwner, 'clients', {})).clients;
+    const codex = rows.find(({ id }) => id === 'codex');
+    expect([codex?.token?.quarantined, codex?.capture, codex?.accept]).toEqual([true, undefined, undefined]);
   });
 
   test('that lost our entry are detected and repaired (R-CONN-11, R-CONN-04)', async () => {

@@ -46,8 +46,9 @@ export class Authorship {
     const packs = inBoth(runner.packs, this.#tokens?.offers.of(author.client));
     const scopes = new Set(TOKEN_SCOPES.filter((scope) => hasScope(runner, scope) && hasScope({ scopes: rights }, scope)));
     // An author who may write only with the owner's approval must not write through another client.
-    const isFree = grants.some((grant) => !grant.quarantined && hasScope(grant, 'memory:write'));
-    return { ...signed, scopes, ...(packs && { packs }), ...(!isFree && { quarantined: true }) };
+    const writers = grants.filter((grant) => hasScope(grant, 'memory:write'));
+    const isQuarantined = (writers.length > 0 ? writers : grants).every(({ quarantined }) => quarantined);
+    return { ...signed, scopes, ...(packs && { packs }), ...(isQuarantined && { quarantined: true }) };
   }
 
   async runnableBy(runner: Caller): Promise<(author: DefinitionAuthor) => boolean> {

@@ -177,8 +177,8 @@ export const auditHook = (audit: Audit): PackHook => ({
   async after({ pack, caller, input, context }, { outcome, output, durationMs }) {
     if (pack.unaudited) return;
     // The author of a pipeline chose the inputs of its steps, so such inputs are not habits of the caller.
-    const inputs = context.callContext.pipelineRun === undefined ? learnableInputs(input) : undefined;
-    const findings = findingsIn(output);
+    const inputs = context.callContext.pipelineRun === undefined ? learnableInputs(caller, input) : undefined;
+    const findings = caller.quarantined ? [] : findingsIn(output);
     await audit.recordPackRun(caller, {
       pack: pack.name,
       version: pack.version,
@@ -190,9 +190,12 @@ export const auditHook = (audit: Audit): PackHook => ({
   },
 });
 
-/** Returns the short top-level strings in the learnable fields. Leaves out every text that looks like a credential. */
-export function learnableInputs(input: unknown): Record<string, string> | undefined {
-  if (typeof input !== 'object' || input === null) return undefined;
+/**
+ * Returns the short top-level strings in the learnable fields. Leaves out every text that looks like a credential. Nothing is learned
+ * from a quarantined client, because other clients find these texts when they search run records (R-INBOX-01).
+ */
+export function learnableInputs({ quarantined }: Caller, input: unknown): Record<string, string> | undefined {
+  if (quarantined || typeof input !== 'object' || input === null) return undefined;
   const fields: [string, string][] = [];
   for (const name of LEARNABLE_INPUTS) {
     const value: unknown = Object.hasOwn(input, name) ? (input as Record<string, unknown>)[name] : undefined;

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
 import { authorOf } from '../access/caller.ts';
+import { clientId } from '../store/entry.ts';
 import type { Entry, MemoryStore } from '../store/store.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
@@ -105,11 +106,13 @@ export async function forgetCachedOutputs(store: MemoryStore, packs: readonly st
 }
 
 /**
- * Returns the cache key of a request. The key starts with the pack's name, so that the outputs of a pack can be deleted. Returns
- * undefined if the input cannot be represented as unambiguous JSON.
+ * Returns the cache key of a request. The key starts with the pack's name, so that the outputs of a pack can be deleted. An output of
+ * a quarantined client is not shared, because it can depend on what the client stored in the pack's memory. Returns undefined if the
+ * input cannot be represented as unambiguous JSON.
  */
-function keyOf({ pack: { name, version, own }, input, context: { credential } }: HookRun): string | undefined {
-  const question = canonicalJson({ version, revision: own?.revision, credential: credential?.id, input });
+function keyOf({ pack: { name, version, own }, caller, input, context: { credential } }: HookRun): string | undefined {
+  const quarantined = caller.quarantined && clientId(caller);
+  const question = canonicalJson({ version, revision: own?.revision, credential: credential?.id, quarantined, input });
   return question === undefined ? undefined : `${name}/${hash('sha256', question)}`;
 }
 

@@ -5,6 +5,7 @@ import { fitsBytes } from '../../contract/schema.ts';
 import { isKeyAvailable } from '../../contract/status.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
 import { findSecret } from '../operations/secret-guard.ts';
+import { clientId } from '../store/entry.ts';
 import type { Entry, MemoryStore, Namespace, Space } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { allEntries } from './all-entries.ts';
@@ -43,11 +44,12 @@ export function memoryHook(store: MemoryStore, sessions: PackSessions): PackHook
 
 /**
  * Creates the storage of a pack. Keys are stored with the pack's name as a prefix that the handler never sees, so that a pack
- * cannot read or write the entries of another pack.
+ * cannot read or write the entries of another pack. A quarantined client has a storage of its own, because other clients would read
+ * what its runs store (R-INBOX-01). The colon of its prefix is in no name of a pack.
  */
 function createPackMemory({ store: memoryStore, pack, caller, namespace, signal }: Deps): PackMemory {
   const space: Space = memoryStore.space(namespace, 'pack');
-  const prefix = `${pack.name}/`;
+  const prefix = caller.quarantined ? `quarantined:${clientId(caller)}/${pack.name}/` : `${pack.name}/`;
   const { subject, session } = namespace;
 
   const detail = (entry: Entry): PackMemoryEntry => ({ ...summary(entry), value: JSON.parse(entry.value) as unknown });

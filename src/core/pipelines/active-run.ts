@@ -4,6 +4,7 @@ import type { DefinitionAuthor } from '../access/authorship.ts';
 import type { Caller } from '../access/caller.ts';
 import type { CallContext } from '../operations/call-context.ts';
 import type { Author } from '../store/store.ts';
+import type { RunRecord } from './pipeline-store.ts';
 import { type Reference, valueAt } from './references.ts';
 
 export type RunStep = PipelineRun['steps'][number];
@@ -13,6 +14,7 @@ export interface ActiveRun {
   readonly author: DefinitionAuthor;
   /** Author that is stored with the run's record: the caller, together with the pipeline's author. */
   readonly recordAuthor: Author;
+  readonly quarantined: RunRecord['quarantined'];
   readonly definition: PipelineDefinition;
   readonly inputs: Map<string, unknown>;
   readonly learned: Readonly<Record<string, string>> | undefined;

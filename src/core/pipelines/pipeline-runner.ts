@@ -134,20 +134,21 @@ export class PipelineRunner implements Disposable {
     }
     void this.#execute(active).then(end);
     this.#shared.keepRenewing();
-    void this.definitions
-      .renew(subject, authorOf(caller), id)
-      .then(() => this.#endLeftoversOf(subject))
-      .catch((error: unknown) => this.#reportError(error));
+    // A quarantined client must not change how long a definition is stored.
+    const renewed = acting.quarantined ? Promise.resolve() : this.definitions.renew(subject, authorOf(caller), id);
+    void renewed.then(() => this.#endLeftoversOf(subject)).catch((error: unknown) => this.#reportError(error));
     return running;
   }
 
-  /** Returns the runs of a subject, most recently updated first. */
-  async listRuns({ subject }: Caller, limit: number): Promise<PipelineRuns['runs']> {
+  /** Returns the runs that the caller can read, most recently updated first. */
+  async listRuns(caller: Caller, limit: number): Promise<PipelineRuns['runs']> {
+    const { subject } = caller;
     const found = new Map<string, { readonly at: number; readonly run: PipelineRuns['runs'][number] }>();
     // Read running runs first, so that a run that ends in the meantime is read twice rather than missed.
     for (const state of ['running', 'ended'] as const) {
       let left = limit;
       for await (const { entry, kept } of this.#runs.runs(subject, state)) {
+        if (!mayRead(caller, { entry, kept })) continue;
         const { steps: _steps, ...run } = this.#now(subject, { entry, kept });
         found.set(run.run_id, { at: entry.updatedAt, run });
         left -= 1;
@@ -158,9 +159,11 @@ export class PipelineRunner implements Disposable {
     return newest.slice(0, limit).map(({ run }) => run);
   }
 
-  async getRun({ subject }: Caller, runId: string): Promise<PipelineRun> {
+  async getRun(caller: Caller, runId: string): Promise<PipelineRun> {
+    const { subject } = caller;
     // Read the record first, because reading fails while the memory is locked.
     const found = await this.#runs.run(subject, runId);
+    if (found && !mayRead(caller, found)) throw unknownRun();
     const running = this.#of(subject, runId);
     if (running) return snapshotOf(running.active);
     if (!found) throw unknownRun();
@@ -287,9 +290,10 @@ export class PipelineRunner implements Disposable {
       caller,
       author,
       recordAuthor: authorOf(acting),
+      quarantined: acting.quarantined,
       definition,
       inputs,
-      learned: learnableInputs(sent),
+      learned: learnableInputs(acting, sent),
       run: {
         run_id: randomUUID(),
         pipeline: definition.id,
@@ -390,7 +394,7 @@ export class PipelineRunner implements Disposable {
     // Do not write anything while the program exits. The next process records the end of this run.
     if (this.#closed) return undefined;
     const { store } = this.#deps;
-    const { run, caller, recordAuthor, learned } = active;
+    const { run, caller, recordAuthor, learned, quarantined } = active;
     const ended: PipelineRun = {
       ...run,
       status,
@@ -399,7 +403,7 @@ export class PipelineRunner implements Disposable {
       steps: run.steps.map((step) => (step.status === 'waiting' ? { ...step, status: 'skipped' } : step)),
       ...(failure && { failure }),
     };
-    await this.#saveEnd(caller.subject, recordAuthor, { run: ended, learned });
+    await this.#saveEnd(caller.subject, recordAuthor, { run: ended, learned, quarantined });
     await this.#runs.trimEndedRuns(caller.subject);
     return ended;
   }
@@ -420,9 +424,9 @@ export class PipelineRunner implements Disposable {
   }
 
   /** Saves the progress of a run, without outputs, which are not needed to end the run after a crash. */
-  async #saveProgress({ caller, recordAuthor, run, learned }: ActiveRun): Promise<void> {
+  async #saveProgress({ caller, recordAuthor, run, learned, quarantined }: ActiveRun): Promise<void> {
     const steps = run.steps.map(({ output: _output, ...step }) => step);
-    await this.#runs.saveRun(caller.subject, recordAuthor, { run: { ...run, steps }, learned });
+    await this.#runs.saveRun(caller.subject, recordAuthor, { run: { ...run, steps }, learned, quarantined });
   }
 
   /** Ends the unfinished runs of a subject. Clean-ups run one at a time, so that no run is ended twice. */
@@ -452,6 +456,10 @@ export class PipelineRunner implements Disposable {
     return Math.max(0, Math.round(this.#deps.clock.steady() - startedAt));
   }
 }
+
+/** Whether the caller may read a record. It can contain text of a quarantined client, which other clients must not read. */
+const mayRead = (caller: Caller, { entry, kept }: StoredRun): boolean =>
+  kept.quarantined !== true || mayEnd(caller, entry.author);
 
 const unknownRun = (): Failure =>
   new Failure('not_found', 'There is no such run, or it ended more than a week ago; start a new run.');

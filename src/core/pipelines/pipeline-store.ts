@@ -29,6 +29,8 @@ const EVICTION_WINDOW = 40;
 export interface RunRecord {
   readonly run: PipelineRun;
   readonly learned?: Readonly<Record<string, string>> | undefined;
+  /** True if the caller or the author was quarantined. Only the client that started the run and the owner read its record. */
+  readonly quarantined?: true | undefined;
 }
 
 export class PipelineStore {

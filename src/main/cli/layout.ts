@@ -1,3 +1,5 @@
+import type { Mark } from '../../contract/fact.ts';
+
 /**
  * Escapes control characters and bidirectional characters, except line breaks and tabs. Agents can store such characters,
  * and the terminal would then show misleading text.
@@ -60,6 +62,15 @@ export function wrap(text: string, width: number): string[] {
 /** Formats a number with its noun, such as "1 fact" or "2 facts". */
 export const formatCount = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
+
+const REASONS: Readonly<Record<Mark, string>> = {
+  instructions: 'it gives instructions to the model that reads it',
+  hidden: 'it has hidden or misleading characters',
+  framing: 'it looks like a message of the system or of another role',
+};
+
+/** Returns a warning about suspicious text, or nothing for ordinary text. */
+export const formatMark = (mark: Mark | undefined): string[] => (mark === undefined ? [] : [`Suspicious: ${REASONS[mark]}`]);
 
 /** Names the client that wrote an entry. If the client ran a pipeline of another client, names the other client too. */
 export const formatWriter = ({ client, defined_by: definer }: { client: string; defined_by?: string | undefined }): string =>

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
 import { HELD_OPERATIONS, type HeldReceipt } from '../../../src/contract/inbox.ts';
 import { INBOX } from '../../../src/contract/limits.ts';
 import type { OperationName, OperationRequest } from '../../../src/contract/operations.ts';
@@ -9,6 +10,7 @@ import { createPropose } from '../../../src/core/inbox/propose.ts';
 import { FairScheduler } from '../../../src/core/operations/fair-scheduler.ts';
 import { DAY, MINUTE } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner, type TestMemory } from '../../support/memory.ts';
+import { aPack } from '../../support/packs.ts';
 
 const stranger = aCaller({ client: 'stranger', token: 'token-of-stranger', quarantined: true });
 const agent = aCaller({ client: 'codex', token: 'token-of-codex' });
@@ -128,6 +130,36 @@ describe('a write of a quarantined client (R-INBOX-01)', () => {
     expect(await ask('import', { ...writes.import, dry_run: true })).toMatchObject({ created: 1, updated: 1, dry_run: true });
     expect(await ask('recall', { key: 'preferences/editor' })).toMatchObject({ value: 'helix' });
     expect((await memory.as(theOwner)('inbox', {})).total).toBe(0);
+  });
+
+  test('does not reach another client through the inputs and findings of the packs that it runs', async () => {
+    const word = 'zyzzyva';
+    const findings = [{ code: word, severity: 'high', message: word }];
+    const pack = { ...aPack(() => ({ said: 'x', findings })), input: z.looseObject({}) };
+    const memory = await opened({ packs: { packs: [pack] } });
+    const found = async (): Promise<unknown[]> => (await memory.as(agent)('query', { query: word })).results;
+    const learned = async (): Promise<string> => JSON.stringify(await memory.as(theOwner)('myDefaults', {}));
+    await memory.perform(stranger, 'runPack', { name: 'test.echo', input: { persona: word } });
+    expect(await found()).toEqual([]);
+    expect(await learned()).not.toContain(word);
+    await memory.perform(agent, 'runPack', { name: 'test.echo', input: { persona: word } });
+    expect(await found()).toHaveLength(1);
+    expect(await learned()).toContain(word);
+  });
+
+  test('does not renew a pipeline of another client that it runs', async () => {
+    const memory = await opened();
+    await memory.as(theOwner)('mintToken', { name: 'codex', client: 'codex' });
+    const { expires_at: end } = await memory.as(agent)('pipeline', { id: 'ours' });
+    await memory.clock.advance(DAY);
+    await memory.perform(stranger, 'finishPipeline', { id: 'ours' });
+    expect((await memory.as(agent)('pipeline', { id: 'ours' })).expires_at).toBe(end);
+    expect((await memory.as(agent)('pipelineRuns', {})).runs).toEqual([]);
+    expect((await memory.as(stranger)('pipelineRuns', {})).runs).toHaveLength(1);
+    expect((await memory.as(theOwner)('pipelineRuns', {})).runs).toHaveLength(1);
+    await memory.perform(agent, 'finishPipeline', { id: 'ours' });
+    expect((await memory.as(agent)('pipelineRuns', {})).runs).toHaveLength(1);
+    await expect.poll(async () => (await memory.as(agent)('pipeline', { id: 'ours' })).expires_at).not.toBe(end);
   });
 
   test('counts for the write limit once', async () => {
@@ -257,6 +289,48 @@ describe('the owner', () => {
       code: 'invalid_input',
     });
     expect((await memory.as(theOwner)('inbox', {})).total).toBe(1);
+  });
+
+  test('sees that a fact has changed since, and learns what the acceptance overwrote (R-INBOX-03, R-INBOX-04)', async () => {
+    const memory = await opened();
+    const owner = memory.as(theOwner);
+    const { id } = await held(memory, 'remember', { key: 'new', value: 'by the stranger' });
+    expect((await owner('inbox', {})).items[0]).not.toHaveProperty('current');
+    await memory.as(agent)('remember', { key: 'new', value: 'by an agent' });
+    expect((await owner('inbox', {})).items[0]).toMatchObject({ value: 'by the stranger', current: 'by an agent' });
+    expect(await owner('acceptInbox', { id })).toMatchObject({ overwrote: 'by an agent' });
+    const same = await held(memory, 'remember', { key: 'new', value: 'by the stranger' });
+    expect(await owner('acceptInbox', { id: same.id })).not.toHaveProperty('overwrote');
+    const gone = await held(memory, 'patch', { key: 'new', tags: ['x'] });
+    await owner('forget', { scope: 'key:new' });
+    await expect(owner('acceptInbox', { id: gone.id })).rejects.toMatchObject({ code: 'not_found' });
+    expect((await owner('inbox', {})).total).toBe(1);
+  });
+
+  test('accepts writes of a client whose token was revoked since (R-INBOX-04)', async () => {
+    const memory = await opened();
+    const owner = memory.as(theOwner);
+    const minted = await owner('mintToken', { name: 'a stranger', client: 'a stranger' });
+    const caller = await memory.tokens.verify(minted.token, 'rest');
+    const fact = await held(memory, 'remember', { key: 'k', value: 'v' }, caller);
+    const pipeline = await held(memory, 'createPipeline', writes.createPipeline, caller);
+    await owner('revokeToken', { id: minted.id });
+    await owner('acceptInbox', { id: fact.id });
+    await owner('acceptInbox', { id: pipeline.id });
+    expect(await memory.as(agent)('recall', { key: 'k' })).toMatchObject({ client: 'a stranger' });
+    expect(await memory.as(agent)('pipeline', { id: 'theirs' })).toMatchObject({
+      client: 'a stranger',
+      needs_adoption: expect.stringContaining('no valid token') as string,
+    });
+  });
+
+  test('does not undo what the client writes after an undo was held (R-INBOX-04)', async () => {
+    const memory = await opened();
+    const { id } = await held(memory, 'undo', writes.undo);
+    await memory.clock.advance(MINUTE);
+    await memory.as(agent)('remember', { key: 'later', value: 'v' });
+    await memory.as(theOwner)('acceptInbox', { id });
+    expect((await memory.as(agent)('list', {})).facts.map(({ key }) => key)).toEqual(['later']);
   });
 
   test('accepts an item once, also with two acceptances at the same time (R-INBOX-04)', async () => {

@@ -7,9 +7,12 @@ import { CaptureChoices } from '../../../src/core/access/capture-choices.ts';
 import { TokenRegistry } from '../../../src/core/access/token-registry.ts';
 import { fileSource } from '../../../src/core/crypto/keys/file-source.ts';
 import type { KeySources } from '../../../src/core/crypto/keys/key-source.ts';
+import { Inbox } from '../../../src/core/inbox/inbox.ts';
+import { FairScheduler } from '../../../src/core/operations/fair-scheduler.ts';
 import type { MemoryStore } from '../../../src/core/store/store.ts';
 import { recoverKey, restoreBackup, type RestoreResult } from '../../../src/core/upkeep/restore.ts';
 import { DAY, type ManualClock, manualClock, MINUTE } from '../../support/clock.ts';
+import { aCaller } from '../../support/memory.ts';
 import { A_KEY, aDraft, openFileStore } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -112,6 +115,25 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
       ['codex', { capture: true, accept: false }],
       ['gemini-cli', { capture: true, accept: false }],
     ]);
+  });
+
+  test('what was accepted or dropped since does not wait again, and what still waits does (R-INBOX-05)', async () => {
+    const inboxOf = ({ store }: Opened): Inbox => new Inbox({ store, scheduler: new FairScheduler() });
+    const caller = aCaller({ client: 'stranger', quarantined: true });
+    const add = async (inbox: Inbox, key: string): Promise<string> =>
+      (await inbox.add(caller, { operation: 'remember', input: { key, value: 'v' }, source: 'quarantine' })).id;
+    using inbox = inboxOf(memory);
+    const [one, , two] = [await add(inbox, 'dropped'), await add(inbox, 'waits'), await add(inbox, 'dropped with others')];
+    copyFileSync((await memory.store.upkeep!.backup()).file, backup);
+    await clock.advance(MINUTE);
+    await inbox.drop('me', one);
+    await inbox.drop('me', two);
+    await add(inbox, 'newer');
+    using again = inboxOf(await reopened());
+    const { items } = await again.page('me', { limit: 10, characters: 1000 });
+    expect(items.map(({ input }) => input['key'])).toEqual(['waits']);
+    // A restored Inbox counts what it holds.
+    expect(await again.count('me')).toBe(1);
   });
 
   test('a token that was revoked since is not listed (R-AUTH-10)', async () => {

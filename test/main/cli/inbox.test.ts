@@ -21,7 +21,7 @@ test('shows, accepts and drops what waits in the Inbox (R-INBOX-03, R-INBOX-04, 
   expect((await say('status')).out).toMatch(/^inbox +4 writes waiting; see: helmdeck-memory inbox$/m);
   const { out, err } = await say('inbox');
   expect(out).toMatch(
-    /^[0-9a-f]{32} {2}remember editor\n {2}by stranger, .*\n {4}vim\\u\{202e\}\n {4}and more\n {2}stored now:\n {4}helix\n/,
+    /^[0-9a-f]{32} {2}remember editor\n {2}by stranger, .*\n {4}vim\\u\{202e\}\n {4}and more\n {2}Suspicious: it has hidden or misleading characters\n {2}stored now:\n {4}helix\n/,
   );
   expect(out).toMatch(/^[0-9a-f]{32} {2}forget category:user_facts\n {2}by stranger, /m);
   expect(out).toMatch(/^[0-9a-f]{32} {2}undo\n {2}by stranger, .*\n {4}\{"client":"claude-code"/m);

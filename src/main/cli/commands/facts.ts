@@ -5,7 +5,7 @@ import type { OperationRequest } from '../../../contract/operations.ts';
 import type { SearchResponse } from '../../../contract/search.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import { columns, decodeUtf8, escapeControls, formatCount, formatWriter, indent, jsonText } from '../layout.ts';
+import { columns, decodeUtf8, escapeControls, formatCount, formatMark, formatWriter, indent, jsonText } from '../layout.ts';
 import { formatMinute, formatTimeLeft } from '../times.ts';
 import { given, parseCount, parseExpiryWindow, parseLifetime, parseMode } from '../values.ts';
 
@@ -148,6 +148,7 @@ export const search = command({
       answer.hits.flatMap(({ key, category: group, client: writer, updated_at: changed, snippet, expires_at: end, ...hit }) => [
         `${escapeControls(key)}  ${context.terminal.dim(`${escapeControls(group)}, by ${escapeControls(writer)} ${formatMinute(changed)}, ${formatTimeLeft(end, context.now)}`)}`,
         ...indent(escapeControls(snippet)),
+        ...formatMark(hit.marked).flatMap((warning) => indent(warning)),
         ...indent(context.terminal.dim(escapeControls(`Probability ${hit.probability}: ${hit.why}`))),
       ]),
     );
@@ -235,7 +236,7 @@ const tagged = (tags: readonly string[]): string[] =>
   tags.length === 0 ? [] : [tags.map((tag) => `#${escapeControls(tag)}`).join(' ')];
 
 function factInFull(
-  { key, value, category, tags, created_at, updated_at, expires_at, shown, ...signed }: FactDetail,
+  { key, value, marked, category, tags, created_at, updated_at, expires_at, shown, ...signed }: FactDetail,
   context: CommandContext,
 ): string[] {
   const about = [
@@ -260,6 +261,7 @@ function factInFull(
     '',
     ...indent(escapeControls(value)),
     '',
+    ...formatMark(marked),
     ...columns(about).map((line) => context.terminal.dim(line)),
   ];
 }
@@ -274,5 +276,9 @@ function factLines(facts: FactList['facts'], context: CommandContext): string[] 
       ...tagged(tags),
     ]),
   );
-  return facts.flatMap(({ value }, at) => [rows[at] ?? '', ...(value === undefined ? [] : indent(escapeControls(value)))]);
+  return facts.flatMap(({ value, marked }, at) => [
+    rows[at] ?? '',
+    ...(value === undefined ? [] : indent(escapeControls(value))),
+    ...formatMark(marked).flatMap((warning) => indent(warning)),
+  ]);
 }

@@ -4,7 +4,7 @@ import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
-import { escapeControls, formatCount, formatWriter, indent } from '../layout.ts';
+import { escapeControls, formatCount, formatMark, formatWriter, indent } from '../layout.ts';
 import { formatTimeLeft } from '../times.ts';
 import { given, parseLifetime } from '../values.ts';
 
@@ -77,13 +77,14 @@ export const inboxDrop = command({
 });
 
 function itemLines(item: InboxItem, { now, terminal }: CommandContext): string[] {
-  const { id: name, operation, source, key, value, scope, input, current, expires_at: end } = item;
+  const { id: name, operation, source, key, value, scope, input, current, marked, expires_at: end } = item;
   const what = key ?? scope ?? '';
   const text = operation === 'remember' ? value : key === undefined && scope === undefined ? input : undefined;
   return [
     `${name}  ${operation} ${escapeControls(what)}`.trimEnd(),
     `  ${source === 'capture' ? 'from a prompt to' : 'by'} ${formatWriter(item)}, ${terminal.dim(formatTimeLeft(end, now))}`,
     ...(text === undefined ? [] : indent(escapeControls(text), '    ')),
+    ...formatMark(marked).map((warning) => `  ${warning}`),
     ...(current === undefined || current === value ? [] : ['  stored now:', ...indent(escapeControls(current), '    ')]),
   ];
 }

@@ -9,15 +9,14 @@ import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { When } from '../ui/when.tsx';
+import { EMBEDDINGS_ROW } from './choices.tsx';
 import { ConnectDialog } from './connect-dialog.tsx';
 import { PacksDialog } from './packs-dialog.tsx';
+import { PromptsDialog } from './prompts-dialog.tsx';
 
 const POLL_MS = 5000;
 
-type DialogKind = 'connect' | 'disconnect' | 'packs' | 'revoke';
-
-/** OpenClaw has a second row for its embeddings settings. The second row is not an agent. */
-const EMBEDDINGS_ROW = 'openclaw-embeddings';
+type DialogKind = 'connect' | 'disconnect' | 'packs' | 'prompts' | 'revoke';
 
 /** Lists the agents on this computer, with the state of each agent and the actions for that state (R-CONN-11). */
 export function Clients() {
@@ -59,6 +58,7 @@ export function Clients() {
         </p>
       )}
       {dialog?.kind === 'connect' && <ConnectDialog client={dialog.client} close={close} />}
+      {dialog?.kind === 'prompts' && <PromptsDialog client={dialog.client} close={close} />}
       {dialog?.kind === 'packs' && <PacksDialog client={dialog.client} close={close} />}
       {dialog?.kind === 'disconnect' && (
         <Confirm
@@ -94,7 +94,7 @@ export function Clients() {
 }
 
 function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (kind: DialogKind) => void }) {
-  const { id, name, version, state, subject, token, server } = client;
+  const { id, name, version, state, subject, token, server, hooks, capture } = client;
   const { call } = useMemory();
   const { showToast } = useToast();
   const refresh = useRefresh();
@@ -117,7 +117,7 @@ function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (ki
   // True if Helmdeck Memory never connected this client, so an existing configuration entry comes from the owner.
   const isForeign = state === 'not_connected' || (state === 'differs' && subject === undefined);
   return (
-    <li className="line">
+    <li className="line agent">
       <span>
         <strong>{name}</strong> {version !== undefined && <span className="quiet">{version}</span>}
         <br />
@@ -142,8 +142,11 @@ function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (ki
             {id !== EMBEDDINGS_ROW && server === undefined && (
               <Button label="Packs…" look="link" aria-label={`Packs for ${name}`} onClick={() => openDialog('packs')} />
             )}
-            {client.hooks && server === undefined && (
-              <Button label="Hooks…" look="link" aria-label={`Hooks of ${name}`} onClick={() => openDialog('connect')} />
+            {id !== EMBEDDINGS_ROW && server === undefined && (
+              <Button label="Change…" look="link" aria-label={`Change ${name}`} onClick={() => openDialog('connect')} />
+            )}
+            {server === undefined && (capture || hooks?.events.includes('prompt')) && (
+              <Button label="Prompts…" look="link" aria-label={`Prompts to ${name}`} onClick={() => openDialog('prompts')} />
             )}
             {server === undefined && (
               <Button
@@ -175,7 +178,8 @@ const PROBLEMS: Readonly<Partial<Record<ClientRow['state'], string>>> = {
   no_token: "The agent's token was revoked or has expired.",
 };
 
-function ClientState({ client: { name, state, why, transport, subject, token, packs, server, hooks } }: { client: ClientRow }) {
+function ClientState({ client }: { client: ClientRow }) {
+  const { state, why, transport, subject, token, packs, server, capture, accept } = client;
   const problem = why ?? PROBLEMS[state];
   if (problem !== undefined) return <span className="warned">{problem}</span>;
   if (state !== 'connected') return 'Not connected.';
@@ -197,11 +201,22 @@ function ClientState({ client: { name, state, why, transport, subject, token, pa
           Last used <When at={token.last_used_at} />.
         </>
       )}
-      {hooks?.state === 'waits_for_review' && (
-        <span className="warned"> {name} runs the hooks after you have reviewed them.</span>
-      )}
-      {hooks?.why !== undefined && <span className="warned"> {hooks.why}</span>}
+      {token?.quarantined && ' In quarantine: its changes wait in the Inbox.'}
+      <HookState client={client} />
+      {capture && ` ${accept ? 'Facts from your prompts are stored at once.' : 'Facts from your prompts wait in the Inbox.'}`}
       {packs && ` Offered ${packs.length === 0 ? 'no packs' : packs.length === 1 ? 'one pack' : `${packs.length} packs`}.`}
     </>
   );
+}
+
+const MOMENTS = { session: 'at the start of a session', prompt: 'before each prompt' } as const;
+
+/** Says when the agent is shown facts, and what keeps the hooks from running. */
+function HookState({ client: { name, hooks } }: { client: ClientRow }) {
+  if (!hooks || hooks.state === 'off') return undefined;
+  if (hooks.why !== undefined) return <span className="warned"> {hooks.why}</span>;
+  if (hooks.state === 'waits_for_review') {
+    return <span className="warned"> Its hooks wait for your review: {name} asks you when you start it.</span>;
+  }
+  return ` Shown facts ${hooks.events.map((event) => MOMENTS[event]).join(' and ')}.`;
 }

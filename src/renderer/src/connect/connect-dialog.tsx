@@ -1,6 +1,5 @@
 import { useState } from 'react';
 import type { ClientRow, ConnectionPlan, ConnectReceipt } from '../../../contract/client.ts';
-import { HOOK_EVENTS } from '../../../contract/names.ts';
 import { useMemory } from '../memory-context.tsx';
 import { usePolledOperation, useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
@@ -9,10 +8,11 @@ import { DialogButtons } from '../ui/confirm.tsx';
 import { Copyable } from '../ui/copyable.tsx';
 import { CloseButton, Dialog } from '../ui/dialog.tsx';
 import { ErrorText } from '../ui/errors.tsx';
-import { TextField } from '../ui/field.tsx';
+import { Check, TextField } from '../ui/field.tsx';
 import { Bundle } from './bundle.tsx';
+import { CaptureChoice, EMBEDDINGS_ROW, HookChoice, type HookEvents, QuarantineChoice } from './choices.tsx';
 
-/** Shows the planned changes, connects the client, and reports whether the connection works. */
+/** Lets the owner choose what the client gets, shows the planned changes (R-WIN-55), connects the client, and reports whether the connection works. */
 export function ConnectDialog({ client, close }: { client: ClientRow; close: () => void }) {
   const { id, name, state } = client;
   const { call, subject: openSubject } = useMemory();
@@ -21,14 +21,25 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
   const [subject, setSubject] = useState(client.subject ?? openSubject);
   const [chosen, setChosen] = useState<HookEvents>();
   const [trust, setTrust] = useState(false);
+  const [quarantine, setQuarantine] = useState(client.token?.quarantined ?? false);
+  const [capture, setCapture] = useState(client.capture ?? false);
   const [receipt, setReceipt] = useState<ConnectReceipt>();
   const choice = { ...(chosen && { hooks: chosen }), ...(trust && { trust_hooks: trust }) };
   const planned = usePolledOperation('planConnection', { client: id, ...choice }, undefined, receipt === undefined);
   // Do not show a cached plan, because the configuration may have changed after the plan was made.
   const plan = planned.isFetching || planned.isError ? undefined : planned.data;
+  const hooks = chosen ?? planned.data?.hooks;
+  const choose = (next: HookEvents): void => {
+    setChosen(next);
+    // The owner has not reviewed these hooks yet.
+    setTrust(false);
+  };
   const onSubmit = submit(async () => {
     try {
-      setReceipt(await call('connectClient', { client: id, subject, ...choice, ...(plan && { basis: plan.basis }) }));
+      // First, because an error of a later step would not be shown once the client is connected.
+      if (capture !== (client.capture ?? false)) await call('setCapture', { client: id, capture });
+      const basis = plan && { basis: plan.basis };
+      setReceipt(await call('connectClient', { client: id, subject, quarantine, ...choice, ...basis }));
     } finally {
       // Refresh even after a failure, because an outdated plan causes a failure and must be replaced.
       refresh();
@@ -39,9 +50,6 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
   return (
     <Dialog title={`${verb} ${name}`} close={close} className="wide">
       <form className="fields" onSubmit={onSubmit}>
-        <ErrorText text={planned.error?.message} />
-        {plan && <Changes plan={plan} name={name} />}
-        {id === 'claude-desktop' && <Bundle />}
         <TextField
           label="Memory"
           hint="Agents that use the same memory name share one memory. A new name starts a new memory."
@@ -49,13 +57,18 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
           value={subject}
           change={setSubject}
         />
-        {client.hooks && <Hooks events={chosen ?? planned.data?.hooks ?? []} change={setChosen} />}
-        {(trust || plan?.review !== undefined) && (
-          <label>
-            <input type="checkbox" checked={trust} onChange={({ target }) => setTrust(target.checked)} />
-            Record in {name} that I reviewed these hooks. Otherwise {name} asks me before it runs them.
-          </label>
+        {hooks && <HookChoice name={name} events={hooks} change={choose} />}
+        {id !== EMBEDDINGS_ROW && (
+          <fieldset className="checks">
+            <legend>What {name} stores</legend>
+            <QuarantineChoice name={name} checked={quarantine} change={setQuarantine} />
+            {hooks && <CaptureChoice name={name} checked={capture} change={setCapture} disabled={!hooks.includes('prompt')} />}
+          </fieldset>
         )}
+        <ErrorText text={planned.error?.message} />
+        {plan && <Changes plan={plan} name={name} />}
+        {planned.data?.review !== undefined && <Review name={name} trust={trust} change={setTrust} />}
+        {id === 'claude-desktop' && <Bundle />}
         <ErrorText text={failure} />
         <p className="quiet" role="status">
           {busy ? 'Connecting and testing…' : ''}
@@ -68,27 +81,15 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
   );
 }
 
-type HookEvents = NonNullable<ConnectionPlan['hooks']>;
-
-const HOOK_LABELS = { session: 'At the start of a session', prompt: 'Before each prompt' } as const;
-
-function Hooks({ events, change }: { events: HookEvents; change: (events: HookEvents) => void }) {
+/** Lets the owner record the review of the hooks. Shown below the hooks, because the owner must have seen them. */
+function Review({ name, trust, change }: { name: string; trust: boolean; change: (trust: boolean) => void }) {
   return (
-    <fieldset>
-      <legend>Put what matters before the model, without being asked</legend>
-      {HOOK_EVENTS.map((event) => (
-        <label key={event}>
-          <input
-            type="checkbox"
-            checked={events.includes(event)}
-            onChange={({ target }) =>
-              change(HOOK_EVENTS.filter((one) => (one === event ? target.checked : events.includes(one))))
-            }
-          />
-          {HOOK_LABELS[event]}
-        </label>
-      ))}
-    </fieldset>
+    <Check
+      label={`Record in ${name} that I have reviewed these hooks`}
+      hint={`Otherwise the hooks wait until ${name} has asked you to review them.`}
+      checked={trust}
+      change={change}
+    />
   );
 }
 

@@ -10,6 +10,7 @@ import { Copyable } from '../ui/copyable.tsx';
 import { CloseButton, Dialog } from '../ui/dialog.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { TextField } from '../ui/field.tsx';
+import { QuarantineChoice } from './choices.tsx';
 
 /** The scopes to choose from. `memory:brief` is left out, because only `connect` creates tokens for hooks. */
 const CHOICES = [...DEFAULT_SCOPES, 'admin'] as const;
@@ -86,10 +87,7 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
             </label>
           ))}
         </fieldset>
-        <label>
-          <input type="checkbox" checked={quarantine} disabled={isAdmin} onChange={({ target }) => setChosen(target.checked)} />
-          Everything that it writes waits in the Inbox until I accept it
-        </label>
+        <QuarantineChoice name="the program" checked={quarantine} change={setChosen} disabled={isAdmin} />
         <label>
           Days until the token expires
           <input type="number" min={1} max={TOKEN_DAYS} required value={days} onChange={({ target }) => setDays(target.value)} />

@@ -78,7 +78,7 @@ function Tokens() {
 }
 
 function TokenLine({ token, revoke }: { token: Token; revoke: () => void }) {
-  const { name, client, subject, created_at: created, last_used_at: used, expires_at: expires } = token;
+  const { name, client, subject, created_at: created, last_used_at: used, expires_at: expires, quarantined } = token;
   const now = useNow();
   const isExpired = Date.parse(expires) <= now;
   return (
@@ -112,6 +112,7 @@ function TokenLine({ token, revoke }: { token: Token; revoke: () => void }) {
               Expires <When at={expires} />.
             </span>
           )}
+          {quarantined && ' In quarantine.'}
         </span>
       </span>
       <Button label="Revoke…" look="link" aria-label={`Revoke ${name}`} onClick={revoke} />

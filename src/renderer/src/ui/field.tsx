@@ -48,6 +48,35 @@ export function TextField({ label, hint = '', value, change, required, secret }:
   );
 }
 
+interface CheckProps {
+  readonly label: string;
+  readonly hint: string;
+  readonly checked: boolean;
+  readonly change: (checked: boolean) => void;
+  readonly disabled?: boolean;
+}
+
+/** A checkbox with a sentence that says what it does. */
+export function Check({ label, hint, checked, change, disabled }: CheckProps) {
+  const [id, hintId] = [useId(), useId()];
+  return (
+    <div className="check-field">
+      <input
+        type="checkbox"
+        id={id}
+        aria-describedby={hintId}
+        checked={checked}
+        disabled={disabled}
+        onChange={({ target }) => change(target.checked)}
+      />
+      <label htmlFor={id}>{label}</label>
+      <span id={hintId} className="hint">
+        {hint}
+      </span>
+    </div>
+  );
+}
+
 interface FileInputProps {
   readonly ref: RefObject<HTMLInputElement | null>;
   readonly label: string;
