@@ -27,8 +27,8 @@ test('a session is told a fact once by all processes of a database (R-BRIEF-07, 
   const [one, other] = [await open(), await open()];
   const shownIn = async ({ as }: TestMemory): Promise<number> =>
     (await as(codex)('recall', { key: 'preferences/editor' })).shown?.count ?? 0;
-  const told = async (memory: TestMemory, times: number): Promise<void> =>
-    void (await vi.waitFor(async () => expect(await shownIn(memory)).toBe(times), EVENTUALLY));
+  const told = (memory: TestMemory, times: number): Promise<void> =>
+    vi.waitFor(async () => expect(await shownIn(memory)).toBe(times), EVENTUALLY);
   await one.as(codex)('remember', { key: 'preferences/editor', value: 'Helix', category: 'preferences' });
   // The other process knows the session before it is told anything there.
   expect(await other.as(claude)('brief', { session: 's', prompt: 'What is 3 plus 4?' })).toEqual(SILENT);
