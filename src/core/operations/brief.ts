@@ -22,6 +22,8 @@ const TWIN_HOOK_MS = 10_000;
 const REPEATED = 20;
 /** Maximum bytes of a brief in the instructions of the MCP server. Claude Code shows 4,096 characters of the instructions. */
 const GREETING_BYTES = 2800;
+/** Clients that show their models nothing of the instructions but the first line, or nothing at all. */
+const HIDES_INSTRUCTIONS: ReadonlySet<string> = new Set(['codex', 'openclaw']);
 const SILENT = { text: '', keys: [] };
 
 /** A session of a client, as the client names it. */
@@ -131,7 +133,11 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const { prompt, session: name, repeat = false } = input;
     const moment: Moment = prompt === undefined ? (repeat ? 'repeat' : 'start') : repeat ? 'turn' : 'prompt';
     if (isHook(caller) && name !== undefined && moment !== 'prompt') hooks.record(caller);
-    if (settings.bytes === 0 || (await isEmpty(caller)) || (isGreeting(caller, input) && (await hooks.speaksFor(caller))))
+    if (
+      settings.bytes === 0 ||
+      (await isEmpty(caller)) ||
+      (isGreeting(caller, input) && (HIDES_INSTRUCTIONS.has(caller.client) || (await hooks.speaksFor(caller))))
+    )
       return SILENT;
     const session = await sessionOf(caller, moment, name);
     const again = session && moment === 'repeat' ? await readAgain(caller, session.facts) : [];

@@ -273,7 +273,8 @@ describe('where a hook and the MCP server both speak, one is silent (R-BRIEF-09)
     expect(await greets()).toBe(true);
     await as(hook)('brief', { session: 's' });
     await vi.waitFor(async () => expect(await greets()).toBe(false));
-    expect(await greets('codex')).toBe(true);
+    expect(await greets('gemini-cli')).toBe(true);
+    expect(await greets('codex')).toBe(false);
     expect((await restarted(memory).as(mcp('claude-code'))('brief', {})).text).toBe('');
     await clock.advance(6 * DAY);
     expect(await greets()).toBe(false);

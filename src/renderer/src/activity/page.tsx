@@ -63,7 +63,7 @@ export function ActivityPage({ go }: { go: (place: Place) => void }) {
   return (
     <Page
       title="Activity"
-      description="Writes, deletions and administrative actions in this memory in the last 30 days, with the client that made them."
+      description="Writes, deletions, administrative actions and briefs in this memory in the last 30 days, each with its client."
     >
       <LoadError error={error} />
       {rows.length > 0 && (
