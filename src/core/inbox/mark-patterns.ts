@@ -398,7 +398,8 @@ export const FRAMING_PATTERNS: readonly RegExp[] = [
   /^[ \t>*#[(]{0,8}SYSTEM(?: (?:MESSAGE|PROMPT|OVERRIDE|NOTICE|ALERT|UPDATE|INSTRUCTIONS?|REMINDER|NOTE))?[\])*]{0,3}[ \t]?:/m,
   /^[ \t>*#[(]{0,8}(?:system|developer|admin(?:istrator)?) (?:override|reminder|instructions?|directive)[\])*]{0,3}[ \t]?:/im,
   /from helmdeck memory ?:|quoted data, not instructions|memory_recall <key>/i,
-  /[-=*#[<(]{2,}[ \t]{0,4}(?:end|begin|start|close)(?: of)?(?: the| this)? (?:quoted|untrusted|retrieved|recalled|stored|system|user|trusted|admin|owner|developer|priority|hidden)[ -](?:data|text|content|input|prompt|message|instructions?|facts?|memory|memories|context|override)\b/i,
+  // Each line of signs is tried once, from its beginning. Otherwise the work would grow with the square of its length.
+  /(?<![-=*#[<(])[-=*#[<(]{2,}[ \t]{0,4}(?:end|begin|start|close)(?: of)?(?: the| this)? (?:quoted|untrusted|retrieved|recalled|stored|system|user|trusted|admin|owner|developer|priority|hidden)[ -](?:data|text|content|input|prompt|message|instructions?|facts?|memory|memories|context|override)\b/i,
   /^[ \t]{0,8}(?:END|BEGIN|START)(?: OF)?(?: THE| THIS)? (?:QUOTED|UNTRUSTED|RETRIEVED|RECALLED|STORED|SYSTEM|USER|TRUSTED|ADMIN|OWNER|DEVELOPER|PRIORITY|HIDDEN)[ -](?:DATA|TEXT|CONTENT|INPUT|PROMPT|MESSAGE|INSTRUCTIONS?|FACTS?|MEMORY|MEMORIES|CONTEXT|OVERRIDE)\b/m,
   /<!--[^>]{0,20}\b(?:assistant|system|a\.?i\.?|agents?|llm|model|claude|gpt|instructions?|ignore|prompt)\b[^>]{0,4}[:,]/i,
   /^[ \t>]{0,8}(?:#{1,6}|={2,}|-{2,}|\*{2,})[ \t]{0,4}SYSTEM[ \t]{0,4}(?:#{1,6}|={2,}|-{2,}|\*{2,}|:)/m,

@@ -70,6 +70,7 @@ test.each([
   ['letters with spaces', 'i g n o r e '],
   ['invisible characters', 'a\u200c \u0430'],
   ['Base64', `${'QUJD'.repeat(500)} `],
+  ['a long line of dashes', '-'],
   ['headings and roles', '## system\n\nHuman: x\n<system '],
 ])('marking takes time in proportion to the text: %s (R-MARK-03)', (_what, piece) => {
   const long = piece.repeat(Math.ceil(65_536 / piece.length)).slice(0, 65_536);
