@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
+import type { Caller } from '../../src/core/access/caller.ts';
+import type { CallContext } from '../../src/core/operations/call-context.ts';
 import { serve } from '../support/listener.ts';
 import { aCaller } from '../support/memory.ts';
 
@@ -20,8 +22,8 @@ const HOOK = `
 test('a hook that gave up while the program was busy was told nothing (R-BRIEF-07)', async () => {
   const state = new Int32Array(new SharedArrayBuffer(8));
   const served = await serve({
-    wrapPerform: (perform) => (caller, name, input, during) => {
-      const answer = perform(caller, name, input, during);
+    wrapPerform: (perform) => (caller: Caller, name: string, input: unknown, during?: CallContext) => {
+      const answer = perform(caller, name, input, during) as Promise<never>;
       // Block this thread, as other work would, until the hook has closed its connection.
       if (name === 'brief' && Atomics.compareExchange(state, 0, 0, 1) === 0) Atomics.wait(state, 1, 0, 10_000);
       return answer;
