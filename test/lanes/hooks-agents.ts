@@ -30,7 +30,7 @@ export interface Turn {
   readonly output: string;
 }
 
-interface RunningAgent {
+export interface RunningAgent {
   /** The state of the hooks after connecting. */
   readonly hooks: string | undefined;
   ask(request: Request): Promise<Turn>;
@@ -124,7 +124,7 @@ export const AGENTS: readonly HookAgent[] = [
     }),
     args: ({ prompt, resumes }) => ['-p', ...(resumes ? ['--continue'] : []), prompt],
     async compact(agent, request) {
-      console.log('DBG', JSON.stringify(await agent.ask({ ...request, prompt: '/compact' })).slice(0, 3000));
+      await agent.ask({ ...request, prompt: '/compact' });
       return agent.ask(request);
     },
   }),
