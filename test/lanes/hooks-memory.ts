@@ -116,9 +116,9 @@ export class HookMemory implements AsyncDisposable {
 /** A clock that tells an earlier time, so that facts get their age. It runs as fast as the clock of the system. */
 class SlidingClock implements Clock {
   ageMs = 0;
-  readonly uptimeOrigin = systemClock.uptimeOrigin;
-  readonly synchronized = systemClock.synchronized;
-  readonly after = systemClock.after;
+  uptimeOrigin = (): string | undefined => systemClock.uptimeOrigin();
+  synchronized = (): Promise<boolean | undefined> => systemClock.synchronized();
+  after = (ms: number, action: () => void): Disposable => systemClock.after(ms, action);
   now = (): number => Date.now() - this.ageMs;
   steady = (): number => performance.now() - this.ageMs;
   uptime = (): number => uptime() * 1000 + YEAR_SECONDS * 1000 - this.ageMs;

@@ -64,7 +64,7 @@ async function tryAgent(agent: HookAgent): Promise<void> {
   try {
     check(`${name}: is connected with hooks that run`, running.hooks === 'on', running);
 
-    const found = { shared: [0, 0], none: [0, 0] } as { shared: [number, number]; none: [number, number] };
+    const found: Record<'shared' | 'none', [number, number]> = { shared: [0, 0], none: [0, 0] };
     const missed: unknown[] = [];
     let twice = 0;
     for (const prompt of part(needing, 4)) {
@@ -78,7 +78,9 @@ async function tryAgent(agent: HookAgent): Promise<void> {
       if (times === 0) missed.push({ text, key: needs.key, briefs: turn.briefs, retries: turn.retries, output: turn.output });
     }
     console.log(`   ${name}: found ${found.shared.join(' of ')} with a shared word, ${found.none.join(' of ')} without`);
-    check(`${name}: the needed fact is in the first request`, isEnough(found.shared, 0.95) && isEnough(found.none, 0.7), missed);
+    check(`${name}: a fact that shares a word is in the first request`, isEnough(found.shared, 0.95), missed);
+    // A tenth of the prompts is too few to judge how often a fact without a shared word is found.
+    if (isWhole) check(`${name}: a fact that shares no word is in the first request`, isEnough(found.none, 0.7), missed);
     check(`${name}: no fact is in a first request twice`, twice === 0, twice);
 
     const spoke: unknown[] = [];
