@@ -1,6 +1,6 @@
 import type { Finder } from '../search/finder.ts';
-import type { Hit } from '../search/search-index.ts';
 import type { MemoryStore, Namespace } from '../store/store.ts';
+import { associatedWords } from './associations.ts';
 import { type BriefFact, type FactPlace, placeOf, PROJECT_TAG, STANDING_WORDS } from './fact-place.ts';
 import { signsOf } from './prompt-signs.ts';
 
@@ -30,7 +30,7 @@ export interface PromptRequest extends BriefRequest {
 /** Facts of each group to read. It is more than a brief can show, because some of them may have been told before. */
 const GROUP = 40;
 /** Facts that are compared with a prompt. */
-const COMPARED = 60;
+const COMPARED = 100;
 /** A prompt says what it wants in its first sentences. What follows is often a pasted text. */
 const PROMPT_CHARACTERS = 1000;
 const CODE_BLOCK = /```.*?(?:```|$)/gs;
@@ -41,21 +41,32 @@ const CODE_BLOCK = /```.*?(?:```|$)/gs;
  */
 
 /** Worth of a fact for the start of a session. What a prompt can find by itself is worth less than a rule for all work. */
-const SESSION = { standing: 1, own: 1, news: 1 };
+const SESSION = { standing: 0.5, own: 1, news: 1 };
 /** Exponent of a fact's length. Two short facts are worth more than a long one. */
 const LENGTH_EXPONENT = 0.5;
 const LINE_CHARACTERS = 40;
 
 /** Worth of a fact for a prompt, apart from what it says. */
-const PLACE = { standing: 0.3, own: 1.1, other: -2, none: 0, some: 0, news: 0.5 };
-/** Worth of a fact for a prompt by what it says. Words decide alone if meanings were not compared. */
-const CONTENT = { similarity: 8.5, information: 0.8, informationAlone: 2.9 };
-/** More common words say nothing more. */
-const MAX_INFORMATION = 1.6;
+const PLACE = { standing: 0.3, own: 0.7, other: -2, none: 0, some: 0, news: 0.5 };
+/** Worth of a fact for a prompt by what it says, with meanings and by words alone. */
+const WITH_MEANING = { similarity: 8.5, information: 0.8, association: 0.7 };
+const BY_WORDS = { similarity: 0, information: 2.9, association: 1.2 };
+/** More common words, or words of the same matter, say nothing more. */
+const MOST = { information: 1.6, association: 2 };
 /** Maximum facts of a brief for a prompt, besides those that the session was told before. */
 export const PROMPT_FACTS = 6;
 /** A fact that is worth so much less than the best one is not shown. */
-const MAX_BEHIND = 3;
+const MAX_BEHIND = 4;
+
+/** Weights of the signs that a prompt needs a memory. The sum is positive if it probably does. */
+const NEED = {
+  withMeaning: { base: -3.6, near: 3.2, best: 1, needless: -3.7, general: -1.8, personal: 3.1, order: 1.25 },
+  byWords: { base: -3, near: 0, best: 0.75, needless: -4, general: -1.5, personal: 3.1, order: 1.25 },
+};
+/** Words of the same matter say more about which fact is meant than about whether any is needed. */
+const ASSOCIATION_NEEDS = 0.5;
+/** A prompt on the matters of a memory is near to several of its facts. */
+const NEAR_FACTS = 6;
 
 /** Selects the facts for the start of a session, best first. The caller leaves out those that it must not show, and those that do not fit. */
 export async function selectForSession({ finder, store }: SelectDeps, request: BriefRequest): Promise<readonly BriefFact[]> {
@@ -89,58 +100,87 @@ const worthInSession = ({ standing, project, news }: FactPlace): number =>
 
 const lengthOf = ({ key, value }: BriefFact): number => LINE_CHARACTERS + key.length + value.length;
 
+interface Candidate {
+  readonly fact: BriefFact;
+  readonly place: FactPlace;
+  /** How similar it is to the prompt, or 0 if unknown. */
+  readonly similarity: number;
+  /** The information of the words that it shares with the prompt, and with the matters of the prompt. */
+  readonly information: number;
+  readonly association: number;
+}
+
 /** Selects the facts that probably matter for a prompt, best first. There are none if the prompt probably needs none. */
-export async function selectForPrompt({ finder, store }: SelectDeps, request: PromptRequest): Promise<readonly BriefFact[]> {
-  const { namespace, client, project, comparesMeanings, signal, yieldTurn } = request;
+export async function selectForPrompt(deps: SelectDeps, request: PromptRequest): Promise<readonly BriefFact[]> {
   const prompt = request.prompt.replaceAll(CODE_BLOCK, ' ').trim().slice(0, PROMPT_CHARACTERS);
   if (prompt === '') return [];
-  const asked = { texts: [prompt], limit: COMPARED, yieldTurn };
-  const byWords = () => finder.find(namespace, { ...asked, mode: 'words' });
-  // If the model is too slow, words answer.
-  const { found } = comparesMeanings
-    ? await finder.find(namespace, { ...asked, mode: 'both', signal }).catch(byWords)
-    : await byWords();
-  const reader = { client, project, now: store.now() };
-  const candidates = found.map((hit) => ({ hit, place: placeOf(hit.fact, reader) }));
-  if (!needsMemory(prompt, candidates)) return [];
+  const { candidates, hasMeaning } = await candidatesFor(deps, prompt, request);
+  if (!needsMemory(prompt, candidates, hasMeaning)) return [];
+  const weights = hasMeaning ? WITH_MEANING : BY_WORDS;
   const ranked = candidates
-    .map(({ hit, place }) => ({ fact: hit.fact, worth: worthOf(hit) + worthOfPlace(place) }))
+    .map((candidate) => ({ ...candidate, worth: worthOf(candidate, weights) + worthOfPlace(candidate.place) }))
     .toSorted((one, other) => other.worth - one.worth);
   const best = ranked[0]?.worth ?? 0;
   return ranked.filter(({ worth }) => worth >= best - MAX_BEHIND).map(({ fact }) => fact);
 }
 
+/** Finds the facts that share words or meaning with a prompt, or words with its matters. */
+async function candidatesFor(
+  { finder, store }: SelectDeps,
+  prompt: string,
+  { namespace, client, project, comparesMeanings, signal, yieldTurn }: PromptRequest,
+): Promise<{ readonly candidates: readonly Candidate[]; readonly hasMeaning: boolean }> {
+  const byWords = (text: string) => finder.find(namespace, { texts: [text], mode: 'words', limit: COMPARED, yieldTurn });
+  const byMeaning = () => finder.find(namespace, { texts: [prompt], mode: 'both', limit: COMPARED, yieldTurn, signal });
+  const words = associatedWords(prompt);
+  const [{ found }, { found: associated }] = await Promise.all([
+    // If the model is too slow, words answer.
+    comparesMeanings ? byMeaning().catch(() => byWords(prompt)) : byWords(prompt),
+    words.length === 0 ? { found: [] } : byWords(words.join(' ')),
+  ]);
+  const associations = new Map(associated.map(({ fact, information }) => [fact.key, information]));
+  const known = new Set(found.map(({ fact }) => fact.key));
+  const others = associated
+    .filter(({ fact }) => !known.has(fact.key))
+    .map(({ fact }) => ({ fact, information: 0, similarity: 0 }));
+  const reader = { client, project, now: store.now() };
+  const candidates = [...found, ...others].map(({ fact, information, similarity = 0 }) => ({
+    fact,
+    place: placeOf(fact, reader),
+    similarity,
+    information: Math.min(MOST.information, information),
+    association: Math.min(MOST.association, associations.get(fact.key) ?? 0),
+  }));
+  return { candidates, hasMeaning: found.some(({ similarity }) => similarity !== undefined) };
+}
+
+const worthOf = ({ similarity, information, association }: Candidate, weights: typeof WITH_MEANING): number =>
+  weights.similarity * similarity + weights.information * information + weights.association * association;
+
 const worthOfPlace = ({ standing, project, news }: FactPlace): number =>
   (standing ? PLACE.standing : 0) + PLACE[project] + PLACE.news * news;
 
-function worthOf({ similarity, information }: Hit): number {
-  const shared = Math.min(MAX_INFORMATION, information);
-  return similarity === undefined
-    ? CONTENT.informationAlone * shared
-    : CONTENT.similarity * similarity + CONTENT.information * shared;
-}
-
-/** Weights of the signs that a prompt needs a memory. The sum is positive if it probably does. */
-const NEED = { base: -2.4, near: 2.2, best: 1.07, needless: -2.6, general: -2.2, personal: 2 };
-const NEED_BY_WORDS = { base: -0.4, best: 0.42, needless: -3, general: -2.2, personal: 1.6 };
-/** A prompt on the matters of a memory is near to several of its facts. */
-const NEAR_FACTS = 6;
-
 /** Whether a prompt probably needs a fact, from its words and from how near the facts are. */
-function needsMemory(prompt: string, candidates: readonly { readonly hit: Hit; readonly place: FactPlace }[]): boolean {
-  const { needless, general, personal } = signsOf(prompt);
-  const best = Math.max(0, ...candidates.map(({ hit, place }) => worthOf(hit) + (place.project === 'other' ? PLACE.other : 0)));
-  const near = candidates.filter(({ place }) => place.project !== 'other').map(({ hit }) => hit);
-  const similarities = near.flatMap(({ similarity }) => (similarity === undefined ? [] : [similarity]));
-  const nearest = similarities.toSorted((one, other) => other - one).slice(0, NEAR_FACTS);
-  const nearness = nearest.reduce((sum, similarity) => sum + similarity, 0) / NEAR_FACTS;
-  const weights = similarities.length > 0 ? NEED : { near: 0, ...NEED_BY_WORDS };
+function needsMemory(prompt: string, candidates: readonly Candidate[], hasMeaning: boolean): boolean {
+  const { needless, general, personal, order } = signsOf(prompt);
+  const content = hasMeaning ? WITH_MEANING : BY_WORDS;
+  const weights = { ...content, association: ASSOCIATION_NEEDS * content.association };
+  const worths = candidates.map(
+    (candidate) => worthOf(candidate, weights) + (candidate.place.project === 'other' ? PLACE.other : 0),
+  );
+  const nearest = candidates
+    .flatMap(({ similarity, place }) => (place.project === 'other' ? [] : [similarity]))
+    .toSorted((one, other) => other - one)
+    .slice(0, NEAR_FACTS);
+  const near = nearest.reduce((sum, similarity) => sum + similarity, 0) / NEAR_FACTS;
+  const need = hasMeaning ? NEED.withMeaning : NEED.byWords;
   const sum =
-    weights.base +
-    weights.near * nearness +
-    weights.best * best +
-    weights.needless * needless +
-    (general ? weights.general : 0) +
-    (personal ? weights.personal : 0);
+    need.base +
+    need.near * near +
+    need.best * Math.max(0, ...worths) +
+    need.needless * needless +
+    (general ? need.general : 0) +
+    (personal ? need.personal : 0) +
+    (order ? need.order : 0);
   return sum > 0;
 }

@@ -173,8 +173,8 @@ const UNASKED = { coverage: 0, information: 0, probability: 0, isSure: false };
 /** A query without stop words is a list of words, not a sentence. A fact that covers this share of the list is meant. */
 const SURE_COVERAGE = 0.75;
 
-/** In a smaller memory, nearly all words are in one fact only, and say little. */
-const MIN_SIZE = 20;
+/** In a memory of one fact, each of its words says less than a word that distinguishes facts. */
+const MIN_SIZE = 2;
 
 const MAX_READ_CANDIDATES = 64;
 const MAX_PHRASE_CANDIDATES = 512;
