@@ -36,6 +36,10 @@ export function writeBrief<Fact extends BriefFact>(
   return { text, shown };
 }
 
+/** Joins two briefs under one header. */
+export const joinBriefs = (first: string, second: string): string =>
+  first === '' ? second : first + second.slice(HEADER.length);
+
 /** The last line of the brief for the start of a session in a project. */
 export const tagHint = (project: string): string => `Tag facts about this repository project:${quotedName(project)}.`;
 

@@ -165,6 +165,21 @@ describe('a session that lost its context is told again (R-BRIEF-07)', () => {
   });
 });
 
+test('a turn has the brief of the session and the brief of the prompt under one header, each within its limit (R-BRIEF-01)', async () => {
+  const { as } = await opened();
+  for (let n = 0; n < 30; n += 1)
+    await as(codex)('remember', { key: `conventions/${n}`, value: 'v'.repeat(99), category: 'conventions' });
+  const [start, prompt, turn] = await Promise.all([
+    as(claude)('brief', { session: 'a' }),
+    as(claude)('brief', { session: 'b', prompt: DEPLOY }),
+    as(claude)('brief', { session: 'c', prompt: DEPLOY, repeat: true }),
+  ]);
+  expect(prompt.keys).toEqual(['deploy/host']);
+  expect(turn.keys).toEqual([...prompt.keys, ...start.keys]);
+  expect(turn.text.split('From Helmdeck Memory')).toHaveLength(2);
+  expect(Buffer.byteLength(turn.text)).toBeLessThan(2000);
+});
+
 /** After a repetition, all facts were told at once, so they come last first. */
 const order = (one: string, other: string, { keys }: OperationOutput<'brief'>): number => keys.indexOf(other) - keys.indexOf(one);
 
