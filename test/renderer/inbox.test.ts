@@ -260,6 +260,8 @@ test('the Inbox can be reviewed by keyboard alone (R-WIN-09, R-WIN-54)', async (
   await page.keyboard.press('e');
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
+  // The browser returns the focus before the page has removed the dialog.
+  await expect.poll(() => page.locator('dialog').count()).toBe(0);
   await expect.poll(() => focusedTitle(page)).toBe('Store a new fact preferences/editor');
   await page.keyboard.press('e');
   await page.getByRole('dialog').waitFor();
