@@ -1,7 +1,7 @@
 import { markedField } from '../src/core/inbox/marks.ts';
 import { captureSets, measureCapture } from '../test/core/capture/measure.ts';
 import { ordinary } from '../test/core/inbox/sets/ordinary.ts';
-import { poisoning } from '../test/core/inbox/sets/poisoning.ts';
+import { laterPoisoning, poisoning } from '../test/core/inbox/sets/poisoning.ts';
 import { ordinaryFacts } from '../test/core/operations/secrets/ordinary-facts.ts';
 
 /** Prints how many statements of prompts the rules propose, and how many texts are marked as suspicious, in percent. */
@@ -29,6 +29,11 @@ const attacks = poisoning.map(({ text }) => text);
 console.table([
   { texts: 'attacks, half that was in view', number: 25, 'marked (%)': marked(half(attacks, 0)) },
   { texts: 'attacks, half that was held back', number: 25, 'marked (%)': marked(half(attacks, 1)) },
+  ...laterPoisoning.map((texts, place) => ({
+    texts: `attacks of round ${place + 1}`,
+    number: texts.length,
+    'marked (%)': marked(texts),
+  })),
   { texts: 'ordinary facts, half that was in view', number: 50, 'marked (%)': marked(half(ordinary, 0)) },
   { texts: 'ordinary facts, half that was held back', number: 50, 'marked (%)': marked(half(ordinary, 1)) },
   { texts: 'ordinary facts of another set', number: ordinaryFacts.length, 'marked (%)': marked(ordinaryFacts) },

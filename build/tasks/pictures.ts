@@ -153,7 +153,7 @@ now += HOUR;
 for (const client of ['claude-code', 'codex']) await clients.connect({ client, subject: 'me' });
 
 const rowsOf = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
-const goTo = (page: Page, name: string) =>
+const goTo = (page: Page, name: string | RegExp) =>
   page.getByRole('navigation', { name: 'Sections' }).getByRole('button', { name, exact: true }).click();
 
 await picture('facts', (page) => rowsOf(page).first().click());
@@ -162,6 +162,23 @@ await picture('search', async (page) => {
   await page.getByText('React over Vue').first().waitFor();
   await rowsOf(page).first().click();
 });
+await perform(caller('gemini-cli'), 'brief', { session: 'a session' });
+now += 60_000;
+const stranger: Caller = { ...caller('notes-app'), quarantined: true };
+await perform(stranger, 'remember', {
+  key: 'preferences/editor',
+  value: 'Helix, with the default theme.',
+  category: 'preferences',
+  tags: ['tools'],
+});
+now += 60_000;
+await perform(stranger, 'remember', {
+  key: 'conventions/branches',
+  value: 'Short branches, one for each change, merged when they land.',
+  category: 'conventions',
+  tags: ['git'],
+});
+await picture('inbox', (page) => goTo(page, /^Inbox/));
 for (const name of ['Connect', 'Packs', 'Activity', 'Settings']) await picture(name.toLowerCase(), (page) => goTo(page, name));
 await browser.close();
 await listener.close();

@@ -22,6 +22,8 @@ const TIMEOUT_MS = 2500;
 const BRIEF_TIMEOUT_MS = { local: 250, server: 800 };
 /** Timeout in milliseconds that OpenClaw applies to the brief. The shown configuration contains the same number. */
 const BRIEF_HOOK_TIMEOUT_MS = 2000;
+/** The parts of a brief: for the start of a session, and for a prompt. */
+const EVENTS = ['session', 'prompt'];
 /** The program uses no more of a prompt. */
 const MAX_PROMPT = 8000;
 const MAX_RESPONSE_BYTES = 1024 * 1024;
@@ -245,19 +247,30 @@ async function readBrief(config, input) {
 }
 
 /**
- * Returns the request for a brief. OpenClaw does not keep the brief in its history, so every request asks for the brief of the
- * session again (`repeat`). Names no prompt that is not a person's own words, such as a heartbeat or a message of another agent.
+ * Returns the request for a brief, or undefined if there is nothing to ask. OpenClaw does not keep the brief in its history, so
+ * every request asks for the brief of the session again (`repeat`). Names no prompt that is not a person's own words, such as a
+ * heartbeat or a message of another agent. `events` are the owner's choice.
  */
-function briefInput({ prompt, currentUserMessage = prompt }, { sessionId, sessionKey, workspaceDir, trigger, inputProvenance }) {
+function briefInput(events, { prompt, currentUserMessage = prompt }, context) {
+  const { sessionId, sessionKey, workspaceDir, trigger, inputProvenance } = context;
   const isOwn = (trigger ?? 'user') === 'user' && (inputProvenance?.kind ?? 'external_user') === 'external_user';
-  const words = isOwn && typeof currentUserMessage === 'string' ? currentUserMessage.slice(0, MAX_PROMPT).trim() : '';
+  const isText = isOwn && events.includes('prompt') && typeof currentUserMessage === 'string';
+  // The end of the cut text can be half a character, which is not valid text.
+  const words = isText
+    ? currentUserMessage
+        .slice(0, MAX_PROMPT)
+        .trim()
+        .replace(/\p{Surrogate}/gu, '\uFFFD')
+    : '';
+  const hasSession = events.includes('session');
+  if (!hasSession && words === '') return undefined;
   const session = sessionId ?? sessionKey;
   return {
-    // The end of the cut text can be half a character, which is not valid text.
-    ...(words !== '' && { prompt: words.replace(/\p{Surrogate}/gu, '\uFFFD') }),
+    ...(words !== '' && { prompt: words }),
     ...(isProject(workspaceDir) && { folder: workspaceDir }),
-    ...(/^[\x21-\x7e]{1,200}$/.test(session) && { session }),
-    repeat: true,
+    // Without the brief of the session, name no session: facts that it was told would not be repeated.
+    ...(hasSession && /^[\x21-\x7e]{1,200}$/.test(session) && { session }),
+    ...(hasSession && { repeat: true }),
   };
 }
 
@@ -346,7 +359,8 @@ export default {
       'before_prompt_build',
       async (event, context = {}) => {
         try {
-          const brief = await readBrief(config, briefInput(event, context));
+          const input = briefInput(config.events ?? EVENTS, event, context);
+          const brief = input === undefined ? '' : await readBrief(config, input);
           return brief === '' ? undefined : { prependContext: brief };
         } catch {
           return undefined;

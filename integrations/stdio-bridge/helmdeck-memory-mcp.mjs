@@ -341,6 +341,7 @@ const FALLBACK_QUERY = fallbackTool(
   [],
 );
 const fallbackToolsOf = (path) => (path === MEMORY_PATH ? FALLBACK_TOOLS : [FALLBACK_QUERY]);
+const OWN_CLIENT = { name: 'helmdeck-stdio-bridge', version: '1' };
 const FALLBACK_INSTRUCTIONS =
   "This person's own memory, shared by all their agents: call memory_search with the topic when a task starts and before you ask them something, and memory_store when they state a lasting preference, decision or convention.";
 
@@ -414,7 +415,7 @@ export class Bridge {
   #initializeParams = {
     protocolVersion: PROTOCOL_VERSIONS[0],
     capabilities: {},
-    clientInfo: { name: 'helmdeck-stdio-bridge', version: '1' },
+    clientInfo: OWN_CLIENT,
   };
   #session;
   #opening;
@@ -571,10 +572,15 @@ export class Bridge {
     return this.#opening;
   }
 
+  /** A session that the client did not ask for itself is opened under our own name, because its instructions reach no model. */
+  #paramsOfSession() {
+    return this.#initialized ? { ...this.#initializeParams, clientInfo: OWN_CLIENT } : this.#initializeParams;
+  }
+
   async #openSession() {
     const wasRunning = this.#lastInstance !== undefined;
     const response = await this.#retryWhileStopped(wasRunning ? RESTART_MS : 0, () =>
-      this.#send('POST', { jsonrpc: '2.0', id: 'hello', method: 'initialize', params: this.#initializeParams }),
+      this.#send('POST', { jsonrpc: '2.0', id: 'hello', method: 'initialize', params: this.#paramsOfSession() }),
     );
     const { result, error } = parseResponse(response, { id: 'hello' });
     if (!result) throw new Unavailable(error?.message ?? NO_ANSWER);

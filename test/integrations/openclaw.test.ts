@@ -38,7 +38,7 @@ type Turn = (
 type Prompt = (question: { availableTools: Set<string> }) => string[];
 
 interface Api {
-  pluginConfig?: Record<string, string>;
+  pluginConfig?: Record<string, unknown>;
   registerMemoryCorpusSupplement(supplement: Supplement): void;
   registerMemoryPromptSupplement(prompt: Prompt): void;
   on(name: string, hook: Hook | Turn, options: Record<string, unknown>): void;
@@ -65,7 +65,7 @@ interface Loaded {
 }
 
 /** Loads the plugin as OpenClaw does. */
-function load(pluginConfig?: Record<string, string>): Loaded {
+function load(pluginConfig?: Record<string, unknown>): Loaded {
   const hooks: Record<string, Hook | Turn> = {};
   const loaded: { corpus?: Supplement; prompt?: Prompt; options: Loaded['options'] } = { options: {} };
   plugin.register({
@@ -253,7 +253,10 @@ interface BriefRequest {
 }
 
 /** A program that proves itself and answers every other request with `answer`. Records these requests. */
-async function answering(answer: () => string | undefined): Promise<{ plugin: Loaded; requests: BriefRequest[] }> {
+async function answering(
+  answer: () => string | undefined,
+  more: object = {},
+): Promise<{ plugin: Loaded; requests: BriefRequest[] }> {
   const key = 'ab'.repeat(32);
   const requests: BriefRequest[] = [];
   const server = createServer((request, response) => {
@@ -273,7 +276,7 @@ async function answering(answer: () => string | undefined): Promise<{ plugin: Lo
   });
   const { folder, tokenFile } = await endpointOf(server, key);
   writeToken(folder, 'a-hook-token', 'openclaw.hook.token');
-  return { plugin: load({ folder, tokenFile }), requests };
+  return { plugin: load({ folder, tokenFile, ...more }), requests };
 }
 
 const NO_BRIEF = JSON.stringify({ text: '', keys: [] });
@@ -322,6 +325,17 @@ describe('the plugin asks for a brief at each turn', () => {
       repeat: true,
     };
     expect(requests).toEqual([{ path: '/api/v1/brief', token: 'Bearer a-hook-token', body }]);
+  });
+
+  test.each([
+    { events: ['session'], body: { folder: ROOT, session: 's1', repeat: true } },
+    { events: ['prompt'], body: { prompt: 'Deploy it', folder: ROOT } },
+    { events: [], body: undefined },
+  ])('R-CLAW-16 only for the chosen events $events', async ({ events, body }) => {
+    const { plugin: loaded, requests } = await answering(() => A_BRIEF, { events });
+    const said = await loaded.turn({ prompt: 'Deploy it' }, { sessionId: 's1', workspaceDir: ROOT });
+    expect(said).toEqual(body && { prependContext: 'From Helmdeck Memory: x' });
+    expect(requests.map((request) => request.body)).toEqual(body === undefined ? [] : [body]);
   });
 
   test('R-CLAW-16 and is silent if there is nothing to say, or if it cannot ask', async () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -170,6 +170,27 @@ describe.skipIf(process.platform === 'win32').each(CLIENTS)('R-PLUG-02 the plugi
     };
     await heard(SessionStart, { hook_event_name: 'SessionStart', source: 'startup' });
     await heard(command, { hook_event_name: event, prompt: 'Which editor do I prefer?' });
+  });
+
+  test.each([
+    { at: 'the start of a session', index: 0, more: { source: 'startup' } },
+    { at: 'a prompt', index: 1, more: { prompt: 'Which editor do I prefer?' } },
+    { at: 'a lost context', index: 0, more: { source: client === 'gemini-cli' ? 'resume' : 'compact' } },
+  ])('and the hooks of a connection: one of them speaks at $at (R-PLUG-05)', async ({ index, more }) => {
+    const { folder: data } = await connectedMemory(client);
+    const folder = unpacked(client);
+    const [[event, command] = ['', '']] = Object.entries(hooksOf(client, folder)).slice(index);
+    copyFileSync(join(folder, 'hooks/helmdeck-memory-hook.mjs'), join(data, 'helmdeck-memory-hook.mjs'));
+    const connected = `node '${join(data, 'helmdeck-memory-hook.mjs')}' ${client} ${index === 0 ? 'session' : 'prompt'}`;
+    const heard = async (): Promise<number> => {
+      const input = { hook_event_name: event, session_id: randomUUID(), cwd: folder, ...more };
+      const outputs = await Promise.all([command, connected].map((run) => runHook(run, { folder, data, input })));
+      return outputs.filter((output) => output !== '').length;
+    };
+    // On a busy machine, both can give up, but they never both speak.
+    let spoken = 0;
+    for (let attempt = 0; attempt < 20 && spoken === 0; attempt += 1) spoken = await heard();
+    expect(spoken).toBe(1);
   });
 
   test('says nothing without the tokens, and its tools say in one line what to do', async () => {

@@ -10,11 +10,13 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { Failure } from '../../src/contract/failure.ts';
 import type { Caller } from '../../src/core/access/caller.ts';
 import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import { MeaningIndex } from '../../src/core/meaning/meaning-index.ts';
 import { createCore } from '../../src/core/operations/create-core.ts';
 import { Finder } from '../../src/core/search/finder.ts';
 import { RamStore } from '../../src/core/store/ram-store.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import { type Listener, startListener } from '../../src/listeners/listener.ts';
+import { readConfig } from '../../src/main/config/config.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import type { ClientEntry } from '../../src/main/connect/connector.ts';
 import { json5 } from '../../src/main/connect/json-text.ts';
@@ -22,8 +24,13 @@ import { openClaw } from '../../src/main/connect/openclaw/openclaw.ts';
 import { localMachine } from '../../src/main/connect/programs.ts';
 import type { Finding } from '../../src/main/doctor/finding.ts';
 import { examineOpenClaw } from '../../src/main/doctor/openclaw.ts';
+import { ChosenModel } from '../../src/main/meaning/chosen-model.ts';
+import { launchWithNode } from '../../src/main/meaning/launch-model.ts';
+import { LazySidecar } from '../../src/main/sidecar/lazy-sidecar.ts';
 import { Checks } from './faults/checks.ts';
 import { timed } from './faults/timed.ts';
+import { briefLane, modelSettings } from './openclaw-brief.ts';
+import { RecordingModel } from './recording-model.ts';
 
 const PROGRAMS = resolve(import.meta.dirname, 'openclaw/node_modules/.bin');
 const SECRET = 'a-secret-of-this-gateway';
@@ -46,6 +53,8 @@ const folder = join(home, 'data');
 const workspace = join(home, 'workspace');
 const config = join(home, '.openclaw/openclaw.json');
 const port = await freePort();
+const model = await RecordingModel.open();
+const { models, model: chosen } = modelSettings(model.url);
 for (const made of [folder, workspace, dirname(config)]) mkdirSync(made, { mode: 0o700 });
 writeFileSync(join(workspace, 'MEMORY.md'), NOTES);
 writeFileSync(
@@ -53,7 +62,8 @@ writeFileSync(
   `{
   // A comment of the owner.
   gateway: { mode: 'local', bind: "loopback", port: 0x${port.toString(16)}, auth: { mode: 'token', token: '${SECRET}' } },
-  "agents": { "defaults": { "workspace": ${JSON.stringify(workspace)} } },
+  "agents": { "defaults": { "workspace": ${JSON.stringify(workspace)}, "model": ${JSON.stringify(chosen)} } },
+  "models": ${JSON.stringify(models)},
   "memory": { "search": { "provider": "none" } },
   "plugins": { "allow": ["memory-core"] },
   "logging": { "file": ${JSON.stringify(join(home, 'log'))} },
@@ -70,7 +80,12 @@ const host = localMachine({ environment, platform: process.platform, home: () =>
 
 const store = new RamStore(systemClock);
 const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-const { perform } = createCore({ store, tokens, finder: new Finder(store), clock: systemClock });
+const sidecar = new LazySidecar({ folder, clock: systemClock, settings: readConfig(host).ollama, machine: host });
+const meaning = new ChosenModel({ clock: systemClock, sidecar, launch: launchWithNode, choice: 'bundled' });
+const vectors = new MeaningIndex(store, meaning);
+vectors.start();
+const finder = new Finder(store, { meaning: vectors });
+const { perform } = createCore({ store, tokens, finder, clock: systemClock, meaning, meaningVectors: vectors });
 let locked = false;
 let listener: Listener = await listen();
 const connections = new Connections({ connectors: [openClaw], machine: host, tokens, folder, now: () => store.now() });
@@ -89,7 +104,7 @@ async function lane(): Promise<void> {
   const before = readFileSync(config, 'utf8');
 
   const plan = await connections.plan(CLIENT);
-  const done = await connections.connect({ ...CLIENT, basis: plan.basis });
+  let done = await connections.connect({ ...CLIENT, basis: plan.basis });
   check('OpenClaw is connected, and the server that its agents start reaches the memory', done.verified.works, [plan, done]);
   const connected = readFileSync(config, 'utf8');
   const token = readFileSync(join(folder, 'clients/openclaw.token'), 'utf8').trim();
@@ -114,6 +129,19 @@ async function lane(): Promise<void> {
   check('the doctor finds no problem, and its test fact is forgotten', isWell(findings) && (await factsLeft()) === 1, findings);
   const probed = await host.run(join(PROGRAMS, 'openclaw'), ['mcp', 'probe', 'helmdeck', '--json']);
   check('OpenClaw itself lists our tools', probed.code === 0 && probed.stdout.includes('memory_store'), probed);
+
+  await briefLane({
+    checks,
+    program: join(PROGRAMS, 'openclaw'),
+    environment,
+    home,
+    model,
+    perform,
+    connect: async (hooks) => (done = await connections.connect({ ...CLIENT, hooks })),
+    ready: async () => void (await until(async () => (await vectors.progress()).done === (await vectors.progress()).total)),
+  });
+  await perform(await tokens.verify(tokens.ownerToken(), 'owner'), 'forget', { scope: 'all' });
+  await storeAsAgent();
 
   await listener.close();
   const { result: alone, ms } = await timed(search);
@@ -288,5 +316,7 @@ async function end(): Promise<void> {
     }
   }
   await listener.close();
+  await model[Symbol.asyncDispose]();
+  meaning[Symbol.dispose]();
   rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }

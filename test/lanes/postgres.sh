@@ -15,4 +15,4 @@ if [ -z "${HELMDECK_TEST_POSTGRES:-}" ]; then
 fi
 export HELMDECK_TEST_POSTGRES
 export HELMDECK_TEST_STORE=postgres HELMDECK_TEST_REQUESTS=${HELMDECK_TEST_REQUESTS:-2000}
-HELMDECK_TEST_OPERATIONS=${HELMDECK_TEST_OPERATIONS:-100} PATH="$PWD/node_modules/.bin:$PATH" exec vitest run --testTimeout 3600000 test/core/store/postgres test/main/roots/database test/main/roots/several-processes test/parity
+HELMDECK_TEST_OPERATIONS=${HELMDECK_TEST_OPERATIONS:-100} PATH="$PWD/node_modules/.bin:$PATH" exec vitest run --testTimeout 3600000 test/core/store/postgres test/main/roots/database test/main/roots/several-processes test/parity test/core/brief

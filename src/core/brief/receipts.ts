@@ -20,6 +20,8 @@ export interface ToldFacts {
   startedAt: number | undefined;
   /** The last prompt, as a digest, and when it came, on the steady clock. In RAM only. */
   prompt: { readonly digest: string; readonly at: number } | undefined;
+  /** When the session was last told everything again, on the steady clock. In RAM only. */
+  repeatedAt: number | undefined;
 }
 
 /** What the instructions of the MCP server told a client, by key, and when, on the steady clock. */
@@ -177,7 +179,7 @@ export class Receipts implements Disposable {
 }
 
 function sessionOf({ sessions }: SubjectReceipts, id: string): ToldFacts {
-  const known = sessions.get(id) ?? { told: new Map(), startedAt: undefined, prompt: undefined };
+  const known = sessions.get(id) ?? { told: new Map(), startedAt: undefined, prompt: undefined, repeatedAt: undefined };
   sessions.delete(id);
   sessions.set(id, known);
   const [oldest] = sessions.size > MAX_SESSIONS ? sessions.keys() : [];

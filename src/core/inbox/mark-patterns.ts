@@ -13,8 +13,8 @@ const model = String.raw`(?:a\.?i\.?|llms?|language models?|models?|assistants?|
 const person = '(?:user|person|human|owner|developer|operator)';
 const rules =
   '(?:instructions?|guidelines?|prompts?|directives?|directions|commands?|orders|rules|policies|restrictions|guardrails)';
-const destination = String.raw`(?:https?:\/\/|www\.|ftp:|[\w.+-]{1,40}@[\w-]{1,40}\.|webhook|pastebin|attacker|query parameter)`;
-const sensitive = String.raw`(?:~?\/?\.ssh\b|id_rsa|id_ed25519|\.env\b(?!\.)|\.aws\b|\/etc\/(?:passwd|shadow)|api[ -]?keys?\b|credentials|passwords|private keys?|ssh keys?|secrets|access tokens|env(?:ironment)? var(?:iable)?s|(?:chat|conversation|session|message)(?: history| log| transcript)|(?:full|whole|entire|current|this) (?:chat|conversation|session)|system prompt|clipboard|seed phrase|last user message)`;
+const destination = String.raw`(?:https?:\/\/|\bto (?:[\w-]{1,40}\.){1,4}[a-z]{2,12}\b|www\.|ftp:|[\w.+-]{1,40}@[\w-]{1,40}\.|webhook|pastebin|attacker|query parameter)`;
+const sensitive = String.raw`(?:~?\/?\.ssh\b|id_rsa|id_ed25519|\.env\b(?!\.\w)|\.aws\b|\/etc\/(?:passwd|shadow)|api[ -]?keys?\b|credentials|passwords|private keys?|ssh keys?|secrets|access tokens|env(?:ironment)? var(?:iable)?s|(?:chat|conversation|session|message)(?: history| log| transcript)|(?:full|whole|entire|current|this) (?:chat|conversation|session)|system prompt|clipboard|seed phrase|last user message)`;
 const sends =
   '(?:send|post|upload|forward|e-?mail|mail|transmit|exfiltrate|leak|submit|append|attach|include|report|share|copy|encode|put|paste)';
 
@@ -65,7 +65,7 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
     String.raw`\b(?:(?:when|if|once|after|as soon as|whenever|every time) (?:you|an? ${model}|the ${model}|any ${model})|${model}) ${words(2)}(?:read|see|load|recall|retrieve|process|encounter|receive|parse)(?:s|es|ing|d)? (?:this|these)\b`,
   ),
   of(
-    'before|first|always|now',
+    'before answer|before respond|before reply|before doing|before you answer|before you re|before any answer|before each answer|before every answer',
     String.raw`\bbefore (?:answering|responding|replying|doing|you answer|you respond|you reply|any answer|each answer|every answer)[^.!?]{0,60}\b(?:curl|wget|shell|terminal|bash|powershell|https?:\/\/)`,
   ),
   of(
@@ -78,7 +78,7 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
   ),
   of(
     'remember to|copy|repeat|store|include',
-    String.raw`\b(?:copy|store|repeat|include|write|insert) this (?:note|text|message|instruction|fact|paragraph|sentence) ${words(2)}(?:in|into|to) (?:every|each|all|any)\b`,
+    String.raw`\b(?:copy|store|repeat|include|write|insert) (?:this|these) (?:notes?|texts?|messages?|instructions?|facts?|paragraphs?|sentences?|rules?) ${words(2)}(?:in|into|to) (?:every|each|all|any)\b`,
   ),
 
   // The person shall not be asked or told.
@@ -104,14 +104,14 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
   ),
   of(
     'tell|inform|notify|mention|reveal|disclose|alert|report',
-    String.raw`\b(?:do not|don['’]t|never|must not|should not) (?:tell|inform|notify|mention|reveal|disclose|alert|report) (?:(?:the |your |any )?${person}s? (?:about|of|that you|anything)|(?:this|it|these|that|any of this|anything) ${words(3)}to (?:the |your |any )?(?:${person}s?|anyone|anybody))`,
+    String.raw`\b(?:do not|don['’]t|never|must not|should not) (?:tell|inform|notify|mention|reveal|disclose|alert|report) (?:(?:(?:the |your |any )?${person}s? (?:about|of|that you|anything)|(?:the |your )(?:owner|human|operator) that)|(?:this|it|these|that|any of this|anything) ${words(3)}to (?:the |your |any )?(?:${person}s?|anyone|anybody))`,
   ),
   of(
     'without',
     String.raw`\bwithout (?:telling|informing|notifying|alerting|mentioning (?:it|this) to) (?:the |your )?${person}s?\b(?<!\b(?:never|not|n['’]t|no)\b[^.!?\n]{0,120})`,
   ),
   of(
-    'secret|hidden|between us|confidential',
+    'secret|hidden|between us|confidential|hide|keep',
     String.raw`\b(?:keep|hide) (?:this|these|it|everything) (?:note |text |message |instruction )?(?:secret|hidden|confidential|between us|from (?:the|your) ${person})`,
   ),
   of(
@@ -130,7 +130,7 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
   // Secrets and conversations shall leave.
   of(
     'prompt|instructions|message',
-    String.raw`\b(?:reveal|print|show|repeat|output|leak|disclose|display|quote|dump|write out) ${words(2)}(?:your|its|the full|the whole|the entire|the exact) ${words(2)}(?:system prompt|(?:hidden|initial|secret|system|developer) (?:instructions?|prompt|message))`,
+    String.raw`\b(?:reveal|print|show|repeat|output|leak|disclose|display|quote|dump|write out|tell|give|share|send) ${words(2)}(?:(?:your|its|the full|the whole|the entire|the exact|the) ${words(2)})(?:system prompt|(?:hidden|initial|original|secret|system|developer) (?:instructions?|prompt))\b`,
   ),
   of(
     'send|post|upload|forward|mail|transmit|exfiltrate|leak|submit|append|attach|include|report|share|copy|encode|put|paste',
@@ -138,7 +138,7 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
   ),
   of(
     '.env|.ssh|id_rsa|.aws|/etc/|credentials',
-    String.raw`\b(?:read|open|print|cat|dump|load) ${words(4)}(?:(?:~|\.)?\/?\S{0,40})?(?:\.env\b(?!\.)|\.ssh\b|id_rsa|\.aws\b|\/etc\/(?:passwd|shadow)|credentials file)[^\n]{0,60}\b(?:store|send|save|post|upload|write|include|print|append|share|copy)\b`,
+    String.raw`\b(?:read|open|print|cat|dump|load) ${words(4)}(?:(?:~|\.)?\/?\S{0,40})?(?:\.env\b(?!\.\w)|\.ssh\b|id_rsa|\.aws\b|\/etc\/(?:passwd|shadow)|credentials file)[^\n]{0,60}\b(?:store|send|save|post|upload|write|include|print|append|share|copy)\b`,
   ),
   of(
     '](http|](//|<img',
@@ -147,6 +147,167 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
   of(
     'base64|decode|rot13|decrypt|reverse',
     String.raw`\b(?:decode|decrypt|unescape|rot13|base64)\b[^\n]{0,60}\b(?:do what|follow|execute|obey|act on|carry out) ${words(2)}(?:it|this|says|the|result|output|instructions?|what|them)\b`,
+  ),
+
+  // Other words for the same
+  of(
+    'instructions|rules|guidelines|prompt',
+    String.raw`\b(?:your|the previous|previous|prior|earlier|all earlier|the old|old|the above) ${rules} (?:have|has|are|is|were|was) (?:been |now |all |just )?(?:changed|replaced|updated|overridden|revoked|cancelled|canceled|obsolete|void|invalid|outdated|suspended|lifted|no longer|superseded)\b`,
+  ),
+  of(
+    'ignore|disregard|forget|discard|neglect',
+    String.raw`\b(?:ignore|disregard|forget|discard|neglect) (?:the |all |any |your |whatever the )?(?:user|person|owner|human|customer)(?:['’]s)? (?:orders?|requests?|questions?|instructions?|messages?|wishes|quer(?:y|ies)|tasks?|says|said|wants)\b|\b(?:ignore|disregard|forget|discard) ${words(2)}(?:previous|prior|earlier|preceding|existing) ${words(1)}(?:context|conversation|messages?|chat|input)\b`,
+  ),
+  of(
+    'pretend|imagine|role|simulate|act as|act like|behave',
+    String.raw`\b(?:pretend|imagine|role-?play|simulate|act|behave) [^.!?\n]{0,80}\b(?:no|without|without any|any|ignores?|free of|free from) (?:rules|restrictions|limits|limitations|filters|guidelines|guardrails|safety|censorship|morals|ethics)\b`,
+  ),
+  of(
+    'you have been|you are|you were',
+    String.raw`\byou (?:have been|are|were) (?:now |just |hereby )?(?:upgraded|switched|granted|promoted|elevated|set|put|placed|running) (?:to|into|in) ${words(3)}(?:mode|access|rights|privileges|permissions)\b`,
+  ),
+  of(
+    'confirmation',
+    String.raw`\bconfirmations?(?: prompts?| dialogs?)? (?:is|are) (?:no longer|not) (?:needed|required|necessary)`,
+  ),
+  of(
+    'claude|chatgpt|gpt|gemini|codex|copilot|assistant|agent|llm|model|bot',
+    String.raw`\b(?:hey|hi|hello|dear|attention|listen),? (?:claude|chatgpt|gpt|gemini|codex|copilot|${model})\b(?! (?:team|users?|owners?))`,
+  ),
+  of(
+    'reveal|mention|disclose|acknowledge|admit|say|tell',
+    String.raw`\b(?:do not|don['’]t|never) (?:reveal|mention|disclose|acknowledge|admit|say|tell ${words(2)})(?: to ${words(2)})? ?(?:that )?(?:this (?:note|rule|message|instruction|text|memory|fact|entry|prompt)|the existence of)\b`,
+  ),
+  of(
+    'tool',
+    String.raw`\b(?:use|call|with) (?:the|your) (?:shell|bash|terminal|browser|file|e-?mail|web|http|fetch|exec|code) tool (?:to )?(?:execute|run|send|delete|open|fetch|post|upload)\b`,
+  ),
+  of(
+    'rm -rf',
+    String.raw`(?<!\b(?:never|not|n['’]t|avoid|no) [^.!?\n]{0,40})\b(?:run|execute|call|start|type)\b[^.!?\n]{0,20}\brm -rf ?(?:~|\/|\$home|\*|\.)`,
+  ),
+  of(
+    'wants you to|asked you to|told you to|instructed you to|expects you to|allows you to|ordered you to',
+    String.raw`\b(?:user|owner|person|developer|administrator|admin|human) (?:wants|asked|told|instructed|expects|allows|ordered|authori[sz]ed) you to ${words(6)}(?:without|delete|approve|skip|disable|bypass|push|send|upload|ignore|install|share)\b`,
+  ),
+  of(
+    'curl|wget',
+    String.raw`\b(?:curl|wget)\b[^\n]{0,200}\| ?(?:sudo )?(?:ba|z)?sh\b[^.\n]{0,60}\b(?:every|each|all|any|always)\b`,
+  ),
+  of(
+    'comply|obey',
+    String.raw`\byou (?:must|shall|will|have to|should|are required to|need to) (?:always |immediately |only )?(?:comply|obey)\b|\bobey (?:only |all |every |any )?(?:me|messages|commands|instructions|orders|whoever|the following)\b`,
+  ),
+  of(
+    'following|directive|command|instruction|order',
+    String.raw`\b(?:follow|execute|carry out|comply with|obey) (?:the following|these|this|all of these|my) (?:directives?|commands?|instructions?|orders?)(?: ${words(2)})?[:.!]?(?! (?:to (?:build|install|set up|deploy|run|release)|in (?:docs|the readme)))`,
+  ),
+  of(
+    'include|add|append|insert|attach|embed|paste|enter|submit|send|post|give|share',
+    String.raw`(?<!\b(?:never|not|n['’]t|no) [^.!?\n]{0,40})\b(?:include|add|append|insert|attach|embed|paste|enter|submit|send|post|give|share) (?:the |all |any )?(?:user|person|owner|customer)['’]s (?:session )?(?:api keys?|passwords?|tokens?|credentials|credit card|private keys?|secrets|ssh keys?|cookies?)\b`,
+  ),
+  of(
+    'answer|reply|replies|response|output|message',
+    String.raw`\b(?:include|insert|append|add|put|show|render|place) (?:this|the following|the) (?:text|link|url|image|markdown|sentence|line)\b[^.\n]{0,40}\b(?:in|into|to|at the end of|below) (?:your|every|each|all|any) (?:answer|repl(?:y|ies)|response|output|message)s?\b|\b(?:every|each|all|your) (?:answer|repl(?:y|ies)|response|output)s?\b[^.\n]{0,60}(?:!\[|<img)`,
+  ),
+  of(
+    'repeat|print|output',
+    String.raw`\b(?:repeat|print|output|quote) (?:everything|all (?:the )?(?:text|words)|the (?:text|words)) (?:above|before)\b`,
+  ),
+  of(
+    'safety|override',
+    String.raw`\b(?:system|safety|security|policy)[_ -]?(?:override|filters?)? ?[=:] ?(?:true|off|disabled|none)\b`,
+  ),
+  of(
+    'conversation|chat|session|history|credentials|keys|secrets|.env|.ssh',
+    String.raw`\b(?:summari[sz]e|collect|gather|extract|take|read|dump|concatenate)\b[^.\n]{0,60}(?:${sensitive}|\b(?:our|the|this|your) (?:conversation|chat|session)\b)[^\n]{0,60}\b${sends}\b[^\n]{0,80}${destination}`,
+  ),
+  of(
+    'mode',
+    String.raw`\b(?:developer|debug|admin|maintenance|god|root|sudo) mode (?:is )?(?:enabled|activated|active|engaged|on)\b[^\n]{0,80}\b(?:you|all|no|without|confirm\w*|restrictions|safety)\b`,
+  ),
+  of(
+    'werkzeug|tool|funktion',
+    String.raw`(?<!\p{L})du (?:musst|sollst|wirst) ${words(3)}(?:das |die )?(?:werkzeug|tool|funktion) ["'${'`'}]?[\w.-]{2,60}["'${'`'}]? (?:aufrufen|ausführen|verwenden|nutzen|starten)`,
+  ),
+  of(
+    'anweisungen|regeln|vorgaben',
+    String.raw`(?<!\p{L})(?:deine|die bisherigen|alle bisherigen|die vorherigen) (?:anweisungen|regeln|vorgaben|richtlinien) (?:gelten nicht mehr|sind (?:aufgehoben|ungültig|überholt)|haben sich geändert)`,
+  ),
+  of(
+    'nachricht|hinweis|notiz|anweisung',
+    String.raw`(?<!\p{L})(?:nachricht|hinweis|notiz|anweisung|wichtig)(?: an| für)? (?:den |die |das |alle )?(?:assistenten|ki|ki-(?:agenten|assistenten|modelle?)|sprachmodelle?|agenten|modell)(?!\p{L}) ?[:!,—-]`,
+  ),
+  of(
+    'gib|zeig|nenne|verrate',
+    String.raw`(?<!\p{L})(?:gib|zeige?|nenne?|verrate?|wiederhole) ${words(4)}(?:systemprompt|system-prompt|systemanweisung(?:en)?|geheimen anweisungen)`,
+  ),
+
+  of(
+    'act as|behave as|operate as',
+    String.raw`\b(?:you (?:should|must|will|shall|may|can) (?:now )?|now )(?:act|behave|operate) as (?:the |a |an )?${words(1)}(?:system|administrator|admin|root|owner|developer|superuser)\b`,
+  ),
+  of(
+    'instructions|rules|guidelines|orders|directives',
+    String.raw`\b(?:any|all|the|your|those|previous|earlier) ${words(1)}(?:instructions|rules|guidelines|orders|directives) ${words(5)}(?:no longer|do not|don['’]t) (?:apply|count|hold|matter|bind)\b`,
+  ),
+  of(
+    'safety|security|ethical|content',
+    String.raw`(?<!\b(?:never|not|n['’]t|no) (?:\w{1,20} )?)\b(?:disable|suspend|switch off|turn off|override|overrides|bypass|bypasses|drop|lift|ignore) (?:all (?:of )?(?:the |your )?|any |your |its |(?<=(?:override|bypass)s? )the )(?:own )?(?:safety|security|ethical|content|moderation) (?:checks?|rules|guidelines|filters?|measures|polic(?:y|ies)|restrictions|settings|protocols)\b|\b(?:your|previous|all) ${words(1)}(?:safety|security|ethical) (?:checks?|rules|guidelines|filters?|measures|restrictions) (?:are|is|have been|were) (?:now )?(?:suspended|disabled|lifted|off|void|removed)\b`,
+  ),
+  of(
+    'send|post|forward|mail|upload',
+    String.raw`\b(?:send|post|forward|e-?mail|mail|upload) (?:the |our |this |all |every |each )(?:whole |full |entire )?(?:conversation|chat|session|transcript|dialog(?:ue)?)s? (?:to|into)\b`,
+  ),
+  of('exfiltrat', String.raw`\bexfiltrate (?:the|all|every|this|our|your|my|any)\b[^\n]{0,80}${destination}`),
+  of(
+    'contents of|content of',
+    String.raw`\b(?:print|show|output|send|give|reveal|display|paste|cat) (?:me )?(?:the )?contents? of (?:the )?(?:file )?(?:~?\/?\S{0,40})?(?:\.env\b(?!\.\w)|\.ssh\b|id_rsa|\.aws\b|\/etc\/(?:passwd|shadow))`,
+  ),
+  of(
+    'ask the |ask your |ask user',
+    String.raw`\b(?:never|do not|don['’]t|must not) ask (?:the |your )?(?:user|person|owner|human|operator) (?:again )?(?:for (?:confirmation|permission|approval|consent)|to confirm)\b`,
+  ),
+  of(
+    'http',
+    String.raw`https?:\/\/\S{1,200}\?\S{0,100}=\S{0,100} (?:in|into|with|at the end of|to|below) (?:each|every|all|your|any) (?:of your )?(?:response|answer|repl(?:y|ies)|message|output)s?\b`,
+  ),
+  of(
+    'http',
+    String.raw`https?:\/\/\S{1,200}[^.\n]{0,40}\b(?:do|follow|execute|obey) (?:exactly )?(?:what(?:ever)?|as|everything) (?:it|they|the page|that page|you (?:find|read|see)|is)\b`,
+  ),
+  of(
+    'download|fetch',
+    String.raw`\b(?:download|fetch) (?:and|then) (?:run|execute|open|start) (?:https?:\/\/|the (?:file|script|program) (?:at|from) https?)`,
+  ),
+  of(
+    'deny',
+    String.raw`\bdeny (?:that (?:it|this|you|the (?:note|memory|rule|message))|knowing|any knowledge|its existence|the existence)\b`,
+  ),
+  of(
+    'treat',
+    String.raw`\btreat (?:every|any|all|each|the) (?:messages?|instructions?|inputs?|texts?|requests?|words) ${words(4)}as (?:if|coming from|an? (?:system|order|command|instruction)|the (?:owner|system)|instructions|commands|orders)\b`,
+  ),
+  of(
+    'this is',
+    String.raw`\bthis is (?:an? |the )?(?:authori[sz]ed|approved|official|legitimate|sanctioned) ${words(2)}(?:test|audit|override|exercise|request|instruction|command)\b`,
+  ),
+  of(
+    'message from|messages from|reminder from|notice from|update from|instruction from|instructions from|order from|orders from|directive from|note from',
+    String.raw`\b(?:message|reminder|notice|update|instruction|order|directive|note)s? from (?:the |your )?(?:developers?|system|anthropic|openai|deepmind|administrators?|owner|operators?|security team) ?[:,]`,
+  ),
+  of(
+    'regardless',
+    String.raw`\b(?:always|only) (?:answer|say|report|reply|respond|claim|state|tell)\b[^.\n]{0,80}\b(?:regardless of (?:the )?(?:real|actual|true|test|result)|whether or not it is true)`,
+  ),
+  of('alles', String.raw`(?<!\p{L})(?:vergiss|ignoriere|missachte) alles,? was (?:dir|du|man|vorher|bisher|oben)(?!\p{L})`),
+  of(
+    'befehle|anweisungen',
+    String.raw`(?<!\p{L})(?:befolge|führe) (?:ab jetzt |nur noch |ausschließlich |sofort ){1,3}(?:meine|diese|die folgenden) (?:befehle|anweisungen)`,
+  ),
+  of(
+    'systemprompt|システムプロンプト|系统提示|системный промпт',
+    String.raw`(?:システムプロンプト|系统提示词?|系统提示|системный промпт)[^。.\n]{0,12}(?:表示|出力|教え|输出|显示|告诉|покажи|выведи)|(?:输出|显示|打印|告诉我|покажи|выведи)[^。.\n]{0,12}(?:系统提示|системный промпт)`,
   ),
 
   // The same in other languages
@@ -172,7 +333,7 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
   ),
   of(
     'ignore|oublie|instructions|consignes',
-    String.raw`(?<!\p{L})(?:ignore[zr]?|oublie[zr]?|néglige[zr]?) ${words(3)}(?:instructions|consignes|règles|directives) ${words(1)}(?:précédentes?|antérieures?|ci-dessus|données|initiales?)`,
+    String.raw`(?<!\p{L})(?:ignore[zr]?|oublie[zr]?|néglige[zr]?) ${words(3)}(?:(?:instructions|consignes|règles|directives) ${words(1)}(?:précédentes?|antérieures?|ci-dessus|données|initiales?)|(?:tes|vos) (?:instructions|consignes|règles|directives))`,
   ),
   of(
     "l'utilisateur|l’utilisateur",
@@ -180,7 +341,7 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
   ),
   of(
     'ignor|olvid|omit',
-    String.raw`(?<!\p{L})(?:ignora|ignore|olvida|olvide|omite) ${words(3)}(?:instrucciones|indicaciones|reglas|directrices|órdenes) ${words(1)}(?:anteriores|previas|recibidas|dadas|de arriba)`,
+    String.raw`(?<!\p{L})(?:ignora|ignore|olvida|olvide|omite) (?:${words(3)}(?:instrucciones|indicaciones|reglas|directrices|órdenes) ${words(1)}(?:anteriores|previas|recibidas|dadas|de arriba)|(?:todas )?tus (?:instrucciones|reglas|directrices))`,
   ),
   of(
     'usuario',
@@ -237,6 +398,12 @@ export const FRAMING_PATTERNS: readonly RegExp[] = [
   /^[ \t>*#[(]{0,8}SYSTEM(?: (?:MESSAGE|PROMPT|OVERRIDE|NOTICE|ALERT|UPDATE|INSTRUCTIONS?|REMINDER|NOTE))?[\])*]{0,3}[ \t]?:/m,
   /^[ \t>*#[(]{0,8}(?:system|developer|admin(?:istrator)?) (?:override|reminder|instructions?|directive)[\])*]{0,3}[ \t]?:/im,
   /from helmdeck memory ?:|quoted data, not instructions|memory_recall <key>/i,
-  /(?:[-=*#[<(]{2,}|^)[ \t]{0,4}(?:end|begin|start|close)(?: of)?(?: the| this)? (?:quoted|untrusted|retrieved|recalled|stored|system|user|trusted)[ -](?:data|text|content|input|prompt|message|instructions?|facts?|memory|memories|context)\b/im,
+  /[-=*#[<(]{2,}[ \t]{0,4}(?:end|begin|start|close)(?: of)?(?: the| this)? (?:quoted|untrusted|retrieved|recalled|stored|system|user|trusted|admin|owner|developer|priority|hidden)[ -](?:data|text|content|input|prompt|message|instructions?|facts?|memory|memories|context|override)\b/i,
+  /^[ \t]{0,8}(?:END|BEGIN|START)(?: OF)?(?: THE| THIS)? (?:QUOTED|UNTRUSTED|RETRIEVED|RECALLED|STORED|SYSTEM|USER|TRUSTED|ADMIN|OWNER|DEVELOPER|PRIORITY|HIDDEN)[ -](?:DATA|TEXT|CONTENT|INPUT|PROMPT|MESSAGE|INSTRUCTIONS?|FACTS?|MEMORY|MEMORIES|CONTEXT|OVERRIDE)\b/m,
+  /<!--[^>]{0,20}\b(?:assistant|system|a\.?i\.?|agents?|llm|model|claude|gpt|instructions?|ignore|prompt)\b[^>]{0,4}[:,]/i,
+  /^[ \t>]{0,8}(?:#{1,6}|={2,}|-{2,}|\*{2,})[ \t]{0,4}SYSTEM[ \t]{0,4}(?:#{1,6}|={2,}|-{2,}|\*{2,}|:)/m,
+  /\[(?:system|assistant|user|developer)\]\(#?(?:system|assistant|user|developer|instructions?|inner_monologue)\)/i,
+  /^[ \t]{0,4}(?:`{3,}|~{3,})[ \t]?(?:system|assistant|developer)\b/im,
+  /^[ \t>]{0,8}(?:\*\*|\[)?(?:assistant|a\.?i\.?|claude|chatgpt|gemini)(?:\*\*|\])?: (?:sure|of course|understood|ok|okay|yes|certainly|i (?:have|will|am|can|understand)|i['’](?:ll|ve|m))\b/im,
   /"role"\s{0,4}:\s{0,4}"(?:system|developer|assistant|tool)"\s{0,4},\s{0,4}"content"\s{0,4}:/i,
 ];

@@ -15,7 +15,8 @@ function markOf(text: string): Mark | undefined {
   if (!isAscii && hidesText(text)) return 'hidden';
   const visible = isAscii ? text : visibleForm(text);
   if (FRAMING_PATTERNS.some((pattern) => pattern.test(visible))) return 'framing';
-  if (commands(visible) || encodedTexts(visible).some(commands)) return 'instructions';
+  const texts = new Set([visible, withLetters(visible), ...encodedTexts(visible)]);
+  if (texts.values().some(commands)) return 'instructions';
   return undefined;
 }
 
@@ -27,8 +28,7 @@ export function markedField(fact: MarkableFact): { marked?: Mark } {
 
 export const isMarked = (fact: MarkableFact): boolean => markOfFact(fact) !== undefined;
 
-const markOfFact = ({ key, value, tags = [] }: MarkableFact): Mark | undefined =>
-  markOf(value) ?? markOf(key) ?? (tags.length > 0 ? markOf(tags.join('\n')) : undefined);
+const markOfFact = ({ key, value, tags = [] }: MarkableFact): Mark | undefined => markOf([value, key, ...tags].join('\n'));
 
 interface MarkableFact {
   readonly key: string;
@@ -87,17 +87,35 @@ const withLatinLetters = (word: string): string => Array.from(word, (letter) => 
 /** Returns the text as a person sees it. */
 const visibleForm = (text: string): string => text.normalize('NFKC').replace(unicode().ignorable, '');
 
+/** Digits that stand for letters, as in "1gn0re". */
+const DIGITS: Readonly<Record<string, string>> = { 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', '@': 'a', $: 's' };
+
+const withLetters = (text: string): string =>
+  text.replaceAll(/(?<=\p{L})[013457@$](?=\p{L})|(?<!\S)[1](?=\p{L}{2})/gu, (digit) => DIGITS[digit] ?? digit);
+
 function commands(text: string): boolean {
   const unspaced = text.toLowerCase().replaceAll(SPACED, (spaced) => spaced.replaceAll(' ', ''));
   const plain = unspaced.replaceAll(/\s+/g, ' ');
-  if (!anyHint().test(plain)) return false;
-  return COMMAND_PATTERNS.some(({ hints, pattern }) => hints.some((hint) => plain.includes(hint)) && pattern.test(plain));
+  const { anyHint, hintAtPosition, owners } = hintTable();
+  if (!anyHint.test(plain)) return false;
+  const hinted = new Set(plain.matchAll(hintAtPosition).flatMap(([, hint = '']) => owners.get(hint) ?? []));
+  return hinted.values().some((pattern) => pattern.test(plain));
 }
 
-/** Matches any hint. Most ordinary facts contain none, and one pass over a text is faster than a search for each hint. */
-const anyHint = lazy(() => {
-  const hints = new Set(COMMAND_PATTERNS.flatMap((each) => each.hints));
-  return new RegExp([...hints].map((hint) => RegExp.escape(hint)).join('|'));
+/**
+ * Finds the patterns to try. Most ordinary facts contain no hint, and one pass over a text is faster than a search for each hint. At
+ * each position the longest hint matches, so it stands for the hints that it begins with.
+ */
+const hintTable = lazy(() => {
+  const hints = [...new Set(COMMAND_PATTERNS.flatMap((each) => each.hints))].toSorted((one, other) => other.length - one.length);
+  const source = hints.map((hint) => RegExp.escape(hint)).join('|');
+  const ownersOf = (found: string): RegExp[] =>
+    COMMAND_PATTERNS.filter((each) => each.hints.some((hint) => found.startsWith(hint))).map(({ pattern }) => pattern);
+  return {
+    anyHint: new RegExp(source),
+    hintAtPosition: new RegExp(`(?=(${source}))`, 'g'),
+    owners: new Map(hints.map((hint) => [hint, ownersOf(hint)])),
+  };
 });
 
 /** Letters with a space after each of them. */

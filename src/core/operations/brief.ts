@@ -16,12 +16,14 @@ import type { Memory, MemoryDeps } from './memory.ts';
 const MEANING_MS = 150;
 /** If a hook asks so soon after the MCP server has put a brief into its instructions, its session was told the facts of that brief. */
 const GREETING_MS = 30_000;
-/** Two hooks of one client that ask about the same prompt ask at the same time. */
-const SAME_PROMPT_MS = 10_000;
+/** Two hooks of one client that ask about the same prompt, or to repeat the same session, ask at the same time. */
+const TWIN_HOOK_MS = 10_000;
 /** Maximum facts to tell again after a session has lost its context. It is more than a brief can show. */
 const REPEATED = 20;
 /** Maximum bytes of a brief in the instructions of the MCP server. Claude Code shows 4,096 characters of the instructions. */
 const GREETING_BYTES = 2800;
+/** Clients that show their models nothing of the instructions but the first line, or nothing at all. */
+const HIDES_INSTRUCTIONS: ReadonlySet<string> = new Set(['codex', 'openclaw']);
 const SILENT = { text: '', keys: [] };
 
 /** A session of a client, as the client names it. */
@@ -103,6 +105,7 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const { folder, prompt } = input;
     const now = store.now();
     if (session && moment === 'prompt' && isSamePrompt(session.facts, prompt ?? '', clock.steady())) return SILENT;
+    if (session && moment === 'repeat' && isSecondRepeat(session.facts, clock.steady())) return SILENT;
     const isTold = session && (moment === 'start' || moment === 'prompt') ? toldBefore(session.facts, moment) : () => false;
     const untold = candidates.filter((fact) => !isTold(fact)).slice(0, moment === 'prompt' ? PROMPT_FACTS : Infinity);
     const facts = new Map(untold.map((fact) => [fact.key, fact]));
@@ -130,7 +133,11 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const { prompt, session: name, repeat = false } = input;
     const moment: Moment = prompt === undefined ? (repeat ? 'repeat' : 'start') : repeat ? 'turn' : 'prompt';
     if (isHook(caller) && name !== undefined && moment !== 'prompt') hooks.record(caller);
-    if (settings.bytes === 0 || (await isEmpty(caller)) || (isGreeting(caller, input) && (await hooks.speaksFor(caller))))
+    if (
+      settings.bytes === 0 ||
+      (await isEmpty(caller)) ||
+      (isGreeting(caller, input) && (HIDES_INSTRUCTIONS.has(caller.client) || (await hooks.speaksFor(caller))))
+    )
       return SILENT;
     const session = await sessionOf(caller, moment, name);
     const again = session && moment === 'repeat' ? await readAgain(caller, session.facts) : [];
@@ -187,7 +194,14 @@ const toldBefore =
 /** Whether a session just asked about the same prompt. Remembers the prompt as a digest, in RAM only. */
 function isSamePrompt(facts: ToldFacts, prompt: string, now: number): boolean {
   const digest = hash('sha256', prompt);
-  const isSame = facts.prompt?.digest === digest && now - facts.prompt.at < SAME_PROMPT_MS;
+  const isSame = facts.prompt?.digest === digest && now - facts.prompt.at < TWIN_HOOK_MS;
   facts.prompt = { digest, at: now };
   return isSame;
+}
+
+/** Whether another hook of the session just asked to repeat what the session was told. */
+function isSecondRepeat(facts: ToldFacts, now: number): boolean {
+  if (facts.repeatedAt !== undefined && now - facts.repeatedAt < TWIN_HOOK_MS) return true;
+  facts.repeatedAt = now;
+  return false;
 }

@@ -56,9 +56,10 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
     ...(profile.resources && { resources: { subscribe: true } }),
   };
   return async ({ Server }, session) => {
-    const instructions = profile.briefs
-      ? await withBrief(profile.instructions, perform, session.owner.caller)
-      : profile.instructions;
+    const instructions =
+      profile.briefs && !OWN_PROGRAMS.has(session.owner.program ?? '')
+        ? await withBrief(profile.instructions, perform, session.owner.caller)
+        : profile.instructions;
     const server = new Server(profile.info, { capabilities, instructions, jsonSchemaValidator: noValidator });
     server.fallbackRequestHandler = () => {
       const { code, message } = unknownMethod();
@@ -81,6 +82,9 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
     await server.connect(session);
   };
 }
+
+/** Our own programs, whose sessions have no model: the check of a connection, and a bridge that opens a lost session again. */
+const OWN_PROGRAMS: ReadonlySet<string> = new Set(['helmdeck-memory', 'helmdeck-stdio-bridge']);
 
 /** Maximum milliseconds that the start of a session waits for its brief. */
 const BRIEF_MS = 500;

@@ -56,6 +56,8 @@ export type TransportKind = 'http' | 'sse';
 export interface SessionOwner {
   readonly caller: Caller;
   readonly transportKind: TransportKind;
+  /** The name that the program of the client gives itself, if it is known when the session opens. */
+  readonly program?: string | undefined;
   /** Digest of the token. An id is not enough, because two tokens can have the same id. */
   readonly digest: string;
 }

@@ -89,7 +89,15 @@ export function hookCommandsFor({ id, name, hooks }: Connector, source: HookSour
   }
   const { windowsShell } = hooks;
   const target = { folder, client: id, platform: machine.platform, windowsShell };
-  const events = HOOK_EVENTS.filter((event) => (chosen ? chosen.includes(event) : !earlier || earlier[event] !== undefined));
+  const { events: supported = HOOK_EVENTS } = hooks;
+  const missing = chosen?.find((event) => !supported.includes(event));
+  if (missing !== undefined) {
+    throw new Failure(
+      'invalid_input',
+      `${name} shows its model no text of a hook at the event ${missing}. Leave ${missing} out.`,
+    );
+  }
+  const events = supported.filter((event) => (chosen ? chosen.includes(event) : !earlier || earlier[event] !== undefined));
   const isFromPlugin = hooks.isFromPlugin?.(machine) ?? false;
   return Object.fromEntries(events.map((event) => [event, isFromPlugin ? '' : hookCommand(entry.command, target, event)]));
 }

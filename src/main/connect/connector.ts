@@ -141,6 +141,8 @@ export type EntryState =
 export type OriginalTexts = ReadonlyMap<string, string | undefined>;
 
 export interface HookSupport {
+  /** Events at which the client shows its model the text of a hook. Default: all. */
+  readonly events?: readonly HookEvent[];
   look(machine: LocalMachine): Promise<InstalledHooks>;
   /** The program that runs the commands of hooks on Windows. */
   readonly windowsShell?: 'powershell';

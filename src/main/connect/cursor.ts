@@ -2,12 +2,22 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ENTRY } from './connector.ts';
 import { detectProgram } from './detect.ts';
+import { HOOK_SECONDS } from './hook-text.ts';
 import { jsonClient } from './json-client.ts';
 
 export const cursor = jsonClient({
   id: 'cursor',
   name: 'Cursor',
   servers: ['mcpServers'],
+  hooks: {
+    file: (machine) => join(machine.home(), '.cursor', 'hooks.json'),
+    // A hook that runs before a prompt can stop the prompt, but adds no text.
+    names: { session: 'sessionStart' },
+    group: (_event, command) => ({ command, timeout: HOOK_SECONDS }),
+    isFlat: true,
+    version: 1,
+    windowsShell: 'powershell',
+  },
   async detect(machine) {
     const config = join(machine.home(), '.cursor', 'mcp.json');
     const found = detectProgram(machine, { program: 'cursor', config });

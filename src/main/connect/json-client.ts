@@ -1,3 +1,4 @@
+import { HOOK_EVENTS } from '../../contract/names.ts';
 import { addPath } from './changes.ts';
 import { cachedByFile, readConfigFile } from './config-file.ts';
 import {
@@ -18,7 +19,7 @@ interface JsonHooks extends HookFormat, Pick<HookSupport, 'windowsShell'> {
   /** Returns the path of the client's settings, if they are not in the file with the MCP servers. */
   readonly file?: (machine: LocalMachine) => string;
   /** True if a setting of the client turns all its hooks off. */
-  readonly isDisabled: (text: string) => boolean;
+  readonly isDisabled?: (text: string) => boolean;
 }
 
 interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bringsNode' | 'link'> {
@@ -81,10 +82,11 @@ function jsonHooks(
 ): HookSupport {
   const inspect = cachedByFile((text = '') => ({
     commands: commandsOf(hooksIn(text, format)),
-    ...(isDisabled(text) && { why: `All hooks are turned off in the settings of ${name}. Turn them on there.` }),
+    ...(isDisabled?.(text) && { why: `All hooks are turned off in the settings of ${name}. Turn them on there.` }),
   }));
   return {
     ...(windowsShell && { windowsShell }),
+    events: HOOK_EVENTS.filter((event) => format.names[event] !== undefined),
     async look(machine) {
       const path = file ? file(machine) : await configPath(machine);
       try {

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { byCommand } from './by-command.ts';
 import { ENTRY, type ClientEntry } from './connector.ts';
 import { detectProgram } from './detect.ts';
+import { HOOK_SECONDS } from './hook-text.ts';
 import { jsonClient } from './json-client.ts';
 import { applicationData } from './places.ts';
 
@@ -17,6 +18,14 @@ export const vscode = byCommand(
     id: 'vscode',
     name: 'Visual Studio Code',
     servers: ['servers'],
+    hooks: {
+      // Visual Studio Code reads every file in this folder.
+      file: (machine) => join(machine.home(), '.copilot', 'hooks', 'helmdeck-memory.json'),
+      // A hook that runs before a prompt can stop the prompt, but adds no text.
+      names: { session: 'SessionStart' },
+      group: (_event, command) => ({ type: 'command', command, timeout: HOOK_SECONDS }),
+      isFlat: true,
+    },
     formatEntry,
     async detect(machine) {
       const config = join(applicationData(machine), 'Code', 'User', 'mcp.json');

@@ -78,6 +78,7 @@ describe('a session is told a fact once (R-BRIEF-07)', () => {
   test.each([
     { why: 'the start of a session', input: {} },
     { why: 'a prompt', input: { prompt: DEPLOY } },
+    { why: 'a session that lost its context', input: { repeat: true } },
   ])('of two hooks that ask at once about $why, one is told', async ({ input }) => {
     const { as } = await opened();
     const asked = [1, 2, 3, 4].map(() => as(claude)('brief', { session: 's', folder: '/home/ada/x', ...input }));
@@ -127,6 +128,7 @@ describe('a session that lost its context is told again (R-BRIEF-07)', () => {
     expect(repeated.keys).toEqual(['deploy/host', 'preferences/editor', 'conventions/new']);
     expect(repeated.text).toMatch(/Tag facts about this repository project:shop\.$/);
     expect(await as(claude)('brief', { session: 's', prompt: DEPLOY })).toEqual(SILENT);
+    await clock.advance(MINUTE);
     expect((await as(claude)('brief', { session: 's', repeat: true })).keys).toEqual(
       repeated.keys.toSorted((one, other) => order(one, other, repeated)),
     );
@@ -271,7 +273,8 @@ describe('where a hook and the MCP server both speak, one is silent (R-BRIEF-09)
     expect(await greets()).toBe(true);
     await as(hook)('brief', { session: 's' });
     await vi.waitFor(async () => expect(await greets()).toBe(false));
-    expect(await greets('codex')).toBe(true);
+    expect(await greets('gemini-cli')).toBe(true);
+    expect(await greets('codex')).toBe(false);
     expect((await restarted(memory).as(mcp('claude-code'))('brief', {})).text).toBe('');
     await clock.advance(6 * DAY);
     expect(await greets()).toBe(false);

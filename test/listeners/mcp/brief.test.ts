@@ -4,9 +4,9 @@ import type { TokenScope } from '../../../src/contract/token.ts';
 import type { Caller } from '../../../src/core/access/caller.ts';
 import type { CallContext } from '../../../src/core/operations/call-context.ts';
 import { startBridge } from '../../integrations/bridge.ts';
-import { sendRequest, serve, type ServedMemory } from '../../support/listener.ts';
+import { EVENTUALLY, sendRequest, serve, type ServedMemory } from '../../support/listener.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { CLIENT_TRANSPORTS, type ClientTransport, connectClient, QMD } from './mcp-client.ts';
+import { CLIENT_TRANSPORTS, type ClientTransport, connectClient, post, QMD } from './mcp-client.ts';
 
 const HEADER = "\n\nFrom Helmdeck Memory: what this person's agents remember.";
 
@@ -76,6 +76,54 @@ test('a session starts without a brief if the token cannot read, if the memory i
   expect(search.getInstructions()).not.toContain(HEADER);
   const hook = await greeting(served, 'hook', undefined, ['memory:brief']);
   expect(hook).toContain(HEADER);
+});
+
+test('no brief is given to a program without a model, or where no model would see it (R-BRIEF-08, R-BRIEF-10)', async () => {
+  const served = await serve();
+  await remember(served, editor);
+  for (const client of ['codex', 'openclaw']) expect(await greeting(served, client)).not.toContain(HEADER);
+  const token = await served.token();
+  const openAs = async (name: unknown) => {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '1' } };
+    const { text } = await post(served, token, { jsonrpc: '2.0', id: 1, method: 'initialize', params });
+    return text;
+  };
+  expect(await openAs('helmdeck-memory')).not.toContain('From Helmdeck Memory');
+  expect(await openAs('helmdeck-stdio-bridge')).not.toContain('From Helmdeck Memory');
+  const { activity } = await served.perform(await served.tokens.verify(served.owner, 'owner'), 'activity', {});
+  expect(activity.filter(({ operation }) => operation === 'brief')).toEqual([]);
+  expect(await openAs('claude')).toContain('From Helmdeck Memory');
+  expect(await openAs(7)).not.toContain('From Helmdeck Memory');
+});
+
+test('the bridge opens a session again under its own name (R-BRIEF-10)', async () => {
+  const names: (string | undefined)[] = [];
+  const folder = tempFolder();
+  const first = await serve({ folder });
+  await remember(first, editor);
+  const { token } = await first.tokens.mint({ name: 'a', client: 'cursor', subject: 'me', scopes: ['memory:read'], days: 1 });
+  const bridge = startBridge({ HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: token });
+  const clientInfo = { name: 'cursor', version: '1' };
+  const { result } = await bridge.request('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
+  expect(String(result?.['instructions'])).toContain(HEADER);
+  bridge.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+  await first.listener.close();
+  const { store, tokens } = first;
+  await serve({
+    folder,
+    store,
+    tokens,
+    wrapPerform: (perform) => async (caller: Caller, name: string, input: unknown, context?: CallContext) => {
+      names.push(name);
+      return (await perform(caller, name, input, context)) as never;
+    },
+  });
+  // The first call can meet the connection that was just closed.
+  await vi.waitFor(async () => {
+    await bridge.request('tools/call', { name: 'memory_recall', arguments: { key: 'preferences/editor' } });
+    expect(names).toContain('recall');
+  }, EVENTUALLY);
+  expect(names).not.toContain('brief');
 });
 
 test('a brief is no tool (R-MCP-02)', async () => {

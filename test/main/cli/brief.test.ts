@@ -42,6 +42,19 @@ test('prints the brief of a project, or nothing (R-BRIEF-06)', async () => {
     /^From Helmdeck Memory: .*\n- build \(command-line, just now\): "Run make\."\nTag facts .* project:shop\.\n$/,
   );
   expect(JSON.parse((await runCli([...inShop, '--json'], { folder })).out)).toEqual({ text: out.trimEnd(), keys: ['build'] });
-  const asked = await runCli(['brief', '--prompt', 'How do I run make to build?', '--folder', home], { folder });
-  expect(asked.out).toContain('- build (');
+  await runCli(['remember', 'deploy/host', 'Deploy the website to the server Zephyr.'], { folder });
+  const prompt = 'Deploy the website to the server, please';
+  expect((await runCli(['brief', '--prompt', prompt, '--folder', home], { folder })).out).toContain('- deploy/host (');
+});
+
+test('recall and activity show what agents were shown (R-BRIEF-08)', async () => {
+  const folder = tempFolder();
+  await runCli(['remember', 'preferences/editor', 'Helix', '--category', 'preferences'], { folder });
+  await runCli(['brief'], { folder });
+  await runCli(['brief'], { folder });
+  expect((await runCli(['recall', 'preferences/editor'], { folder, terminal: true })).out).toMatch(
+    /shown +2 times, last to command-line \d{4}-\d\d-\d\d/,
+  );
+  expect((await runCli(['recall', 'preferences/editor'], { folder })).out).toBe('Helix\n');
+  expect((await runCli(['activity'], { folder })).out).toMatch(/command-line +brief +preferences\/editor\n/);
 });

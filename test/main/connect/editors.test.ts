@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { cursor } from '../../../src/main/connect/cursor.ts';
@@ -58,6 +58,68 @@ describe.each([
       /^(cursor:\/\/anysphere\.cursor-deeplink\/mcp\/install\?name=helmdeck&config=|vscode:mcp\/install\?)[\w%.~-]+$/,
     );
     expect(said).not.toContain(token);
+  });
+});
+
+/** Files as the documentation of the editors describes them. */
+const HOOKS = [
+  {
+    client: 'cursor',
+    settings: '.cursor/mcp.json',
+    file: '.cursor/hooks.json',
+    hooks: { version: 1, hooks: { sessionStart: [{ command: expect.stringMatching(/ cursor session$/), timeout: 5 }] } },
+  },
+  {
+    client: 'vscode',
+    settings: CODE,
+    file: '.copilot/hooks/helmdeck-memory.json',
+    hooks: { hooks: { SessionStart: [{ type: 'command', command: expect.stringMatching(/ vscode session$/), timeout: 5 }] } },
+  },
+];
+
+describe.each(HOOKS)('R-PLUG-04 a hook of $client', ({ client, settings, file, hooks }) => {
+  test('is shown, added, left out on request, and removed without a trace', async () => {
+    const { connections, home, put, row } = await createServedHome();
+    put(settings, BEFORE);
+    const path = join(home, file);
+    const plan = await connections.plan({ client, subject: 'me' });
+    expect(plan).toMatchObject({ hooks: ['session'], files: [{}, { path, created: true }] });
+    const done = await connections.connect({ client, subject: 'me', basis: plan.basis });
+    expect(done.verified).toMatchObject({ works: true });
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(hooks);
+    expect((await row(client)).hooks).toEqual({ events: ['session'], state: 'on' });
+    await connections.connect({ client, subject: 'me', hooks: [] });
+    expect((await row(client)).hooks).toEqual({ events: [], state: 'off' });
+    await connections.connect({ client, subject: 'me', hooks: ['session'] });
+    await connections.disconnect({ client });
+    expect(existsSync(path)).toBe(false);
+    expect(existsSync(join(home, '.copilot'))).toBe(false);
+  });
+
+  test('is repaired by connecting again after it was changed', async () => {
+    const { connections, home, put, row } = await createServedHome();
+    put(settings, BEFORE);
+    await connections.connect({ client, subject: 'me' });
+    const path = join(home, file);
+    writeFileSync(path, readFileSync(path, 'utf8').replace(' session', ' prompt'));
+    expect((await row(client)).hooks).toMatchObject({ state: 'differs' });
+    await connections.connect({ client, subject: 'me' });
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(hooks);
+    expect((await row(client)).hooks).toMatchObject({ state: 'on' });
+  });
+
+  test('does not touch the hooks of others in the same file', async () => {
+    const { connections, put } = await createServedHome();
+    put(settings, BEFORE);
+    const others = `{\n  "version": 1,\n  "hooks": {\n    "sessionStart": [{ "command": "mine" }],\n    "SessionStart": [{ "command": "x" }]\n  }\n}\n`;
+    const path = put(file, others);
+    await connections.connect({ client, subject: 'me' });
+    const connected = readFileSync(path, 'utf8');
+    expect(connected.match(/helmdeck-memory-hook/g)).toHaveLength(1);
+    expect(connected).toMatch(/"command": "mine"[^]*"command": "x"/);
+    writeFileSync(path, connected.replace('"mine"', '"changed"'));
+    await connections.disconnect({ client });
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(JSON.parse(others.replace('"mine"', '"changed"')));
   });
 });
 

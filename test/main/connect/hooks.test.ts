@@ -125,14 +125,19 @@ test('a connection of an earlier version gets hooks when it is connected again (
   expect(existsSync(file)).toBe(false);
 });
 
-test('a client without hooks is connected without them, and refuses a choice of events', async () => {
+test('a client without hooks is connected without them, and no client gets events that it cannot use', async () => {
   const { connections, put, row } = await createServedHome();
+  put('.config/Claude/claude_desktop_config.json', '{}');
   put('.cursor/mcp.json', '{}');
-  await connections.connect({ client: 'cursor', subject: 'me', hooks: [] });
-  expect(await row('cursor')).not.toHaveProperty('hooks');
-  await expect(connections.plan({ client: 'cursor', subject: 'me', hooks: ['session'] })).rejects.toMatchObject({
+  await connections.connect({ client: 'claude-desktop', subject: 'me', hooks: [] });
+  expect(await row('claude-desktop')).not.toHaveProperty('hooks');
+  await expect(connections.plan({ client: 'claude-desktop', subject: 'me', hooks: ['session'] })).rejects.toMatchObject({
     code: 'invalid_input',
-    message: 'Helmdeck Memory has no hooks for Cursor. Leave the hooks out.',
+    message: 'Helmdeck Memory has no hooks for Claude Desktop. Leave the hooks out.',
+  });
+  await expect(connections.plan({ client: 'cursor', subject: 'me', hooks: ['session', 'prompt'] })).rejects.toMatchObject({
+    code: 'invalid_input',
+    message: 'Cursor shows its model no text of a hook at the event prompt. Leave prompt out.',
   });
 });
 
@@ -342,6 +347,6 @@ test('the command of a hook is quoted for the shell of each system', () => {
 
 test('the clients with hooks are those that the documentation names', () => {
   const page = readFileSync('docs/connect.md', 'utf8');
-  const named = [...page.matchAll(/\| `([a-z-]+)` \|.*\| (?:yes|after a review) \|/g)].map(([, id]) => id);
-  expect(CONNECTORS.filter(({ hooks }) => hooks).map(({ id }) => id)).toEqual(named);
+  const named = [...page.matchAll(/\| `([a-z-]+)` \|.*\| (?:yes|after a review|at the start) \|/g)].map(([, id]) => id);
+  expect(new Set(CONNECTORS.flatMap(({ id, hooks }) => (hooks ? [id] : [])))).toEqual(new Set(named));
 });

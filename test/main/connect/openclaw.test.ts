@@ -30,7 +30,13 @@ test('R-CLAW-09 R-CLAW-10 connecting OpenClaw adds tools, plugin and QMD search 
     mcp: { servers: { helmdeck: { args: [expect.stringContaining(served.folder), '--client', 'openclaw'] } } },
     plugins: {
       allow: ['memory-core', 'helmdeck-memory'],
-      entries: { 'helmdeck-memory': { enabled: true, config: { folder: served.folder, tokenFile } } },
+      entries: {
+        'helmdeck-memory': {
+          enabled: true,
+          hooks: { allowConversationAccess: true, timeouts: { before_prompt_build: 2000 } },
+          config: { folder: served.folder, tokenFile },
+        },
+      },
     },
   });
   expect(read(mcporter)).toMatchObject({
@@ -41,6 +47,29 @@ test('R-CLAW-09 R-CLAW-10 connecting OpenClaw adds tools, plugin and QMD search 
     expect(said).not.toContain(token);
     expect(said).not.toContain(served.url);
   }
+});
+
+test('R-CLAW-17 the permission for briefs is shown, left out on request, and reported if it is missing', async () => {
+  const { connections, config, row, served } = await aHomeWithOpenClaw();
+  const plan = await connections.plan(CLIENT);
+  expect(plan.files[0]?.lines.map(({ text }) => text).join('\n')).toContain('allowConversationAccess');
+  await connections.connect(CLIENT);
+  expect((await row('openclaw')).hooks).toEqual({ events: ['session', 'prompt'], state: 'on' });
+  expect(existsSync(join(served.folder, 'clients/openclaw.hook.token'))).toBe(true);
+  writeFileSync(config, readFileSync(config, 'utf8').replace(/("allowConversationAccess": ?)true/, '$1false'));
+  expect((await row('openclaw')).hooks).toMatchObject({
+    state: 'differs',
+    why: expect.stringMatching(/does not let the plugin/),
+  });
+  await connections.connect({ ...CLIENT, hooks: ['prompt'] });
+  expect((await row('openclaw')).hooks).toEqual({ events: ['prompt'], state: 'on' });
+  expect(readFileSync(config, 'utf8')).toMatch(/"events":\s*\[\s*"prompt"\s*\]/);
+  await connections.connect({ ...CLIENT, hooks: [] });
+  expect((await row('openclaw')).hooks).toEqual({ events: [], state: 'off' });
+  expect(readFileSync(config, 'utf8')).not.toMatch(/allowConversationAccess|before_prompt_build|"events"/);
+  expect(existsSync(join(served.folder, 'clients/openclaw.hook.token'))).toBe(false);
+  await connections.disconnect({ client: 'openclaw' });
+  expect(readFileSync(config, 'utf8')).toBe(CONFIG);
 });
 
 test('R-CLAW-10 disconnecting removes the plugin and restores every file', async () => {

@@ -5,7 +5,7 @@ import type { OperationRequest } from '../../../contract/operations.ts';
 import type { SearchResponse } from '../../../contract/search.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import { columns, decodeUtf8, escapeControls, formatMark, formatWriter, indent, jsonText } from '../layout.ts';
+import { columns, decodeUtf8, escapeControls, formatCount, formatMark, formatWriter, indent, jsonText } from '../layout.ts';
 import { formatMinute, formatTimeLeft } from '../times.ts';
 import { given, parseCount, parseExpiryWindow, parseLifetime, parseMode } from '../values.ts';
 
@@ -236,7 +236,7 @@ const tagged = (tags: readonly string[]): string[] =>
   tags.length === 0 ? [] : [tags.map((tag) => `#${escapeControls(tag)}`).join(' ')];
 
 function factInFull(
-  { key, value, marked, category, tags, created_at, updated_at, expires_at, ...signed }: FactDetail,
+  { key, value, marked, category, tags, created_at, updated_at, expires_at, shown, ...signed }: FactDetail,
   context: CommandContext,
 ): string[] {
   const about = [
@@ -247,6 +247,14 @@ function factInFull(
       `${formatMinute(updated_at)} by ${formatWriter(signed)}${created_at === updated_at ? '' : `, first ${formatMinute(created_at)}`}`,
     ],
     ['lifetime', formatTimeLeft(expires_at, context.now)],
+    ...(shown
+      ? [
+          [
+            'shown',
+            `${formatCount(shown.count, 'time')}, last to ${escapeControls(shown.last_client)} ${formatMinute(shown.last_at)}`,
+          ],
+        ]
+      : []),
   ];
   return [
     escapeControls(key),

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Failure } from '../../../contract/failure.ts';
+import { HOOK_EVENTS } from '../../../contract/names.ts';
 import { readConfigFile } from '../config-file.ts';
 import {
   type Connector,
@@ -7,6 +8,7 @@ import {
   type EditStep,
   type OriginalTexts,
   type EntryState,
+  type InstalledHooks,
   type Offer,
   type Step,
 } from '../connector.ts';
@@ -24,6 +26,10 @@ const UNINSTALL = ['plugins', 'uninstall', PLUGIN, '--force'];
 /** Path of a list of plugin names. If the list exists, OpenClaw loads only the plugins in the list. */
 const ALLOWED = ['plugins', 'allow'];
 
+const NOT_ALLOWED = 'OpenClaw does not let the plugin of Helmdeck Memory add facts to a message. Connect OpenClaw again.';
+/** Milliseconds that OpenClaw waits for the plugin before each message. The plugin itself ends far earlier. */
+const TURN_TIMEOUT_MS = 2000;
+
 /** Connects OpenClaw: its agents use our MCP tools, and its own memory search uses our plugin. */
 export const openClaw: Connector = {
   id: 'openclaw',
@@ -31,6 +37,17 @@ export const openClaw: Connector = {
   transport: 'stdio',
   afterwards:
     'A running OpenClaw gateway loads the connection within seconds. OpenClaw 2026.7 and older versions must be restarted.',
+  hooks: {
+    // The plugin itself asks at each turn, so there are no commands.
+    isFromPlugin: () => true,
+    async look(machine): Promise<InstalledHooks> {
+      const { config } = findOpenClaw(machine);
+      const { hooks } = Object(valueAt(readConfigFile(config)?.text ?? '', SETTINGS)) as { hooks?: unknown };
+      const { allowConversationAccess, allowPromptInjection } = Object(hooks) as Record<string, unknown>;
+      const isAllowed = allowConversationAccess === true && allowPromptInjection !== false;
+      return { commands: [], ...(!isAllowed && { why: NOT_ALLOWED }) };
+    },
+  },
   async detect(machine) {
     const { state: _, ...detected } = findOpenClaw(machine);
     return detected;
@@ -116,11 +133,18 @@ function listAt(text: string, path: readonly string[]): readonly unknown[] {
  * Adds our entry and our plugin's settings. Does not change the key `memory`, because OpenClaw does not start if `memory`
  * contains keys of other OpenClaw versions.
  */
-function withOurs(before: string, { entry, folder, tokenFile }: Offer): string {
+function withOurs(before: string, { entry, folder, tokenFile, hooks: { commands } }: Offer): string {
   const { command, args, env } = entry;
   const server = withEntry(json5, before, SERVER, { command, args, env });
   const allowed = listAt(server, ALLOWED);
-  const settings = setValue(server, SETTINGS, { enabled: true, config: { folder, tokenFile } });
+  const events = HOOK_EVENTS.filter((event) => commands[event] !== undefined);
+  // OpenClaw runs a plugin's code before a message only with this permission.
+  const hooks = { allowConversationAccess: true, timeouts: { before_prompt_build: TURN_TIMEOUT_MS } };
+  const settings = setValue(server, SETTINGS, {
+    enabled: true,
+    ...(events.length > 0 && { hooks }),
+    config: { folder, tokenFile, ...(events.length > 0 && events.length < HOOK_EVENTS.length && { events }) },
+  });
   return allowed.length === 0 || allowed.includes(PLUGIN) ? settings : addToList(settings, ALLOWED, PLUGIN);
 }
 

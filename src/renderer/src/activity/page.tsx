@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { Fragment, useState } from 'react';
 import type { Activity } from '../../../contract/history.ts';
 import { usePagedOperation } from '../paging.ts';
 import type { Place } from '../place.ts';
@@ -63,7 +63,7 @@ export function ActivityPage({ go }: { go: (place: Place) => void }) {
   return (
     <Page
       title="Activity"
-      description="Writes, deletions and administrative actions in this memory in the last 30 days, with the client that made them."
+      description="Writes, deletions, administrative actions and briefs in this memory in the last 30 days, each with its client."
     >
       <LoadError error={error} />
       {rows.length > 0 && (
@@ -162,12 +162,15 @@ function Brief({ row: { keys = [], moment }, go }: Pick<LineProps, 'row' | 'go'>
   return (
     <>
       was shown {counted(keys.length, 'fact')}
-      {moment && MOMENTS[moment]}:{' '}
+      {moment && MOMENTS[moment]}:
       {keys.map((key, index) => (
-        <span key={key}>
-          {index > 0 && ', '}
-          <Button label={<bdi>{key}</bdi>} look="link" onClick={() => go({ at: 'facts', filter: {}, opened: key })} />
-        </span>
+        <Fragment key={key}>
+          {' '}
+          <span className="with-comma">
+            <Button label={<bdi>{key}</bdi>} look="link" onClick={() => go({ at: 'facts', filter: {}, opened: key })} />
+            {index + 1 < keys.length && ','}
+          </span>
+        </Fragment>
       ))}
     </>
   );
