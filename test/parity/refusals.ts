@@ -221,6 +221,12 @@ const others: Refusal[] = [
     ['zero', { limit: 0 }, /^limit must be a whole number from 1 to 200;/],
     ['a cursor of another order', { cursor: cursor('oldest', 1, 1) }, /^cursor does not belong to this list;/],
   ]),
+  ...ask('brief', 'invalid_input', [
+    ['a prompt that is no text', { prompt: 7 }, /^prompt must be text; send it as a JSON string\.$/],
+    ['a session of 201 characters', { session: 'x'.repeat(201) }, /^session must have 1 to 200 printable characters;/],
+    ['an invisible character in the session', { session: 'a\u200bb' }, /^session must have 1 to 200 printable characters;/],
+    ['a flag that is a text', { repeat: 'yes' }, /^repeat must be true or false; send it without quotes\.$/],
+  ]),
   ...ask('search', 'invalid_input', [
     ['no query', {}, /^query is missing; send it as text\.$/],
     [

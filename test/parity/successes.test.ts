@@ -395,7 +395,10 @@ describe('dry runs and reads', () => {
 test('the owner gets the same responses in the window and on the owner route (R-WIN-05)', async () => {
   await answer('REST', 'remember', { key: 'k', value: 'v', category: 'c', tags: ['t'] });
   await answer('REST', 'runPack', { name: 'test.echo', input: {} });
-  const all = ['status', 'names', 'callers', 'packs', 'pipelines', 'pipelineRuns', 'tokens', 'clients', 'credentials'];
+  const stranger = [...(await world.surfaces({ quarantine: true })).values()].find(({ name }) => name === 'REST');
+  expect(await stranger?.ask('remember', { key: 'k', value: 'held' })).toMatchObject({ answer: { status: 'held' } });
+  expect(await answer('the window', 'inbox', {})).toMatchObject({ total: 1, items: [{ value: 'held', current: 'v' }] });
+  const all = ['status', 'inbox', 'names', 'callers', 'packs', 'pipelines', 'pipelineRuns', 'tokens', 'clients', 'credentials'];
   for (const [operation, input] of [
     ...[...all, 'backups', 'settings', 'verify', 'myDefaults'].map((one) => [one, {}] as const),
     ['activity', { all: true }],

@@ -78,7 +78,7 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     if (name === undefined) return undefined;
     const id = sessionIdOf(caller.client, name, moment);
     const facts = await receipts.session(caller.subject, id);
-    if (facts.told.size === 0) {
+    if (facts.told.size === 0 && moment !== 'turn') {
       const greeted = receipts.takeGreeting(caller, clock.steady() - GREETING_MS);
       for (const [key, at] of greeted ?? []) facts.told.set(key, at);
     }

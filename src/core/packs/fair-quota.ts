@@ -45,7 +45,7 @@ async function evictFromLargestHolder(store: MemoryStore, subject: string, clien
   const shareOf = ({ bytes, moments }: EvictableEntries): number => Math.max(bytes / most.bytes, moments.length / PACK.memory);
   const own: EvictableEntries = { client, bytes: 0, moments: [] };
   const holdings = new Map([[client, own]]);
-  for await (const { value, updatedAt, author } of evictableEntries(store, subject)) {
+  for await (const { value, updatedAt, author } of countedEntries(store, subject, client)) {
     const name = clientId(author);
     const holding = holdings.get(name) ?? { client: name, bytes: 0, moments: [] };
     holdings.set(name, holding);
@@ -62,8 +62,14 @@ async function evictFromLargestHolder(store: MemoryStore, subject: string, clien
   return true;
 }
 
-async function* evictableEntries(store: MemoryStore, subject: string): AsyncGenerator<Entry> {
-  const query = { sort: 'oldest', limit: PAGE.max, uncached: true, matches: isEvictable } as const;
+/**
+ * Returns the entries that can be evicted. Of the client that wants to store an entry, also returns the items of the Inbox: otherwise
+ * it could displace the entries of others by filling the Inbox.
+ */
+async function* countedEntries(store: MemoryStore, subject: string, client: string): AsyncGenerator<Entry> {
+  const matches = (entry: Entry): boolean =>
+    isEvictable(entry) || (entry.category === INBOX_CATEGORY && clientId(entry.author) === client);
+  const query = { sort: 'oldest', limit: PAGE.max, uncached: true, matches } as const;
   for (const { namespace } of await store.namespaces('pack')) {
     if (namespace.subject === subject) yield* allEntries(store.space(namespace, 'pack'), query);
   }

@@ -129,9 +129,10 @@ const QUESTIONS: { readonly [Name in OperationName]?: QuestionBuilder<Name> } = 
           yes: 'Drop',
         }
       : questionForMoreRemovals('an item of the Inbox'),
-  createPipeline: ({ id, title = id, steps }) => ({
-    message: `Save the pipeline ${shortened(title)} as yours?`,
-    detail: `You become the pipeline's author, and agents can run the pipeline. It runs these packs: ${packsOf(steps)}.`,
+  createPipeline: ({ id, title = id, steps }, { caller: { owner, client } }) => ({
+    // A pipeline from the Inbox belongs to the client that wrote it.
+    message: `Save the pipeline ${shortened(title)} ${owner ? 'as yours' : `of ${shortened(client)}`}?`,
+    detail: `${owner ? 'You become' : `${shortened(client)} becomes`} the pipeline's author, and agents can run the pipeline. It runs these packs: ${packsOf(steps)}.`,
     yes: 'Save',
   }),
   async adoptPipeline({ id }, { caller, perform }) {

@@ -423,6 +423,34 @@ describe('the Inbox', () => {
     expect((await memory.as(theOwner)('inbox', {})).total).toBeLessThanOrEqual(INBOX.items);
   });
 
+  test('counts for its client when packs have no space left, so that a flood displaces no more than others store (R-INBOX-06)', async () => {
+    const pack = aPack(
+      async ({ input: { what }, memory: own }) => {
+        await own?.store(what, 'x'.repeat(10_000));
+        return { said: what };
+      },
+      { memory: { ttl: 3600 } },
+    );
+    const memory = await opened({ quota: { facts: 1000, bytes: 300_000 }, packs: { packs: [pack] } });
+    for (let n = 0; n < 22; n += 1) {
+      await memory.perform(agent, 'runPack', { name: 'test.echo', input: { what: `k${n}` } });
+      await memory.clock.advance(MINUTE);
+    }
+    const stored = async (client: string): Promise<number> => {
+      const { entries } = await memory.store
+        .space({ subject: 'me' }, 'pack')
+        .page({ sort: 'oldest', limit: 100, bytes: 1_000_000 });
+      return entries.filter(({ author, category }) => author.client === client && !category.startsWith('pipeline')).length;
+    };
+    const write = (n: number) => memory.perform(stranger, 'remember', { key: `k${n}`, value: 'v'.repeat(10_000) });
+    const outcomes = await Promise.allSettled(Array.from({ length: 40 }, (_, n) => write(n)));
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+    expect(refused.length).toBeGreaterThan(20);
+    for (const { reason } of refused) expect(reason).toMatchObject({ code: 'quota_exceeded' });
+    expect(await stored('stranger')).toBeGreaterThan(8);
+    expect(await stored('codex')).toBeGreaterThan(10);
+  });
+
   test.each(['all', 'client:stranger'])('is reached by forget %s (R-FORGET-01, R-INBOX-07)', async (scope) => {
     const memory = await opened();
     await held(memory, 'remember', { key: 'k', value: 'v' });

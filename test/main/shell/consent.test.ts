@@ -105,3 +105,31 @@ describe('undoing the changes of an agent', () => {
     expect(asked).toEqual([]);
   });
 });
+
+test('an accepted write needs the consent of the operation that runs, for the client that asked (R-DESK-08, R-INBOX-04)', async () => {
+  const memory = await openTestMemory();
+  const asked: ConsentQuestion[] = [];
+  let answer = false;
+  const consent = desktopConsent({ ...memory, askOwner: async (question) => (asked.push(question), answer) });
+  const stranger = memory.as(aCaller({ client: 'stranger', quarantined: true }));
+  const accept = async (id: string) => memory.perform(windowCaller('me'), 'acceptInbox', { id }, { consent });
+  await memory.as(aCaller())('remember', { key: 'k', value: 'v' });
+  await stranger('forget', { scope: 'facts' });
+  await stranger('createPipeline', { id: 'theirs', steps: [{ id: 'one', pack: 'helmdeck.route', input: { user_intent: 'x' } }] });
+  await stranger('remember', { key: 'k', value: 'w' });
+  const { items } = await memory.perform(windowCaller('me'), 'inbox', {});
+  const [forget = '', pipeline = '', fact = ''] = items.map(({ id }) => id);
+  await expect(accept(forget)).rejects.toMatchObject({ code: 'declined' });
+  expect(asked).toMatchObject([{ message: 'Forget one entry?' }]);
+  expect((await memory.perform(windowCaller('me'), 'inbox', {})).total).toBe(3);
+  answer = true;
+  await accept(pipeline);
+  expect(asked[1]).toMatchObject({ message: 'Save the pipeline theirs of stranger?', yes: 'Save' });
+  expect(asked[1]?.detail).toContain("stranger becomes the pipeline's author");
+  await accept(fact);
+  expect(asked).toHaveLength(2);
+  await memory.perform(windowCaller('me'), 'dropInbox', { id: forget }, { consent });
+  expect(asked).toHaveLength(2);
+  await memory.perform(windowCaller('me'), 'dropInbox', { all: true }, { consent });
+  expect(asked[2]).toMatchObject({ message: 'Drop everything in the Inbox?' });
+});
