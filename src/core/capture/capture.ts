@@ -38,12 +38,9 @@ export class Capture {
     this.#deps = deps;
   }
 
-  /**
-   * Reads a prompt after its brief was sent. Only the token of a hook names the scope of briefs, and only hooks send what the person
-   * said. Errors are ignored, because nobody waits for the result.
-   */
+  /** Reads a prompt of a hook after its brief was sent. Errors are ignored, because nobody waits for the result. */
   readLater(caller: Caller, { prompt, folder }: OperationInput<'brief'>): void {
-    if (prompt === undefined || !caller.scopes.has('memory:brief')) return;
+    if (prompt === undefined) return;
     setImmediate(() => void this.#read(caller, prompt, projectOf(folder)).catch(() => undefined));
   }
 

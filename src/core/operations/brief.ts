@@ -152,8 +152,8 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
       try {
         return await tellWhatMatters(caller, input, signal);
       } finally {
-        // The person said it even if the brief is empty or late.
-        capture.readLater(caller, input);
+        // Only a hook sends what the person said. The person said it even if the brief is empty or late.
+        if (isHook(caller)) capture.readLater(caller, input);
       }
     },
   };

@@ -57,6 +57,7 @@ describe('a lasting statement in a prompt', () => {
   test.each([
     ['the owner did not turn capture on', { capture: false }, hook],
     ['it came with the token of an agent, whose prompts may be anything', { capture: true }, agent],
+    ['the token can do more than a hook', { capture: true }, aCaller({ client: 'codex', may: ['memory:brief', 'memory:write'] })],
     ['capture is on for another client', { capture: true }, { ...hook, client: 'gemini-cli' }],
   ])('is not proposed if %s (R-CAPT-06)', async (_why, choice, caller) => {
     const { say, owner, settled } = await capturing(choice);
