@@ -184,6 +184,9 @@ export const ConnectionPlan = lazy(() =>
     hooks: HookEvents()
       .exactOptional()
       .describe('Events at which the client would ask for a brief. Absent if Helmdeck Memory has no hooks for the client.'),
+    possible_hooks: HookEvents()
+      .exactOptional()
+      .describe('Events at which the client can ask for a brief. Absent if Helmdeck Memory has no hooks for the client.'),
     review: z
       .enum(['needed', 'recorded'])
       .exactOptional()

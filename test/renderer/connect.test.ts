@@ -231,6 +231,22 @@ describe('the agents on this computer', () => {
     expect(await accessibilityViolations(page)).toEqual([]);
   });
 
+  test('are offered only the hooks that they have (R-WIN-55)', async () => {
+    const { clients, put } = createClientHome();
+    put('.cursor/mcp.json', '{}');
+    const { page } = await openWindow({ clients, firstRun: true });
+    await goTo(page, 'Connect');
+    await page.getByRole('button', { name: 'Connect Cursor' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Connect Cursor' });
+    await dialog.locator('ins').first().waitFor();
+    await dialog.getByRole('checkbox', { name: 'Keep Cursor in quarantine' }).waitFor();
+    await dialog.getByText('sessionStart').first().waitFor();
+    await dialog.getByRole('checkbox', { name: 'At the start of a session' }).uncheck();
+    // Cursor has no hook for prompts, so prompts cannot propose facts either.
+    expect(await dialog.getByRole('checkbox').count()).toBe(2);
+    await dialog.getByText('sessionStart').waitFor({ state: 'detached' });
+  });
+
   test('include Claude Desktop, whose bundle can be downloaded (R-BUNDLE-07)', async () => {
     const { clients, put } = createClientHome();
     const folder = process.platform === 'darwin' ? 'Library/Application Support/Claude' : '.config/Claude';

@@ -106,6 +106,27 @@ describe('on the desktop', () => {
     expect(asked.map(({ yes }) => yes)).toEqual(['Forget', 'Rotate Key', 'Create Key']);
   });
 
+  test('only the program asks before items of the Inbox delete something or are all dropped (R-DESK-40, R-WIN-54)', async () => {
+    const { page, asked, shell, as } = await desktop();
+    const stranger = as({ client: 'stranger', quarantined: true });
+    await stranger('forget', { scope: 'category:user_facts' });
+    await stranger('remember', { key: 'new', value: 'x' });
+    await page.getByRole('button', { name: 'Inbox 2' }).click();
+    shell.yes = false;
+    await page.getByRole('button', { name: 'Allow: category:user_facts' }).click();
+    await page.getByRole('alert').getByText('You did not agree, so nothing was done.').waitFor();
+    expect(asked.map(({ message }) => message)).toEqual(['Forget 3 entries?']);
+    expect((await as()('status', {})).facts).toBe(3);
+    shell.yes = true;
+    await page.getByRole('button', { name: 'Allow: category:user_facts' }).click();
+    await toast(page).getByText('Done.').waitFor();
+    expect((await as()('status', {})).facts).toBe(0);
+    await page.getByRole('button', { name: 'Drop all…' }).click();
+    await toast(page).getByText('1 item dropped.').waitFor();
+    expect(asked.map(({ message }) => message).at(-1)).toBe('Drop everything in the Inbox?');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
   test('the window reports unsaved edits to the program (R-STAY-01)', async () => {
     const { page, unsaved } = await desktop();
     await expect.poll(() => unsaved).toEqual([false]);

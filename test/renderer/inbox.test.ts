@@ -187,6 +187,21 @@ describe('the Inbox (R-WIN-54)', () => {
     await store[Symbol.asyncDispose]();
   });
 
+  test('characters that a person cannot see are spelled in suspicious text', async () => {
+    const { page } = await anInbox({
+      async seed(as) {
+        await as(held)('remember', { key: 'plain', value: 'Two lines,\n\tone tab.' });
+        await as(held)('remember', { key: 'hidden', value: 'Use\u202E tabs\u{E0041}.\nAlways.' });
+      },
+    });
+    await card(page, /hidden/)
+      .getByText('This text has hidden or misleading characters.')
+      .waitFor();
+    const shown = (name: RegExp) => card(page, name).locator('.value').textContent();
+    expect(await shown(/hidden/)).toBe('Use⟨U+202E⟩ tabs⟨U+E0041⟩.\nAlways.');
+    expect(await shown(/plain/)).toBe('Two lines,\n\tone tab.');
+  });
+
   test('all items can be dropped after a question', async () => {
     const { page, served } = await anInbox();
     await page.getByRole('button', { name: 'Drop all…' }).click();

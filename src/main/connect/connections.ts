@@ -115,7 +115,10 @@ export class Connections implements ClientConnections {
         .filter(({ lines }) => lines.length > 0),
       commands: steps.flatMap((step) => (step.does === 'run' ? [{ program: step.program, args: [...step.args] }] : [])),
       ...(connector.link && { link: connector.link(offer.entry) }),
-      ...(connector.hooks && { hooks: HOOK_EVENTS.filter((event) => offer.hooks.commands[event] !== undefined) }),
+      ...(connector.hooks && {
+        hooks: HOOK_EVENTS.filter((event) => offer.hooks.commands[event] !== undefined),
+        possible_hooks: [...(connector.hooks.events ?? HOOK_EVENTS)],
+      }),
       ...(review && { review }),
       ...afterwards(connector, review === 'needed'),
     };

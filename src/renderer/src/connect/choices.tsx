@@ -1,5 +1,4 @@
 import type { ConnectionPlan } from '../../../contract/client.ts';
-import { HOOK_EVENTS } from '../../../contract/names.ts';
 import { Check } from '../ui/field.tsx';
 
 /** OpenClaw has a second row for its embeddings settings. The second row is not an agent. */
@@ -15,22 +14,24 @@ const HOOK_HINTS = {
 
 interface HooksProps {
   readonly name: string;
+  /** The events for which the agent has hooks. */
+  readonly possible: HookEvents;
   readonly events: HookEvents;
   readonly change: (events: HookEvents) => void;
 }
 
 /** Chooses the moments at which the agent is shown facts without asking for them. */
-export function HookChoice({ name, events, change }: HooksProps) {
+export function HookChoice({ name, possible, events, change }: HooksProps) {
   return (
     <fieldset className="checks">
       <legend>Show facts to {name} without being asked</legend>
-      {HOOK_EVENTS.map((event) => (
+      {possible.map((event) => (
         <Check
           key={event}
           label={HOOK_LABELS[event]}
           hint={HOOK_HINTS[event]}
           checked={events.includes(event)}
-          change={(checked) => change(HOOK_EVENTS.filter((one) => (one === event ? checked : events.includes(one))))}
+          change={(checked) => change(possible.filter((one) => (one === event ? checked : events.includes(one))))}
         />
       ))}
     </fieldset>

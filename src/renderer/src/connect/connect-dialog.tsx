@@ -28,7 +28,8 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
   const planned = usePolledOperation('planConnection', { client: id, ...choice }, undefined, receipt === undefined);
   // Do not show a cached plan, because the configuration may have changed after the plan was made.
   const plan = planned.isFetching || planned.isError ? undefined : planned.data;
-  const hooks = chosen ?? planned.data?.hooks;
+  const { possible_hooks: possible = [] } = planned.data ?? {};
+  const hooks = planned.data?.hooks && (chosen ?? planned.data.hooks);
   const choose = (next: HookEvents): void => {
     setChosen(next);
     // The owner has not reviewed these hooks yet.
@@ -57,12 +58,14 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
           value={subject}
           change={setSubject}
         />
-        {hooks && <HookChoice name={name} events={hooks} change={choose} />}
+        {hooks && <HookChoice name={name} possible={possible} events={hooks} change={choose} />}
         {id !== EMBEDDINGS_ROW && (
           <fieldset className="checks">
             <legend>What {name} stores</legend>
             <QuarantineChoice name={name} checked={quarantine} change={setQuarantine} />
-            {hooks && <CaptureChoice name={name} checked={capture} change={setCapture} disabled={!hooks.includes('prompt')} />}
+            {hooks && possible.includes('prompt') && (
+              <CaptureChoice name={name} checked={capture} change={setCapture} disabled={!hooks.includes('prompt')} />
+            )}
           </fieldset>
         )}
         <ErrorText text={planned.error?.message} />

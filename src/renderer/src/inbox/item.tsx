@@ -111,7 +111,7 @@ function Origin({ item, verb }: { item: InboxItem; verb: string }) {
 /** Shows the new value. If a value is stored already, shows the difference between the two. */
 function Change({ item }: { item: InboxItem }) {
   const [place, scrolls] = useScrolls<HTMLDivElement>();
-  const { value, current } = item;
+  const [value, current] = [item.value, item.current].map((text) => (item.marked === 'hidden' ? text && reveal(text) : text));
   if (value === undefined && current === undefined) return undefined;
   return (
     // A group, not a region: a region needs a name that no other region of the page has.
@@ -124,6 +124,13 @@ function Change({ item }: { item: InboxItem }) {
     </div>
   );
 }
+
+/** Characters that a person cannot see, except spaces and line breaks. */
+const INVISIBLE = /[\p{Cc}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}\p{Cf}](?<![\t\n\r])/gu;
+
+/** Spells the characters that a person cannot see, because the owner must know what to approve. */
+const reveal = (text: string): string =>
+  text.replace(INVISIBLE, (character) => `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
 
 /** Shows the category, tags and lifetime that the fact would have. */
 function Details({ item: { operation, category, tags = [], ttl_seconds: lifetime } }: { item: InboxItem }) {
