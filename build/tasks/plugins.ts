@@ -1,6 +1,10 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { claudeCode } from '../../src/main/connect/claude-code.ts';
+import { codex } from '../../src/main/connect/codex.ts';
+import type { Connector, HookCommands, LocalMachine } from '../../src/main/connect/connector.ts';
 import { cursor } from '../../src/main/connect/cursor.ts';
+import { geminiCli } from '../../src/main/connect/gemini-cli.ts';
 import { COMMAND } from '../../src/main/connect/launch.ts';
 import { vscode } from '../../src/main/connect/vscode.ts';
 
@@ -26,13 +30,11 @@ const SHARED = {
 };
 
 interface Plugin {
-  /** The id of the client, which is also the name of the plugin's folder. */
-  readonly client: string;
-  readonly name: string;
+  /** Its id is also the name of the plugin's folder. */
+  readonly connector: Connector;
   readonly install: readonly string[];
   /** The placeholder that the client replaces by the plugin's folder, in the command of a hook. */
   readonly root: string;
-  readonly hooks: (command: (event: 'session' | 'prompt') => string) => object;
   /** The files that only this client reads. */
   readonly own: (about: About) => Files;
 }
@@ -48,11 +50,9 @@ const server = (client: string, folder: string, more: object = {}): object => ({
 
 const PLUGINS: readonly Plugin[] = [
   {
-    client: 'claude-code',
-    name: 'Claude Code',
+    connector: claudeCode,
     install: [`claude plugin marketplace add <this folder>`, `claude plugin install ${NAME}@${MARKETPLACE}`],
     root: '${CLAUDE_PLUGIN_ROOT}',
-    hooks: claudeHooks,
     own: (about) => ({
       '.claude-plugin/plugin.json': json({ ...about, author: AUTHOR, license: 'Apache-2.0', keywords: KEYWORDS }),
       '.claude-plugin/icon.png': readFileSync('build/icons/512x512.png'),
@@ -60,11 +60,9 @@ const PLUGINS: readonly Plugin[] = [
     }),
   },
   {
-    client: 'codex',
-    name: 'Codex',
+    connector: codex,
     install: [`codex plugin marketplace add <this folder>`, `codex plugin add ${NAME}@${MARKETPLACE}`],
     root: '${PLUGIN_ROOT}',
-    hooks: claudeHooks,
     own: (about) => ({
       '.codex-plugin/plugin.json': json({
         ...about,
@@ -81,48 +79,58 @@ const PLUGINS: readonly Plugin[] = [
     }),
   },
   {
-    client: 'gemini-cli',
-    name: 'Gemini CLI',
+    connector: geminiCli,
     install: ['gemini extensions install <this folder>/gemini-cli'],
     root: '${extensionPath}',
-    hooks: (command) => ({
-      SessionStart: [{ hooks: [geminiHook('session', command('session'))] }],
-      BeforeAgent: [{ hooks: [geminiHook('prompt', command('prompt'))] }],
-    }),
     own: (about) => ({ 'gemini-extension.json': json({ ...about, ...server('gemini-cli', '${extensionPath}/') }) }),
   },
 ];
 
-/** Claude Code and Codex read the same format. A resumed session still has what the hook said before. */
-function claudeHooks(command: (event: 'session' | 'prompt') => string): object {
-  const hook = (event: 'session' | 'prompt'): object => ({ type: 'command', command: command(event), timeout: 5 });
-  return {
-    SessionStart: [{ matcher: 'startup|clear|compact', hooks: [hook('session')] }],
-    UserPromptSubmit: [{ hooks: [hook('prompt')] }],
-  };
-}
+/** A machine on which no client is installed. */
+const NO_MACHINE: LocalMachine = {
+  environment: {},
+  platform: 'linux',
+  home: () => '/nonexistent',
+  places: () => [],
+  run: () => Promise.reject(new Error('No program runs here.')),
+};
 
-/** Gemini CLI counts a timeout in milliseconds. */
-function geminiHook(event: 'session' | 'prompt', command: string): object {
-  return { name: `helmdeck-${event}`, type: 'command', command, timeout: 5000 };
+/** Returns the hooks that `connect` would write to the client's configuration, with these commands. */
+async function hooksOf({ connector }: Plugin, commands: HookCommands): Promise<object> {
+  const steps = await connector.connect(NO_MACHINE, {
+    client: connector.id,
+    entry: { command: 'node', args: [], env: {} },
+    folder: '',
+    tokenFile: '',
+    token: '',
+    hooks: { commands, trust: false },
+  });
+  for (const step of steps) {
+    if (step.does !== 'edit' || !step.path.endsWith('.json')) continue;
+    const { hooks } = JSON.parse(step.edit(undefined) ?? '{}') as { hooks?: object };
+    if (hooks) return hooks;
+  }
+  throw new Error(`${connector.name} gets no hooks.`);
 }
 
 /** Returns the files of all plugins by their path in the folder. The same sources always give the same files. */
-export function plugins(): Files {
+export async function plugins(): Promise<Files> {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const about: About = { name: NAME, version, description: DESCRIPTION };
   const skill = readFileSync('integrations/plugins/SKILL.md', 'utf8');
-  const files = PLUGINS.flatMap((plugin) => {
-    const { client, root, hooks } = plugin;
+  const files: (readonly [string, string | Buffer])[] = [];
+  for (const plugin of PLUGINS) {
+    const { connector, root } = plugin;
+    const run = (event: string): string => `node "${root}/${HOOK}" ${connector.id} ${event}`;
     const own: Files = {
       ...plugin.own(about),
-      'hooks/hooks.json': json({ hooks: hooks((event) => `node "${root}/${HOOK}" ${client} ${event}`) }),
-      'skills/shared-memory/SKILL.md': skill.replaceAll('{client}', client),
+      'hooks/hooks.json': json({ hooks: await hooksOf(plugin, { session: run('session'), prompt: run('prompt') }) }),
+      'skills/shared-memory/SKILL.md': skill.replaceAll('{client}', connector.id),
       'README.md': readmeOf(plugin),
       ...Object.fromEntries(Object.entries(SHARED).map(([path, source]) => [path, readFileSync(source)])),
     };
-    return Object.entries(own).map(([path, content]) => [`${client}/${path}`, content] as const);
-  });
+    for (const [path, content] of Object.entries(own)) files.push([`${connector.id}/${path}`, content]);
+  }
   return {
     '.claude-plugin/marketplace.json': json({
       name: MARKETPLACE,
@@ -147,7 +155,7 @@ export function plugins(): Files {
   };
 }
 
-function readmeOf({ client, name, install }: Plugin): string {
+function readmeOf({ connector: { id: client, name }, install }: Plugin): string {
   return `# ${DISPLAY_NAME} for ${name}
 
 Gives ${name} the memory on your machine that all your agents share. At the start of a session and before each prompt, a hook puts the facts
@@ -174,7 +182,7 @@ function folderReadme(): string {
 
 | agent | install |
 | --- | --- |
-${PLUGINS.map(({ name, install }) => `| ${name} | ${install.map((line) => `\`${line}\``).join('<br>')} |`).join('\n')}
+${PLUGINS.map(({ connector: { name }, install }) => `| ${name} | ${install.map((line) => `\`${line}\``).join('<br>')} |`).join('\n')}
 | Cursor | ${cursor.link?.(entry('cursor'))} |
 | Visual Studio Code | ${vscode.link?.(entry('vscode'))} |
 
@@ -185,7 +193,7 @@ Then connect the agent with \`helmdeck-memory connect\`, which creates its token
 
 if (import.meta.main) {
   rmSync(PLUGINS_FOLDER, { recursive: true, force: true });
-  for (const [path, content] of Object.entries(plugins())) {
+  for (const [path, content] of Object.entries(await plugins())) {
     mkdirSync(dirname(join(PLUGINS_FOLDER, path)), { recursive: true });
     writeFileSync(join(PLUGINS_FOLDER, path), content);
   }

@@ -13,7 +13,7 @@ import { aCaller } from '../support/memory.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { writePrivate } from './bridge.ts';
 
-const files = plugins();
+const files = await plugins();
 const textOf = (path: string): string => String(files[path]);
 const CLIENTS = ['claude-code', 'codex', 'gemini-cli'] as const;
 type PluginClient = (typeof CLIENTS)[number];
@@ -29,8 +29,8 @@ describe('R-PLUG-01 the plugins', () => {
     expect(Object.keys(files).toSorted()).toEqual([...rows, ...shared].toSorted());
   });
 
-  test('come from one source each, and are the same in every build', () => {
-    expect(plugins()).toEqual(files);
+  test('come from one source each, and are the same in every build', async () => {
+    expect(await plugins()).toEqual(files);
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     for (const client of CLIENTS) {
       const source = (path: string): string => readFileSync(`integrations/${path}`, 'utf8');

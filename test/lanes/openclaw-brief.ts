@@ -102,7 +102,9 @@ export async function briefLane(deps: Deps): Promise<void> {
   ] as const) {
     const missing: string[] = [];
     for (const { text, needs } of prompts) {
-      const request = await askAgent(deps, text);
+      let request = await askAgent(deps, text);
+      // The plugin gives up on a busy machine.
+      for (let attempt = 0; attempt < 5 && briefIn(request) === ''; attempt += 1) request = await askAgent(deps, text);
       const brief = briefIn(request);
       const times = timesIn(brief, needs.value);
       if (times !== 1) missing.push(`${times} times: ${text}: ${brief.slice(0, 1500)}`);

@@ -145,6 +145,10 @@ test('nothing that it writes over any wire is readable for a client, or changes 
       expect(refused, `${name}: ${operation} ${JSON.stringify(input)}`).toBeUndefined();
       if (RUNS.has((input as { name?: string }).name) || operation === 'runPipeline' || isImport) continue;
       expect(heldIn(answer), `${name}: ${operation} ${JSON.stringify(input)}`).toBe('held');
+      // A model reads first what happened and what to do, also in the output of a pack or of a step.
+      expect(JSON.stringify(answer)).toMatch(
+        /"status":"held","note":"This request waits for the approval of the owner[^"]*Do not send it again\./,
+      );
     }
   }
   expect(tried).toBeGreaterThan(80);

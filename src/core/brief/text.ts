@@ -16,7 +16,7 @@ export interface Brief<Fact> {
 
 /**
  * Writes a brief of at most `bytes` bytes: a header, and one line for each fact. A fact that does not fit is left out, and shorter ones
- * after it may still fit. `ending` is the last line, if there are facts and it fits.
+ * after it may still fit. `ending` is the last line, if there are facts and it fits beside one.
  */
 export function writeBrief<Fact extends BriefFact>(
   facts: readonly Fact[],
@@ -32,9 +32,15 @@ export function writeBrief<Fact extends BriefFact>(
     lines.push(line);
     shown.push(fact);
   }
+  // A fact is worth more than the hint.
+  if (shown.length === 0 && ending !== undefined) return writeBrief(facts, { bytes, now });
   const text = shown.length === 0 ? '' : [HEADER, ...lines, ...(ending === undefined ? [] : [ending])].join('\n');
   return { text, shown };
 }
+
+/** Joins two briefs under one header. */
+export const joinBriefs = (first: string, second: string): string =>
+  first === '' ? second : first + second.slice(HEADER.length);
 
 /** The last line of the brief for the start of a session in a project. */
 export const tagHint = (project: string): string => `Tag facts about this repository project:${quotedName(project)}.`;

@@ -6,7 +6,7 @@ import { HookUse } from '../access/hook-use.ts';
 import { type BriefFact, projectOf } from '../brief/fact-place.ts';
 import type { ToldFacts } from '../brief/receipts.ts';
 import { PROMPT_FACTS, selectForPrompt, selectForSession } from '../brief/select.ts';
-import { tagHint, writeBrief } from '../brief/text.ts';
+import { joinBriefs, tagHint, writeBrief } from '../brief/text.ts';
 import { Capture } from '../capture/capture.ts';
 import { isMarked } from '../inbox/marks.ts';
 import { type Moment, noteOf } from './activity.ts';
@@ -32,6 +32,11 @@ interface Session {
   readonly facts: ToldFacts;
 }
 
+interface Selected {
+  readonly forPrompt: readonly BriefFact[];
+  readonly forSession: readonly BriefFact[];
+}
+
 /**
  * Tells an agent what is worth knowing now, without being asked by its model (R-BRIEF). The prompt is used for this answer only. It is
  * never stored or logged.
@@ -41,7 +46,7 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
   const hooks = new HookUse(store.vault, tokens, () => store.now());
   const capture = new Capture(deps);
 
-  const select = async (caller: Caller, moment: Moment, { prompt, folder }: OperationInput<'brief'>): Promise<BriefFact[]> => {
+  const select = async (caller: Caller, moment: Moment, { prompt, folder }: OperationInput<'brief'>): Promise<Selected> => {
     const request = {
       namespace: namespaceOf(caller),
       client: caller.client,
@@ -60,7 +65,7 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
       moment === 'prompt' ? [] : selectForSession({ finder, store }, request),
     ]);
     // Of the facts for a prompt alone, those that the session was told give way to the next ones.
-    return moment === 'prompt' ? [...forPrompt] : [...forPrompt.slice(0, PROMPT_FACTS), ...forSession];
+    return { forPrompt: moment === 'prompt' ? forPrompt : forPrompt.slice(0, PROMPT_FACTS), forSession };
   };
 
   /** Reads the facts that a session was told, last told first, because its context no longer holds them. */
@@ -75,7 +80,11 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
   const isEmpty = async (caller: Caller): Promise<boolean> => (await store.space(namespaceOf(caller), 'fact').count()) === 0;
 
   const sessionOf = async (caller: Caller, moment: Moment, name: string | undefined): Promise<Session | undefined> => {
-    if (name === undefined) return undefined;
+    if (name === undefined) {
+      // The test of a connection asks as a hook without a session. No model read the greeting of that test.
+      if (isHook(caller)) receipts.takeGreeting(caller, Infinity);
+      return undefined;
+    }
     const id = sessionIdOf(caller.client, name, moment);
     const facts = await receipts.session(caller.subject, id);
     if (facts.told.size === 0 && moment !== 'turn') {
@@ -100,19 +109,24 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     caller: Caller,
     moment: Moment,
     input: OperationInput<'brief'>,
-    { session, candidates }: { readonly session: Session | undefined; readonly candidates: readonly BriefFact[] },
+    { session, forPrompt, forSession }: Selected & { readonly session: Session | undefined },
   ): OperationOutput<'brief'> => {
     const { folder, prompt } = input;
     const now = store.now();
     if (session && moment === 'prompt' && isSamePrompt(session.facts, prompt ?? '', clock.steady())) return SILENT;
     if (session && moment === 'repeat' && isSecondRepeat(session.facts, clock.steady())) return SILENT;
     const isTold = session && (moment === 'start' || moment === 'prompt') ? toldBefore(session.facts, moment) : () => false;
-    const untold = candidates.filter((fact) => !isTold(fact)).slice(0, moment === 'prompt' ? PROMPT_FACTS : Infinity);
-    const facts = new Map(untold.map((fact) => [fact.key, fact]));
+    const hits = forPrompt.filter((fact) => !isTold(fact)).slice(0, PROMPT_FACTS);
+    const rest = new Map(forSession.filter((fact) => !isTold(fact)).map((fact) => [fact.key, fact]));
     const project = moment === 'prompt' ? undefined : projectOf(folder);
     const bytes = isGreeting(caller, input) ? Math.min(settings.bytes, GREETING_BYTES) : settings.bytes;
     const ending = project === undefined ? undefined : tagHint(project);
-    const { text, shown } = writeBrief([...facts.values()], { bytes, now, ending });
+    // A client that keeps no brief gets both at each turn, each within its limit, as other clients get them one after the other.
+    const first = writeBrief(hits, { bytes, now });
+    for (const { key } of first.shown) rest.delete(key);
+    const second = writeBrief([...rest.values()], { bytes, now, ending });
+    const text = joinBriefs(first.text, second.text);
+    const shown = [...first.shown, ...second.shown];
     // At each turn, a client tells its model the same facts. They count once in a session.
     const counted = moment === 'turn' && session ? shown.filter(({ key }) => !session.facts.told.has(key)) : shown;
     if (session && moment === 'repeat') session.facts.told.clear();
@@ -141,10 +155,12 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
       return SILENT;
     const session = await sessionOf(caller, moment, name);
     const again = session && moment === 'repeat' ? await readAgain(caller, session.facts) : [];
-    const selected = await select(caller, moment, input);
+    const { forPrompt, forSession } = await select(caller, moment, input);
     // A hook that has given up will not show the answer, so the session was not told.
     if (signal?.aborted) throw new Failure('cancelled', 'The client ended the request before the brief was ready.');
-    return answer(caller, moment, input, { session, candidates: [...again, ...selected].filter((fact) => !isMarked(fact)) });
+    const isShown = (fact: BriefFact): boolean => !isMarked(fact);
+    const selected = { forPrompt: forPrompt.filter(isShown), forSession: [...again, ...forSession].filter(isShown) };
+    return answer(caller, moment, input, { session, ...selected });
   };
 
   return {

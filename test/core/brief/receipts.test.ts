@@ -165,6 +165,21 @@ describe('a session that lost its context is told again (R-BRIEF-07)', () => {
   });
 });
 
+test('a turn has the brief of the session and the brief of the prompt under one header, each within its limit (R-BRIEF-01)', async () => {
+  const { as } = await opened();
+  for (let n = 0; n < 30; n += 1)
+    await as(codex)('remember', { key: `conventions/${n}`, value: 'v'.repeat(99), category: 'conventions' });
+  const [start, prompt, turn] = await Promise.all([
+    as(claude)('brief', { session: 'a' }),
+    as(claude)('brief', { session: 'b', prompt: DEPLOY }),
+    as(claude)('brief', { session: 'c', prompt: DEPLOY, repeat: true }),
+  ]);
+  expect(prompt.keys).toEqual(['deploy/host']);
+  expect(turn.keys).toEqual([...prompt.keys, ...start.keys]);
+  expect(turn.text.split('From Helmdeck Memory')).toHaveLength(2);
+  expect(Buffer.byteLength(turn.text)).toBeLessThan(2000);
+});
+
 /** After a repetition, all facts were told at once, so they come last first. */
 const order = (one: string, other: string, { keys }: OperationOutput<'brief'>): number => keys.indexOf(other) - keys.indexOf(one);
 
@@ -305,5 +320,13 @@ describe('where a hook and the MCP server both speak, one is silent (R-BRIEF-09)
     await clock.advance(31 * SECOND);
     const { caller: other } = await hookOf(memory, 'gemini');
     expect((await as(other)('brief', { session: 'one' })).keys).toEqual(['preferences/editor']);
+  });
+
+  test('but not after the test of a connection, which no model reads', async () => {
+    const memory = await opened();
+    const { caller: hook } = await hookOf(memory, 'claude-code');
+    await memory.as(mcp('claude-code'))('brief', {});
+    await memory.as(hook)('brief', { prompt: '-' });
+    expect((await memory.as(hook)('brief', { session: 'one' })).keys).toEqual(['preferences/editor']);
   });
 });
