@@ -264,7 +264,7 @@ function requestFor(client, event, input) {
   const folder = typeof cwd === 'string' && isAbsolute(cwd) ? projectFolder(resolve(cwd)) : undefined;
   const place = { ...(folder !== undefined && { folder }), ...(session !== undefined && { session }) };
   if (event === 'session') return { ...place, ...(hasLostContext(client, source) && { repeat: true }) };
-  const said = typeof prompt === 'string' ? prompt.replace(/<hook_context>[^]*?<\/hook_context>/g, '').trim() : '';
+  const said = typeof prompt === 'string' ? prompt.replace(/<hook_context>[^]*?(?:<\/hook_context>|$)/g, '').trim() : '';
   return said === '' ? undefined : { ...place, prompt: said.slice(0, MAX_PROMPT).replace(/\p{Surrogate}/gu, '\uFFFD') };
 }
 

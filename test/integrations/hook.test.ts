@@ -234,6 +234,13 @@ describe('the hook says nothing and exits with 0 (R-HOOK-02)', () => {
     expect(outcome).toMatchObject(SILENT);
   });
 
+  test('if a prompt begins many of our texts and ends none, without minutes of work', async () => {
+    const input = { ...aPrompt, prompt: '<hook_context>'.repeat(200_000) };
+    const outcome = await runHook(dataFolder(await standIn()), ['codex', 'prompt'], input);
+    expect(outcome).toMatchObject(SILENT);
+    expect(outcome.ms).toBeLessThan(5 * ENDED_MS);
+  });
+
   test('if stdin is never closed, within its time', async () => {
     const outcome = await runHook(dataFolder(await standIn()), ['codex', 'prompt'], null);
     expect(outcome).toMatchObject(SILENT);

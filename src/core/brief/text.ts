@@ -16,7 +16,7 @@ export interface Brief<Fact> {
 
 /**
  * Writes a brief of at most `bytes` bytes: a header, and one line for each fact. A fact that does not fit is left out, and shorter ones
- * after it may still fit. `ending` is the last line, if there are facts and it fits.
+ * after it may still fit. `ending` is the last line, if there are facts and it fits beside one.
  */
 export function writeBrief<Fact extends BriefFact>(
   facts: readonly Fact[],
@@ -32,6 +32,8 @@ export function writeBrief<Fact extends BriefFact>(
     lines.push(line);
     shown.push(fact);
   }
+  // A fact is worth more than the hint.
+  if (shown.length === 0 && ending !== undefined) return writeBrief(facts, { bytes, now });
   const text = shown.length === 0 ? '' : [HEADER, ...lines, ...(ending === undefined ? [] : [ending])].join('\n');
   return { text, shown };
 }

@@ -1,6 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
-import { isOperation } from '../../contract/operations.ts';
-import type { Caller } from '../../core/access/caller.ts';
+import { isOperation, type OperationName, operations } from '../../contract/operations.ts';
+import { type Caller, hasScope } from '../../core/access/caller.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { SpaceKind } from '../../core/store/store.ts';
 
@@ -82,6 +82,17 @@ export const isResourceAffected = (uri: string, kind: SpaceKind): boolean => kno
 export function requireResource(uri: unknown): string {
   if (typeof uri === 'string' && known.has(uri)) return uri;
   throw new Failure('not_found', `Unknown resource; read one of ${[...known.keys()].join(', ')}.`);
+}
+
+/** Throws unless the caller can read the resource. Otherwise its notifications would tell the caller when the memory changes. */
+export function requireReadable(uri: unknown, caller: Caller): string {
+  const found = requireResource(uri);
+  const { scope } = operations[known.get(found)?.operation as OperationName];
+  if (hasScope(caller, scope)) return found;
+  throw new Failure(
+    'insufficient_scope',
+    `This resource needs a token with the scope ${scope}; ask the owner of this memory for one.`,
+  );
 }
 
 export async function readResource(perform: Perform, caller: Caller, uri: unknown): Promise<object> {

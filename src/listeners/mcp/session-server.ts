@@ -8,7 +8,7 @@ import { toToolResult } from '../failure-responses.ts';
 import type { LogEvent } from '../route.ts';
 import type { Sdk } from './message.ts';
 import type { PackTools } from './pack-tools.ts';
-import { readResource, requireResource, RESOURCE_LIST } from './resources.ts';
+import { readResource, requireReadable, requireResource, RESOURCE_LIST } from './resources.ts';
 import { ProtocolError } from './rpc.ts';
 import type { Params, RequestContext, Session } from './session.ts';
 import type { CallToolResult } from './tool-result.ts';
@@ -191,8 +191,8 @@ const resourceMethods = (perform: Perform): Record<string, Method> => ({
   },
   'resources/templates/list': () => ({ resourceTemplates: [] }),
   'resources/read': ({ owner: { caller } }, { uri }) => readResource(perform, caller, uri),
-  'resources/subscribe': ({ subscriptions }, { uri }) => {
-    subscriptions.add(requireResource(uri));
+  'resources/subscribe': ({ owner: { caller }, subscriptions }, { uri }) => {
+    subscriptions.add(requireReadable(uri, caller));
     return {};
   },
   'resources/unsubscribe': ({ subscriptions }, { uri }) => {

@@ -108,15 +108,18 @@ interface HookTarget {
 
 /** Returns the shell command that a client runs at an event. */
 export function hookCommand(node: string, { folder, client, platform, windowsShell }: HookTarget, event: HookEvent): string {
-  const isWindows = platform === 'win32';
-  const command = [node, join(folder, HOOK_FILE), client, event].map(isWindows ? quotedForWindows : quotedForShell).join(' ');
-  return isWindows && windowsShell === 'powershell' ? `& ${command}` : command;
+  const shell = platform === 'win32' ? (windowsShell ?? 'cmd') : 'sh';
+  const command = [node, join(folder, HOOK_FILE), client, event].map(QUOTED[shell]).join(' ');
+  return shell === 'powershell' ? `& ${command}` : command;
 }
 
-const quotedForShell = (part: string): string =>
-  /^[\w@%+=:,./-]+$/.test(part) ? part : `'${part.replaceAll("'", String.raw`'\''`)}'`;
-
-const quotedForWindows = (part: string): string => (/^[\w.-]+$/.test(part) ? part : `"${part}"`);
+/** Quotes a part of a command for a shell. */
+const QUOTED = {
+  sh: (part: string): string => (/^[\w@%+=:,./-]+$/.test(part) ? part : `'${part.replaceAll("'", String.raw`'\''`)}'`),
+  cmd: (part: string): string => (/^[\w.-]+$/.test(part) ? part : `"${part}"`),
+  // PowerShell expands `$` and backticks between double quotation marks. It reads typographic apostrophes as apostrophes.
+  powershell: (part: string): string => (/^[\w.-]+$/.test(part) ? part : `'${part.replaceAll(/['\u2018-\u201b]/g, '$&$&')}'`),
+};
 
 /** Returns the path of a file in `integrations`. Works from the sources and from the built program. */
 export function bundled(...parts: readonly string[]): string {

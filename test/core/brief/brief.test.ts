@@ -78,6 +78,17 @@ describe('the size (R-BRIEF-01)', () => {
     expect(size).toBeGreaterThanOrEqual(least);
   });
 
+  test.each([
+    { bytes: 200, name: 'shop' },
+    { bytes: 1000, name: 'x'.repeat(1000) },
+  ])('has a fact rather than the hint about tags, if only one of them fits into $bytes bytes', async ({ bytes, name }) => {
+    const { as } = await withBytes(bytes);
+    await as(codex)('remember', { key: 'preferences/x', value: 'Use pnpm.' });
+    const { text, keys } = await as(claude)('brief', { folder: `/home/ada/${name}` });
+    expect(keys).toEqual(['preferences/x']);
+    expect(text).not.toContain('Tag facts');
+  });
+
   test('is nothing if nothing fits, if nothing is stored, or if briefs are off', async () => {
     const silent = { text: '', keys: [] };
     const memory = await openTestMemory();

@@ -134,6 +134,15 @@ test('a brief is no tool (R-MCP-02)', async () => {
   expect(tools.filter(({ name }) => name.includes('brief'))).toEqual([]);
 });
 
+test('a token for briefs learns nothing about changes from the resources (R-MCP-07)', async () => {
+  const served = await serve();
+  const client = await connectClient(served, await served.token('me', ['memory:brief'], 'codex'));
+  for (const uri of ['helmdeck://my-memory', 'helmdeck://my-defaults']) {
+    await expect(client.subscribeResource({ uri })).rejects.toThrow(/needs a token with the scope memory:read/);
+    await expect(client.readResource({ uri })).rejects.toThrow(/needs a token with the scope memory:read/);
+  }
+});
+
 test('the server is silent for a client whose hooks speak (R-BRIEF-09)', async () => {
   const served = await serve();
   await remember(served, editor);

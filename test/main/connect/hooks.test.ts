@@ -342,7 +342,11 @@ test('the command of a hook is quoted for the shell of each system', () => {
   expect(hookCommand(node, { ...target, platform: 'win32' }, 'session')).toBe(
     `"${node}" "/data/helmdeck-memory-hook.mjs" codex session`,
   );
-  expect(hookCommand(node, { ...target, platform: 'win32', windowsShell: 'powershell' }, 'session')).toMatch(/^& "C:/);
+  // PowerShell would expand `$(…)` between double quotation marks.
+  const folder = '/it’s $(here)';
+  expect(hookCommand(node, { ...target, folder, platform: 'win32', windowsShell: 'powershell' }, 'session')).toBe(
+    `& '${node}' '/it’’s $(here)/helmdeck-memory-hook.mjs' codex session`,
+  );
 });
 
 test('the clients with hooks are those that the documentation names', () => {
