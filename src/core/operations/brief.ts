@@ -80,7 +80,11 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
   const isEmpty = async (caller: Caller): Promise<boolean> => (await store.space(namespaceOf(caller), 'fact').count()) === 0;
 
   const sessionOf = async (caller: Caller, moment: Moment, name: string | undefined): Promise<Session | undefined> => {
-    if (name === undefined) return undefined;
+    if (name === undefined) {
+      // The test of a connection asks as a hook without a session. No model read the greeting of that test.
+      if (isHook(caller)) receipts.takeGreeting(caller, Infinity);
+      return undefined;
+    }
     const id = sessionIdOf(caller.client, name, moment);
     const facts = await receipts.session(caller.subject, id);
     if (facts.told.size === 0 && moment !== 'turn') {
