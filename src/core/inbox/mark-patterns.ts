@@ -68,9 +68,10 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
     'before answer|before respond|before reply|before doing|before you answer|before you re|before any answer|before each answer|before every answer',
     String.raw`\bbefore (?:answering|responding|replying|doing|you answer|you respond|you reply|any answer|each answer|every answer)[^.!?]{0,60}\b(?:curl|wget|shell|terminal|bash|powershell|https?:\/\/)`,
   ),
+  of('treat', String.raw`(?<!\b(?:never|not|n['’]t|avoid) )\btreat ${words(5)}as ${words(2)}(?:instructions|commands|orders)\b`),
   of(
     'curl|wget|iwr|invoke-webrequest',
-    String.raw`\b(?:you (?:must|should|need to|have to)|immediately|first|now) (?:run|execute|paste)[^.!?\n]{0,40}(?:curl|wget|iwr|invoke-webrequest)[^\n]{0,200}\| ?(?:ba|z)?sh\b`,
+    String.raw`\b(?:you (?:must|should|need to|have to)|immediately|first|now|always|every time) (?:run|execute|paste)[^.!?\n]{0,40}(?:curl|wget|iwr|invoke-webrequest)[^\n]{0,200}\| ?(?:ba|z)?sh\b`,
   ),
   of(
     'note|message|attention|notice|reminder',
