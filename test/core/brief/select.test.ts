@@ -182,9 +182,9 @@ describe('a prompt that needs a fact (R-BRIEF-22)', () => {
   });
 });
 
-test('code in a prompt, and its text after the first 1,000 characters, do not matter (R-BRIEF-23)', async () => {
+test('code in a prompt, and its text after the first 600 characters, do not matter (R-BRIEF-23)', async () => {
   const { prompt } = select(withoutMeaning([...others, port]));
   expect(await prompt(`look at this\n\`\`\`\nstaging port API listens\n\`\`\``)).toEqual([]);
-  expect(await prompt(`look at this ${'x '.repeat(500)} staging port API`)).toEqual([]);
-  expect(await prompt(`\`\`\`\n${'x '.repeat(500)}\n\`\`\` which staging port do we use`)).toEqual([port.key]);
+  expect(await prompt(`look at this ${'x '.repeat(300)} staging port API`)).toEqual([]);
+  expect(await prompt(`\`\`\`\n${'x '.repeat(300)}\n\`\`\` which staging port do we use`)).toEqual([port.key]);
 });
