@@ -1,5 +1,7 @@
+import { captureFrom } from '../src/core/capture/rules.ts';
 import { markedField } from '../src/core/inbox/marks.ts';
 import { captureSets, measureCapture } from '../test/core/capture/measure.ts';
+import { tasks } from '../test/core/capture/sets/tasks.ts';
 import { ordinary } from '../test/core/inbox/sets/ordinary.ts';
 import { laterPoisoning, poisoning } from '../test/core/inbox/sets/poisoning.ts';
 import { ordinaryFacts } from '../test/core/operations/secrets/ordinary-facts.ts';
@@ -20,6 +22,9 @@ console.table(
     };
   }),
 );
+
+const misled = tasks.filter((prompt) => captureFrom(prompt).length > 0).length;
+console.log(`Ordinary tasks that lead to a proposal: ${misled} of ${tasks.length}`);
 
 const marked = (texts: readonly string[]): number =>
   percent(texts.filter((value) => markedField({ key: 'x', value }).marked !== undefined).length / texts.length);

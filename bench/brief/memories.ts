@@ -33,14 +33,17 @@ const FACT = /^(?<star>\* )?(?<key>\S+) @(?<client>\S+?)(?: #(?<tag>\S+?))?: (?<
 /** The categories that agents use besides the default one. The others are only the first part of a key. */
 const CATEGORIES = ['preferences', 'conventions', 'decisions', 'project'];
 
-/** Reads the memory of the person whose prompts tune the constants (`seen`), or of the person who judges them (`held`). */
-export function readMemory(half: Half): PersonMemory {
+/**
+ * Reads the memory of the person whose prompts tune the constants (`seen`), or of the person who judges them (`held`). The planted facts
+ * were stored in the last two days, or as long ago as the others.
+ */
+export function readMemory(half: Half, { lately = true } = {}): PersonMemory {
   const facts: MemoryFact[] = [];
   const needing: { readonly text: string; readonly needs: MemoryFact }[] = [];
   for (const line of linesOf(half)) {
     const last = facts.at(-1);
     if (line.startsWith('> ') && last) needing.push({ text: line.slice(2), needs: last });
-    else facts.push(factOf(line, facts.length));
+    else facts.push(factOf(line, facts.length, lately));
   }
   return { facts, needing, needless: promptsOf(`${half}-nothing`), elsewhere: promptsOf(`${half}-elsewhere`) };
 }
@@ -50,14 +53,14 @@ function linesOf(name: string): string[] {
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('# '));
 }
 
-function factOf(line: string, place: number): MemoryFact {
+function factOf(line: string, place: number, lately: boolean): MemoryFact {
   const { star, key = '', client = '', tag, value = '' } = FACT.exec(line)?.groups ?? {};
   if (value === '') throw new Error(`This line is no fact: ${line}`);
   const first = key.split('/', 1)[0] ?? '';
   // Each second fact has the default category, as many agents store it.
   const category = CATEGORIES.includes(first) && place % 2 === 0 ? first : 'user_facts';
-  // Planted facts are from the last two days. The others are from the half year before, in no order.
-  const age = star ? (2 * DAY_MS * place) / 200 : (3 + ((place * 67) % 180)) * DAY_MS;
+  // The others are from the half year before, in no order.
+  const age = star && lately ? (2 * DAY_MS * place) / 200 : (3 + ((place * 67) % 180)) * DAY_MS;
   return {
     key,
     category,

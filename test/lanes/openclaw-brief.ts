@@ -53,6 +53,13 @@ export async function askAgent(
   return model.requests[0] ?? '';
 }
 
+/** Asks again if nothing was said, because the plugin gives up on a busy machine. */
+async function askBriefed(agent: Agent, message: string, session?: string): Promise<string> {
+  let request = '';
+  for (let attempt = 0; attempt < 6 && briefIn(request) === ''; attempt += 1) request = await askAgent(agent, message, session);
+  return request;
+}
+
 const callerOf = (client: string): Caller => ({
   subject: 'me',
   client,
@@ -102,9 +109,7 @@ export async function briefLane(deps: Deps): Promise<void> {
   ] as const) {
     const missing: string[] = [];
     for (const { text, needs } of prompts) {
-      let request = await askAgent(deps, text);
-      // The plugin gives up on a busy machine.
-      for (let attempt = 0; attempt < 5 && briefIn(request) === ''; attempt += 1) request = await askAgent(deps, text);
+      const request = await askBriefed(deps, text);
       const brief = briefIn(request);
       const times = timesIn(brief, needs.value);
       if (times !== 1) missing.push(`${times} times: ${text}: ${brief.slice(0, 1500)}`);
@@ -115,7 +120,7 @@ export async function briefLane(deps: Deps): Promise<void> {
     check(`prompts that ${what} get it in the first request, once`, prompts.length === 10 && share >= bar, missing);
   }
   const session = randomUUID();
-  const requests = [await askAgent(deps, 'Hello', session), await askAgent(deps, 'Thanks', session)];
+  const requests = [await askBriefed(deps, 'Hello', session), await askBriefed(deps, 'Thanks', session)];
   check(
     'each turn of a session has the brief once',
     requests.every((request) => request.split(HEADER).length === 2),

@@ -6,7 +6,7 @@ export interface PromptSigns {
   readonly general: boolean;
   /** Whether it mentions the person who types it, as in "my editor" and "which port do we use again". */
   readonly personal: boolean;
-  /** Whether it gives an order for work, such as "deploy the fix" and "book a hotel", and nothing else. */
+  /** Whether it gives an order, such as "deploy the fix" and "book a hotel". */
   readonly order: boolean;
 }
 

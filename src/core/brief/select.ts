@@ -29,10 +29,12 @@ export interface PromptRequest extends BriefRequest {
 
 /** Facts of each group to read. It is more than a brief can show, because some of them may have been told before. */
 const GROUP = 40;
-/** Facts that are compared with a prompt. */
-const COMPARED = 100;
+/** Facts that are compared with a prompt: by its words, by words of its matters, and by its meaning and words. */
+const COMPARED = { words: 40, matters: 40, both: 100 };
+/** More words of the matters of a prompt name no matter any more. */
+const MAX_MATTER_WORDS = 64;
 /** A prompt says what it wants in its first sentences. What follows is often a pasted text. */
-const PROMPT_CHARACTERS = 1000;
+const PROMPT_CHARACTERS = 600;
 const CODE_BLOCK = /```.*?(?:```|$)/gs;
 
 /*
@@ -52,7 +54,7 @@ const PLACE = { standing: 0.3, own: 0.7, other: -2, none: 0, some: 0, news: 0.5 
 const WITH_MEANING = { similarity: 8.5, information: 0.8, association: 0.7 };
 const BY_WORDS = { similarity: 0, information: 2.9, association: 1.2 };
 /** More common words, or words of the same matter, say nothing more. */
-const MOST = { information: 1.6, association: 2 };
+const MOST = { information: 2.5, association: 2 };
 /** Maximum facts of a brief for a prompt, besides those that the session was told before. */
 export const PROMPT_FACTS = 6;
 /** A fact that is worth so much less than the best one is not shown. */
@@ -60,9 +62,11 @@ const MAX_BEHIND = 4;
 
 /** Weights of the signs that a prompt needs a memory. The sum is positive if it probably does. */
 const NEED = {
-  withMeaning: { base: -3.6, near: 3.2, best: 1, needless: -3.7, general: -1.8, personal: 3.1, order: 1.25 },
-  byWords: { base: -3, near: 0, best: 0.75, needless: -4, general: -1.5, personal: 3.1, order: 1.25 },
+  withMeaning: { base: -2.8, near: 3.5, best: 0.83, needless: -4.2, general: -2, personal: 3, order: 1.25 },
+  byWords: { base: -1.8, near: 0, best: 0.57, needless: -4.3, general: -1.7, personal: 3, order: 1.25 },
 };
+/** A question is not about the world in general if a fact shares this information with it, and this share of all its words. */
+const ANSWER = { information: 1.5, coverage: 0.4 };
 /** Words of the same matter say more about which fact is meant than about whether any is needed. */
 const ASSOCIATION_NEEDS = 0.5;
 /** A prompt on the matters of a memory is near to several of its facts. */
@@ -108,6 +112,8 @@ interface Candidate {
   /** The information of the words that it shares with the prompt, and with the matters of the prompt. */
   readonly information: number;
   readonly association: number;
+  /** Whether it has most words of the prompt, and more than one rare one. */
+  readonly mayAnswer: boolean;
 }
 
 /** Selects the facts that probably matter for a prompt, best first. There are none if the prompt probably needs none. */
@@ -130,26 +136,27 @@ async function candidatesFor(
   prompt: string,
   { namespace, client, project, comparesMeanings, signal, yieldTurn }: PromptRequest,
 ): Promise<{ readonly candidates: readonly Candidate[]; readonly hasMeaning: boolean }> {
-  const byWords = (text: string) => finder.find(namespace, { texts: [text], mode: 'words', limit: COMPARED, yieldTurn });
-  const byMeaning = () => finder.find(namespace, { texts: [prompt], mode: 'both', limit: COMPARED, yieldTurn, signal });
-  const words = associatedWords(prompt);
+  const byWords = (text: string, limit: number) => finder.find(namespace, { texts: [text], mode: 'words', limit, yieldTurn });
+  const byMeaning = () => finder.find(namespace, { texts: [prompt], mode: 'both', limit: COMPARED.both, yieldTurn, signal });
+  const words = associatedWords(prompt).slice(0, MAX_MATTER_WORDS);
   const [{ found }, { found: associated }] = await Promise.all([
     // If the model is too slow, words answer.
-    comparesMeanings ? byMeaning().catch(() => byWords(prompt)) : byWords(prompt),
-    words.length === 0 ? { found: [] } : byWords(words.join(' ')),
+    comparesMeanings ? byMeaning().catch(() => byWords(prompt, COMPARED.words)) : byWords(prompt, COMPARED.words),
+    words.length === 0 ? { found: [] } : byWords(words.join(' '), COMPARED.matters),
   ]);
   const associations = new Map(associated.map(({ fact, information }) => [fact.key, information]));
   const known = new Set(found.map(({ fact }) => fact.key));
   const others = associated
     .filter(({ fact }) => !known.has(fact.key))
-    .map(({ fact }) => ({ fact, information: 0, similarity: 0 }));
+    .map(({ fact }) => ({ fact, information: 0, coverage: 0, similarity: 0 }));
   const reader = { client, project, now: store.now() };
-  const candidates = [...found, ...others].map(({ fact, information, similarity = 0 }) => ({
+  const candidates = [...found, ...others].map(({ fact, information, coverage, similarity = 0 }) => ({
     fact,
     place: placeOf(fact, reader),
     similarity,
     information: Math.min(MOST.information, information),
     association: Math.min(MOST.association, associations.get(fact.key) ?? 0),
+    mayAnswer: information >= ANSWER.information && coverage >= ANSWER.coverage,
   }));
   return { candidates, hasMeaning: found.some(({ similarity }) => similarity !== undefined) };
 }
@@ -173,13 +180,14 @@ function needsMemory(prompt: string, candidates: readonly Candidate[], hasMeanin
     .toSorted((one, other) => other - one)
     .slice(0, NEAR_FACTS);
   const near = nearest.reduce((sum, similarity) => sum + similarity, 0) / NEAR_FACTS;
+  const isAnswered = candidates.some(({ mayAnswer, place }) => mayAnswer && place.project !== 'other');
   const need = hasMeaning ? NEED.withMeaning : NEED.byWords;
   const sum =
     need.base +
     need.near * near +
     need.best * Math.max(0, ...worths) +
     need.needless * needless +
-    (general ? need.general : 0) +
+    (general && !isAnswered ? need.general : 0) +
     (personal ? need.personal : 0) +
     (order ? need.order : 0);
   return sum > 0;

@@ -72,8 +72,9 @@ const lastClauseOf = (sentence: string): string =>
     sentence,
   )?.[1] ?? '';
 
-/** The part before the first comma. What follows is often a reason or an order. */
-const mainClauseOf = (said: string): string => /^[^,;]*/.exec(said)?.[0] ?? said;
+/** The part before the first comma. What follows is often a reason or an order, but a contradiction belongs to the sentence. */
+const mainClauseOf = (said: string): string =>
+  /[,;] ?(?:\S+ )?(?:but|aber|although|obwohl|except)\b/i.test(said) ? said : (/^[^,;]*/.exec(said)?.[0] ?? said);
 
 const LEAD_IN =
   /^(?:(?:(?:no|nope|nah|wrong|incorrect|nein|falsch|yes|yep|ja|stop)(?: (?:no|nein))*[,.:;!]+|(?:that['’]s|this is|that is|das ist) (?:wrong|not right|incorrect|falsch)[,.:;!]+|(?:and|but|so|also|ok|okay|oh|well|hey|hi|hello|btw|by the way|ps|please|pls|actually|just|sorry|listen|one more thing|another thing|und|aber|bitte|übrigens|ach|hallo|eigentlich)\b(?!-)[,.:;!]*|[-–—…]+)\s*)+/iu;

@@ -33,7 +33,7 @@ const states =
 const kept =
   '(?:stored|kept|hosted|managed|tracked|generated|documented|defined|built|deployed|versioned|maintained|published|written|named|called|licensed|configured|located|formatted|returned|signed|reset|rotated|reviewed|spelled|spelt|served|processed|billed|paid|shipped|backed up|archived|encrypted|handled|made|done|owned|run|forbidden|allowed|required|not allowed)';
 const thing =
-  '(?:projects?|repo|repository|code ?base|monorepo|products?|library|company|office|branch|production|prod|staging|test|dev|ci|pipeline|build server|api|sdk|cli|frontend|front end|backend|back end|gateway|app|application|website|web ?site|site|shop|store|portal|dashboard|service|server|cluster|database|db|warehouse|queue|cache|customers?|clients?|users?|name|docs|documentation|wiki|handbook|policy|retention|period|limit|budget|deadline|rate|port|host|domain|url|address|path|bucket|region|language|framework|stack|version|licen[cs]e|logo|brand|font|colou?r|team|standup|stand-up|retro|meeting|sprint|release|releases|calendar|mailbox|channel|schema|vpn|firewall|proxy|registry|tenant|environment|image|entity|state|registry|newsletter|hotline|headquarters|depot|entrance)';
+  '(?:projects?|repo|repository|code ?base|monorepo|products?|library|company|office|(?:main |default |release )?branch|production(?: [\\p{L}-]+)?|prod|staging(?: [\\p{L}-]+)?|(?:test|dev|legacy|customer|client|public|internal|base|legal|main|primary) [\\p{L}-]+|ci|pipeline|build server|shop|customers?|clients?|docs|documentation|wiki|handbook|brand|team|standup|stand-up|retro|newsletter|mailbox|vpn|registry)';
 const family =
   '(?:wife|husband|partner|girlfriend|boyfriend|daughter|son|kids?|children|mother|father|mum|mom|dad|parents?|brother|sister|dog|cat|family|colleague|co-worker|coworker|assistant|landlord|neighbou?r|accountant|lawyer|grandmother|grandfather)';
 const herself =
@@ -215,9 +215,22 @@ export const STATEMENTS: readonly StatementPattern[] = [
     'convention',
     String.raw`^(?:use|prefer|write|keep|put|name|store|format|run|deploy|commit|push|log|test|answer) [^.!]{2,80}, never\b`,
   ),
+  implicit('convention', String.raw`^(?:all|every)\b[^.!]{0,40}\bour\b[^.!]{0,60}? (?:is|are|has|have)\b`),
   implicit(
     'convention',
-    String.raw`^(?:all|every|each|any) (?!time\b|in all\b|the best|good\b|right\b|set\b|done\b|clear\b|i\b|we need|two\b|three\b|four\b|\d|second\b|other\b|of the|tests? (?:pass|fail)|that\b|this\b|of (?:this|that|them)\b)[^.!]{2,80}? (?:must|needs?|has to|have to|should|may|can|${states.slice(3, -1)}|gets?|follow|carr(?:y|ies)|costs?|wears?|receives?)\b`,
+    String.raw`^in (?:this|our) (?:project|repo|repository|code ?base|team|company|app|house|family),? (?:all|every|each|no|we|the|our|any|never|always|nobody)\b`,
+  ),
+  implicit(
+    'project',
+    String.raw`^(?:every|each) (?:day|morning|evening|week|month|quarter|year|sprint|\p{L}+day),? (?:we|i) (?!${weDont}\b)\p{L}+`,
+  ),
+  implicit(
+    'project',
+    String.raw`^(?:the|our) (?:[\p{L}\p{N}-]+ ){1,4}?\p{L}+s (?:to |with |from |in )?[^.!,]{0,40}\bonly (?:through|via|from|by|with)\b`,
+  ),
+  implicit(
+    'convention',
+    String.raw`^(?:all|every|any) (?!time\b|in all\b|the best|good\b|right\b|set\b|done\b|clear\b|i\b|we need|two\b|three\b|four\b|\d|second\b|other\b|of the|case\b|tests? (?:pass|fail)|that\b|this\b|of (?:this|that|them)\b)(?!(?:\S+ ){0,6}i\b)[^.!]{2,80}? (?:must|needs?|has to|have to|should|may|can|includes?|returns?|goes|go|follows?|starts? with|ends? with|uses?|gets?|carr(?:y|ies)|costs?|wears?|receives?|is sent|are sent|is paid|are paid|is written|are written|is named|are named|is stored|are stored|is signed|are signed)\b`,
   ),
   rule(
     'convention',
@@ -240,7 +253,11 @@ export const STATEMENTS: readonly StatementPattern[] = [
   ),
   implicit(
     'convention',
-    String.raw`^(?:alle|jede[rsnm]?|sämtliche) (?!mal\b)[^.!]{2,80}? (?:muss|müssen|braucht|brauchen|soll|sollen|sollte|sollten|hat|haben|ist|sind|wird|werden|darf|dürfen|bekommt|bekommen|enthält|enthalten|kommt|kommen|gehört|gehören|geht|gehen)(?!\p{L})`,
+    String.raw`^(?:alle|jede[rsnm]?|sämtliche) [^.!]{2,40} (?:in|bei|von) (?:der|dem|den|unser\p{L}*) [^.!]{2,40} (?:ist|sind|hat|haben)(?!\p{L})`,
+  ),
+  implicit(
+    'convention',
+    String.raw`^(?:alle|jede[rsnm]?|sämtliche) (?!mal\b)[^.!]{2,80}? (?:muss|müssen|braucht|brauchen|soll|sollen|sollte|sollten|wird|werden|darf|dürfen|bekommt|bekommen|enthält|enthalten|kommt|kommen|gehört|gehören|geht|gehen)(?!\p{L})`,
   ),
   rule('convention', String.raw`^(?:bitte )?${nimm}(?!\p{L}) [^.!,]{0,120}?(?<!\p{L})${immer}(?!\p{L})`),
   rule(
@@ -342,15 +359,15 @@ export const STATEMENTS: readonly StatementPattern[] = [
   ),
   implicit(
     'project',
-    String.raw`^the (?!answer|error|result|output|status|response|value|count|sum|difference|problem|issue|solution|question|exit|score|number)(?:[\p{L}\p{N}-]+ ){1,6}?(?:is|are) (?:\p{N}|at least|at most|no more than|exactly)`,
+    String.raw`^the (?:[\p{L}\p{N}-]+ ){0,3}?(?:retention|period|limit|policy|budget|quota|notice|tax|fee|freeze|rate|deadline|allowance|threshold)(?: (?:of|for|in|on) (?:[\p{L}\p{N}-]+ ){1,3}?)? ?(?:is|are) (?:\p{N}|at least|at most|no more than|exactly|from \d)`,
   ),
   implicit(
     'project',
-    String.raw`^(?:[\p{L}\p{N}-]+ ){1,5}(?:is|are)(?: all| only| always| never| not)? ${kept} (?:in|on|with|without|by|at|under|to|from|as|through|for|per|every|after|before)\b`,
+    String.raw`^(?!(?:this|it|that|each|a|an|the (?!${thing}\b|backend\b|frontend\b|app\b|api\b))\b)(?:[\p{L}\p{N}-]+ ){1,5}(?:is|are)(?: all| only| always| never| not)? ${kept} (?:in|on|with|without|by|at|under|to|from|as|through|for|per|every|after|before)\b`,
   ),
   implicit(
     'project',
-    String.raw`^(?!${make}(?!\p{L}))(?:we|our|the|wir|unsere?|der|die|das|(?-i:\p{Lu})[\p{L}-]+)(?!\p{L})[^.!]{2,100} ${regularly}(?!\p{L})`,
+    String.raw`^(?!${make}(?!\p{L}))(?:we|our|the|wir|unsere?|der|die|das|(?-i:\p{Lu})[\p{L}-]+ (?:is|are|runs?|happens?|takes|goes|starts?|comes?|works?|meets?))(?!\p{L})[^.!]{2,100} ${regularly}(?!\p{L})`,
   ),
   implicit(
     'project',
@@ -360,8 +377,12 @@ export const STATEMENTS: readonly StatementPattern[] = [
     'project',
     String.raw`^(?-i:\p{Lu})\p{L}+(?: (?-i:\p{Lu})\p{L}+)? (?:owns?|maintains?|leads?|manages?|is responsible for|is in charge of|is (?:our|the|my) (?:[\p{L}]+ ){0,2}(?:owner|maintainer|lead|contact|head|manager|designer|lawyer|accountant|architect|admin|administrator|boss|colleague|customer|client|doctor|dentist|expert)|reviews?|handles?|takes care of|does the|prefers|speaks)\b`,
   ),
-  rule('project', String.raw`^it(?:['’]s| is) (?:spelled|spelt|written|pronounced|called)\b`),
+  rule(
+    'project',
+    String.raw`^it(?:['’]s| is) (?:spelled|spelt|written|pronounced|called)\b(?! (?:from|by|in|with|when|on|at|once|twice|before|after|for)\b)`,
+  ),
   implicit('project', String.raw`^(?:our|the|we|its?|(?-i:\p{Lu})[\p{L}-]+)\b[^.!]{3,100}, (?:not|never)\b (?!yet|sure|only)`),
+  implicit('project', String.raw`^(?:der|die|das|es|wir|unsere?) [^.!]{3,100}, (?:nicht|niemals|nie|keine?) (?!wahr|mehr)`),
   implicit(
     'project',
     String.raw`^(?:unser|unsere|unserem|unseren)(?!\p{L}) (?:[\p{L}\p{N}&.-]+ ){1,5}?(?:(?:hat|haben) (?:nur|immer|keine?n?|zwei|drei|vier|\d+)|ist|sind|läuft|laufen|liegt|liegen|heißt|heißen|geht|gehen|verwendet|verwenden|nutzt|nutzen|zahlt|zahlen|braucht|brauchen|startet|beginnt|wird|werden|kommt|kommen|steht|stehen|gehört|arbeitet|arbeiten|spricht|sprechen|erwartet|erwarten|endet|schließt|öffnet)(?!\p{L})`,
@@ -411,6 +432,8 @@ export const NO_STATEMENT: readonly RegExp[] = [
   // Denials
   /\b(?:never said|(?:have|has)(?: not|n['’]t) (?:yet )?(?:decided|agreed|settled|chosen)|not true|(?:do|does)(?: not|n['’]t) always|not always|no decision|nothing (?:is|has been) decided|did(?: not|n['’]t) (?:decide|agree|say))\b/i,
   /(?<!\p{L})(?:noch (?:nicht|nichts) (?:entschieden|beschlossen|vereinbart|festgelegt)|nicht immer|stimmt nicht, dass)(?!\p{L})/iu,
+  // Exercises and stories
+  /\bin (?:the|this|that|my) (?:exercise|example|story|task|scenario|game|book|novel|text|problem|chapter|movie|film|puzzle|homework)\b/i,
   // For this once
   /\b(?:for now|right now|at the moment|this time|just (?:this )?once|this once|only this|for the moment|(?<!(?:as of|from|starting) )today|tonight|tomorrow|until (?:then|i|we|the)|temporarily|in the meantime|in (?:this|the) (?:file|function|method|class|commit|pr|pull request|branch|test|case|diff|line|loop|component|query|script|message|thread|chat)|for (?:this|that) (?:file|one|function|method|class|commit|pr|pull request|branch|test|case|task|ticket|change|step|time|page|script|answer))\b/i,
   /(?<!\p{L})(?:diesmal|dieses mal|nur jetzt|vorerst|erst ?mal|im moment|gerade eben|(?<!(?:ab|von) )heute|morgen früh|in diese[mr] (?:datei|funktion|klasse|commit|branch|test|fall)|für diese[nrs]? (?:datei|commit|funktion|test|fall|aufgabe|ticket))(?!\p{L})/iu,

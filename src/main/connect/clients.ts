@@ -6,7 +6,7 @@ import { cursor } from './cursor.ts';
 import { geminiCli } from './gemini-cli.ts';
 import { openClawEmbeddings } from './openclaw/embeddings.ts';
 import { openClaw } from './openclaw/openclaw.ts';
-import { claudeCodePlugin, codexPlugin, geminiExtension, withPlugin } from './plugins.ts';
+import { claudeCodePlugin, codexPlugin, geminiExtension, isCodexPluginReviewed, withPlugin } from './plugins.ts';
 import { vscode } from './vscode.ts';
 
 /** All clients that can be connected, in display order. */
@@ -15,7 +15,7 @@ export const CONNECTORS: readonly Connector[] = [
   withPlugin(claudeCode, claudeCodePlugin),
   openClaw,
   openClawEmbeddings,
-  withPlugin(codex, codexPlugin),
+  withPlugin(codex, codexPlugin, isCodexPluginReviewed),
   withPlugin(geminiCli, geminiExtension),
   cursor,
   vscode,

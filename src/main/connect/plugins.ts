@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
+import { HOOK_EVENTS } from '../../contract/names.ts';
 import type { HostMachine } from '../config/config.ts';
 import { cachedByFile } from './config-file.ts';
 import type { Connector, EntryState } from './connector.ts';
@@ -17,9 +18,13 @@ type PluginFinder = (machine: HostMachine) => EntryState | undefined;
 /**
  * Returns a connector for a client that can also get our server and hooks from a plugin. If the plugin is installed, the client
  * needs only the tokens. Then connecting removes our entry and hooks from the client's configuration instead, because with both,
- * every tool would be listed twice.
+ * every tool would be listed twice. `isReviewed` says whether the client runs the plugin's hooks.
  */
-export function withPlugin(client: Connector, find: PluginFinder): Connector {
+export function withPlugin(
+  client: Connector,
+  find: PluginFinder,
+  isReviewed: (machine: HostMachine) => boolean = () => true,
+): Connector {
   const findReadable = (machine: HostMachine): EntryState | undefined => {
     try {
       return find(machine);
@@ -29,14 +34,25 @@ export function withPlugin(client: Connector, find: PluginFinder): Connector {
       throw error;
     }
   };
+  const { hooks } = client;
+  const isFromPlugin = (machine: HostMachine): boolean => findReadable(machine) !== undefined;
   return {
     ...client,
-    ...(client.hooks && { hooks: { ...client.hooks, isFromPlugin: (machine) => findReadable(machine) !== undefined } }),
+    ...(hooks && {
+      hooks: {
+        ...hooks,
+        isFromPlugin,
+        async look(machine) {
+          const found = await hooks.look(machine);
+          return isFromPlugin(machine) ? { ...found, waitsForReview: !isReviewed(machine) } : found;
+        },
+      },
+    }),
     async look(machine): Promise<EntryState> {
       const look = await client.look(machine);
       return look.at === 'absent' ? (findReadable(machine) ?? look) : look;
     },
-    connect: (machine, offer) => (findReadable(machine) ? client.disconnect(machine, new Map()) : client.connect(machine, offer)),
+    connect: (machine, offer) => (isFromPlugin(machine) ? client.disconnect(machine, new Map()) : client.connect(machine, offer)),
   };
 }
 
@@ -57,8 +73,21 @@ const codexSettings = cachedByFile((text = '') =>
   pluginIn(tableAt(text, ['plugins']), (value) => Object(value).enabled === false),
 );
 
-export const codexPlugin: PluginFinder = (machine) =>
-  codexSettings(join(folderFromEnvironment(machine, 'CODEX_HOME') ?? join(machine.home(), '.codex'), 'config.toml'));
+const codexConfig = (machine: HostMachine): string =>
+  join(folderFromEnvironment(machine, 'CODEX_HOME') ?? join(machine.home(), '.codex'), 'config.toml');
+
+export const codexPlugin: PluginFinder = (machine) => codexSettings(codexConfig(machine));
+
+/** Codex records the review of a plugin's hooks by the id of the plugin, the file and the position of each hook. */
+const codexReviews = cachedByFile((text = '') => {
+  const records = Object.entries(Object(tableAt(text, ['hooks', 'state'])) as Record<string, unknown>);
+  const reviewed = records.filter(
+    ([key, value]) => key.startsWith(`${PLUGIN_NAME}@`) && Object(value).trusted_hash !== undefined,
+  );
+  return reviewed.length >= HOOK_EVENTS.length;
+});
+
+export const isCodexPluginReviewed = (machine: HostMachine): boolean => codexReviews(codexConfig(machine));
 
 const geminiManifest = cachedByFile((text = '') => valueAt(text, ['name']));
 const geminiEnablement = cachedByFile((text = '') => valueAt(text, [PLUGIN_NAME, 'overrides']));

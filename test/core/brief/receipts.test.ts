@@ -321,4 +321,12 @@ describe('where a hook and the MCP server both speak, one is silent (R-BRIEF-09)
     const { caller: other } = await hookOf(memory, 'gemini');
     expect((await as(other)('brief', { session: 'one' })).keys).toEqual(['preferences/editor']);
   });
+
+  test('but not after the test of a connection, which no model reads', async () => {
+    const memory = await opened();
+    const { caller: hook } = await hookOf(memory, 'claude-code');
+    await memory.as(mcp('claude-code'))('brief', {});
+    await memory.as(hook)('brief', { prompt: '-' });
+    expect((await memory.as(hook)('brief', { session: 'one' })).keys).toEqual(['preferences/editor']);
+  });
 });

@@ -9,6 +9,7 @@ import { ordinaryFacts } from '../operations/secrets/ordinary-facts.ts';
 import { captureSets, measureCapture } from './measure.ts';
 import { others, secrets } from './sets/others.ts';
 import { statements } from './sets/statements.ts';
+import { tasks } from './sets/tasks.ts';
 
 test('is tested with 120 prompts with a lasting statement, and 120 without (R-CAPT-01)', () => {
   expect([statements.length, others.length]).toEqual([120, 120]);
@@ -18,6 +19,11 @@ test.each(captureSets)('statements are proposed, and little else: $name (R-CAPT-
   const { proposed, wrong } = measureCapture(set);
   expect(proposed).toBeGreaterThanOrEqual(0.8);
   expect(wrong).toBeLessThanOrEqual(0.1);
+});
+
+test('ordinary tasks that describe what to do lead to few proposals (R-CAPT-01)', () => {
+  expect(tasks).toHaveLength(50);
+  expect(tasks.filter((prompt) => captureFrom(prompt).length > 0).length / tasks.length).toBeLessThanOrEqual(0.1);
 });
 
 describe('nothing is proposed from', () => {
@@ -110,6 +116,7 @@ describe('a proposal', () => {
 test.each([
   ['words', 'we always use the one thing and never the other one because '],
   ['lines', 'always\n'],
+  ['one line', 'a'],
   ['quotation marks', `"'\`„“”«»`],
   ['tags', '<a><b c="d">'],
   ['fences', '```\n'],

@@ -75,7 +75,7 @@ describe.each(CASES)('R-PLUG-03 $client with the plugin', (one) => {
     expect(existsSync(tokenFile)).toBe(true);
     expect(await row(client)).toMatchObject({
       state: 'connected',
-      hooks: { events: ['session', 'prompt'], state: 'on' },
+      hooks: { events: ['session', 'prompt'], state: client === 'codex' ? 'waits_for_review' : 'on' },
     });
     expect(existsSync(join(served.folder, 'clients', `${client}.hook.token`))).toBe(true);
     await connections.connect({ client, subject: 'me', hooks: [] });
@@ -85,6 +85,18 @@ describe.each(CASES)('R-PLUG-03 $client with the plugin', (one) => {
     expect(await row(client)).toMatchObject({ state: 'broken', why: expect.stringContaining('disabled') });
     await connections.disconnect({ client });
     expect(existsSync(tokenFile)).toBe(false);
+  });
+
+  test.runIf(client === 'codex')('waits until its user has reviewed the hooks of the plugin', async () => {
+    const { connections, row, write } = await aHome(one);
+    await connections.connect({ client, subject: 'me' });
+    expect((await row(client)).hooks).toEqual({ events: ['session', 'prompt'], state: 'waits_for_review' });
+    const reviewed = ['session_start', 'user_prompt_submit'].map(
+      (event) =>
+        `[hooks.state."helmdeck-memory@helmdeck:hooks/hooks.json:${event}:0:0"]\ntrusted_hash = "sha256:1"\ntrusted_content_hash = "sha256:2"\n`,
+    );
+    write({ [config]: settings + reviewed.join('') });
+    expect((await row(client)).hooks).toEqual({ events: ['session', 'prompt'], state: 'on' });
   });
 
   test('loses the entry of an earlier connection, which disconnecting does not bring back', async () => {
