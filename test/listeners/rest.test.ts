@@ -282,7 +282,9 @@ describe('no GET changes anything', () => {
     const { home, clients, put } = createClientHome();
     put('.cursor/mcp.json', '{"mcpServers":{}}');
     const packs = { packs: [aPack(({ input: { what } }) => ({ said: what }))] };
-    const all = await serve({ store, folder, clock, packs, clients, windowFolder: 'out/renderer' });
+    // A POST opens a session of MCP. It records that the session begins with a brief, so there are no briefs here.
+    const brief = { bytes: 0, receipts: true };
+    const all = await serve({ store, folder, clock, packs, clients, brief, windowFolder: 'out/renderer' });
     const agent = await all.token('me', ['memory:read', 'memory:write', 'packs:run'], 'claude-code');
     const me = as(all, agent);
     for (const value of ['Vim', 'Helix']) await me.post('/memory/store', { ...aFact, value });
