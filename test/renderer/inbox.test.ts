@@ -218,13 +218,18 @@ describe('the Inbox (R-WIN-54)', () => {
     await page.getByRole('heading', { name: 'Connect', exact: true }).waitFor();
   });
 
-  test('an item that was dropped elsewhere says so, and new items appear without a reload', async () => {
-    const { page, as, served } = await anInbox({ allowedErrors: /404|ERR_FAILED/ });
-    await page.route('**/call/inbox?*', (route) => route.abort());
-    await served.perform(theOwner, 'dropInbox', { client: 'stranger' });
+  test('an item that cannot be kept says why and stays, and changes by others appear without a reload', async () => {
+    const { page, as, served } = await anInbox();
+    const message = 'The disk is full.';
+    await page.route('**/call/acceptInbox?*', (route) => route.fulfill({ json: { ok: false, code: 'disk_full', message } }));
     await page.getByRole('button', { name: 'Keep: preferences/editor' }).click();
-    await page.getByRole('alert').filter({ hasText: 'not in the Inbox any more' }).waitFor();
-    await page.unroute('**/call/inbox?*');
+    await card(page, /preferences\/editor/)
+      .getByRole('alert')
+      .getByText(message)
+      .waitFor();
+    expect(await cards(page).count()).toBe(3);
+    await served.perform(theOwner, 'dropInbox', { client: 'stranger' });
+    await page.getByText('Nothing to review.').waitFor();
     await as(held)('remember', { key: 'later', value: 'x' });
     await expect.poll(() => titles(page)).toEqual(['Store a new fact later']);
   });
@@ -260,6 +265,8 @@ test('the Inbox can be reviewed by keyboard alone (R-WIN-09, R-WIN-54)', async (
   await page.keyboard.press('e');
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
+  // The browser returns the focus before the page has removed the dialog.
+  await expect.poll(() => page.locator('dialog').count()).toBe(0);
   await expect.poll(() => focusedTitle(page)).toBe('Store a new fact preferences/editor');
   await page.keyboard.press('e');
   await page.getByRole('dialog').waitFor();

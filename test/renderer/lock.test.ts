@@ -79,7 +79,7 @@ test('a lock removes a shown recovery key or token from the screen (R-LOCK-02)',
   ] as const) {
     await goTo(page, at);
     await press(page, ask);
-    const program = page.getByLabel('Program');
+    const program = page.getByRole('textbox', { name: 'Program' });
     if (at === 'Connect') await program.fill('a-script');
     await page.getByRole('dialog').getByRole('button', { name: make }).click();
     await page.getByRole('dialog', { name: shows }).waitFor();

@@ -50,7 +50,8 @@ function useSearch(query: string, filter: FactsFilter, enabled: boolean) {
   const input = { query, limit: RESULTS, ...filter };
   const byWords = useOperation('search', { ...input, mode: 'words' }, enabled);
   const { data: status } = useOperation('status', {});
-  const refined = useOperation('search', { ...input, mode: 'auto' }, enabled && status?.meaning.at !== 'off');
+  const byMeaning = status !== undefined && status.meaning.at !== 'off';
+  const refined = useOperation('search', { ...input, mode: 'auto' }, enabled && byMeaning);
   return refined.data && !refined.isPlaceholderData ? refined : byWords;
 }
 
