@@ -6,6 +6,7 @@ import { briefCost } from './brief-cost.ts';
 import { context } from './context.ts';
 import { crowd } from './crowd.ts';
 import { forgetting } from './forgetting.ts';
+import { hook } from './hook.ts';
 import { indexBuild } from './index-build.ts';
 import { listener } from './listener.ts';
 import { mcp } from './mcp.ts';
@@ -35,6 +36,7 @@ for (const measure of [
   reads,
   myMemory,
   briefCost,
+  hook,
   packs,
   quota,
   sweep,

@@ -65,6 +65,8 @@ const NEED = {
   withMeaning: { base: -2.8, near: 3.5, best: 0.83, needless: -4.2, general: -2, personal: 3, order: 1.25 },
   byWords: { base: -1.8, near: 0, best: 0.57, needless: -4.3, general: -1.7, personal: 3, order: 1.25 },
 };
+/** A question is not about the world in general if a fact shares this information with it, and this share of all its words. */
+const ANSWER = { information: 1.5, coverage: 0.4 };
 /** Words of the same matter say more about which fact is meant than about whether any is needed. */
 const ASSOCIATION_NEEDS = 0.5;
 /** A prompt on the matters of a memory is near to several of its facts. */
@@ -110,6 +112,8 @@ interface Candidate {
   /** The information of the words that it shares with the prompt, and with the matters of the prompt. */
   readonly information: number;
   readonly association: number;
+  /** Whether it has most words of the prompt, and more than one rare one. */
+  readonly mayAnswer: boolean;
 }
 
 /** Selects the facts that probably matter for a prompt, best first. There are none if the prompt probably needs none. */
@@ -144,14 +148,15 @@ async function candidatesFor(
   const known = new Set(found.map(({ fact }) => fact.key));
   const others = associated
     .filter(({ fact }) => !known.has(fact.key))
-    .map(({ fact }) => ({ fact, information: 0, similarity: 0 }));
+    .map(({ fact }) => ({ fact, information: 0, coverage: 0, similarity: 0 }));
   const reader = { client, project, now: store.now() };
-  const candidates = [...found, ...others].map(({ fact, information, similarity = 0 }) => ({
+  const candidates = [...found, ...others].map(({ fact, information, coverage, similarity = 0 }) => ({
     fact,
     place: placeOf(fact, reader),
     similarity,
     information: Math.min(MOST.information, information),
     association: Math.min(MOST.association, associations.get(fact.key) ?? 0),
+    mayAnswer: information >= ANSWER.information && coverage >= ANSWER.coverage,
   }));
   return { candidates, hasMeaning: found.some(({ similarity }) => similarity !== undefined) };
 }
@@ -175,13 +180,14 @@ function needsMemory(prompt: string, candidates: readonly Candidate[], hasMeanin
     .toSorted((one, other) => other - one)
     .slice(0, NEAR_FACTS);
   const near = nearest.reduce((sum, similarity) => sum + similarity, 0) / NEAR_FACTS;
+  const isAnswered = candidates.some(({ mayAnswer, place }) => mayAnswer && place.project !== 'other');
   const need = hasMeaning ? NEED.withMeaning : NEED.byWords;
   const sum =
     need.base +
     need.near * near +
     need.best * Math.max(0, ...worths) +
     need.needless * needless +
-    (general ? need.general : 0) +
+    (general && !isAnswered ? need.general : 0) +
     (personal ? need.personal : 0) +
     (order ? need.order : 0);
   return sum > 0;

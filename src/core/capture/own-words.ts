@@ -98,8 +98,8 @@ const isMachineLine = (line: string): boolean => MACHINE_LINES.some((pattern) =>
 const ABBREVIATION =
   /(?:(?<!\p{L})(?:e\.g|i\.e|z\.\s?b|d\.\s?h|u\.\s?a|etc|vs|resp|ca|bzw|nr|mr|mrs|ms|dr|prof|inc|ltd|corp|approx))\.$|(?<!\p{L})[zdu]\.$/iu;
 
-/** A long line without an end is continued on the next line. */
-const WRAPPED = /([^\n]{60,}[^\n.!?:])\n(?=\S)/g;
+/** A long line without an end is continued on the next line. Tried once for each line, so that the work grows linearly. */
+const WRAPPED = /^([^\n]{60,}[^\n.!?:])\n(?=\S)/gm;
 
 /** Splits a paragraph at the ends of its sentences. A point within a number, a name or an address does not end a sentence. */
 function sentencesOf(paragraph: string): string[] {

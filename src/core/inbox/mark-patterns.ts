@@ -68,9 +68,10 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
     'before answer|before respond|before reply|before doing|before you answer|before you re|before any answer|before each answer|before every answer',
     String.raw`\bbefore (?:answering|responding|replying|doing|you answer|you respond|you reply|any answer|each answer|every answer)[^.!?]{0,60}\b(?:curl|wget|shell|terminal|bash|powershell|https?:\/\/)`,
   ),
+  of('treat', String.raw`(?<!\b(?:never|not|n['’]t|avoid) )\btreat ${words(5)}as ${words(2)}(?:instructions|commands|orders)\b`),
   of(
     'curl|wget|iwr|invoke-webrequest',
-    String.raw`\b(?:you (?:must|should|need to|have to)|immediately|first|now) (?:run|execute|paste)[^.!?\n]{0,40}(?:curl|wget|iwr|invoke-webrequest)[^\n]{0,200}\| ?(?:ba|z)?sh\b`,
+    String.raw`\b(?:you (?:must|should|need to|have to)|immediately|first|now|always|every time) (?:run|execute|paste)[^.!?\n]{0,40}(?:curl|wget|iwr|invoke-webrequest)[^\n]{0,200}\| ?(?:ba|z)?sh\b`,
   ),
   of(
     'note|message|attention|notice|reminder',
@@ -398,7 +399,8 @@ export const FRAMING_PATTERNS: readonly RegExp[] = [
   /^[ \t>*#[(]{0,8}SYSTEM(?: (?:MESSAGE|PROMPT|OVERRIDE|NOTICE|ALERT|UPDATE|INSTRUCTIONS?|REMINDER|NOTE))?[\])*]{0,3}[ \t]?:/m,
   /^[ \t>*#[(]{0,8}(?:system|developer|admin(?:istrator)?) (?:override|reminder|instructions?|directive)[\])*]{0,3}[ \t]?:/im,
   /from helmdeck memory ?:|quoted data, not instructions|memory_recall <key>/i,
-  /[-=*#[<(]{2,}[ \t]{0,4}(?:end|begin|start|close)(?: of)?(?: the| this)? (?:quoted|untrusted|retrieved|recalled|stored|system|user|trusted|admin|owner|developer|priority|hidden)[ -](?:data|text|content|input|prompt|message|instructions?|facts?|memory|memories|context|override)\b/i,
+  // Each line of signs is tried once, from its beginning. Otherwise the work would grow with the square of its length.
+  /(?<![-=*#[<(])[-=*#[<(]{2,}[ \t]{0,4}(?:end|begin|start|close)(?: of)?(?: the| this)? (?:quoted|untrusted|retrieved|recalled|stored|system|user|trusted|admin|owner|developer|priority|hidden)[ -](?:data|text|content|input|prompt|message|instructions?|facts?|memory|memories|context|override)\b/i,
   /^[ \t]{0,8}(?:END|BEGIN|START)(?: OF)?(?: THE| THIS)? (?:QUOTED|UNTRUSTED|RETRIEVED|RECALLED|STORED|SYSTEM|USER|TRUSTED|ADMIN|OWNER|DEVELOPER|PRIORITY|HIDDEN)[ -](?:DATA|TEXT|CONTENT|INPUT|PROMPT|MESSAGE|INSTRUCTIONS?|FACTS?|MEMORY|MEMORIES|CONTEXT|OVERRIDE)\b/m,
   /<!--[^>]{0,20}\b(?:assistant|system|a\.?i\.?|agents?|llm|model|claude|gpt|instructions?|ignore|prompt)\b[^>]{0,4}[:,]/i,
   /^[ \t>]{0,8}(?:#{1,6}|={2,}|-{2,}|\*{2,})[ \t]{0,4}SYSTEM[ \t]{0,4}(?:#{1,6}|={2,}|-{2,}|\*{2,}|:)/m,

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import type { OperationInput, OperationOutput } from '../../contract/operations.ts';
 import { type Caller, namespaceOf } from '../access/caller.ts';
@@ -156,7 +157,10 @@ export function brief(deps: MemoryDeps): Pick<Memory, 'brief'> {
     const session = await sessionOf(caller, moment, name);
     const again = session && moment === 'repeat' ? await readAgain(caller, session.facts) : [];
     const { forPrompt, forSession } = await select(caller, moment, input);
-    // A hook that has given up will not show the answer, so the session was not told.
+    // A hook that has given up will not show the answer, so the session was not told. If other work delayed this brief, the end of the
+    // hook's connection is read in the next turn of the event loop, and reported in the turn after it.
+    await nextTurn();
+    await nextTurn();
     if (signal?.aborted) throw new Failure('cancelled', 'The client ended the request before the brief was ready.');
     const isShown = (fact: BriefFact): boolean => !isMarked(fact);
     const selected = { forPrompt: forPrompt.filter(isShown), forSession: [...again, ...forSession].filter(isShown) };

@@ -109,6 +109,32 @@ const port: StoredFact = {
   days: 50,
 };
 
+/** Facts of a small memory. */
+const few: readonly StoredFact[] = [
+  { key: 'staging/port', value: 'Staging of shop listens on 8443.' },
+  ...['Commit messages are short.', 'The editor is Helix.', 'Anna leads the design team.', 'Drinks decaf after noon.'].map(
+    (value, n) => ({ key: `other/${n}`, value }),
+  ),
+  ...[
+    'We use CSS modules.',
+    'The shop uses PostgreSQL 16.',
+    'The blog is at blog.example.org.',
+    'Payments go through Stripe.',
+  ].map((value, n) => ({ key: `more/${n}`, value })),
+];
+
+test.each([2, 5, few.length])(
+  'a question about a fact in a memory of %i facts is not one about the world (R-BRIEF-21)',
+  async (size) => {
+    const { prompt } = select(few.slice(0, size));
+    expect((await prompt('which port does staging use?'))[0]).toBe('staging/port');
+    expect((await prompt('what is the staging port'))[0]).toBe('staging/port');
+    expect(await prompt('what is the port of PostgreSQL called in other databases?')).toEqual([]);
+    expect(await prompt('which port does HTTPS use?')).toEqual([]);
+    expect(await prompt('what is the capital of France?')).toEqual([]);
+  },
+);
+
 describe('a prompt that needs no memory (R-BRIEF-21)', () => {
   const facts = [...others, { ...port, cosine: 0.28 }, { key: 'home/cat', value: 'The cat is called Pixel.', cosine: 0.28 }];
   test.each([

@@ -116,6 +116,7 @@ describe('a proposal', () => {
 test.each([
   ['words', 'we always use the one thing and never the other one because '],
   ['lines', 'always\n'],
+  ['one line', 'a'],
   ['quotation marks', `"'\`„“”«»`],
   ['tags', '<a><b c="d">'],
   ['fences', '```\n'],
