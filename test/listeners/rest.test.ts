@@ -342,6 +342,18 @@ describe('no GET changes anything', () => {
     const { url, owner } = all;
     const known = ['/', '/healthz', ...ALL_ROUTES.filter(([method]) => method === 'GET').map(([, path]) => path)];
     const paths = [...new Set([...known, ...ALL_ROUTES.map(([, path]) => path)])].filter((path) => !STREAMS.includes(path));
+    // The POST request that opens an MCP session leaves a row about its brief.
+    const sessions = new Map<string, string>();
+    for (const token of [owner, agent])
+      for (const path of STREAMS) {
+        const { session } = await openSession(all, token, undefined, path.startsWith(QMD) ? QMD : MCP);
+        sessions.set(token + path, session);
+      }
+    const briefs = async (): Promise<number> => {
+      const { json } = await as(all, owner).get('/activity');
+      return (json['activity'] as { operation: string }[]).filter(({ operation }) => operation === 'brief').length;
+    };
+    await expect.poll(briefs, EVENTUALLY).toBe(6);
     const before = everything();
     for (const token of [owner, agent]) {
       for (const path of paths) {
@@ -360,8 +372,7 @@ describe('no GET changes anything', () => {
         for (const more of [query, `_method=${method}`]) await sendRequest(url, `${at}?${more}`, { token });
       }
       for (const path of STREAMS) {
-        const { session } = await openSession(all, token, undefined, path.startsWith(QMD) ? QMD : MCP);
-        const line = await openStream(all, token, path, ['Mcp-Session-Id', session]);
+        const line = await openStream(all, token, path, ['Mcp-Session-Id', sessions.get(token + path) ?? '']);
         await line.waitFor(/^HTTP\/1\.1 200 /);
         line.socket.destroy();
       }

@@ -39,7 +39,7 @@ function streamableHttpRoutes({ path, transport, sessions, streams, bodies }: De
       if (single?.kind === 'invalid') return send(response, 400, single.response);
       if (single?.kind === 'request' && single.method === 'initialize') {
         // Open a new session, even if the request has the id of an old session.
-        const session = await sessions.open(exchange, 'http', programOf(single.params));
+        const session = await sessions.open(exchange, 'http');
         const [result] = await session.request([single]);
         return result && send(response, 200, result, ['Mcp-Session-Id', session.id]);
       }
@@ -145,12 +145,6 @@ function sseRoutes({ path, transport, sessions, streams, bodies }: Deps): Route[
       for (const message of messages) session.receive(message, (result) => result && session.sendOnStream(result));
     }),
   ];
-}
-
-/** Returns the name that the program of a client gives itself in `initialize`. */
-function programOf({ clientInfo }: Readonly<Record<string, unknown>> = {}): string | undefined {
-  const { name }: { readonly name?: unknown } = Object(clientInfo);
-  return typeof name === 'string' ? name : undefined;
 }
 
 const messagesOf = (single: RpcMessage | undefined, body: unknown, session: Session, sdk: Sdk): readonly RpcMessage[] =>

@@ -57,13 +57,9 @@ export class SessionRegistry implements Disposable {
     ];
   }
 
-  async open(
-    { caller, digest }: Pick<Exchange, 'caller' | 'digest'>,
-    transportKind: TransportKind,
-    program?: string,
-  ): Promise<Session> {
+  async open({ caller, digest }: Pick<Exchange, 'caller' | 'digest'>, transportKind: TransportKind): Promise<Session> {
     this.#limitSessions(caller);
-    const owner = { caller, transportKind, digest, program };
+    const owner = { caller, transportKind, digest };
     const session = new Session(owner, this.#deps.clock.steady(), () => this.#remove(session));
     this.#sessions.set(session.id, session);
     try {

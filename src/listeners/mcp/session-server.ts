@@ -56,11 +56,18 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
     ...(profile.resources && { resources: { subscribe: true } }),
   };
   return async ({ Server }, session) => {
-    const instructions =
-      profile.briefs && !OWN_PROGRAMS.has(session.owner.program ?? '')
-        ? await withBrief(profile.instructions, perform, session.owner.caller)
-        : profile.instructions;
-    const server = new Server(profile.info, { capabilities, instructions, jsonSchemaValidator: noValidator });
+    const server = new Server(profile.info, {
+      capabilities,
+      instructions: profile.instructions,
+      jsonSchemaValidator: noValidator,
+    });
+    // The brief is asked for by the client's `initialize`, not when the session opens, because a GET request must change nothing.
+    if (profile.briefs) {
+      session.completeInitialize = async (result, params) =>
+        OWN_PROGRAMS.has(programOf(params) ?? '')
+          ? result
+          : { ...result, instructions: await withBrief(profile.instructions, perform, session.owner.caller) };
+    }
     server.fallbackRequestHandler = () => {
       const { code, message } = unknownMethod();
       throw Object.assign(new Error(message), { code });
@@ -85,6 +92,12 @@ export function createSessionServer({ profile, perform, clock, log }: Deps): (sd
 
 /** Our own programs, whose sessions have no model: the check of a connection, and a bridge that opens a lost session again. */
 const OWN_PROGRAMS: ReadonlySet<string> = new Set(['helmdeck-memory', 'helmdeck-stdio-bridge']);
+
+/** Returns the name that the program of a client gives itself in `initialize`. */
+function programOf({ clientInfo }: Readonly<Record<string, unknown>> = {}): string | undefined {
+  const { name }: { readonly name?: unknown } = Object(clientInfo);
+  return typeof name === 'string' ? name : undefined;
+}
 
 /** Maximum milliseconds that the start of a session waits for its brief. */
 const BRIEF_MS = 500;

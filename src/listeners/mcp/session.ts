@@ -7,6 +7,7 @@ import type {
   Progress,
   ProgressToken,
   RequestId,
+  Result,
 } from '@modelcontextprotocol/sdk/types.js';
 import { Failure } from '../../contract/failure.ts';
 import type { Caller } from '../../core/access/caller.ts';
@@ -44,6 +45,7 @@ interface PendingRequest {
   /** The id that the client gave the request. */
   readonly id: RequestId;
   readonly method: string;
+  readonly params: Readonly<Record<string, unknown>> | undefined;
   readonly onResponse: OnResponse;
   readonly sendBefore: SendBeforeResponse;
   /** Undefined for a method that the SDK handles. */
@@ -56,8 +58,6 @@ export type TransportKind = 'http' | 'sse';
 export interface SessionOwner {
   readonly caller: Caller;
   readonly transportKind: TransportKind;
-  /** The name that the program of the client gives itself, if it is known when the session opens. */
-  readonly program?: string | undefined;
   /** Digest of the token. An id is not enough, because two tokens can have the same id. */
   readonly digest: string;
 }
@@ -79,6 +79,8 @@ export class Session implements Transport {
   onerror?: (error: Error) => void;
   /** Returns a method of this program. */
   findMethod?: (method: string) => RunMethod | undefined;
+  /** Completes the result of `initialize`, which the SDK made. */
+  completeInitialize?: (result: Result, params: PendingRequest['params']) => Promise<Result>;
   readonly #pending = new Map<number, PendingRequest>();
   /** The notifications so far. Maps each distinct text to the event number of its latest occurrence. */
   readonly #notifications = new Map<string, number>();
@@ -127,7 +129,7 @@ export class Session implements Transport {
     const number = this.#requestCount;
     const run = this.findMethod?.(method);
     const controller = run && new AbortController();
-    this.#pending.set(number, { id, method, onResponse, sendBefore, controller });
+    this.#pending.set(number, { id, method, params, onResponse, sendBefore, controller });
     if (run && controller) return void this.#run(run, params ?? {}, { requestId: number, signal: controller.signal });
     const request: JSONRPCRequest = { jsonrpc: '2.0', id: number, method, ...(params && { params }) };
     this.onmessage?.(request);
@@ -208,8 +210,10 @@ export class Session implements Transport {
     const request = this.#pending.get(number);
     if (!request) return;
     this.#pending.delete(number);
-    if (request.method === 'initialize' && 'result' in message) this.version = String(message.result['protocolVersion']);
-    request.onResponse({ ...message, id: request.id });
+    if (request.method !== 'initialize' || !('result' in message)) return request.onResponse({ ...message, id: request.id });
+    this.version = String(message.result['protocolVersion']);
+    const result = (await this.completeInitialize?.(message.result, request.params)) ?? message.result;
+    request.onResponse({ ...message, result, id: request.id });
   }
 
   /** Ends the session. Its pending requests get an error response. */
