@@ -7,6 +7,7 @@ import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
 import { escapeControls } from '../layout.ts';
 import { formatMinute } from '../times.ts';
+import { given } from '../values.ts';
 import { connectToServer, type HookChoice, localConnections, serverOf } from './connect-server.ts';
 import { planLines, verificationLine } from './connection-lines.ts';
 
@@ -34,6 +35,7 @@ export const connect = command({
         'Facts from your prompts to the agent: `off`, `inbox` (wait until you accept them) or `store` (stored at once). Default: `off`.',
     },
     quarantine: { description: 'Lets everything that the agent writes wait in the Inbox until you accept it.' },
+    'no-quarantine': { description: 'Lets the agent write without waiting. Without either, an earlier choice stays.' },
     server: {
       value: '<url>',
       description: 'Address of a server on another machine, such as `https://memory.example:7443`. Asks for its token.',
@@ -69,7 +71,8 @@ export const connect = command({
     'connect codex --server https://memory.example:7443',
   ],
   async run({ arguments: { client }, options }, context) {
-    const { subject, packs, capture, quarantine, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
+    const { subject, packs, capture, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
+    const quarantine = quarantineIn(options);
     const choice = hookChoiceIn(options);
     if (server === undefined && (ca !== undefined || tokenFile !== undefined))
       throw new UsageError('--ca and --token-file can be used only with --server.');
@@ -79,7 +82,7 @@ export const connect = command({
         subject !== undefined ||
         packs !== undefined ||
         capture !== undefined ||
-        quarantine ||
+        quarantine !== undefined ||
         tried ||
         list
       )
@@ -117,7 +120,7 @@ export const connect = command({
     if (!(await context.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
     // Change the packs first, so that the agent's first session has the right tools.
     const { offered, captured } = await choose();
-    const done = await context.call('connectClient', { ...wanted, basis: plan.basis, quarantine });
+    const done = await context.call('connectClient', { ...wanted, basis: plan.basis, ...given({ quarantine }) });
     await context.printResult(done, () => [
       `${client} is connected to the memory "${escapeControls(done.subject)}".`,
       verificationLine(done.verified),
@@ -173,6 +176,18 @@ function hookChoiceIn({ hooks, 'no-hooks': none, 'trust-hooks': trust }: HookOpt
     ...(none ? { hooks: [] } : events && { hooks: events }),
     ...(trust && { trust_hooks: true }),
   };
+}
+
+/** Undefined if the owner makes no choice, so that an earlier choice stays. */
+function quarantineIn({
+  quarantine,
+  'no-quarantine': free,
+}: {
+  quarantine: boolean;
+  'no-quarantine': boolean;
+}): boolean | undefined {
+  if (quarantine && free) throw new UsageError('Use either --quarantine or --no-quarantine.');
+  return quarantine || free ? quarantine : undefined;
 }
 
 const isHookEvent = (event: string): event is HookEvent => HOOK_EVENTS.some((one) => one === event);
