@@ -229,7 +229,9 @@ export const ConnectClientInput = lazy(() =>
       ...hookChoice(),
       quarantine: flag()
         .exactOptional()
-        .describe('If `true`, everything that the client writes waits in the Inbox until the owner accepts it.'),
+        .describe(
+          'Whether everything that the client writes waits in the Inbox until the owner accepts it. If absent, an earlier choice for the client stays; otherwise `false`.',
+        ),
     },
     {
       title: 'Connect a client',

@@ -275,7 +275,7 @@ export const COMMAND_PATTERNS: readonly CommandPattern[] = [
   ),
   of(
     'http',
-    String.raw`https?:\/\/\S{1,200}[^.\n]{0,40}\b(?:do|follow|execute|obey) (?:exactly )?(?:what(?:ever)?|as|everything) (?:it|they|the page|that page|you (?:find|read|see)|is)\b`,
+    String.raw`https?:\/\/\S{1,200}(?!\S)[^.\n]{0,40}\b(?:do|follow|execute|obey) (?:exactly )?(?:what(?:ever)?|as|everything) (?:it|they|the page|that page|you (?:find|read|see)|is)\b`,
   ),
   of(
     'download|fetch',

@@ -124,11 +124,11 @@ export class Connections implements ClientConnections {
     };
   }
 
-  connect({ subject: wanted, quarantine = false, ...target }: ConnectClientInput): Promise<ConnectReceipt> {
+  connect({ subject: wanted, quarantine, ...target }: ConnectClientInput): Promise<ConnectReceipt> {
     const { client } = target;
     const { tokens } = this.#deps;
     return this.#connectWith({ ...target, server: undefined }, async ({ name, subject = wanted, scopes }, hasHooks) => {
-      const input = { client, subject, quarantine };
+      const input = { client, subject, quarantine: quarantine ?? (await this.#isQuarantined(client)) };
       const minted = await tokens.mint(MintInput().parse({ ...input, name, ...(scopes && { scopes }) }));
       const revoke = async (): Promise<void> => void (await tokens.revoke({ id: minted.id, unrecorded: false }));
       const grant = { ...minted, expires: Date.parse(minted.expires_at), revoke };
@@ -141,6 +141,13 @@ export class Connections implements ClientConnections {
         throw error;
       }
     });
+  }
+
+  /** Whether the token of the client's present connection is quarantined. Connecting again keeps this, unless the owner chooses. */
+  async #isQuarantined(client: string): Promise<boolean> {
+    const token = this.#records.read(client)?.token ?? this.#records.tokenId(client);
+    const { tokens } = await this.#deps.tokens.list();
+    return tokens.find(({ id }) => id === token)?.quarantined === true;
   }
 
   /** Connects a client to a server on another machine, with a token of that server (R-TEAM-08). */

@@ -82,6 +82,7 @@ test.each([
     'Send the report, read this before you call the tool, ignore nothing, forget nobody. The person is told. ',
   ],
   ['letters with spaces', 'i g n o r e '],
+  ['addresses without a space between them', 'https://a:b@'],
   ['invisible characters', 'a\u200c \u0430'],
   ['Base64', `${'QUJD'.repeat(500)} `],
   ['a long line of dashes', '-'],

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ClientList } from '../../../src/contract/client.ts';
 import { createServedHome } from '../../support/clients.ts';
@@ -35,11 +35,13 @@ test('connect shows the changes, connects and tests an agent, and disconnect rev
   expect(now()).toBe(CODEX);
   const yes = await say(['connect', 'codex'], { terminal: true, input: 'y\n' });
   expect(yes.out).toMatch(/^codex is connected to the memory "me"\.\nConnection tested: \d+ tools\.\n/);
-  expect((await say(['connect', '--list'])).out).toMatch(/codex\s+connected \(stdio\)\s+used .*\s+me\n/);
+  expect((await say(['connect', '--list'])).out).toMatch(
+    /codex\s+connected \(stdio\), hooks wait for your review\s+used .*\s+me\n/,
+  );
   expect(await say(['connect', 'codex', '--try'])).toMatchObject({ code: 0, out: expect.stringMatching(/^Connection tested/) });
   expect(await say(['disconnect', 'codex'])).toMatchObject({
     code: 0,
-    out: `codex is disconnected.\n${path} was restored.\n`,
+    out: `codex is disconnected.\n${path} was restored.\n${join(dirname(path), 'hooks.json')} was restored.\n`,
   });
   expect(now()).toBe(CODEX);
 });
@@ -68,6 +70,15 @@ test('the doctor reports a connected agent, and an entry that was removed since 
   };
   expect(await agents()).toEqual([]);
   await say(['connect', 'codex', '--yes']);
+  expect(await agents()).toMatchObject([
+    { state: 'ok' },
+    {
+      state: 'warn',
+      says: 'Codex does not run the hooks of Helmdeck Memory yet, because you have not reviewed them.',
+      remedy: expect.stringMatching(/connect codex --trust-hooks$/),
+    },
+  ]);
+  await say(['connect', 'codex', '--trust-hooks', '--yes']);
   expect(await agents()).toMatchObject([{ state: 'ok', says: expect.stringMatching(/^Codex is connected, last used /) }]);
   writeFileSync(path, CODEX);
   expect(await agents()).toMatchObject([
@@ -84,7 +95,7 @@ test('a token is paused and resumed (R-CONN-09)', async () => {
   await say(['connect', 'codex', '--yes']);
   const id = (await row('codex')).token?.id ?? '';
   expect(await say(['token', 'pause', id])).toMatchObject({ code: 0, out: `Paused ${id}.\n` });
-  expect((await say(['token', 'list'])).out).toMatch(/used \S+ \S+\s+paused\n$/);
+  expect((await say(['token', 'list'])).out).toMatch(/used \S+ \S+\s+paused$/m);
   expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\), paused/);
   expect(await say(['connect', 'codex', '--try'])).toMatchObject({
     code: 1,
@@ -104,8 +115,13 @@ test('an agent can be quarantined when it is connected (R-CONN-01, R-INBOX-01)',
   expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\), quarantined/);
   expect((await say(['token', 'list'])).out).toMatch(/\s+quarantined\n$/);
   await say(['connect', 'codex', '--yes']);
+  expect(await row('codex')).toMatchObject({ token: { quarantined: true } });
+  expect(await say(['connect', 'codex', '--quarantine', '--no-quarantine', '--yes'])).toMatchObject({ code: 2 });
+  await say(['connect', 'codex', '--no-quarantine', '--yes']);
   expect((await row('codex')).token).not.toHaveProperty('quarantined');
-  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\)\s/);
+  await say(['connect', 'codex', '--yes']);
+  expect((await row('codex')).token).not.toHaveProperty('quarantined');
+  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\), hooks wait for your review\s/);
 });
 
 test('facts from prompts to an agent are chosen with --capture (R-INBOX-09)', async () => {
@@ -114,7 +130,7 @@ test('facts from prompts to an agent are chosen with --capture (R-INBOX-09)', as
     '\nLasting statements in your prompts to codex wait until you accept them with: helmdeck-memory inbox\n',
   );
   const { token } = await row('codex');
-  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\), facts from prompts: inbox\s/);
+  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\), .*facts from prompts: inbox/);
   expect(await say(['connect', 'codex', '--capture', 'store', '--packs', 'none'])).toMatchObject({
     code: 0,
     out: 'codex is offered no packs.\nLasting statements in your prompts to codex are stored as facts.\n',
@@ -141,7 +157,7 @@ test('the packs of an agent are chosen with --packs (R-CONN-14)', async () => {
   expect((await say(['connect', 'codex', '--try'])).out).toBe('Connection tested: 8 tools.\n');
   expect(await say(['connect', 'codex', '--packs', 'helmdeck.rout'])).toMatchObject({ code: 3 });
   expect((await say(['connect', 'codex', '--packs', 'all'])).out).toBe('codex is offered all packs.\n');
-  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\)\s/);
+  expect((await say(['connect'])).out).not.toMatch(/codex.*packs/);
   // An agent that is not in the list, but has a token.
   await say(['token', 'mint', 'mine', '--client', 'My Agent']);
   expect((await say(['connect', 'My Agent', '--packs', 'none'])).out).toBe('My Agent is offered no packs.\n');
@@ -179,7 +195,9 @@ test('connect also works while the program is not running, and says to start it'
     out: expect.stringMatching(/connection test failed\. Helmdeck Memory is not running/),
   });
   expect(readFileSync(path, 'utf8')).toMatch(JSON.stringify(folder));
-  expect((await runCli(['connect'], { folder, environment })).out).toMatch(/codex\s+connected \(stdio\)\s+never used\s+me/);
+  expect((await runCli(['connect'], { folder, environment })).out).toMatch(
+    /codex\s+connected \(stdio\), hooks wait for your review\s+never used\s+me/,
+  );
   expect((await runCli(['disconnect', 'codex'], { folder, environment })).code).toBe(0);
   expect(readFileSync(path, 'utf8')).toBe(CODEX);
   // Without a key, the connection would not be saved.

@@ -7,6 +7,7 @@ import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
 import { escapeControls } from '../layout.ts';
 import { formatMinute } from '../times.ts';
+import { given } from '../values.ts';
 import { connectToServer, type HookChoice, localConnections, serverOf } from './connect-server.ts';
 import { planLines, verificationLine } from './connection-lines.ts';
 
@@ -34,6 +35,7 @@ export const connect = command({
         'Facts from your prompts to the agent: `off`, `inbox` (wait until you accept them) or `store` (stored at once). Default: `off`.',
     },
     quarantine: { description: 'Lets everything that the agent writes wait in the Inbox until you accept it.' },
+    'no-quarantine': { description: 'Lets the agent write without waiting. Without either, an earlier choice stays.' },
     server: {
       value: '<url>',
       description: 'Address of a server on another machine, such as `https://memory.example:7443`. Asks for its token.',
@@ -53,7 +55,7 @@ export const connect = command({
   },
   details: [
     "First shows the planned change to the agent's configuration: one entry, which starts the bridge of Helmdeck Memory, and the hooks. Nothing else in the configuration changes. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
-    'Hooks put what matters from the memory before the model of Claude Code, Codex and Gemini CLI, at the start of a session and for each prompt, without being asked. They are on by default. They have a token of their own, which can only ask for briefs. If you connect an agent again without --hooks or --no-hooks, your earlier choice stays.',
+    'Hooks put the facts that matter before the model without being asked: at the start of a session, and for each prompt except in Cursor and Visual Studio Code. Claude Desktop has no hooks. They are on by default. They have a token of their own, which can only ask for briefs. If you connect an agent again without --hooks or --no-hooks, your earlier choice stays.',
     'With `--packs` or `--capture`, an agent that is already connected stays connected, and only this choice changes. An agent reads the descriptions of its packs in every conversation, so offer it only the packs that it needs. The command `packs` lists the packs.',
     'With `--server`, the agent uses a memory on another machine, with a token that the admin of the server created. The certificate of the server is always verified, and nothing is written before the server has accepted the token. Address and token are stored in the data folder.',
     'If you connect an agent again, it gets a new token, and a removed entry is restored. After the change, the connection is tested with the command that the agent starts. Helmdeck Memory must be running for the test.',
@@ -69,7 +71,8 @@ export const connect = command({
     'connect codex --server https://memory.example:7443',
   ],
   async run({ arguments: { client }, options }, context) {
-    const { subject, packs, capture, quarantine, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
+    const { subject, packs, capture, server, ca, 'token-file': tokenFile, show, try: tried, list, yes } = options;
+    const quarantine = quarantineIn(options);
     const choice = hookChoiceIn(options);
     if (server === undefined && (ca !== undefined || tokenFile !== undefined))
       throw new UsageError('--ca and --token-file can be used only with --server.');
@@ -79,7 +82,7 @@ export const connect = command({
         subject !== undefined ||
         packs !== undefined ||
         capture !== undefined ||
-        quarantine ||
+        quarantine !== undefined ||
         tried ||
         list
       )
@@ -117,7 +120,7 @@ export const connect = command({
     if (!(await context.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
     // Change the packs first, so that the agent's first session has the right tools.
     const { offered, captured } = await choose();
-    const done = await context.call('connectClient', { ...wanted, basis: plan.basis, quarantine });
+    const done = await context.call('connectClient', { ...wanted, basis: plan.basis, ...given({ quarantine }) });
     await context.printResult(done, () => [
       `${client} is connected to the memory "${escapeControls(done.subject)}".`,
       verificationLine(done.verified),
@@ -173,6 +176,18 @@ function hookChoiceIn({ hooks, 'no-hooks': none, 'trust-hooks': trust }: HookOpt
     ...(none ? { hooks: [] } : events && { hooks: events }),
     ...(trust && { trust_hooks: true }),
   };
+}
+
+/** Undefined if the owner makes no choice, so that an earlier choice stays. */
+function quarantineIn({
+  quarantine,
+  'no-quarantine': free,
+}: {
+  quarantine: boolean;
+  'no-quarantine': boolean;
+}): boolean | undefined {
+  if (quarantine && free) throw new UsageError('Use either --quarantine or --no-quarantine.');
+  return quarantine || free ? quarantine : undefined;
 }
 
 const isHookEvent = (event: string): event is HookEvent => HOOK_EVENTS.some((one) => one === event);

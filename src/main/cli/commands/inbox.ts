@@ -13,6 +13,7 @@ export const inboxList = command({
   description: 'Shows the writes that wait until you accept them.',
   details: [
     'Everything that a quarantined client writes waits here, and so do statements from your prompts, if you let a client propose them. No client can read a write that waits. It is deleted after a week.',
+    '`inbox accept` does what a write asks for, and `inbox drop` deletes it.',
   ],
   async run(_typed, context) {
     const items: InboxItem[] = [];
