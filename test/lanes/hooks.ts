@@ -126,6 +126,7 @@ async function trySession({ client, compact }: HookAgent, running: RunningAgent,
   if (compact) check(`${client}: after compaction, the session has the fact once`, times['compacted'] === 1, last['compacted']);
 }
 
+/** Rounds down, because of ten prompts 95 percent would allow no miss: one of them may miss its fact. */
 function isEnough([some, all]: readonly [number, number], share: number): boolean {
   return some >= Math.floor(share * all);
 }
