@@ -67,12 +67,14 @@ export const recall = command({
   description: 'Shows the fact with this key.',
   arguments: { key: { description: 'The exact key.' } },
   details: [
-    'In a pipe, prints only the value, exactly as stored. On a terminal, also shows who wrote the fact and when it expires.',
+    'In a pipe, prints only the value, exactly as stored, and warns of suspicious text on standard error. On a terminal, also shows who wrote the fact and when it expires.',
   ],
   examples: ['recall preferences/editor', 'recall decisions/database > decision.md'],
   async run({ arguments: { key } }, context) {
     const fact = await context.call('recall', { key });
     await context.printResult(fact, () => (context.terminal.outputIsTerminal ? factInFull(fact, context) : [fact.value]));
+    // In a pipe, the output is only the value. Agents read commands through pipes, so the warning goes to stderr.
+    if (!context.terminal.outputIsTerminal) context.hint(...formatMark(fact.marked));
   },
 });
 
