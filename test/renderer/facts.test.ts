@@ -159,6 +159,9 @@ describe('the list', () => {
     for (let index = 0; index < 100; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
     const { page } = await openWindow({ store });
     await expect.poll(() => said(page).textContent()).toBe('100 facts');
+    // The number of rows changes until the whole window is laid out.
+    let shown = 0;
+    await expect.poll(async () => shown === (shown = await rows(page).count()), { interval: 250 }).toBe(true);
     // Each rendered row formats one date.
     await page.evaluate(`
       const { get } = Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'format');
@@ -171,7 +174,6 @@ describe('the list', () => {
         },
       });
     `);
-    const shown = await rows(page).count();
     await page.evaluate(`document.querySelector('[role=listbox]').scrollTop = 15 * 34`);
     await expect.poll(() => rows(page).last().getAttribute('aria-posinset')).toBe(String(shown + 15));
     expect(Number(await page.evaluate('document.body.dataset.made'))).toBeLessThanOrEqual(15);
