@@ -44,6 +44,7 @@ const MAY = [
   /^\/out\/main\/chunks\/[\w-]+\.cjs$/,
   /^\/out\/preload\/index\.cjs$/,
   /^\/out\/renderer\/(index\.html|icon\.svg|accent\.css|helmdeck-memory\.mcpb|assets\/[\w.-]+\.(js|css))$/,
+  /^\/integrations\/hook\/helmdeck-memory-hook\.mjs$/,
   /^\/integrations\/openclaw\/(index\.js|openclaw\.plugin\.json|package\.json)$/,
   /^\/integrations\/stdio-bridge\/helmdeck-memory-mcp\.mjs$/,
   /^\/build\/icons\/tray-[\w-]+(@2x)?\.png$/,
