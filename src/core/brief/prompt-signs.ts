@@ -2,7 +2,7 @@
 export interface PromptSigns {
   /** The number of signs that any model can answer without a memory: a translation, a joke, arithmetic, a small edit, thanks. */
   readonly needless: number;
-  /** Whether it asks about the world in general: a question or an explanation that mentions nobody. */
+  /** Whether it asks about the world in general: a question or a request to explain that mentions no person. */
   readonly general: boolean;
   /** Whether it mentions the person who types it, as in "my editor" and "which port do we use again". */
   readonly personal: boolean;

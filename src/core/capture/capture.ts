@@ -38,7 +38,7 @@ export class Capture {
     this.#deps = deps;
   }
 
-  /** Reads a prompt of a hook after its brief was sent. Errors are ignored, because nobody waits for the result. */
+  /** Reads a prompt of a hook after its brief was sent. Errors are ignored, because no client waits for the result. */
   readLater(caller: Caller, { prompt, folder }: OperationInput<'brief'>): void {
     if (prompt === undefined) return;
     setImmediate(() => void this.#read(caller, prompt, projectOf(folder)).catch(() => undefined));

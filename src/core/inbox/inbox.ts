@@ -77,7 +77,7 @@ export class Inbox implements Disposable {
 
   /**
    * Proposes a fact that the owner stated in a prompt. Returns undefined if the fact is not valid, looks like a credential or has no
-   * place, because nobody waits for the answer.
+   * place, because no client waits for the answer.
    */
   async propose(caller: Caller, fact: ProposedFact): Promise<StoredItem | undefined> {
     const { success, data } = FactInput().safeParse(fact);

@@ -32,7 +32,7 @@ export const createPropose =
     }
   };
 
-/** The token of a hook cannot write. The owner's choice grants this write. A refused fact is left out, because nobody waits for it. */
+/** The token of a hook cannot write. The owner's choice grants this write. A refused fact is left out, because no client waits for it. */
 async function storeAtOnce(run: RunAccepted, caller: Caller, fact: ProposedFact): Promise<void> {
   try {
     await run({ ...caller, scopes: new Set(['memory:write']) }, 'remember', fact, {});
